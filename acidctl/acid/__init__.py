@@ -1,0 +1,1 @@
+"""The rules of Hive ACID, pure: values in, values out, no I/O."""

@@ -1,0 +1,1 @@
+"""Cleaning: plan, quarantine or delete, restore."""

@@ -1,0 +1,1 @@
+"""Compaction: plan, tasks, kernel, verification, publication."""

@@ -1,0 +1,1 @@
+"""What one ORC file says: tail, types, Arrow batches, stripes, the ACID writer."""

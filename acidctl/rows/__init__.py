@@ -1,0 +1,1 @@
+"""What a location says: delete sets, row ids of files without them, merge-on-read."""

@@ -1,0 +1,1 @@
+"""Spark: the Java that runs it, the session, the engine that maps tasks over executors."""

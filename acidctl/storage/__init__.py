@@ -1,0 +1,1 @@
+"""Where bytes live: one small FileSystem port and its adapters."""
