@@ -1,0 +1,175 @@
+"""One grammar for every directory and file name of a location (format section 1).
+
+Names are parsed into frozen values and compared by their numbers, never as text; the spelling that was listed is
+kept in ``name``, because a path is never rebuilt from its numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from acidctl.errors import BadDataError
+
+MAXL = 2**63 - 1
+MINL = -(2**63)
+"""Java's Long.MAX_VALUE and Long.MIN_VALUE; ``base_MINL`` is a base made of original files alone (section 1.2)."""
+
+NO_STATEMENT = -1
+
+ORC_ACID_VERSION = "_orc_acid_version"
+METADATA_ACID = "_metadata_acid"
+FLUSH_LENGTH_SUFFIX = "_flush_length"
+DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+
+class Kind(StrEnum):
+    """The kinds of ACID directory; the value is the name's prefix without its last underscore."""
+
+    BASE = "base"
+    DELTA = "delta"
+    DELETE_DELTA = "delete_delta"
+
+
+class AcidNameError(BadDataError):
+    """A directory with an ACID prefix whose rest cannot be parsed; Hive throws NumberFormatException on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AcidDirectory:
+    """A parsed ``base_N``, ``delta_A_B`` or ``delete_delta_A_B``.
+
+    Attributes:
+        name: as listed.
+        min_write_id, max_write_id: inclusive; equal for a base.
+        statement_id: ``NO_STATEMENT`` when the name has none.
+        visibility_txn: transaction id of the compactor in ``_v``; 0 when the name has none.
+    """
+
+    name: str
+    kind: Kind
+    min_write_id: int
+    max_write_id: int
+    statement_id: int = NO_STATEMENT
+    visibility_txn: int = 0
+
+    @property
+    def canonical_name(self) -> str:
+        return format_directory(self.kind, self.min_write_id, self.max_write_id, self.statement_id, self.visibility_txn)
+
+
+@dataclass(frozen=True, slots=True)
+class BucketFile:
+    """A native ACID file ``bucket_N`` or, of a direct insert, ``bucket_N_ATTEMPT``."""
+
+    name: str
+    bucket: int
+    attempt: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalFile:
+    """A file without synthetic columns, ``NNNNNN_A`` or ``NNNNNN_A_copy_K``."""
+
+    name: str
+    bucket: int
+    attempt: int
+    copy: int | None
+
+
+_BASE = re.compile(r"base_(-?[0-9]+)(?:_v([0-9]+))?")
+_DELTA = re.compile(r"(delta|delete_delta)_([0-9]+)_([0-9]+)(?:_([0-9]+))?(?:_v([0-9]+))?")
+_BUCKET = re.compile(r"bucket_([0-9]+)(?:_([0-9]+))?")
+_ORIGINAL = re.compile(r"([0-9]+)_([0-9]+)(?:_copy_([0-9]+))?")
+_PARTITION = re.compile(r"([^=/]+)=([^/]*)")
+_PREFIXES = ("base_", "delta_", "delete_delta_")
+
+
+def parse_directory(name: str) -> AcidDirectory | None:
+    """Parse the name of a direct child directory of a location.
+
+    Returns:
+        None when the name has no ACID prefix: such a directory holds original files (section 5.1).
+
+    Raises:
+        AcidNameError: the prefix is there but the rest is not a name Hive writes.
+    """
+    if not name.startswith(_PREFIXES):
+        return None
+    if match := _BASE.fullmatch(name):
+        write_id = _number(match[1], name)
+        return AcidDirectory(name, Kind.BASE, write_id, write_id, visibility_txn=_number(match[2], name, 0))
+    if match := _DELTA.fullmatch(name):
+        return AcidDirectory(
+            name,
+            Kind(match[1]),
+            _number(match[2], name),
+            _number(match[3], name),
+            _number(match[4], name, NO_STATEMENT),
+            _number(match[5], name, 0),
+        )
+    raise AcidNameError(f"not a name of an ACID directory: {name!r}", "the prefix is Hive's but the numbers are not")
+
+
+def _number(text: str | None, name: str, absent: int = 0) -> int:
+    if text is None:
+        return absent
+    value = int(text) if len(text) <= 40 else MAXL + 1  # longer digit strings only cost time
+    if not MINL <= value <= MAXL:
+        raise AcidNameError(f"not a name of an ACID directory: {name[:80]!r}", "a number exceeds 64 bits")
+    return value
+
+
+def format_directory(
+    kind: Kind,
+    min_write_id: int,
+    max_write_id: int,
+    statement_id: int = NO_STATEMENT,
+    visibility_txn: int = 0,
+) -> str:
+    """The name as Hive pads it: write ids and visibility ids to 7 digits, statement ids to 4 (section 1.1)."""
+    ids = f"{max_write_id:07d}" if kind is Kind.BASE else f"{min_write_id:07d}_{max_write_id:07d}"
+    statement = f"_{statement_id:04d}" if statement_id != NO_STATEMENT else ""
+    visibility = f"_v{visibility_txn:07d}" if visibility_txn else ""
+    return f"{kind.value}_{ids}{statement}{visibility}"
+
+
+def format_bucket(bucket: int) -> str:
+    """The name of a native file; compaction output never has an attempt id."""
+    return f"bucket_{bucket:05d}"
+
+
+def parse_file(name: str) -> BucketFile | OriginalFile | None:
+    """What the name of a data file says; None for any other name (bucket id -1 in Hive's words)."""
+    if match := _BUCKET.fullmatch(name):
+        return BucketFile(name, int(match[1]), int(match[2]) if match[2] is not None else None)
+    if match := _ORIGINAL.fullmatch(name):
+        return OriginalFile(name, int(match[1]), int(match[2]), int(match[3]) if match[3] is not None else None)
+    return None
+
+
+def is_hidden(name: str) -> bool:
+    """A file or directory that no data listing shows (section 1.3)."""
+    return name.startswith(("_", "."))
+
+
+def is_visible_path(path: str) -> bool:
+    """No component of the path relative to its location is hidden."""
+    return not any(is_hidden(part) for part in path.split("/"))
+
+
+def is_native_data_file(name: str) -> bool:
+    """Hive's lax filter inside a native directory (section 1.4)."""
+    return name.startswith("bucket_") and not name.endswith(FLUSH_LENGTH_SUFFIX)
+
+
+def parse_partition(name: str) -> tuple[str, str] | None:
+    """Key and value of a partition directory ``k=v``, the value as spelled; None for any other name."""
+    match = _PARTITION.fullmatch(name)
+    return (match[1], match[2]) if match and not is_hidden(name) else None
+
+
+def is_staging(name: str) -> bool:
+    """Scratch of a writer or a compactor, or what acidctl itself keeps hidden (sections 1.4, 8.6)."""
+    return name.startswith(("_tmp", ".hive-staging", ".acidctl"))

@@ -1,0 +1,71 @@
+"""The small files beside the data: ``_metadata_acid``, ``_orc_acid_version``, ``bucket_N_flush_length``."""
+
+from __future__ import annotations
+
+import json
+import struct
+from enum import StrEnum
+
+from acidctl.errors import BadDataError
+
+METADATA_ACID_COMPACTED = b'{"thisFileVersion":"0","dataFormat":"compacted"}'
+ORC_ACID_VERSION_2 = b"2"
+
+
+class BaseFormat(StrEnum):
+    """``dataFormat`` of ``_metadata_acid`` (section 1.4)."""
+
+    COMPACTED = "compacted"
+    TRUNCATED = "truncated"
+
+
+def parse_metadata_acid(content: bytes, path: str) -> BaseFormat:
+    """What kind of base a ``_metadata_acid`` marks.
+
+    Raises:
+        BadDataError: not JSON, another file version, or a format Hive does not know; Hive refuses to read on too.
+    """
+    why = ""
+    try:
+        data = json.loads(content)
+        if not isinstance(data, dict):
+            why = "it is not a JSON object"
+        elif data.get("thisFileVersion") != "0":
+            why = f"thisFileVersion is {data.get('thisFileVersion')!r}, known is '0'"
+        elif data.get("dataFormat") not in {form.value for form in BaseFormat}:
+            why = f"dataFormat is {data.get('dataFormat')!r}, known are 'compacted' and 'truncated'"
+        else:
+            return BaseFormat(data["dataFormat"])
+    except (ValueError, RecursionError) as error:
+        why = f"it is not JSON ({error})"
+    raise BadDataError(f"cannot use {path}", why, "restore the file: it decides whether the base is a compaction")
+
+
+def parse_orc_acid_version(content: bytes, path: str) -> int:
+    """The version in ``_orc_acid_version``: its first byte, an ASCII digit (section 3.3).
+
+    Raises:
+        BadDataError: empty, or not a digit.
+    """
+    if not content[:1].isdigit():
+        raise BadDataError(f"cannot use {path}", f"its first byte is {content[:1]!r}, not a digit")
+    return int(content[:1])
+
+
+def parse_flush_length(content: bytes, path: str) -> int:
+    """The logical length in bytes: the last complete big-endian long (section 12); a torn last one is ignored.
+
+    Raises:
+        BadDataError: no complete number, or a negative one.
+    """
+    complete = len(content) // 8 * 8
+    if not complete:
+        raise BadDataError(
+            f"cannot use {path}",
+            f"it holds {len(content)} bytes and no complete length",
+            "the writer may just be starting, or died; Hive refuses to read this file too",
+        )
+    (length,) = struct.unpack(">q", content[complete - 8 : complete])
+    if length < 0:
+        raise BadDataError(f"cannot use {path}", f"its last length is {length}")
+    return int(length)

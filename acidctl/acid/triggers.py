@@ -1,0 +1,116 @@
+"""When a location wants compaction: the initiator's thresholds and their order (format section 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from acidctl.errors import UsageProblem
+
+
+class CompactionKind(StrEnum):
+    """The two types of compaction."""
+
+    MAJOR = "major"
+    MINOR = "minor"
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Hive's settings with Hive's defaults; each comparison is strict (``>``).
+
+    Attributes:
+        delta_count: ``hive.compactor.delta.num.threshold``, directories.
+        delta_ratio: ``hive.compactor.delta.pct.threshold``, bytes of deltas over bytes of the base.
+        aborted_txns: ``hive.compactor.abortedtxn.threshold``.
+    """
+
+    delta_count: int = 10
+    delta_ratio: float = 0.1
+    aborted_txns: int = 1000
+
+    def with_properties(self, properties: Mapping[str, str]) -> Thresholds:
+        """The thresholds that table properties ``compactorthreshold.<key>`` override.
+
+        Raises:
+            UsageProblem: a value that is not a number.
+        """
+        keys = {
+            "hive.compactor.delta.num.threshold": ("delta_count", int),
+            "hive.compactor.delta.pct.threshold": ("delta_ratio", float),
+            "hive.compactor.abortedtxn.threshold": ("aborted_txns", int),
+        }
+        result = self
+        for key, text in properties.items():
+            name, convert = keys.get(key.removeprefix("compactorthreshold."), ("", str))
+            if not name:
+                continue
+            try:
+                result = replace(result, **{name: convert(text)})
+            except ValueError:
+                raise UsageProblem(f"cannot use the property {key}={text}", "its value is not a number") from None
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What the decision looks at.
+
+    Attributes:
+        base_bytes: data bytes of the current base, or of the original files when there is no base.
+        delta_bytes: data bytes of all current deltas and delete deltas.
+        deltas: number of current delta and delete delta directories.
+        aborted_txns: aborted transactions known for the location.
+        has_obsolete_base: an obsolete base is still there.
+        minor_supported: False for insert-only tables of Hive 3 and where originals or raw deltas forbid it.
+    """
+
+    base_bytes: int
+    delta_bytes: int
+    deltas: int
+    aborted_txns: int = 0
+    has_obsolete_base: bool = False
+    minor_supported: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the initiator would do.
+
+    Attributes:
+        kind: None for nothing.
+        text: the comparison that decided, with its figures.
+    """
+
+    kind: CompactionKind | None
+    text: str
+
+
+def decide(figures: Figures, thresholds: Thresholds | None = None, *, hive4: bool = False) -> Decision:
+    """The type of compaction a location wants, tested in Hive's order.
+
+    Args:
+        hive4: also ask for a major compaction when there are no deltas but an obsolete base, as Hive 4 does.
+    """
+    limits = thresholds or Thresholds()
+    if figures.aborted_txns > limits.aborted_txns:
+        text = f"{figures.aborted_txns} aborted transactions > {limits.aborted_txns}"
+        return Decision(CompactionKind.MAJOR, text)
+    no_base = figures.base_bytes == 0
+    ratio = None if no_base else figures.delta_bytes / figures.base_bytes
+    if ratio is not None and ratio > limits.delta_ratio:
+        text = f"deltas are {ratio:.2f} of the base's bytes > {limits.delta_ratio:g}"
+        return Decision(CompactionKind.MAJOR, text)
+    if hive4 and not no_base and figures.delta_bytes == 0 and figures.has_obsolete_base:
+        return Decision(CompactionKind.MAJOR, "no deltas, but an obsolete base")
+    count = f"{figures.deltas} delta{'' if figures.deltas == 1 else 's'}"
+    if figures.deltas <= limits.delta_count:
+        share = "" if ratio is None else f", {ratio:.2f} of the base's bytes <= {limits.delta_ratio:g}"
+        return Decision(None, f"{count} <= {limits.delta_count}{share}")
+    text = f"{count} > {limits.delta_count}"
+    if no_base:
+        return Decision(CompactionKind.MAJOR, f"{text} and no base")
+    if not figures.minor_supported:
+        return Decision(CompactionKind.MAJOR, f"{text}, and a minor compaction is not supported here")
+    return Decision(CompactionKind.MINOR, text)

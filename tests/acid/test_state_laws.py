@@ -1,0 +1,175 @@
+"""Laws of state selection as properties, and a small model of format section 6 that was written on its own."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.names import MAXL, Kind, format_directory
+from acidctl.acid.sidefiles import BaseFormat
+from acidctl.acid.state import AcidState, State, select
+from acidctl.acid.writeids import Mode, ValidTxns, ValidWriteIds
+
+small = st.integers(0, 12)
+statements = st.sampled_from([-1, -1, 0, 1, 2])
+visibility = st.sampled_from([0, 0, 0, 20, 21, 22])
+
+
+@st.composite
+def directory_names(draw: st.DrawFn) -> str:
+    kind = draw(st.sampled_from(list(Kind)))
+    low = draw(small)
+    high = low + draw(st.sampled_from([0, 0, 1, 3, 6]))
+    statement = -1 if kind is Kind.BASE or low != high else draw(statements)
+    txn = draw(visibility) if statement == -1 else 0
+    return format_directory(kind, high if kind is Kind.BASE else low, high, statement, txn)
+
+
+names = st.lists(directory_names(), unique=True, max_size=12)
+originals = st.lists(st.sampled_from(["000000_0", "000001_0", "000000_0_copy_1", "sub/000000_0"]), unique=True)
+
+
+@st.composite
+def write_id_lists(draw: st.DrawFn) -> ValidWriteIds:
+    hwm = draw(st.integers(0, 16))
+    exceptions = draw(st.sets(st.integers(1, 16).filter(lambda i: i <= hwm), max_size=5) if hwm else st.just(set()))
+    aborted = {i for i in exceptions if draw(st.booleans())}
+    open_ids = tuple(sorted(exceptions - aborted))
+    made = ValidWriteIds(hwm, open_ids[0] if open_ids else MAXL, open_ids, tuple(sorted(aborted)))
+    return made.for_compactor() if draw(st.booleans()) else made
+
+
+txn_lists = st.sampled_from([None, ValidTxns(30), ValidTxns(30, 21, (21,)), ValidTxns(30, MAXL, (), (21, 22))])
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Listing, ValidWriteIds, ValidTxns | None, dict[str, BaseFormat]]:
+    listed = draw(names)
+    entries = [Entry(f"{name}/bucket_00000", 1, None, False) for name in listed]
+    entries += [Entry(name, 1, None, False) for name in draw(originals)]
+    formats = {
+        n: BaseFormat.COMPACTED for n in listed if n.startswith("base_") and "_v" not in n and draw(st.booleans())
+    }
+    return Listing("t", tuple(entries)), draw(write_id_lists()), draw(txn_lists), formats
+
+
+def summary(state: AcidState) -> tuple[object, ...]:
+    return (
+        state.base.name if state.base else None,
+        [verdict.name for verdict in state.deltas],
+        state.originals,
+        {verdict.name: verdict.state for verdict in state.verdicts},
+        bool(state.history_problem),
+    )
+
+
+@given(cases(), st.randoms())
+def test_the_listing_order_does_not_matter(case, random) -> None:  # type: ignore[no-untyped-def]
+    listing, write_ids, txns, formats = case
+    shuffled = list(listing.entries)
+    random.shuffle(shuffled)
+    one = select(listing, write_ids, txns, formats)
+    other = select(Listing("t", tuple(shuffled)), write_ids, txns, formats)
+    assert summary(one) == summary(other)
+
+
+@given(cases())
+def test_every_child_has_one_verdict(case) -> None:  # type: ignore[no-untyped-def]
+    listing, write_ids, txns, formats = case
+    state = select(listing, write_ids, txns, formats)
+    children = {entry.path.split("/")[0] for entry in listing.entries}
+    assert sorted(verdict.name for verdict in state.verdicts) == sorted(children)
+    assert all(verdict.reason.text for verdict in state.verdicts)
+    read = {v.name for v in (state.base, *state.deltas) if v} | {e.path.split("/")[0] for e in state.originals}
+    assert read == set(state.current_names)
+
+
+@given(cases(), st.sampled_from(["_tmp_1/base_99/bucket_00000", ".hive-staging/x", "_SUCCESS", "p=1/base_3/bucket_0"]))
+def test_hidden_entries_and_partitions_change_nothing(case, extra: str) -> None:  # type: ignore[no-untyped-def]
+    listing, write_ids, txns, formats = case
+    more = Listing("t", (*listing.entries, Entry(extra, 1, None, False)))
+    assert summary(select(listing, write_ids, txns, formats))[:3] == summary(select(more, write_ids, txns, formats))[:3]
+
+
+@given(cases())
+def test_without_its_obsolete_and_aborted_entries_a_location_reads_the_same(case) -> None:  # type: ignore[no-untyped-def]
+    """What makes cleaning possible at all."""
+    listing, write_ids, txns, formats = case
+    state = select(listing, write_ids, txns, formats)
+    gone = {v.name for v in state.verdicts if v.state in (State.OBSOLETE, State.ABORTED)}
+    kept = Listing("t", tuple(e for e in listing.entries if e.path.split("/")[0] not in gone))
+    after = select(kept, write_ids, txns, formats)
+    assert summary(after)[:3] == summary(state)[:3]
+    assert {v.name: v.state for v in after.verdicts} == {v.name: v.state for v in state.verdicts if v.name not in gone}
+
+
+def model(listing: Listing, write_ids: ValidWriteIds, txns: ValidTxns | None, formats: dict[str, BaseFormat]):  # type: ignore[no-untyped-def]
+    """Sections 6.1 to 6.3 by sets of ids, as plainly as they can be said; (base, current deltas, obsolete, aborted)."""
+    universe = range(40)
+    valid = {i for i in universe if write_ids.is_valid(i)}
+    aborted_ids = set(write_ids.aborted)
+    bases, deltas, obsolete, aborted = [], [], set(), set()
+    for name in sorted({e.path.split("/")[0] for e in listing.entries if "delta_" in e.path or "base_" in e.path}):
+        stem, _, txn_text = name.partition("_v")
+        txn = int(txn_text or 0)
+        if txn and txns and not txns.is_valid(txn):
+            if txns.is_aborted(txn):
+                aborted.add(name)
+            continue
+        numbers = [int(part) for part in stem.split("_") if part.isdigit()]
+        if name.startswith("base"):
+            compacted = bool(txn) or name in formats
+            if not compacted and numbers[0] in aborted_ids:
+                aborted.add(name)
+                continue
+            if compacted:
+                usable = numbers[0] < write_ids.min_open and numbers[0] <= write_ids.high_watermark
+            else:
+                usable = numbers[0] in valid
+            bases.append((numbers[0], compacted, txn, name, usable))
+            continue
+        low, high = numbers[:2]
+        span = set(range(low, high + 1))
+        if low <= write_ids.high_watermark and span <= aborted_ids:
+            aborted.add(name)
+        elif (high <= write_ids.high_watermark) if write_ids.mode is Mode.COMPACTOR else span & valid:
+            deltas.append(
+                (low, -high, numbers[2] if len(numbers) > 2 else -1, not name.startswith("delete"), -txn, name)
+            )
+    best = max([base for base in bases if base[4]], default=None)
+    if best:
+        obsolete |= {b[3] for b in bases if b[0] < best[0] or (b[0] == best[0] and b[4] and b != best)}
+    at, open_statement, taken = (best[0] if best else 0), False, []
+    for delta in sorted(deltas):
+        low, high, statement, is_insert = delta[0], -delta[1], delta[2], delta[3]
+        if high > at:
+            fresh = set(range(at + 1, high + 1))
+            fits = high <= write_ids.high_watermark if write_ids.mode is Mode.COMPACTOR else bool(fresh & valid)
+            if not fits:
+                continue
+            at, open_statement = high, statement >= 0
+            taken.append(delta)
+        elif (high == at and open_statement) or (
+            taken
+            and taken[-1][:3] == delta[:3]
+            and not any(t[:4] == delta[:4] and t[4] < delta[4] for t in taken)
+            and is_insert in (True, False)
+        ):
+            taken.append(delta)
+        else:
+            obsolete.add(delta[5])
+    return best[3] if best else None, [delta[5] for delta in taken], obsolete, aborted
+
+
+@settings(max_examples=500)
+@given(cases())
+def test_against_the_model(case) -> None:  # type: ignore[no-untyped-def]
+    listing, write_ids, txns, formats = case
+    state = select(listing, write_ids, txns, formats)
+    base, current, obsolete, aborted = model(listing, write_ids, txns, formats)
+    assert (state.base.name if state.base else None) == base
+    assert [verdict.name for verdict in state.deltas] == current
+    found = {v.name for v in state.in_state(State.OBSOLETE) if "_" in v.name and v.kind.value != "original"}
+    assert found == obsolete
+    assert {v.name for v in state.in_state(State.ABORTED)} == aborted

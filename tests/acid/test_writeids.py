@@ -1,0 +1,116 @@
+"""Write-id and transaction lists: published cases, the examples of the format, and a model by sets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acidctl.acid.names import MAXL
+from acidctl.acid.writeids import Form, Mode, Range, ValidTxns, ValidWriteIds, WriteIdListError
+
+CASES = json.loads((Path(__file__).parent.parent / "data" / "valid-write-id-cases.json").read_text())
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+def test_published_case(case) -> None:  # type: ignore[no-untyped-def]
+    parsed = ValidWriteIds.parse(case["text"], mode=Mode(case["mode"]))
+    expect = case["expect"]
+    assert set(expect) <= {
+        "valid", "invalid", "ranges_valid", "ranges_aborted", "table", "high_watermark", "min_open",
+        "invalid_write_ids",
+    }  # fmt: skip
+    assert all(parsed.is_valid(i) for i in expect.get("valid", []))
+    assert not any(parsed.is_valid(i) for i in expect.get("invalid", []))
+    for low, high, share in expect.get("ranges_valid", []):
+        assert parsed.range_valid(low, high) is Range[share]
+    for low, high, share in expect.get("ranges_aborted", []):
+        assert parsed.range_aborted(low, high) is Range[share]
+    if "table" in expect:
+        assert parsed.table == expect["table"]
+    if "high_watermark" in expect:
+        assert parsed.high_watermark == expect["high_watermark"]
+    if "min_open" in expect:
+        assert parsed.min_open == (expect["min_open"] or MAXL)
+    assert all(not parsed.is_valid(i) for i in expect.get("invalid_write_ids", []))
+
+
+def test_examples_of_section_7() -> None:
+    ids = ValidWriteIds.parse("db.t:10:6:6:7,8")
+    assert [ids.range_valid(a, b) for a, b in ((1, 5), (5, 7), (6, 8), (9, 12), (11, 12))] == [
+        Range.ALL, Range.SOME, Range.NONE, Range.SOME, Range.NONE,
+    ]  # fmt: skip
+    assert [ids.range_aborted(a, b) for a, b in ((7, 8), (6, 8), (9, 10))] == [Range.ALL, Range.SOME, Range.NONE]
+    assert [ids.is_valid_base(i) for i in (5, 6, 9)] == [True, False, False]
+    assert ids.is_valid(9)
+    compactor = ValidWriteIds.parse("t:20:12:12,15:9").for_compactor()
+    assert (compactor.high_watermark, compactor.aborted) == (11, (9,))
+    assert compactor.range_valid(10, 11) is Range.ALL
+    assert compactor.range_valid(11, 13) is Range.NONE
+    assert compactor.range_aborted(9, 9) is Range.ALL
+    cleaner = ids.for_cleaner(7)
+    assert cleaner.range_valid(5, 8) is Range.NONE
+    assert cleaner.is_aborted(7) and not cleaner.is_aborted(8)
+
+
+def test_strings() -> None:
+    assert ValidWriteIds.parse("default.t:5:9223372036854775807::").table == "default.t"
+    assert ValidWriteIds.parse("null:5:9223372036854775807::").table is None
+    assert ValidWriteIds.parse("").is_everything
+    assert ValidTxns.parse("100:3:3-7,9:1").open == (3, 4, 5, 6, 7, 9)
+    assert ValidTxns.parse("100:3:3-7,9:1").aborted == (1,)
+    many = ValidWriteIds.parse_multi("42$db.a:5:9223372036854775807::$db.b:9:7:7:")
+    assert set(many) == {"db.a", "db.b"} and many["db.b"].open == (7,)
+    assert ValidWriteIds.parse("100:4:4:9", Form.HIVE2).exceptions == (4, 9)
+    assert ValidWriteIds.parse("100:4:7", Form.HIVE1).exceptions == (4, 7)
+    assert ValidWriteIds.parse("100:", Form.HIVE1).is_valid(100)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x", "t:5", "t:a:b", "t:1:2:3:4:5:6", "t:5:-1", "t:5:9:1-", "t:5:9:5-1", "t:5:1:1-99999999999", "t:5:4:4:4",
+        "a:1:2$b:1:2", "t:5:99999999999999999999", "t: 5:6", "t:5:6:\u0661", "1100:::",
+    ],
+)  # fmt: skip
+def test_strings_that_are_refused(text: str) -> None:
+    with pytest.raises(WriteIdListError) as caught:
+        ValidWriteIds.parse(text)
+    assert caught.value.exit_status == 2
+
+
+@st.composite
+def lists(draw: st.DrawFn) -> ValidWriteIds:
+    hwm = draw(st.integers(0, 20))
+    exceptions = sorted(draw(st.sets(st.integers(1, max(hwm, 1)), max_size=8))) if hwm else []
+    flags = [draw(st.booleans()) for _ in exceptions]
+    open_ids = tuple(i for i, flag in zip(exceptions, flags, strict=True) if flag)
+    aborted = tuple(i for i, flag in zip(exceptions, flags, strict=True) if not flag)
+    return ValidWriteIds(hwm, open_ids[0] if open_ids else MAXL, open_ids, aborted, table="db.t")
+
+
+@given(lists(), st.integers(0, 25), st.integers(0, 25))
+def test_ranges_against_sets(ids: ValidWriteIds, one: int, other: int) -> None:
+    low, high = sorted((one, other))
+    span = set(range(low, high + 1))
+    valid = {i for i in span if i <= ids.high_watermark and i not in ids.exceptions}
+    aborted = span & set(ids.aborted)
+
+    def share(part: set[int]) -> Range:
+        return Range.NONE if not part else Range.ALL if part == span else Range.SOME
+
+    assert ids.range_valid(low, high) is share(valid)
+    assert ids.range_aborted(low, high) is (Range.NONE if ids.high_watermark < low else share(aborted))
+    assert ValidWriteIds.parse(str(ids)) == ids
+    compactor = ids.for_compactor()
+    assert all(i <= ids.high_watermark and i not in ids.open for i in range(1, compactor.high_watermark + 1))
+    assert compactor.range_valid(low, high) in (Range.ALL, Range.NONE)
+
+
+@given(lists())
+def test_transaction_lists_round_trip(ids: ValidWriteIds) -> None:
+    txns = ValidTxns(ids.high_watermark, ids.min_open, ids.open, ids.aborted)
+    assert ValidTxns.parse(str(txns)) == txns
