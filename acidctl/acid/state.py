@@ -409,7 +409,7 @@ def _current_reason(delta: AcidDirectory, selection: _Selection) -> Reason:
         invalid = tuple(i for i in ids.exceptions if low <= i <= high)
         text = "read, less the rows of write ids that are not committed"
         return Reason("partly-committed", text, ids=invalid)
-    return Reason("committed", "committed and in no wider directory")
+    return Reason("committed", "committed")
 
 
 # --- originals (section 5.1) and the rest -----------------------------------------------------------------------------

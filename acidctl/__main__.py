@@ -1,0 +1,5 @@
+"""``python -m acidctl``."""
+
+from acidctl.cli.main import main
+
+main()

@@ -1,0 +1,123 @@
+"""Which files a state reads, and what their names say about the rows inside (format sections 1.4, 4.2 and 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.names import (
+    FLUSH_LENGTH_SUFFIX,
+    AcidDirectory,
+    Kind,
+    OriginalFile,
+    is_visible_path,
+    parse_file,
+)
+from acidctl.acid.state import AcidState
+
+NO_BUCKET = -1
+"""Hive's bucket id of a file whose name follows no pattern."""
+
+
+class Role(StrEnum):
+    """What a data file holds."""
+
+    INSERT = "insert"
+    DELETE = "delete"
+    ORIGINAL = "original"
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One data file of a location.
+
+    Attributes:
+        path: relative to the location.
+        size: bytes on disk.
+        role: ``ORIGINAL`` lies at the location itself, the others in an ACID directory.
+        directory: the ACID directory it lies in; None for an original file.
+        bucket: the number in its name, ``NO_BUCKET`` when the name follows no pattern.
+        native_name: named ``bucket_N``: a native ACID file; other names in ACID directories are raw files when
+            their schema says so (section 5.2).
+        flush_length_path: path of the streaming side file beside it, if there is one (section 12).
+    """
+
+    path: str
+    size: int
+    role: Role
+    directory: AcidDirectory | None
+    bucket: int
+    native_name: bool
+    flush_length_path: str | None = None
+
+    @property
+    def statement_id(self) -> int:
+        """The statement id of its directory; -1 without one."""
+        return self.directory.statement_id if self.directory else -1
+
+
+def files_by_child(listing: Listing) -> dict[str, list[Entry]]:
+    """The files below each direct child of the location (a file at the location is its own child), sorted by path."""
+    children: dict[str, list[Entry]] = {}
+    for entry in listing.entries:
+        if not entry.is_dir:
+            children.setdefault(entry.path.partition("/")[0], []).append(entry)
+    for files in children.values():
+        files.sort(key=lambda entry: entry.path)
+    return children
+
+
+def data_files_of(directory: AcidDirectory, files: Iterable[Entry]) -> list[DataFile]:
+    """The data files of one ACID directory, sorted by path; side files and hidden ones are left out.
+
+    Args:
+        files: everything below the directory, paths relative to the location.
+    """
+    visible = [entry for entry in files if is_visible_path(entry.path)]
+    # Only an insert delta of several write ids is written by streaming; elsewhere a side file means nothing.
+    streams = directory.kind is Kind.DELTA and directory.min_write_id != directory.max_write_id
+    streams = streams and not directory.visibility_txn
+    sides = {entry.path for entry in visible if entry.path.endswith(FLUSH_LENGTH_SUFFIX)}
+    role = Role.DELETE if directory.kind is Kind.DELETE_DELTA else Role.INSERT
+    found = []
+    for entry in visible:
+        if entry.path in sides:
+            continue
+        side = entry.path + FLUSH_LENGTH_SUFFIX
+        name = entry.path.rpartition("/")[2]
+        parsed = parse_file(name)
+        found.append(
+            DataFile(
+                entry.path,
+                entry.size,
+                role,
+                directory,
+                parsed.bucket if parsed else NO_BUCKET,
+                name.startswith("bucket_"),
+                side if streams and side in sides else None,
+            )
+        )
+    return found
+
+
+def original_files(entries: Iterable[Entry]) -> list[DataFile]:
+    """Original files of a location in the order that numbers their rows, empty ones left out (section 5.1)."""
+    found = []
+    for entry in sorted(entries, key=lambda e: e.path):
+        parsed = parse_file(entry.path.rpartition("/")[2])
+        bucket = parsed.bucket if isinstance(parsed, OriginalFile) else NO_BUCKET
+        if entry.size:
+            found.append(DataFile(entry.path, entry.size, Role.ORIGINAL, None, bucket, False))
+    return found
+
+
+def current_files(state: AcidState, listing: Listing) -> list[DataFile]:
+    """Every data file a reader of the state opens: base, originals, then deltas in read order, each by path."""
+    children = files_by_child(listing)
+    found = list(original_files(state.originals))
+    for verdict in (state.base, *state.deltas):
+        if verdict and verdict.directory:
+            found += data_files_of(verdict.directory, children.get(verdict.name, ()))
+    return found

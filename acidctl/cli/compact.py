@@ -1,0 +1,320 @@
+"""`acidctl compact`: minor and major compaction, on Spark or in this process."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from acidctl.cli.options import examples, locations_argument, output_option, snapshot_options, storage_options
+
+if TYPE_CHECKING:
+    from acidctl.acid.triggers import CompactionKind, Decision, Thresholds
+    from acidctl.cli.locations import Found, SnapshotLists
+    from acidctl.compaction.kernel import BucketResult
+    from acidctl.compaction.plan import BucketTask, CompactionPlan
+    from acidctl.compaction.run import Engine, Outcome
+    from acidctl.errors import AcidctlError
+    from acidctl.storage.snapshot import Snapshot
+
+
+@click.command(
+    "compact",
+    epilog=examples(
+        "acidctl compact --major orders",
+        "acidctl compact --auto --dry-run /warehouse/sales.db",
+        "acidctl compact --major --master yarn --queue etl --conf spark.executor.memory=4g orders",
+        "acidctl compact --minor --offline --engine local orders/day=2026-11-20",
+    ),
+)
+@locations_argument()
+@click.option("--major", "mode", flag_value="major", help="Merge base and deltas into a new base, deletes applied.")
+@click.option("--minor", "mode", flag_value="minor", help="Merge deltas into one delta and one delete delta.")
+@click.option("--auto", "mode", flag_value="auto", help="What Hive's thresholds ask for, location by location.")
+@click.option("--dry-run", is_flag=True, help="Show the plan and stop.")
+@click.option(
+    "--engine",
+    type=click.Choice(["spark", "local"]),
+    default="spark",
+    show_default=True,
+    help="Spark, or this process without Java.",
+)
+@click.option("--master", metavar="URL", help="Spark master; without it Spark runs on this machine (local[*]).")
+@click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting. Repeatable.")
+@click.option("--queue", metavar="NAME", help="YARN queue.")
+@click.option("--name", metavar="NAME", help="Name of the Spark application. [default: <host>-compactor-<table>]")
+@click.option(
+    "--offline", is_flag=True, help="Nothing reads the tables meanwhile: lets a minor compaction rename twice."
+)
+@click.option(
+    "--visibility-txn",
+    type=click.IntRange(min=1),
+    metavar="TXN",
+    help="Name the results _v<TXN>, the compaction's own transaction (Hive 4): visible when it is committed.",
+)
+@click.option(
+    "--property",
+    "properties",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A table property for --auto, e.g. compactorthreshold.hive.compactor.delta.num.threshold=4. Repeatable.",
+)
+@click.option("--exit-code", is_flag=True, help="Exit with 12 when there was nothing to do.")
+@snapshot_options
+@storage_options
+@output_option("table", "json", "jsonl", default="table")
+def command(
+    locations: tuple[str, ...],
+    mode: str | None,
+    dry_run: bool,
+    engine: str,
+    master: str | None,
+    conf: tuple[str, ...],
+    queue: str | None,
+    name: str | None,
+    offline: bool,
+    visibility_txn: int | None,
+    properties: tuple[str, ...],
+    exit_code: bool,
+    lists: SnapshotLists,
+    storage: dict[str, str],
+    output: str,
+) -> int:
+    """Compact every location at or below LOCATION: one Spark session, one task a bucket.
+
+    The inputs stay until `acidctl clean`. The result is written to a hidden directory, read back and compared, and
+    appears by a rename; whatever fails before that leaves the table as it was.
+
+    Without --write-ids everything on disk counts as committed: run it while nobody writes, or give Hive's list.
+    """
+    if mode is None:
+        raise click.UsageError("Say which compaction: --major, --minor or --auto.")
+    from acidctl.acid.triggers import Thresholds
+    from acidctl.cli.locations import find
+
+    thresholds = Thresholds().with_properties(dict(_pair(item, "--property") for item in properties))
+    printer = _Printer(output, dry_run)
+    plans: list[CompactionPlan] = []
+    for found in find(locations, storage):
+        plan = _plan(found, lists, mode, thresholds, visibility_txn or 0, printer)
+        if plan:
+            plans.append(plan)
+    if not dry_run and plans:
+        runner = _engine(engine, master, conf, queue, name or _application_name(plans))
+        _run(plans, runner, offline, printer)
+    return printer.exit_status(exit_code)
+
+
+def _pair(item: str, option: str) -> tuple[str, str]:
+    key, equals, value = item.partition("=")
+    if not key or not equals:
+        raise click.BadParameter(f"{item!r} is not KEY=VALUE", param_hint=option)
+    return key, value
+
+
+def _plan(
+    found: Found,
+    lists: SnapshotLists,
+    mode: str,
+    thresholds: Thresholds,
+    visibility_txn: int,
+    printer: _Printer,
+) -> CompactionPlan | None:
+    """The plan of one location; None, and said why, when there is none."""
+    from acidctl.acid.triggers import CompactionKind
+    from acidctl.compaction.plan import choose_kind, nothing_to_do, plan_compaction
+    from acidctl.errors import AcidctlError
+
+    try:
+        snapshot = found.snapshot(lists, compactor=True)
+        decision: Decision | None = None
+        kind: CompactionKind | None
+        if mode == "auto":
+            decision = choose_kind(snapshot, thresholds)
+            kind = decision.kind
+            if kind is None:
+                printer.nothing(found.shown, decision.text)
+                return None
+        else:
+            kind = CompactionKind(mode)
+        idle = nothing_to_do(snapshot, kind)
+        if idle:
+            printer.nothing(found.shown, idle)
+            return None
+        plan = plan_compaction(snapshot, kind, f"_tmp_{uuid.uuid4()}", visibility_txn=visibility_txn)
+    except AcidctlError as error:
+        printer.failed(found.shown, error)
+        return None
+    printer.planned(found.shown, plan, decision, snapshot)
+    return plan
+
+
+def _engine(engine: str, master: str | None, conf: Sequence[str], queue: str | None, name: str) -> Engine:
+    from acidctl.compaction.run import run_here
+
+    if engine == "local":
+        if master or conf or queue:
+            raise click.UsageError("--master, --conf and --queue are for --engine spark.")
+        return run_here
+    from acidctl.cli.output import note
+    from acidctl.spark.engine import run_tasks
+    from acidctl.spark.session import SparkOptions
+
+    options = SparkOptions(master, tuple(_pair(item, "--conf") for item in conf), name, queue)
+
+    def on_spark(
+        tasks: Sequence[BucketTask], function: Callable[[BucketTask], BucketResult]
+    ) -> Iterator[tuple[int, BucketResult | AcidctlError]]:
+        return run_tasks(tasks, function, options, [task.weight for task in tasks], on_notice=note)
+
+    return on_spark
+
+
+def _application_name(plans: Sequence[CompactionPlan]) -> str:
+    """Hive's own convention: ``<host>-compactor-<db>.<table>.<partition>``."""
+    import socket
+
+    parts = [part for part in plans[0].snapshot.path.split("/") if part][-3:]
+    shown = ".".join(parts[-2:]) if len(plans) == 1 else f"{len(plans)}-locations"
+    return f"{socket.gethostname()}-compactor-{shown}"
+
+
+def _run(plans: Sequence[CompactionPlan], engine: Engine, offline: bool, printer: _Printer) -> None:
+    from acidctl.compaction.run import compact
+
+    with _progress(plans) as advance:
+        for outcome in compact(plans, engine, offline=offline, on_bucket=advance):
+            printer.done(outcome)
+
+
+@contextmanager
+def _progress(plans: Sequence[CompactionPlan]) -> Iterator[Any]:
+    """A bar over the input bytes, on standard error and only on a terminal."""
+    import sys
+
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (
+        TextColumn("compacting {task.fields[buckets]} buckets"),
+        BarColumn(),
+        DownloadColumn(binary_units=True),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        tasks = [task for plan in plans for task in plan.tasks]
+        bar = progress.add_task("", total=sum(task.weight for task in tasks), buckets=len(tasks))
+
+        def advance(task: BucketTask) -> None:
+            progress.advance(bar, task.weight)
+
+        yield advance
+
+
+class _Printer:
+    """One result a location, and the worst exit status of all."""
+
+    def __init__(self, output: str, dry_run: bool) -> None:
+        self._output = output
+        self._dry_run = dry_run
+        self._status = 0
+        self._worked = False
+        self._noted: set[str] = set()
+
+    def exit_status(self, idle_is_12: bool) -> int:
+        from acidctl.errors import NothingToDo
+
+        if self._status or self._worked or not idle_is_12:
+            return self._status
+        return NothingToDo.exit_status
+
+    def nothing(self, location: str, why: str) -> None:
+        record = {"location": location, "result": "nothing-to-do", "reason": why}
+        self._put(record, f"{location}: nothing to do: {why}")
+
+    def planned(self, location: str, plan: CompactionPlan, decision: Decision | None, snapshot: Snapshot) -> None:
+        from acidctl.cli.output import human_bytes, human_count, note
+
+        for text in snapshot.state.notes:
+            if text not in self._noted:
+                self._noted.add(text)
+                note(text)
+        if not self._dry_run:
+            return
+        self._worked = True
+        record = {
+            "location": location,
+            "result": "planned",
+            "kind": plan.kind.value,
+            "reason": decision.text if decision else "asked for",
+            "inputs": list(plan.inputs),
+            "outputs": list(plan.output_names),
+            "buckets": len(plan.tasks),
+            "inputBytes": plan.input_bytes,
+        }
+        why = f" ({decision.text})" if decision else ""
+        inputs = human_count(len(plan.inputs), "input")
+        text = (
+            f"{location}: {plan.kind.value}{why}: {inputs}, {human_count(len(plan.tasks), 'bucket')}, "
+            f"{human_bytes(plan.input_bytes)} -> {' + '.join(plan.output_names)}"
+        )
+        self._put(record, text)
+
+    def done(self, outcome: Outcome) -> None:
+        from acidctl.cli.output import human_bytes, human_count
+
+        plan = outcome.plan
+        location = plan.snapshot.fs.display(plan.snapshot.path)
+        if outcome.error:
+            self.failed(location, outcome.error)
+            if outcome.staging_kept:
+                from acidctl.cli.output import warn
+
+                warn(f"the evidence is kept in {plan.snapshot.fs.display(outcome.staging_kept)}")
+            return
+        self._worked = True
+        record = {
+            "location": location,
+            "result": "compacted",
+            "kind": plan.kind.value,
+            "inputs": list(plan.inputs),
+            "outputs": list(outcome.published),
+            "inputBytes": plan.input_bytes,
+            "bytes": outcome.bytes,
+            "rows": outcome.rows,
+            "rowsDropped": outcome.rows_dropped,
+        }
+        text = (
+            f"{location}: {plan.kind.value}: {human_count(len(plan.inputs), 'input')} -> "
+            f"{' + '.join(outcome.published)}, {human_bytes(plan.input_bytes)} -> {human_bytes(outcome.bytes)}, "
+            f"{human_count(outcome.rows, 'row')}, {outcome.rows_dropped:,} dropped"
+        )
+        self._put(record, text)
+        if self._output == "table":
+            from acidctl.cli.output import note
+
+            note(f"the inputs are obsolete now and stay until: acidctl clean {location}")
+
+    def failed(self, location: str, error: Any) -> None:
+        from acidctl.cli.failures import show_failure
+
+        self._status = max(self._status, error.exit_status)
+        if self._output != "table":
+            record = {"location": location, "result": "failed", "error": error.code, "reason": str(error)}
+            self._put(record, "")
+        show_failure(location, error)
+
+    def _put(self, record: dict[str, Any], text: str) -> None:
+        from acidctl.cli.output import put_json, safe
+
+        if self._output == "table":
+            click.echo(safe(text))
+        else:
+            put_json({"schema_version": 1, **record}, lines=self._output == "jsonl")

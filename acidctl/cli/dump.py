@@ -1,0 +1,187 @@
+"""`acidctl dump`: the events of ORC files with their synthetic columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from acidctl.cli.options import columns_option, examples, limit_option, output_option, storage_options
+from acidctl.cli.rows_out import ROW_FORMS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from acidctl.orc.types import OrcType
+    from acidctl.rows.events import EventFile
+    from acidctl.rows.predicate import Predicate
+
+DECODED = ("operationName", "bucketId", "statementId")
+
+
+@click.command(
+    "dump",
+    epilog=examples(
+        "acidctl dump delta_0000001_0000001_0000/bucket_00000",
+        "acidctl dump --decode --where 'operation = 2 AND originalTransaction >= 10' orders",
+        "acidctl dump --columns rowId,row.id -o csv base_0000003",
+    ),
+)
+@click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR...")
+@click.option("--decode", is_flag=True, help="Add the operation's name, and the bucket and statement id of `bucket`.")
+@columns_option
+@click.option("--where", metavar="CONDITION", help="Only events whose synthetic columns meet a condition in SQL.")
+@limit_option
+@click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Skip the first N rows.")
+@storage_options
+@output_option(*ROW_FORMS, default="jsonl")
+def command(
+    paths: tuple[str, ...],
+    decode: bool,
+    columns: list[str] | None,
+    where: str | None,
+    limit: int | None,
+    offset: int,
+    storage: dict[str, str],
+    output: str,
+) -> None:
+    """Print every event of the files at FILE or below DIR, deleted and aborted ones included.
+
+    The lines are those of `hive --orcfiledump -d`. Files without synthetic columns (originals, LOAD DATA) get those
+    that readers would give them. What a reader would *see* is printed by `acidctl cat`.
+    """
+    from acidctl.cli.rows_out import limited, write_rows
+    from acidctl.rows.files import event_files_at
+    from acidctl.storage.registry import open_location
+
+    sources: list[EventFile] = []
+    for path in paths:
+        fs, inner = open_location(path, storage)
+        sources += event_files_at(fs, inner)
+    selection = _Selection(sources, columns, where, decode)
+    batches = limited(selection.batches(), limit, offset)
+    write_rows(batches, output, selection.types, selection.schema)
+
+
+class _Selection:
+    """Which columns and events of the files are printed."""
+
+    def __init__(
+        self, sources: Sequence[EventFile], columns: list[str] | None, where: str | None, decode: bool
+    ) -> None:
+        import pyarrow as pa
+
+        from acidctl.orc.types import OrcType, arrow_type
+        from acidctl.rows.events import ID_COLUMNS
+        from acidctl.rows.schema import merge_row_types
+
+        self._sources = sources
+        self._decode = decode
+        rows = merge_row_types([source.row_type for source in sources] or [OrcType("struct")])
+        names = [*ID_COLUMNS, *(DECODED if decode else ())]
+        kinds = ["int", "bigint", "int", "bigint", "bigint", *(("string", "int", "int") if decode else ())]
+        self._ids, self._row_fields = _chosen(columns, names, rows)
+        self._wants_rows = columns is None or bool(self._row_fields)
+        self._predicate = _predicate(where, names)
+        self._rows = rows
+        fields = [(name, OrcType(kinds[names.index(name)])) for name in self._ids]
+        if self._wants_rows:
+            kept = [(n, t) for n, t in rows.fields() if self._row_fields is None or n in self._row_fields]
+            row = OrcType("struct", children=tuple(t for _, t in kept), names=tuple(n for n, _ in kept))
+            fields.append(("row", row))
+        self.types: OrcType = OrcType(
+            "struct", children=tuple(type_ for _, type_ in fields), names=tuple(name for name, _ in fields)
+        )
+        self.schema: pa.Schema = pa.schema(list(arrow_type(self.types)))
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The events, a stripe at a time."""
+        for source in self._sources:
+            with source.open() as events:
+                for stripe in range(events.stripes):
+                    batch = events.batch(stripe) if self._wants_rows else _ids_only(events, stripe)
+                    if self._decode:
+                        batch = _decoded(batch)
+                    if self._predicate:
+                        batch = self._predicate.apply(batch)
+                    yield self._project(batch, source)
+
+    def _project(self, batch: pa.RecordBatch, source: EventFile) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        from acidctl.rows.schema import select_fields
+
+        arrays = [batch.column(name) for name in self._ids]
+        names = list(self._ids)
+        if self._wants_rows:
+            rows = batch.column("row")
+            if self._row_fields is not None:
+                rows = select_fields(rows, self._row_fields, self._rows, source.fs.display(source.path))
+            arrays.append(rows)
+            names.append("row")
+        return pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+def _chosen(columns: list[str] | None, names: Sequence[str], rows: OrcType) -> tuple[list[str], list[str] | None]:
+    """Synthetic columns and fields of `row`; None for all fields."""
+    from difflib import get_close_matches
+
+    from acidctl.errors import NotFoundError
+
+    if columns is None:
+        return list(names), None
+    synthetic = {name.lower(): name for name in names}
+    fields = {f"row.{name}".lower(): name for name in rows.names}
+    ids: list[str] = []
+    chosen: list[str] | None = []
+    for column in columns:
+        key = column.lower()
+        if key in synthetic:
+            ids.append(synthetic[key])
+        elif key == "row":
+            chosen = None
+        elif key in fields:
+            if chosen is not None:
+                chosen.append(fields[key])
+        else:
+            known = [*synthetic.values(), "row", *(f"row.{name}" for name in rows.names)]
+            near = get_close_matches(column, known, 3)
+            hint = f"did you mean {', '.join(near)}?" if near else ""
+            raise NotFoundError(f"no column {column!r} in these files", f"there are {', '.join(known)}", hint)
+    return ids, chosen
+
+
+def _predicate(where: str | None, names: Sequence[str]) -> Predicate | None:
+    if where is None:
+        return None
+    from acidctl.rows.predicate import Predicate
+
+    return Predicate(where, names)
+
+
+def _ids_only(events: object, stripe: int) -> pa.RecordBatch:
+    from acidctl.rows.events import Events, ids_batch
+
+    assert isinstance(events, Events)
+    return ids_batch(events.ids(stripe))
+
+
+def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """With the decoded columns before `row`; -1 where the codec is unknown."""
+    import numpy as np
+    import pyarrow as pa
+
+    value = batch.column("bucket").to_numpy(zero_copy_only=False).astype(np.int64) & 0xFFFFFFFF
+    version = value >> 29
+    bucket = np.select([version == 0, version == 1], [value, value >> 16 & 0xFFF], -1).astype(np.int32)
+    statement = np.select([version == 0, version == 1], [0, value & 0xFFF], -1).astype(np.int32)
+    operation = batch.column("operation").to_numpy(zero_copy_only=False)
+    names = pa.array(["INSERT", "UPDATE", "DELETE", "UNKNOWN"])
+    place = np.where((operation >= 0) & (operation <= 2), operation, 3)
+    columns = {name: batch.column(name) for name in batch.schema.names if name != "row"}
+    columns |= {"operationName": names.take(pa.array(place)), "bucketId": pa.array(bucket)}
+    columns["statementId"] = pa.array(statement)
+    if "row" in batch.schema.names:
+        columns["row"] = batch.column("row")
+    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))

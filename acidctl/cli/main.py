@@ -1,0 +1,134 @@
+"""The entry point: a lazy command group and the one place where errors become exit statuses."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from acidctl import __version__
+from acidctl.errors import INTERRUPTED, AcidctlError
+
+BROKEN_PIPE = 141
+"""What a shell reports for a program that SIGPIPE ended: `acidctl cat t | head` ends quietly, as `cat` does."""
+
+SECTIONS: dict[str, dict[str, str]] = {
+    "See": {
+        "ls": "List directories with their state: current, obsolete, aborted, ignored.",
+        "cat": "Print the rows that a reader would see.",
+        "dump": "Print the events of ORC files with their synthetic columns.",
+        "meta": "Show what an ORC file's tail says.",
+    },
+    "Compact and clean": {
+        "compact": "Merge deltas: minor, major, or what the thresholds ask for.",
+        "clean": "Remove obsolete and aborted directories, after showing the plan.",
+        "restore": "Bring back what a cleaning run moved to the trash.",
+        "purge": "Delete the trash of earlier cleaning runs for good.",
+    },
+    "Try and check": {
+        "demo": "Write a table to try things on.",
+        "doctor": "Show which Java, Spark and packages are used.",
+    },
+}
+"""Every command with its one line; a command's module is imported when it is called, and not before."""
+
+SUMMARIES = {name: text for section in SECTIONS.values() for name, text in section.items()}
+
+
+class LazyGroup(click.Group):
+    """Commands by name from :data:`SECTIONS`; their modules are imported one at a time."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(SUMMARIES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in SUMMARIES:
+            return None
+        command: click.Command = import_module(f"acidctl.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(commands.items()))
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit statuses, examples and the JSON forms are in `man acidctl` and in the README.",
+)
+@click.option("--debug", is_flag=True, envvar="ACIDCTL_DEBUG", help="Show the trace of an error.")
+@click.version_option(__version__, prog_name="acidctl")
+def cli(debug: bool) -> None:
+    """See, dump, compact and clean Apache Hive ACID tables, without Hive.
+
+    \b
+    Examples:
+      acidctl ls /warehouse/sales.db/orders          what is current, what is obsolete, and why
+      acidctl cat --row-id --limit 10 orders         the rows that Hive would return
+      acidctl compact --major orders                 merge on Spark, local when no --master is given
+      acidctl clean orders                           show what can go, ask, and move it to the trash
+    """
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run acidctl and exit with the status of the error table."""
+    debug = "--debug" in (sys.argv[1:] if args is None else args) or bool(os.environ.get("ACIDCTL_DEBUG"))
+    sys.exit(_run(args, debug))
+
+
+def _run(args: Sequence[str] | None, debug: bool) -> int:
+    try:
+        result = cli.main(args=None if args is None else list(args), prog_name="acidctl", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.Exit as stop:
+        return int(stop.exit_code)
+    except click.ClickException as error:
+        _show_usage(error)
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        _say("interrupted: nothing was half-published", "", "")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Python would complain about the pipe once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except AcidctlError as error:
+        if debug:
+            _trace()
+        _say(error.what, error.why, error.hint)
+        return error.exit_status
+    except Exception as error:  # noqa: BLE001 - the last resort: a bug is reported as one, without a wall of text
+        if debug:
+            _trace()
+        _say(
+            f"unexpected {type(error).__name__}: {error}",
+            "this is a bug in acidctl",
+            "run again with --debug, report it",
+        )
+        return AcidctlError.exit_status
+    return result if isinstance(result, int) else 0
+
+
+def _say(what: str, why: str, hint: str) -> None:
+    from acidctl.cli.failures import show_error
+
+    show_error(what, why, hint)
+
+
+def _show_usage(error: click.ClickException) -> None:
+    if isinstance(error, click.UsageError):
+        error.show()
+    else:
+        _say(error.format_message(), "", "")
+
+
+def _trace() -> None:
+    import traceback
+
+    traceback.print_exc()

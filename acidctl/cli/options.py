@@ -1,0 +1,100 @@
+"""Options that several commands share, each defined once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def examples(*lines: str) -> str:
+    """An epilog of examples; ``\\b`` keeps click from wrapping it."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def output_option(*kinds: str, default: str) -> Callable[[F], F]:
+    """``-o/--output``, with the forms a command knows."""
+    return click.option(
+        "-o", "--output", type=click.Choice(kinds), default=default, show_default=True, help="Form of the output."
+    )
+
+
+def snapshot_options(function: F) -> F:
+    """``--write-ids``, ``--valid-txns`` and ``--write-ids-form``: passed on as the keyword `lists`."""
+
+    @click.option(
+        "--write-ids",
+        metavar="STRING",
+        help="Hive's valid write-id list, db.table:hwm:minOpen:open:aborted. Without it all counts as committed.",
+    )
+    @click.option(
+        "--valid-txns",
+        metavar="STRING",
+        help="Hive's valid transaction list: hwm:minOpen:open:aborted. Decides which _v directories count.",
+    )
+    @click.option(
+        "--write-ids-form",
+        type=click.Choice(["hive3", "hive2", "hive1"]),
+        default="hive3",
+        show_default=True,
+        help="Form of --write-ids: hive2 is hwm:minOpen:exc:..., hive1 is hwm:exc:...",
+    )
+    @functools.wraps(function)
+    def wrapper(*args: Any, write_ids: str | None, valid_txns: str | None, write_ids_form: str, **kwargs: Any) -> Any:
+        from acidctl.cli.locations import SnapshotLists
+
+        lists = SnapshotLists.parse(write_ids, valid_txns, write_ids_form)
+        return function(*args, lists=lists, **kwargs)
+
+    return wrapper  # type: ignore[return-value]
+
+
+def storage_options(function: F) -> F:
+    """``--storage-option k=v``: passed on as the keyword `storage`, a dictionary."""
+
+    @click.option(
+        "--storage-option",
+        "storage_option",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="An option for the storage, for example user=hive. Repeatable.",
+    )
+    @functools.wraps(function)
+    def wrapper(*args: Any, storage_option: tuple[str, ...], **kwargs: Any) -> Any:
+        storage = {}
+        for item in storage_option:
+            key, equals, value = item.partition("=")
+            if not equals or not key:
+                raise click.BadParameter(f"{item!r} is not KEY=VALUE", param_hint="--storage-option")
+            storage[key] = value
+        return function(*args, storage=storage, **kwargs)
+
+    return wrapper  # type: ignore[return-value]
+
+
+def locations_argument(*, required: bool = True) -> Callable[[F], F]:
+    """One or more locations, tables, databases or warehouses."""
+    return click.argument("locations", nargs=-1, required=required, metavar="LOCATION...")
+
+
+def columns_option(function: F) -> F:
+    """``--columns a,b``: passed on as the keyword `columns`, a list or None."""
+
+    @click.option("--columns", metavar="NAMES", help="Only these columns, separated by commas, in this order.")
+    @functools.wraps(function)
+    def wrapper(*args: Any, columns: str | None, **kwargs: Any) -> Any:
+        names = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
+        if names is not None and not names:
+            raise click.BadParameter("no column is named", param_hint="--columns")
+        return function(*args, columns=names, **kwargs)
+
+    return wrapper  # type: ignore[return-value]
+
+
+def limit_option(function: F) -> F:
+    """``--limit N``."""
+    return click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Stop after N rows.")(function)

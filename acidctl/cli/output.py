@@ -1,0 +1,112 @@
+"""What commands print: data on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+def safe(text: str) -> str:
+    """Text that may hold names: control, format and undecodable characters become visible escapes, one line."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() and unicodedata.category(char) not in ("Cf", "Cc", "Cs") else _escape(char)
+        for char in text
+    )
+
+
+def _escape(char: str) -> str:
+    return char.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def note(text: str) -> None:
+    """A remark on standard error."""
+    click.echo(click.style("note: ", dim=True) + safe(text), err=True)
+
+
+def warn(text: str) -> None:
+    """A warning on standard error."""
+    click.echo(click.style("warning: ", fg="yellow") + safe(text), err=True)
+
+
+def out_stream() -> BinaryIO:
+    """Standard output for bytes."""
+    return sys.stdout.buffer
+
+
+def put_json(value: Any, *, lines: bool) -> None:
+    """One JSON object on standard output: indented, or on one line."""
+    text = json.dumps(value, ensure_ascii=False, indent=None if lines else 2, separators=(",", ":") if lines else None)
+    data = text.encode("utf-8", "surrogateescape") + b"\n"
+    out_stream().write(data)
+    out_stream().flush()
+
+
+def put_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """RFC 4180 on standard output, with a header."""
+    import csv
+    import io
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(["" if cell is None else cell for cell in row] for row in rows)
+    out_stream().write(text.getvalue().encode("utf-8", "surrogateescape"))
+    out_stream().flush()
+
+
+def console() -> Console:
+    """A rich console on standard output; plain and unwrapped when it is no terminal, colourless with NO_COLOR."""
+    from rich.console import Console
+
+    terminal = sys.stdout.isatty()
+    return Console(
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=not terminal,
+        no_color=True if not terminal or os.environ.get("NO_COLOR") else None,
+        width=None if terminal else 10_000,
+    )
+
+
+def human_bytes(count: int | None) -> str:
+    """``1.5 MiB``; a dash for None."""
+    if count is None:
+        return "-"
+    size = float(count)
+    for unit in _UNITS:
+        if size < 1024 or unit == _UNITS[-1]:
+            return f"{int(size)} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    raise AssertionError
+
+
+def human_count(count: int, noun: str, plural: str | None = None) -> str:
+    """``1 file``, ``1,234 files``."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def iso_time(seconds: float | None) -> str | None:
+    """``2026-11-21T22:24:05Z``; None when there is no time."""
+    if seconds is None:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def local_time(seconds: float | None) -> str:
+    """``2026-11-21 22:24`` in the user's time zone; a dash for None."""
+    return "-" if seconds is None else datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,126 @@
+"""What `ls` says of a location: the JSON contract (schema_version 1), from which its other forms are made too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from acidctl.acid.layout import DataFile, data_files_of, files_by_child, original_files
+from acidctl.acid.state import EntryKind, State, Verdict
+from acidctl.acid.triggers import Thresholds
+from acidctl.cli.output import iso_time
+from acidctl.compaction.plan import choose_kind
+from acidctl.storage.snapshot import Snapshot
+
+SCHEMA_VERSION = 1
+
+
+def location_report(snapshot: Snapshot, *, rows: bool = False, thresholds: Thresholds | None = None) -> dict[str, Any]:
+    """One location as an object: see the README for the meaning of every key.
+
+    Args:
+        rows: count rows from the files' footers.
+    """
+    state = snapshot.state
+    counts = _row_counts(snapshot) if rows else {}
+    entries = [_entry(verdict, counts) for verdict in state.verdicts]
+    _add_sizes(snapshot, entries)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "location": snapshot.fs.display(snapshot.path),
+        "base": state.base.name if state.base else None,
+        "entries": entries,
+        "summary": _summary(snapshot, entries, thresholds),
+    }
+
+
+def _entry(verdict: Verdict, counts: dict[str, int]) -> dict[str, Any]:
+    directory = verdict.directory
+    has_statement = directory is not None and directory.statement_id >= 0
+    return {
+        "name": verdict.name,
+        "kind": verdict.kind.value,
+        "minWriteId": directory.min_write_id if directory else None,
+        "maxWriteId": directory.max_write_id if directory else None,
+        "statementId": directory.statement_id if directory and has_statement else None,
+        "visibilityTxnId": directory.visibility_txn or None if directory else None,
+        "state": verdict.state.value,
+        "reason": verdict.reason.text,
+        "reasonCode": verdict.reason.code,
+        "supersededBy": list(verdict.reason.by),
+        "files": 0,
+        "bytes": 0,
+        "rows": counts.get(verdict.name),
+        "modified": None,
+    }
+
+
+def _add_sizes(snapshot: Snapshot, entries: list[dict[str, Any]]) -> None:
+    """Files and bytes of everything below each child, side files included, and the newest time."""
+    by_name = {entry["name"]: entry for entry in entries}
+    newest: dict[str, float] = {}
+    for listed in snapshot.listing.entries:
+        name = listed.path.partition("/")[0]
+        entry = by_name[name]
+        if not listed.is_dir:
+            entry["files"] += 1
+            entry["bytes"] += listed.size
+        if listed.modified is not None:
+            newest[name] = max(newest.get(name, listed.modified), listed.modified)
+    for name, seconds in newest.items():
+        by_name[name]["modified"] = iso_time(seconds)
+
+
+def _row_counts(snapshot: Snapshot) -> dict[str, int]:
+    """Rows by child, from the footers of its data files; of the children that hold data."""
+    from acidctl.orc.source import ByteSource
+    from acidctl.orc.tail import read_tail
+
+    counts: dict[str, int] = {}
+    children = files_by_child(snapshot.listing)
+    for verdict in snapshot.state.verdicts:
+        files: list[DataFile] = []
+        if verdict.directory:
+            files = data_files_of(verdict.directory, children.get(verdict.name, ()))
+        elif verdict.kind is EntryKind.ORIGINAL:
+            files = original_files(children.get(verdict.name, ()))
+        else:
+            continue
+        total = 0
+        for file in files:
+            length = snapshot.logical_length(file)
+            if length != 0:
+                total += read_tail(ByteSource(snapshot.fs, snapshot.absolute(file.path), length)).rows
+        counts[verdict.name] = total
+    return counts
+
+
+def _summary(snapshot: Snapshot, entries: list[dict[str, Any]], thresholds: Thresholds | None) -> dict[str, Any]:
+    state = snapshot.state
+    decision = choose_kind(snapshot, thresholds)
+    states = {
+        which.value: {
+            "entries": sum(entry["state"] == which.value for entry in entries),
+            "bytes": sum(entry["bytes"] for entry in entries if entry["state"] == which.value),
+        }
+        for which in State
+    }
+    return {
+        "deltas": len(state.deltas),
+        "originals": len(state.originals),
+        "files": sum(entry["files"] for entry in entries),
+        "bytes": sum(entry["bytes"] for entry in entries),
+        **states,
+        "compaction": decision.kind.value if decision.kind else None,
+        "compactionReason": decision.text,
+        "historyProblem": state.history_problem.text if state.history_problem else None,
+        "notes": list(state.notes),
+    }
+
+
+def summary_line(report: dict[str, Any]) -> str:
+    """One line for people: counts by state and the trigger's verdict."""
+    summary = report["summary"]
+    parts = [f"{summary[which.value]['entries']} {which.value}" for which in State if summary[which.value]["entries"]]
+    kind = summary["compaction"]
+    verdict = f"{summary['compactionReason']}: {kind or 'no'} compaction" + (" is due" if kind else " due")
+    return f"{', '.join(parts) or 'empty'}; {verdict}"

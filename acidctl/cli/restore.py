@@ -1,0 +1,38 @@
+"""`acidctl restore`: bring back what a cleaning run moved to the trash."""
+
+from __future__ import annotations
+
+import click
+
+from acidctl.cli.options import examples, storage_options
+
+
+@click.command(
+    "restore",
+    epilog=examples(
+        "acidctl restore --list orders", "acidctl restore orders", "acidctl restore orders --run 20261121T2224"
+    ),
+)
+@click.argument("location", metavar="LOCATION")
+@click.option("--list", "list_only", is_flag=True, help="List the runs in the trash and stop.")
+@click.option("--run", "run_id", metavar="ID", help="Which run, or how its id begins; the newest by default.")
+@storage_options
+def command(location: str, list_only: bool, run_id: str | None, storage: dict[str, str]) -> None:
+    """Undo a cleaning run of one LOCATION: move everything it took back to its place."""
+    from acidctl.cleaning.trash import list_runs, restore
+    from acidctl.cli.output import human_bytes, safe
+    from acidctl.errors import NotFoundError
+    from acidctl.storage.registry import open_location
+
+    fs, path = open_location(location, storage)
+    fs.stat(path)
+    runs = list_runs(fs, path)
+    if list_only:
+        for run in runs:
+            click.echo(f"{run.id}  {len(run.names)} entries  {human_bytes(run.bytes)}  {safe(' '.join(run.names))}")
+        return
+    matching = [run for run in runs if run_id is None or run.id.startswith(run_id)]
+    if not matching:
+        raise NotFoundError(f"no such run in the trash of {fs.display(path)}", "", "see `acidctl restore --list`")
+    names = restore(fs, matching[-1])
+    click.echo(f"{safe(fs.display(path))}: {len(names)} restored: {safe(' '.join(names))}")

@@ -1,0 +1,189 @@
+"""One bucket of a compaction: task in, result out; the same function in this process and in a Spark executor."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from acidctl.acid.layout import Role
+from acidctl.acid.names import format_bucket
+from acidctl.acid.triggers import CompactionKind
+from acidctl.compaction.checksum import add, key_checksum
+from acidctl.compaction.merge import Chunk, Piece, is_sorted, key_range, merge
+from acidctl.compaction.plan import BucketTask, Input
+from acidctl.errors import VerifyError
+from acidctl.orc.acid_writer import AcidWriter
+from acidctl.orc.reader import open_orc
+from acidctl.orc.source import ByteSource
+from acidctl.orc.tail import read_tail
+from acidctl.orc.types import arrow_type
+from acidctl.rows.deletes import Bools
+from acidctl.rows.events import ID_COLUMNS, EventFile, Events, Ids, read_ids, with_ids
+from acidctl.rows.scan import live_rows, load_deletes, visible_events
+from acidctl.rows.schema import conform
+from acidctl.storage.port import FileSystem
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFile:
+    """One written file.
+
+    Attributes:
+        attempt_path: absolute; a hidden name of this attempt, so that a repeated task never meets another's file.
+        name: the name it will get, ``bucket_N``.
+        checksum: of the keys of its rows, as read back from the file.
+    """
+
+    attempt_path: str
+    name: str
+    rows: int
+    bytes: int
+    stripes: int
+    checksum: int
+
+
+@dataclass(frozen=True, slots=True)
+class BucketResult:
+    """What a task did; None for a kind of file that got no event."""
+
+    bucket: int
+    inserts: OutputFile | None
+    deletes: OutputFile | None
+    rows_read: int
+    rows_dropped: int
+
+
+def run_task(task: BucketTask) -> BucketResult:
+    """Read, merge, filter, write and read back one bucket.
+
+    Raises:
+        BadDataError: an input cannot be read.
+        VerifyError: what was written is not what was to be written.
+    """
+    fs = task.storage.open()
+    inserts = [_reopen(fs, item) for item in task.inserts]
+    deletes = [_reopen(fs, item) for item in task.deletes]
+    kills = [_reopen(fs, item) for item in task.kills]
+    major = task.kind is CompactionKind.MAJOR
+    dead = load_deletes(kills, task.write_ids, same_write_id=not major)
+
+    def keep_insert(source: EventFile, ids: Ids) -> Bools | None:
+        if major:
+            return live_rows(source, ids, task.write_ids, dead)
+        visible = visible_events(ids, task.write_ids)
+        killed = None if source.may_hold_changes else dead.dead(ids.keys)
+        if killed is None:
+            return visible
+        return ~killed if visible is None else visible & ~killed
+
+    def keep_delete(_: EventFile, ids: Ids) -> Bools | None:
+        return visible_events(ids, task.write_ids)
+
+    written = _write(fs, task, inserts, task.insert_directory, keep_insert)
+    deleted = _write(fs, task, deletes, task.delete_directory, keep_delete) if deletes else None
+    rows_read = sum(source.rows for source in (*inserts, *deletes))
+    rows_written = sum(output.rows for output in (written, deleted) if output)
+    return BucketResult(task.bucket, written, deleted, rows_read, rows_read - rows_written)
+
+
+def _reopen(fs: FileSystem, item: Input) -> EventFile:
+    tail = read_tail(ByteSource(fs, item.path, item.length))
+    return EventFile(fs, item.file, item.path, item.length, tail, item.synthetic)
+
+
+def _write(
+    fs: FileSystem,
+    task: BucketTask,
+    sources: Sequence[EventFile],
+    directory: str,
+    keep: Callable[[EventFile, Ids], Bools | None],
+) -> OutputFile | None:
+    """Write the events of `sources` that are kept; None when there are none."""
+    target = arrow_type(task.row)
+    collapse = task.kind is CompactionKind.MINOR
+    pieces = list(_pieces(sources, keep, target))
+    batches = merge(pieces, collapse=collapse)
+    first = next(batches, None)
+    if first is None:
+        return None
+    name = format_bucket(task.bucket)
+    path = f"{directory}/_attempt_{uuid.uuid4().hex}_{name}"
+    fs.make_dirs(directory)
+    rows, checksum = 0, 0
+    with fs.open_output(path) as sink:
+        writer = AcidWriter(sink, task.row, task.settings)
+        for ids, values in itertools.chain([first], batches):
+            writer.write(with_ids(ids, values))
+            rows += len(ids.current)
+            checksum = add(checksum, key_checksum(ids.keys))
+        result = writer.close()
+    _verify(fs, path, rows, checksum)
+    return OutputFile(path, name, rows, result.bytes, result.stripes, checksum)
+
+
+def _pieces(
+    sources: Sequence[EventFile], keep: Callable[[EventFile, Ids], Bools | None], target: pa.StructType
+) -> Iterator[Piece]:
+    """The stripes of all files that keep an event, with the range of their keys; ids are read, rows are not."""
+    for source in sources:
+        with source.open() as events:
+            for stripe in range(events.stripes):
+                ids = events.ids(stripe)
+                kept = keep(source, ids)
+                if kept is not None:
+                    if not kept.any():
+                        continue
+                    ids = ids.take(kept)
+                if len(ids.current):
+                    yield Piece(*key_range(ids.keys), _loader(source, stripe, keep, target))
+
+
+def _loader(
+    source: EventFile, stripe: int, keep: Callable[[EventFile, Ids], Bools | None], target: pa.StructType
+) -> Callable[[], Chunk]:
+    def load() -> Chunk:
+        with source.open() as events:
+            ids = events.ids(stripe)
+            kept = keep(source, ids)
+            rows = _rows(events, stripe, target)
+            if kept is not None:
+                rows = rows.filter(pa.array(kept))
+                ids = ids.take(kept)
+            return Chunk(ids, source.file.statement_id, rows)
+
+    return load
+
+
+def _rows(events: Events, stripe: int, target: pa.StructType) -> pa.Array:
+    source = events.source
+    if source.file.role is Role.DELETE:
+        # A delete event has no row, whatever row type its file declares (section 3.1).
+        return pa.nulls(source.tail.stripes[stripe].numberOfRows, target)
+    return conform(events.rows(stripe), target, source.fs.display(source.path))
+
+
+def _verify(fs: FileSystem, path: str, rows: int, checksum: int) -> None:
+    """Read the written file again: its rows, the order of its keys, its index, its checksum."""
+    found, total = 0, 0
+    previous: tuple[int, int, int] | None = None
+    with open_orc(fs, path) as orc:
+        index = orc.tail.key_index() or []
+        for stripe in range(orc.stripe_count):
+            ids = read_ids(orc.read_stripe(stripe, ID_COLUMNS), fs.display(path))
+            first, last = key_range(ids.keys)
+            ascends = is_sorted(ids.keys) and (previous is None or previous <= first)
+            if not ascends or index[stripe : stripe + 1] != [last]:
+                raise _mismatch(fs, path, f"stripe {stripe} is out of order or not in the key index")
+            previous = last
+            found += len(ids.current)
+            total = add(total, key_checksum(ids.keys))
+    if (found, total) != (rows, checksum):
+        raise _mismatch(fs, path, f"{rows} rows were written and {found} read back, or their keys differ")
+
+
+def _mismatch(fs: FileSystem, path: str, why: str) -> VerifyError:
+    return VerifyError(f"the written file {fs.display(path)} is wrong", why, "nothing was published; report this")

@@ -1,0 +1,165 @@
+"""Stripes of sorted files in the order of their keys, with no more rows in memory than overlap.
+
+Files are sorted by (originalTransaction, bucket, rowId), and stripes of different files seldom overlap: those pass
+through one by one. Where they do (delete deltas, ACID v1), rows wait until no later stripe can precede them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from acidctl.rows.deletes import Bools, Keys
+from acidctl.rows.events import Ids
+
+Key = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Events of one stripe that are to be written: ids, their statement id, and the rows."""
+
+    ids: Ids
+    statement: int
+    rows: pa.Array
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stripe before it is loaded: its least and greatest key, and how to get its events."""
+
+    first: Key
+    last: Key
+    load: Callable[[], Chunk]
+
+
+@dataclass(frozen=True, slots=True)
+class _Events:
+    """Sorted or unsorted events that wait, statement ids as a column."""
+
+    operation: NDArray[np.int64]
+    keys: Keys
+    current: NDArray[np.int64]
+    statement: NDArray[np.int64]
+    rows: pa.Array
+
+    def __len__(self) -> int:
+        return len(self.current)
+
+    def take(self, selection: NDArray[np.intp]) -> _Events:
+        rows = self.rows.take(pa.array(selection))
+        return _Events(
+            self.operation[selection],
+            self.keys.take(selection),
+            self.current[selection],
+            self.statement[selection],
+            rows,
+        )
+
+    def slice(self, start: int, end: int) -> _Events:
+        part = slice(start, end)
+        return _Events(
+            self.operation[part],
+            self.keys.take(part),
+            self.current[part],
+            self.statement[part],
+            self.rows.slice(start, end - start),
+        )
+
+
+def key_range(keys: Keys) -> tuple[Key, Key]:
+    """The least and the greatest key of a stripe with rows, sorted or not."""
+    order = np.lexsort((keys.row_id, keys.bucket, keys.original)) if not is_sorted(keys) else None
+    first, last = (0, len(keys) - 1) if order is None else (int(order[0]), int(order[-1]))
+    return _key(keys, first), _key(keys, last)
+
+
+def _key(keys: Keys, at: int) -> Key:
+    return int(keys.original[at]), int(keys.bucket[at]), int(keys.row_id[at])
+
+
+def is_sorted(keys: Keys) -> bool:
+    """Whether keys ascend; equal ones may follow each other."""
+    original, bucket, row = (np.diff(column) for column in (keys.original, keys.bucket, keys.row_id))
+    descends = (original < 0) | ((original == 0) & ((bucket < 0) | ((bucket == 0) & (row < 0))))
+    return not descends.any()
+
+
+def merge(pieces: Sequence[Piece], *, collapse: bool) -> Iterator[tuple[Ids, pa.Array]]:
+    """All events in the order of format section 4.2, in batches of about a stripe.
+
+    Args:
+        collapse: of events with the same key and the same current write id keep the first (section 8.2).
+    """
+    ordered = sorted(pieces, key=lambda piece: piece.first)
+    waiting: _Events | None = None
+    for at, piece in enumerate(ordered):
+        chunk = piece.load()
+        events = _events(chunk)
+        if waiting is not None and len(waiting):
+            events = _concat(waiting, events)
+        waiting = None
+        if not len(events):
+            continue
+        events = _sort(events)
+        if at + 1 < len(ordered):
+            cut = _count_before(events.keys, ordered[at + 1].first)
+            waiting = events.slice(cut, len(events)) if cut < len(events) else None
+            events = events.slice(0, cut)
+        if collapse:
+            events = _collapse(events)
+        if len(events):
+            yield Ids(events.operation, events.keys, events.current), events.rows
+
+
+def _events(chunk: Chunk) -> _Events:
+    ids = chunk.ids
+    statement = np.full(len(ids.current), chunk.statement, np.int64)
+    return _Events(ids.operation, ids.keys, ids.current, statement, chunk.rows)
+
+
+def _concat(one: _Events, other: _Events) -> _Events:
+    return _Events(
+        np.concatenate([one.operation, other.operation]),
+        Keys.concat([one.keys, other.keys]),
+        np.concatenate([one.current, other.current]),
+        np.concatenate([one.statement, other.statement]),
+        pa.concat_arrays([one.rows, other.rows]),
+    )
+
+
+def _sort(events: _Events) -> _Events:
+    """By key ascending, then newest first, a delete before an insert (sections 4.1 and 4.2)."""
+    keys = events.keys
+    if is_sorted(keys) and not _repeats(keys).any():
+        return events
+    order = np.lexsort((-events.operation, -events.statement, -events.current, keys.row_id, keys.bucket, keys.original))
+    return events.take(order)
+
+
+def _repeats(keys: Keys) -> Bools:
+    """Rows whose key equals the one before; one shorter than `keys`."""
+    same: Bools = (np.diff(keys.original) == 0) & (np.diff(keys.bucket) == 0) & (np.diff(keys.row_id) == 0)
+    return same
+
+
+def _collapse(events: _Events) -> _Events:
+    same = _repeats(events.keys) & (np.diff(events.current) == 0)
+    if not same.any():
+        return events
+    return events.take(np.flatnonzero(np.concatenate([[True], ~same])))
+
+
+def _count_before(keys: Keys, key: Key) -> int:
+    """How many of the sorted keys are less than `key`."""
+    original, bucket, row_id = key
+    low = int(np.searchsorted(keys.original, original, "left"))
+    high = int(np.searchsorted(keys.original, original, "right"))
+    middle = keys.bucket[low:high]
+    start = low + int(np.searchsorted(middle, bucket, "left"))
+    end = low + int(np.searchsorted(middle, bucket, "right"))
+    return start + int(np.searchsorted(keys.row_id[start:end], row_id, "left"))

@@ -1,0 +1,271 @@
+"""From a state to a plan: which files go into which output, or why there is nothing to do (format section 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, files_by_child
+from acidctl.acid.names import MINL, Kind, format_directory
+from acidctl.acid.state import State
+from acidctl.acid.triggers import CompactionKind, Decision, Figures, Thresholds, decide
+from acidctl.acid.writeids import ValidWriteIds
+from acidctl.errors import BadDataError, ConflictError, RefusedError
+from acidctl.orc.encode import WriterSettings
+from acidctl.orc.types import OrcType
+from acidctl.rows.events import EventFile, Synthetic, open_event_files
+from acidctl.rows.schema import merge_row_types
+from acidctl.storage.port import FileSystemSpec
+from acidctl.storage.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One file of a task; small, so that it can be sent to an executor.
+
+    Attributes:
+        path: absolute inside the file system.
+        length: the logical length, None for the whole file.
+        synthetic: the ids of a file that has none.
+    """
+
+    file: DataFile
+    path: str
+    length: int | None
+    synthetic: Synthetic | None
+
+
+@dataclass(frozen=True, slots=True)
+class BucketTask:
+    """The independent piece of a compaction: one bucket of one location.
+
+    Attributes:
+        inserts: base, original and insert delta files of this bucket.
+        deletes: the delete delta files whose events this bucket writes (minor).
+        kills: files whose events kill or replace rows of this bucket.
+        insert_directory, delete_directory: absolute; where the outputs go.
+        row: the table's columns in the output.
+        weight: input bytes, for scheduling.
+    """
+
+    storage: FileSystemSpec
+    kind: CompactionKind
+    bucket: int
+    inserts: tuple[Input, ...]
+    deletes: tuple[Input, ...]
+    kills: tuple[Input, ...]
+    write_ids: ValidWriteIds
+    insert_directory: str
+    delete_directory: str
+    row: OrcType
+    settings: WriterSettings
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionPlan:
+    """What one location's compaction reads and writes; a value that can be printed.
+
+    Attributes:
+        inputs: names of the directories and originals that it reads, in read order.
+        insert_name, delete_name: names of the output directories; the second only for minor.
+        staging: absolute path of the hidden directory everything is written to first.
+        max_write_id: the highest write id of the output.
+    """
+
+    snapshot: Snapshot
+    kind: CompactionKind
+    inputs: tuple[str, ...]
+    insert_name: str
+    delete_name: str | None
+    staging: str
+    min_write_id: int
+    max_write_id: int
+    visibility_txn: int
+    tasks: tuple[BucketTask, ...]
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """The directories that may appear."""
+        return tuple(name for name in (self.insert_name, self.delete_name) if name)
+
+    @property
+    def input_bytes(self) -> int:
+        return sum(task.weight for task in self.tasks)
+
+
+def figures(snapshot: Snapshot) -> Figures:
+    """What the initiator looks at, from one listing (format section 9): data files only, hidden ones excluded."""
+    state = snapshot.state
+    children = files_by_child(snapshot.listing)
+    base_bytes = sum(entry.size for entry in state.originals)
+    if state.base and state.base.directory:
+        base_bytes = sum(f.size for f in data_files_of(state.base.directory, children.get(state.base.name, ())))
+    delta_bytes = sum(
+        file.size
+        for verdict in state.deltas
+        if verdict.directory
+        for file in data_files_of(verdict.directory, children.get(verdict.name, ()))
+    )
+    obsolete_base = any(v.kind.value == "base" for v in state.in_state(State.OBSOLETE))
+    return Figures(base_bytes, delta_bytes, len(state.deltas), has_obsolete_base=obsolete_base)
+
+
+def choose_kind(snapshot: Snapshot, thresholds: Thresholds | None = None) -> Decision:
+    """The initiator's verdict on a location."""
+    return decide(figures(snapshot), thresholds)
+
+
+def nothing_to_do(snapshot: Snapshot, kind: CompactionKind) -> str | None:
+    """Why a compaction of this type would change nothing; None when there is work (format section 8)."""
+    state = snapshot.state
+    deltas = len(state.deltas)
+    if kind is CompactionKind.MAJOR:
+        if state.originals or deltas + bool(state.base) > 1:
+            return None
+        if not deltas:
+            return "only a base is current" if state.base else "it holds no data"
+        return "a single delta and no base"
+    if deltas < 2:
+        return f"{deltas or 'no'} current delta{'' if deltas == 1 else 's'}"
+    kinds = {verdict.directory.kind for verdict in state.deltas if verdict.directory}
+    if deltas == 2 and len(kinds) == 2:
+        return "one delta and one delete delta"
+    return None
+
+
+def plan_compaction(
+    snapshot: Snapshot,
+    kind: CompactionKind,
+    staging_name: str,
+    settings: WriterSettings | None = None,
+    visibility_txn: int = 0,
+) -> CompactionPlan:
+    """Plan one location.
+
+    Args:
+        snapshot: taken with the compactor's write-id list (section 7.3).
+        staging_name: a fresh hidden name, ``_tmp_<uuid>``.
+        visibility_txn: of the compaction's own transaction; 0 without a metastore.
+
+    Raises:
+        HistoryError, BadDataError, ConflictError: what is there cannot be compacted.
+    """
+    state = snapshot.state
+    state.require_history()
+    files = snapshot.files()
+    _refuse_odd_names(snapshot, files)
+    if kind is CompactionKind.MINOR:
+        deltas = {verdict.name for verdict in state.deltas}
+        files = [file for file in files if file.directory and file.directory.name in deltas]
+    sources = open_event_files(snapshot, files)
+    ids = [v.directory for v in state.deltas if v.directory]
+    low = min((d.min_write_id for d in ids), default=MINL)
+    high = max((d.max_write_id for d in ids), default=MINL)
+    names: tuple[str, str | None]
+    if kind is CompactionKind.MAJOR:
+        # A base above every delta cannot be: such deltas are obsolete. Without deltas the originals become base_MINL.
+        names = (format_directory(Kind.BASE, high, high, visibility_txn=visibility_txn), None)
+    else:
+        names = (
+            format_directory(Kind.DELTA, low, high, visibility_txn=visibility_txn),
+            format_directory(Kind.DELETE_DELTA, low, high, visibility_txn=visibility_txn),
+        )
+    _refuse_existing(snapshot, names)
+    staging = snapshot.absolute(staging_name)
+    tasks = _tasks(snapshot, kind, sources, (f"{staging}/{names[0]}", f"{staging}/{names[1] or ''}"), settings)
+    inputs = [v.name for v in (state.base if kind is CompactionKind.MAJOR else None, *state.deltas) if v]
+    if kind is CompactionKind.MAJOR:
+        inputs = sorted({entry.path.partition("/")[0] for entry in state.originals}) + inputs
+    return CompactionPlan(
+        snapshot, kind, tuple(inputs), names[0], names[1], staging, low, high, visibility_txn, tuple(tasks)
+    )
+
+
+def _refuse_odd_names(snapshot: Snapshot, files: Sequence[DataFile]) -> None:
+    for file in files:
+        if file.bucket == NO_BUCKET and file.size:
+            raise BadDataError(
+                f"cannot compact {snapshot.display(file.path)}",
+                "its name tells no bucket, so its rows have no ROW__ID; Hive's compactor fails on it too",
+                "rename it by Hive's pattern, for example 000000_0_copy_9, or remove it if it is no data",
+            )
+
+
+def _refuse_existing(snapshot: Snapshot, names: Sequence[str | None]) -> None:
+    existing = {verdict.name: verdict for verdict in snapshot.state.verdicts}
+    for name in names:
+        if name and name in existing:
+            raise ConflictError(
+                f"{snapshot.display(name)} exists already",
+                f"it is {existing[name].state.value}: {existing[name].reason.text}",
+                "see `acidctl ls`; clean it first if it is not current",
+            )
+
+
+def _tasks(
+    snapshot: Snapshot,
+    kind: CompactionKind,
+    sources: Sequence[EventFile],
+    directories: tuple[str, str],
+    settings: WriterSettings | None,
+) -> list[BucketTask]:
+    inserts = [source for source in sources if source.file.role is not Role.DELETE]
+    deletes = [source for source in sources if source.file.role is Role.DELETE]
+    by_age = sorted(inserts, key=lambda s: s.file.directory.max_write_id if s.file.directory else 0)
+    row = merge_row_types([source.row_type for source in by_age or deletes]) if sources else OrcType("struct")
+    chosen = settings or _settings_like(by_age[-1] if by_age else None, kind)
+    kills = [source for source in sources if source in deletes or source.may_hold_changes]
+    tasks = []
+    for bucket in sorted({source.file.bucket for source in sources}):
+        own = [source for source in inserts if source.file.bucket == bucket]
+        own_deletes = [source for source in deletes if source.file.bucket == bucket]
+        if kind is CompactionKind.MAJOR:
+            own_deletes = []
+        if not own and not own_deletes:
+            continue
+        tasks.append(
+            BucketTask(
+                snapshot.fs.spec,
+                kind,
+                bucket,
+                _inputs(own),
+                _inputs(own_deletes),
+                _inputs(kills) if own else (),
+                snapshot.write_ids,
+                *directories,
+                row,
+                chosen,
+                sum(source.file.size for source in (*own, *own_deletes)),
+            )
+        )
+    return tasks
+
+
+def _settings_like(newest: EventFile | None, kind: CompactionKind) -> WriterSettings:
+    """The recommended settings with the codec of the newest input (section 3.5)."""
+    codec = newest.tail.compression if newest else "zlib"
+    compression = codec if codec in ("none", "zlib", "snappy", "lz4", "zstd") else "zlib"
+    make = WriterSettings.for_base if kind is CompactionKind.MAJOR else WriterSettings.for_delta
+    return make(compression=compression)
+
+
+def _inputs(sources: Sequence[EventFile]) -> tuple[Input, ...]:
+    return tuple(Input(source.file, source.path, source.length, source.synthetic) for source in sources)
+
+
+def require_atomic(plan: CompactionPlan, yields_both: bool, offline: bool) -> None:
+    """A minor compaction with both kinds of delta becomes visible by two renames, and no order of them is safe.
+
+    After the first one alone either deleted rows reappear or live rows vanish (section 8.6).
+
+    Raises:
+        RefusedError: without `offline` and without a visibility transaction.
+    """
+    if plan.kind is CompactionKind.MINOR and yields_both and not offline and not plan.visibility_txn:
+        raise RefusedError(
+            f"a minor compaction of {plan.snapshot.fs.display(plan.snapshot.path)} would write both "
+            f"{plan.insert_name} and {plan.delete_name}",
+            "they appear one after the other, and a reader between the two would see wrong rows",
+            "use --major, which appears at once, or --offline when nothing reads the table meanwhile",
+        )

@@ -1,0 +1,123 @@
+"""The last step of a compaction: side files, one more look at the location, and the rename that shows the result.
+
+Until the rename nothing outside the hidden staging directory exists; the inputs are never touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from acidctl.acid.names import METADATA_ACID, ORC_ACID_VERSION
+from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED, ORC_ACID_VERSION_2
+from acidctl.acid.state import AcidState
+from acidctl.acid.triggers import CompactionKind
+from acidctl.compaction.kernel import BucketResult, OutputFile
+from acidctl.compaction.plan import CompactionPlan, require_atomic
+from acidctl.errors import AcidctlError, ConflictError, StorageError
+from acidctl.storage.snapshot import Snapshot, take_snapshot
+
+
+def stage_directories(plan: CompactionPlan) -> None:
+    """Make the hidden staging directory; refuses early where nothing could be published.
+
+    Raises:
+        AccessError, StorageError: the location cannot be written, or its store has no rename.
+    """
+    fs = plan.snapshot.fs
+    if not fs.can_rename:
+        raise StorageError(
+            f"cannot compact {fs.display(plan.snapshot.path)} in place",
+            "its store has no rename, so a result could be seen half-written",
+            "copy the location to HDFS or a local disk, compact it there and copy the result back",
+        )
+    fs.make_dirs(f"{plan.staging}/{plan.insert_name}")
+
+
+def publish(plan: CompactionPlan, results: Sequence[BucketResult], *, offline: bool) -> tuple[str, ...]:
+    """Show the result of a compaction.
+
+    Args:
+        results: one for each task of the plan.
+        offline: nothing reads the location meanwhile; allows the two renames of a minor compaction.
+
+    Returns:
+        The names of the new directories.
+
+    Raises:
+        RefusedError: two renames would be needed (section 8.6).
+        ConflictError: the location changed in a way that matters, or another compaction was first.
+    """
+    fs = plan.snapshot.fs
+    inserts = [result.inserts for result in results if result.inserts]
+    deletes = [result.deletes for result in results if result.deletes]
+    names = [plan.insert_name] if inserts or not deletes else []
+    if deletes and plan.delete_name:
+        names.append(plan.delete_name)
+    require_atomic(plan, len(names) > 1, offline)
+    for name, files in ((plan.insert_name, inserts), (plan.delete_name, deletes)):
+        if name in names and name:
+            _finish(plan, name, files)
+    _recheck(plan)
+    for name in names:
+        # Fails when the target exists: a plain rename of HDFS would nest one directory in the other.
+        fs.rename(f"{plan.staging}/{name}", plan.snapshot.absolute(name))
+    discard(plan)
+    return tuple(names)
+
+
+def discard(plan: CompactionPlan) -> None:
+    """Remove the staging directory; what cannot be removed stays hidden and harms nobody."""
+    try:
+        plan.snapshot.fs.remove_tree(plan.staging)
+    except AcidctlError:
+        return
+
+
+def _finish(plan: CompactionPlan, name: str, files: Sequence[OutputFile]) -> None:
+    """Give the chosen attempts their names, drop the others, and add the side files (section 8.6)."""
+    fs = plan.snapshot.fs
+    directory = f"{plan.staging}/{name}"
+    chosen = {file.attempt_path: f"{directory}/{file.name}" for file in files}
+    fs.make_dirs(directory)
+    for entry in fs.list_dir(directory).entries:
+        if f"{directory}/{entry.path}" not in chosen:
+            fs.remove_tree(f"{directory}/{entry.path}")
+    for attempt, final in chosen.items():
+        fs.rename(attempt, final)
+    fs.write_bytes(f"{directory}/{ORC_ACID_VERSION}", ORC_ACID_VERSION_2)
+    if plan.kind is CompactionKind.MAJOR and not plan.visibility_txn:
+        # Without it readers would take the base for an INSERT OVERWRITE (section 8.1).
+        fs.write_bytes(f"{directory}/{METADATA_ACID}", METADATA_ACID_COMPACTED)
+
+
+def _recheck(plan: CompactionPlan) -> None:
+    """List the location again: what was compacted must still be what readers see."""
+    before = plan.snapshot
+    now = take_snapshot(before.fs, before.path, before.write_ids, before.txns)
+    changed = _changes(plan, before, now.state)
+    if changed:
+        raise ConflictError(
+            f"{before.fs.display(before.path)} changed while it was compacted",
+            changed,
+            "nothing was published; run the compaction again",
+        )
+
+
+def _changes(plan: CompactionPlan, before: Snapshot, now: AcidState) -> str:
+    """What changed in the range that the output will hide; empty when nothing did. Newer deltas do not matter."""
+    missing = set(plan.inputs) - now.current_names
+    if missing:
+        return f"{min(missing)} is no longer current"
+    if (before.state.base and before.state.base.name) != (now.base and now.base.name):
+        return "another base appeared"
+    for verdict in now.deltas:
+        directory = verdict.directory
+        if directory and verdict.name not in plan.inputs and directory.min_write_id <= plan.max_write_id:
+            return f"{verdict.name} appeared"
+    if plan.kind is CompactionKind.MAJOR and before.state.originals != now.originals:
+        return "its original files changed"
+    taken = {verdict.name for verdict in now.verdicts}
+    for name in plan.output_names:
+        if name in taken:
+            return f"{name} exists already: another compaction was first"
+    return ""

@@ -1,0 +1,149 @@
+"""Run planned compactions: one engine call for the tasks of all locations, then publish location by location."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from acidctl.acid.triggers import CompactionKind
+from acidctl.compaction.kernel import BucketResult, run_task
+from acidctl.compaction.plan import BucketTask, CompactionPlan, require_atomic
+from acidctl.compaction.publish import discard, publish, stage_directories
+from acidctl.errors import AcidctlError, VerifyError
+
+
+class Engine(Protocol):
+    """Where tasks run."""
+
+    def __call__(
+        self, tasks: Sequence[BucketTask], function: Callable[[BucketTask], BucketResult]
+    ) -> Iterator[tuple[int, BucketResult | AcidctlError]]:
+        """The place and outcome of every task, in the order they end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one location.
+
+    Attributes:
+        published: names of the new directories; empty when `error` says why not.
+        staging_kept: absolute path of the evidence of a failed verification.
+    """
+
+    plan: CompactionPlan
+    published: tuple[str, ...] = ()
+    results: tuple[BucketResult, ...] = ()
+    error: AcidctlError | None = None
+    staging_kept: str | None = None
+
+    @property
+    def rows(self) -> int:
+        """Events in the output."""
+        return sum(f.rows for r in self.results for f in (r.inserts, r.deletes) if f)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the output's data files."""
+        return sum(f.bytes for r in self.results for f in (r.inserts, r.deletes) if f)
+
+    @property
+    def rows_dropped(self) -> int:
+        """Events that were read and are not in the output."""
+        return sum(result.rows_dropped for result in self.results)
+
+
+def run_here(
+    tasks: Sequence[BucketTask], function: Callable[[BucketTask], BucketResult]
+) -> Iterator[tuple[int, BucketResult | AcidctlError]]:
+    """The local engine: every task in this process, one after the other."""
+    for place, task in enumerate(tasks):
+        try:
+            yield place, function(task)
+        except AcidctlError as error:
+            yield place, error
+
+
+def compact(
+    plans: Sequence[CompactionPlan],
+    engine: Engine = run_here,
+    *,
+    offline: bool = False,
+    on_bucket: Callable[[BucketTask], None] | None = None,
+) -> Iterator[Outcome]:
+    """Compact planned locations; one that fails does not stop the others.
+
+    Args:
+        offline: nothing reads the locations meanwhile, see :func:`acidctl.compaction.plan.require_atomic`.
+        on_bucket: called when a task has ended.
+
+    Yields:
+        One outcome a plan, as soon as its last bucket is done.
+    """
+    staged: list[CompactionPlan] = []
+    for plan in plans:
+        try:
+            _refuse_before_work(plan, offline)
+            stage_directories(plan)
+            staged.append(plan)
+        except AcidctlError as error:
+            yield Outcome(plan, error=error)
+    try:
+        yield from _run(staged, engine, offline, on_bucket)
+    except BaseException:
+        for plan in staged:
+            discard(plan)
+        raise
+
+
+def _refuse_before_work(plan: CompactionPlan, offline: bool) -> None:
+    """Whether both kinds will come out is known for sure only at the end; refuse at once where it is likely."""
+    if plan.kind is CompactionKind.MINOR:
+        both = any(task.deletes for task in plan.tasks) and any(task.inserts for task in plan.tasks)
+        require_atomic(plan, both, offline)
+
+
+def _run(
+    plans: list[CompactionPlan],
+    engine: Engine,
+    offline: bool,
+    on_bucket: Callable[[BucketTask], None] | None,
+) -> Iterator[Outcome]:
+    tasks = [task for plan in plans for task in plan.tasks]
+    owner = [number for number, plan in enumerate(plans) for _ in plan.tasks]
+    waiting = [len(plan.tasks) for plan in plans]
+    results: list[list[BucketResult]] = [[] for _ in plans]
+    errors: list[list[AcidctlError]] = [[] for _ in plans]
+    for plan in plans:
+        if not plan.tasks:
+            yield _publish(plan, [], offline)
+    if not tasks:
+        return
+    for place, result in engine(tasks, run_task):
+        number = owner[place]
+        if isinstance(result, AcidctlError):
+            errors[number].append(result)
+        else:
+            results[number].append(result)
+        if on_bucket:
+            on_bucket(tasks[place])
+        waiting[number] -= 1
+        if not waiting[number]:
+            plan = plans[number]
+            yield _failed(plan, errors[number]) if errors[number] else _publish(plan, results[number], offline)
+
+
+def _publish(plan: CompactionPlan, results: list[BucketResult], offline: bool) -> Outcome:
+    try:
+        return Outcome(plan, publish(plan, results, offline=offline), tuple(results))
+    except AcidctlError as error:
+        return _failed(plan, [error])
+
+
+def _failed(plan: CompactionPlan, errors: list[AcidctlError]) -> Outcome:
+    """Nothing is published; the staging directory stays only as evidence of a wrong result."""
+    wrong = next((error for error in errors if isinstance(error, VerifyError)), None)
+    if wrong is None:
+        discard(plan)
+        return Outcome(plan, error=errors[0])
+    return Outcome(plan, error=wrong, staging_kept=plan.staging)

@@ -1,0 +1,173 @@
+"""Large tables with a known history, made from a seed: for trying things out, for tests and for benchmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from acidctl.acid import bucket as codec
+from acidctl.acid.names import METADATA_ACID, Kind, format_directory
+from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
+from acidctl.demo.write import write_directory
+from acidctl.errors import UsageProblem
+from acidctl.orc.encode import WriterSettings
+from acidctl.orc.types import OrcType, arrow_type
+from acidctl.rows.deletes import Keys
+from acidctl.rows.events import Ids, with_ids
+from acidctl.storage.port import FileSystem
+
+_COLUMNS: tuple[tuple[str, OrcType], ...] = (
+    ("id", OrcType("bigint")),
+    ("customer", OrcType("string")),
+    ("city", OrcType("string")),
+    ("amount", OrcType("decimal", precision=10, scale=2)),
+    ("score", OrcType("double")),
+    ("day", OrcType("date")),
+    ("updated", OrcType("timestamp")),
+)
+ROW = OrcType("struct", children=tuple(t for _, t in _COLUMNS), names=tuple(n for n, _ in _COLUMNS))
+_CITIES = ("Lisbon", "Oslo", "Zürich", "Kraków", "Reykjavík", "Nairobi", "大阪", "Montréal", "Tbilisi", "São Paulo")
+_BATCH = 250_000
+
+
+@dataclass(frozen=True, slots=True)
+class BigOptions:
+    """The shape of one location.
+
+    Attributes:
+        rows: inserted in all, spread over the write ids and buckets.
+        write_ids: inserting write ids; the first gets what an even share leaves over.
+        deletes: rows deleted in all, chosen at random.
+        delete_write_ids: deleting write ids, after the inserting ones.
+        base: put the rows of the first write id into a compacted base.
+        compression: of the files.
+    """
+
+    rows: int = 1_000_000
+    write_ids: int = 10
+    deletes: int = 1_000
+    delete_write_ids: int = 1
+    buckets: int = 1
+    seed: int = 0
+    base: bool = False
+    compression: str = "zlib"
+
+    def check(self) -> None:
+        """Raises UsageProblem when the numbers do not fit together."""
+        if self.write_ids < 1 or self.buckets < 1 or self.buckets > codec.MAX_BUCKET + 1:
+            raise UsageProblem("a table needs at least one write id and 1 to 4096 buckets")
+        if self.deletes > self.rows:
+            raise UsageProblem(f"cannot delete {self.deletes} of {self.rows} rows")
+        if self.deletes and self.delete_write_ids < 1:
+            raise UsageProblem("deletes need at least one write id")
+
+
+def write_big(fs: FileSystem, path: str, options: BigOptions) -> None:
+    """Write one location; the same options give the same rows.
+
+    Raises:
+        UsageProblem: the options contradict each other.
+    """
+    options.check()
+    random = np.random.default_rng(options.seed)
+    counts = _spread(options.rows, options.write_ids)
+    made = 0
+    keys: list[Keys] = []
+    for place, count in enumerate(counts):
+        write_id = place + 1
+        per_bucket = _spread(count, options.buckets)
+        firsts = np.concatenate([[0], np.cumsum(per_bucket)])[:-1] + made
+        batches = {
+            number: _insert_batches(random, write_id, number, rows, int(first))
+            for number, (rows, first) in enumerate(zip(per_bucket, firsts, strict=True))
+            if rows
+        }
+        in_base = options.base and place == 0
+        if in_base:
+            name = format_directory(Kind.BASE, write_id, write_id)
+            settings = WriterSettings.for_base(options.compression)
+        else:
+            name = format_directory(Kind.DELTA, write_id, write_id, 0)
+            settings = WriterSettings.for_delta(options.compression)
+        write_directory(fs, f"{path}/{name}", batches, ROW, settings)
+        if in_base:
+            fs.write_bytes(f"{path}/{name}/{METADATA_ACID}", METADATA_ACID_COMPACTED)
+        keys += [_keys(write_id, number, 0, rows) for number, rows in enumerate(per_bucket)]
+        made += count
+    _write_deletes(fs, path, options, Keys.concat(keys), random)
+
+
+def _spread(total: int, parts: int) -> list[int]:
+    share, left = divmod(total, parts)
+    return [share + (place < left) for place in range(parts)]
+
+
+def _keys(write_id: int, bucket: int, first: int, count: int) -> Keys:
+    value = codec.encode(bucket, 0)
+    return Keys(
+        np.full(count, write_id, np.int64),
+        np.full(count, value, np.int64),
+        np.arange(first, first + count, dtype=np.int64),
+    )
+
+
+def _insert_batches(
+    random: np.random.Generator, write_id: int, bucket: int, rows: int, first_id: int
+) -> Iterator[pa.RecordBatch]:
+    for start in range(0, rows, _BATCH):
+        count = min(_BATCH, rows - start)
+        keys = _keys(write_id, bucket, start, count)
+        ids = Ids(np.zeros(count, np.int64), keys, keys.original)
+        yield with_ids(ids, _rows(random, first_id + start, count))
+
+
+def _rows(random: np.random.Generator, first: int, count: int) -> pa.StructArray:
+    ids = np.arange(first, first + count, dtype=np.int64)
+    customers = random.integers(0, max(2, count // 4), count)
+    names = pa.array([f"customer-{n:07d}" for n in range(max(2, count // 4))])
+    nulls = random.random(count) < 0.01
+    amounts = _decimals(random.integers(0, 10_000_000, count))
+    columns = [
+        pa.array(ids),
+        names.take(pa.array(customers)),
+        pa.array(_CITIES).take(pa.array(random.integers(0, len(_CITIES), count), mask=nulls)),
+        amounts,
+        pa.array(random.normal(100.0, 15.0, count).round(3)),
+        pa.array(random.integers(15_000, 20_000, count).astype(np.int32)).cast(pa.date32()),
+        pa.array(random.integers(1_400_000_000_000, 1_700_000_000_000, count) * 1_000_000).cast(pa.timestamp("ns")),
+    ]
+    return pa.StructArray.from_arrays(columns, names=list(ROW.names))
+
+
+def _decimals(cents: NDArray[np.int64]) -> pa.Array:
+    """decimal(10,2) from its unscaled values: 128-bit little-endian integers, not negative here."""
+    words = np.zeros((len(cents), 2), np.int64)
+    words[:, 0] = cents
+    return pa.Array.from_buffers(pa.decimal128(10, 2), len(cents), [None, pa.py_buffer(words)])
+
+
+def _write_deletes(fs: FileSystem, path: str, options: BigOptions, keys: Keys, random: np.random.Generator) -> None:
+    chosen = random.choice(len(keys), options.deletes, replace=False) if options.deletes else np.empty(0, np.int64)
+    for place, part in enumerate(np.array_split(chosen, max(1, options.delete_write_ids))):
+        if not len(part):
+            continue
+        write_id = options.write_ids + place + 1
+        deleted = keys.take(np.sort(part))
+        name = format_directory(Kind.DELETE_DELTA, write_id, write_id, 0)
+        batches = {number: [_delete_batch(deleted, number, write_id)] for number in range(options.buckets)}
+        batches = {number: [batch] for number, [batch] in batches.items() if batch.num_rows}
+        write_directory(fs, f"{path}/{name}", batches, ROW, WriterSettings.for_delta(options.compression))
+
+
+def _delete_batch(deleted: Keys, bucket: int, write_id: int) -> pa.RecordBatch:
+    own: NDArray[np.bool_] = deleted.bucket == codec.encode(bucket, 0)
+    keys = deleted.take(own)
+    order = np.lexsort((keys.row_id, keys.original))
+    keys = keys.take(order)
+    count = len(keys)
+    ids = Ids(np.full(count, 2, np.int64), keys, np.full(count, write_id, np.int64))
+    return with_ids(ids, pa.nulls(count, arrow_type(ROW)))

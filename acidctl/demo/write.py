@@ -1,0 +1,48 @@
+"""Writing one directory of a demo table: its bucket files and its version file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from acidctl.acid.names import ORC_ACID_VERSION, format_bucket
+from acidctl.acid.sidefiles import ORC_ACID_VERSION_2
+from acidctl.orc.acid_writer import AcidWriter
+from acidctl.orc.encode import WriterSettings
+from acidctl.orc.types import OrcType
+from acidctl.storage.port import FileSystem
+
+
+class Event(NamedTuple):
+    """One event, spelled out."""
+
+    operation: int
+    original: int
+    bucket: int
+    row_id: int
+    current: int
+    row: tuple[object, ...] | None
+
+
+def write_directory(
+    fs: FileSystem,
+    path: str,
+    buckets: Mapping[int, Iterable[pa.RecordBatch]],
+    row: OrcType,
+    settings: WriterSettings,
+) -> None:
+    """Write ``bucket_N`` files from batches of the six ACID columns, in the order of their keys.
+
+    Raises:
+        ConflictError: a file exists already.
+    """
+    fs.make_dirs(path)
+    for number, batches in buckets.items():
+        with fs.open_output(f"{path}/{format_bucket(number)}") as sink:
+            writer = AcidWriter(sink, row, settings)
+            for batch in batches:
+                writer.write(batch)
+            writer.close()
+    fs.write_bytes(f"{path}/{ORC_ACID_VERSION}", ORC_ACID_VERSION_2)

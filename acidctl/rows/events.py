@@ -1,0 +1,284 @@
+"""The events of one data file in the shape of ACID's six columns, whatever the file looks like on disk.
+
+Native files hold the columns.  Original and raw files do not: their rows get the synthetic columns that every reader
+of Hive gives them (format section 5), from the file's name, its directory and the files before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+
+import numpy as np
+import pyarrow as pa
+
+from acidctl.acid import bucket as codec
+from acidctl.acid.layout import NO_BUCKET, DataFile, Role
+from acidctl.errors import BadDataError
+from acidctl.orc.reader import OrcFile, open_orc
+from acidctl.orc.source import ByteSource
+from acidctl.orc.tail import Tail, read_tail
+from acidctl.orc.types import OrcType, row_type
+from acidctl.rows.deletes import Bools, Bound, Keys, Longs
+from acidctl.storage.port import FileSystem
+from acidctl.storage.snapshot import Snapshot
+
+ID_COLUMNS = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
+
+
+@dataclass(frozen=True, slots=True)
+class Synthetic:
+    """The ids of a file that has none.
+
+    Attributes:
+        write_id: of every row, as original and current transaction; 0 for original files.
+        bucket: encoded; ``NO_BUCKET`` when the file's name has no number.
+        first_row_id: of the file's first row.
+    """
+
+    write_id: int
+    bucket: int
+    first_row_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """The synthetic columns of one stripe as NumPy columns of equal length."""
+
+    operation: Longs
+    keys: Keys
+    current: Longs
+
+    def take(self, selection: Bools) -> Ids:
+        return Ids(self.operation[selection], self.keys.take(selection), self.current[selection])
+
+    def bound(self, statement_id: int) -> Bound:
+        """Their place in the order of events (format section 4.1)."""
+        return Bound(self.current, np.full(len(self.current), statement_id, np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class EventFile:
+    """A data file with all that is known before its rows are read; holds nothing open.
+
+    Attributes:
+        path: absolute inside `fs`.
+        length: the logical length in bytes, None for the whole file.
+        synthetic: None for a native file.
+    """
+
+    fs: FileSystem
+    file: DataFile
+    path: str
+    length: int | None
+    tail: Tail
+    synthetic: Synthetic | None
+
+    @property
+    def row_type(self) -> OrcType:
+        """The table's columns as this file declares them."""
+        return row_type(self.tail.type_tree)
+
+    @property
+    def rows(self) -> int:
+        return self.tail.rows
+
+    @property
+    def may_hold_changes(self) -> bool:
+        """Whether updates or deletes may be among the events, by the statistics of the operation column.
+
+        Statistics are trusted only when they say that all is insert; files without usable ones say "maybe".
+        """
+        if self.synthetic is not None:
+            return False
+        statistics = self.tail.column_statistics(1)
+        if statistics is None or not statistics.HasField("intStatistics"):
+            return self.rows > 0
+        integers = statistics.intStatistics
+        return not (integers.HasField("maximum") and integers.minimum == integers.maximum == 0)
+
+    def open(self) -> Events:
+        """Open it for reading. Raises BadDataError, NotFoundError or AccessError."""
+        return Events(self, open_orc(self.fs, self.path, self.length))
+
+
+class Events:
+    """An open event file; a context manager."""
+
+    def __init__(self, source: EventFile, orc: OrcFile) -> None:
+        self.source = source
+        self._orc = orc
+        rows = [0, *(stripe.numberOfRows for stripe in source.tail.stripes)]
+        self._starts = np.cumsum(rows).tolist()
+
+    def __enter__(self) -> Events:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._orc.close()
+
+    @property
+    def stripes(self) -> int:
+        return self._orc.stripe_count
+
+    def ids(self, stripe: int) -> Ids:
+        """The synthetic columns of a stripe.
+
+        Raises:
+            BadDataError: the stripe cannot be read, or one of the columns holds NULL (rule V29).
+        """
+        if self.source.synthetic is not None:
+            return self._made_ids(stripe, self.source.synthetic)
+        return read_ids(self._orc.read_stripe(stripe, ID_COLUMNS), self.source.fs.display(self.source.path))
+
+    def _made_ids(self, stripe: int, synthetic: Synthetic) -> Ids:
+        start, end = self._starts[stripe], self._starts[stripe + 1]
+        count = end - start
+        write_ids = np.full(count, synthetic.write_id, np.int64)
+        first = synthetic.first_row_id
+        keys = Keys(
+            write_ids, np.full(count, synthetic.bucket, np.int64), np.arange(first + start, first + end, dtype=np.int64)
+        )
+        return Ids(np.zeros(count, np.int64), keys, write_ids)
+
+    def rows(self, stripe: int, columns: Sequence[str] | None = None) -> pa.StructArray:
+        """The table's columns of a stripe as one struct array.
+
+        Args:
+            columns: top-level names as this file spells them; None for all. The order is the file's.
+        """
+        if self.source.synthetic is not None:
+            batch = self._orc.read_stripe(stripe, None if columns is None else list(columns))
+            if columns is not None and not columns:
+                return _empty_structs(self._starts[stripe + 1] - self._starts[stripe])
+            return pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
+        if columns is not None and not columns:
+            return _empty_structs(self._starts[stripe + 1] - self._starts[stripe])
+        wanted = ["row"] if columns is None else [f"row.{name}" for name in columns]
+        return self._orc.read_stripe(stripe, wanted).column("row")
+
+    def batch(self, stripe: int) -> pa.RecordBatch:
+        """The stripe with all six columns."""
+        if self.source.synthetic is None:
+            return self._orc.read_stripe(stripe)
+        return with_ids(self.ids(stripe), self.rows(stripe))
+
+
+def read_ids(batch: pa.RecordBatch, path: str) -> Ids:
+    """The ids of a batch that holds the five id columns.
+
+    Raises:
+        BadDataError: one of them holds NULL.
+    """
+    operation, original, bucket, row_id, current = (_longs(batch.column(name), name, path) for name in ID_COLUMNS)
+    return Ids(operation, Keys(original, bucket, row_id), current)
+
+
+def _longs(column: pa.Array, name: str, path: str) -> Longs:
+    if column.null_count:
+        raise BadDataError(
+            f"{path} is not a valid ACID file",
+            f"{column.null_count} rows have no {name}",
+            "restore the file, or leave its directory out",
+        )
+    return np.asarray(column.to_numpy(zero_copy_only=False), np.int64)
+
+
+def _empty_structs(count: int) -> pa.StructArray:
+    """`count` structs without fields."""
+    return pa.StructArray.from_buffers(pa.struct([]), count, [None], children=[])
+
+
+def ids_batch(ids: Ids) -> pa.RecordBatch:
+    """The five id columns in ORC's types."""
+    columns = [
+        pa.array(ids.operation.astype(np.int32)),
+        pa.array(ids.keys.original),
+        pa.array(ids.keys.bucket.astype(np.int32)),
+        pa.array(ids.keys.row_id),
+        pa.array(ids.current),
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=list(ID_COLUMNS))
+
+
+def with_ids(ids: Ids, rows: pa.Array) -> pa.RecordBatch:
+    """A batch of the six ACID columns from ids and rows."""
+    return ids_batch(ids).append_column("row", rows)
+
+
+def open_event_files(snapshot: Snapshot, files: Iterable[DataFile]) -> list[EventFile]:
+    """Read the tails of data files and number the rows of those without ids.
+
+    Args:
+        files: in read order. Original files must come with all that precede them, raw files with all of their
+            directory: row ids go on from file to file (format section 5).
+
+    Raises:
+        BadDataError: a file is not ORC, is empty, or its flush length is damaged or longer than the file.
+    """
+    opened: list[EventFile] = []
+    counters: dict[tuple[str, int], int] = {}
+    version: int | None = None
+    listed = list(files)
+    for file in listed:
+        length = snapshot.logical_length(file)
+        if length == 0:
+            continue  # a streaming writer that has not committed yet (section 12)
+        if length is not None and length > file.size:
+            raise BadDataError(
+                f"{snapshot.display(file.path)} is shorter than its flush length",
+                f"{file.size} bytes are there, {length} were committed",
+                "rows are lost, or the listing is stale: list again, or restore the file",
+            )
+        path = snapshot.absolute(file.path)
+        # Without a side file the size from the listing spares one call a file.
+        tail = read_tail(ByteSource(snapshot.fs, path, length))
+        synthetic = None
+        if not tail.is_acid:
+            if file.role is Role.ORIGINAL and version is None:
+                version = _codec_version(snapshot, listed)
+            synthetic = _synthetic(file, tail, counters, version)
+        opened.append(EventFile(snapshot.fs, file, path, length, tail, synthetic))
+    return opened
+
+
+def _synthetic(
+    file: DataFile, tail: Tail, counters: dict[tuple[str, int], int], original_version: int | None
+) -> Synthetic:
+    if file.role is Role.DELETE or file.native_name:
+        raise BadDataError(
+            f"{tail.path} is not an ACID file",
+            "it lacks the columns operation, originalTransaction, bucket, rowId, currentTransaction and row",
+            "the file does not belong here, or was overwritten: restore it",
+        )
+    directory = file.directory
+    counter = (directory.name if directory else "", file.bucket)
+    first = counters.get(counter, 0)
+    counters[counter] = first + tail.rows
+    if file.bucket == NO_BUCKET:
+        value = NO_BUCKET
+    elif directory is None:
+        value = codec.encode(file.bucket, version=1 if original_version is None else original_version)
+    else:
+        value = codec.encode(file.bucket, directory.statement_id)
+    return Synthetic(directory.max_write_id if directory else 0, value, first)
+
+
+def _codec_version(snapshot: Snapshot, files: Sequence[DataFile]) -> int:
+    """How Hive numbers the originals of this location: with the codec its other files are written with.
+
+    Hive 3 and newer encode the bucket number (section 5.1); Hive 2 wrote it plainly, and its delete events name
+    originals so. The first row of any native file tells; without one it is today's codec.
+    """
+    for file in files:
+        if file.role is Role.ORIGINAL or not file.size:
+            continue
+        path = snapshot.absolute(file.path)
+        with open_orc(snapshot.fs, path, snapshot.logical_length(file)) as orc:
+            if orc.is_acid and orc.tail.rows:
+                value = orc.read_stripe(0, ["bucket"]).column(0)[0].as_py()
+                return codec.decode(value or 0).version
+    return 1

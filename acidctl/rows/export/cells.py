@@ -1,0 +1,74 @@
+"""Values as a terminal may show them: nothing in the data can move the cursor, change colours or reorder the text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from acidctl.rows.export.json_lines import JsonEncoder, child_types, field_names, is_float, is_text, row_slices
+from acidctl.rows.export.text import Kernels, Text
+
+if TYPE_CHECKING:
+    from acidctl.orc.types import OrcType
+
+NULL_CELL = "null"
+
+# Control characters; line and paragraph separators; the marks, embeddings, overrides and isolates of bidirectional
+# text; invisible characters that can hide a difference (soft hyphen, zero-width space, word joiner, byte order mark,
+# annotations, tags); lone surrogates.  Zero-width joiners stay: scripts and emoji need them.
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f]"
+)
+_SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+
+
+def visible(text: str) -> str:
+    r"""The text with every character that a terminal would act on, or not show, as ``\n``, ``\x1b`` or ``\u202e``."""
+    return _UNSAFE.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match.group()
+    code = ord(character)
+    if code > 0xFFFF:
+        return f"\\U{code:08x}"
+    return _SHORT.get(character) or (f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}")
+
+
+def cell_rows(batch: pa.RecordBatch, limit: int, types: OrcType | None = None) -> list[list[str]]:
+    """The first `limit` rows as texts for display: JSON's forms, simple values without quotes, through :func:`visible`.
+
+    Null reads ``null``, as the string of the same letters does; the other forms tell them apart.
+
+    Args:
+        batch: any columns that an ORC file can give.
+        limit: rows at most; these are loops over values, meant for a screen, not for an export.
+        types: as for :func:`~acidctl.rows.export.json_lines.encode_json_lines`.
+    """
+    rows: list[list[str]] = []
+    for part, kernels in row_slices(batch.slice(0, limit), types):
+        children = child_types(types, field_names(part.type))
+        columns = [_cells(part.field(i), child, kernels) for i, child in enumerate(children)]
+        rows += [list(cells) for cells in zip(*columns, strict=True)] if columns else [[] for _ in range(len(part))]
+    return rows
+
+
+def _cells(column: pa.Array, types: OrcType | None, kernels: Kernels) -> list[str]:
+    texts = kernels.complete(unquoted(column, types, kernels), NULL_CELL.encode())
+    return [visible(text.decode()) for text in texts.to_pylist()]
+
+
+def unquoted(column: pa.Array, types: OrcType | None, kernels: Kernels) -> Text:
+    """Like the JSON text of a column, but simple values stand without quotes and strings without escapes."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    encoder = JsonEncoder(kernels)
+    if is_text(column.type):
+        return Text(encoder.string(column, types))
+    if is_float(column.type):
+        return kernels.floats(column, quote=b"")
+    text = encoder.text(column, types)
+    return Text(text.values, text.before.removeprefix(b'"'), text.after.removesuffix(b'"'))

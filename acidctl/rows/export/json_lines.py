@@ -1,0 +1,333 @@
+"""Record batches to JSON lines, a row an object, in the form of ``hive --orcfiledump -d``.
+
+The forms are listed in :mod:`acidctl.rows.export.forms`.  A column becomes a column of texts, nested columns from
+the leaves up, and one join of all of them gives the lines; Python sees columns only, never rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from acidctl.errors import BadDataError
+from acidctl.orc.wide_time import WideTimestamp
+from acidctl.rows.export.text import Ints, Kernels, Text, cleaned, data_length, fixed_width, nulls, spans
+
+if TYPE_CHECKING:
+    from acidctl.orc.types import OrcType
+
+SLICE_ROWS = 1 << 16
+"""Rows encoded at a time: enough to amortise a kernel's call, few enough for the texts to stay in the cache."""
+
+SLICE_TEXT = 1 << 28
+"""Bytes of text that the slices aim to stay below; it bounds memory, and Arrow's 32-bit offsets."""
+
+# No text of a number, date, timestamp or decimal is longer (decimal256: 76 digits).
+_SIMPLE_TEXT = 90
+_LARGE = (1 << 31) - 1
+
+
+def encode_json_lines(batch: pa.RecordBatch, types: OrcType | None = None) -> bytes:
+    """The rows as JSON, one object a line, each line ended by a line feed.
+
+    Args:
+        batch: any columns that an ORC file can give; slices and dictionary-encoded columns too.
+        types: the struct whose fields are the batch's columns; it tells CHAR(n), which is padded, from STRING.
+
+    Raises:
+        BadDataError: a column has a type that no ORC file can give.
+    """
+    return b"".join(iter_json_lines(batch, types))
+
+
+def iter_json_lines(batch: pa.RecordBatch, types: OrcType | None = None) -> Iterator[bytes]:
+    """Like :func:`encode_json_lines`, as pieces of whole lines, each from at most SLICE_ROWS rows."""
+    for lines in json_buffers(batch, types):
+        yield bytes(lines)
+
+
+def json_buffers(batch: pa.RecordBatch, types: OrcType | None = None) -> Iterator[memoryview]:
+    """Like :func:`iter_json_lines`, without the copy into bytes objects."""
+    for rows, kernels in row_slices(batch, types):
+        yield text_buffer(JsonEncoder(kernels).struct(rows, types, end=b"\n"))
+
+
+def row_slices(batch: pa.RecordBatch, types: OrcType | None) -> Iterator[tuple[pa.StructArray, Kernels]]:
+    """The batch as slices whose text stays small, with the kernels that their text needs."""
+    if not batch.num_columns:
+        names: list[str] = []
+        rows = pa.StructArray.from_buffers(pa.struct(names), batch.num_rows, [None])
+    else:
+        rows = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
+    for start in range(0, len(rows), SLICE_ROWS):
+        yield from _bounded(rows.slice(start, SLICE_ROWS), types)
+
+
+def _bounded(rows: pa.StructArray, types: OrcType | None) -> Iterator[tuple[pa.StructArray, Kernels]]:
+    bound = text_bound(rows, types)
+    if bound <= SLICE_TEXT or len(rows) == 1:
+        yield rows, Kernels(large=bound > _LARGE)
+        return
+    half = len(rows) // 2
+    yield from _bounded(rows.slice(0, half), types)
+    yield from _bounded(rows.slice(half), types)
+
+
+def text_buffer(texts: pa.Array) -> memoryview:
+    """The texts of a binary array without nulls, one after the other."""
+    return spans(texts)[1].data
+
+
+def is_wide_timestamp(kind: pa.DataType) -> bool:
+    """Whether the type is the extension for timestamps beyond 64-bit nanoseconds: seconds, and nanoseconds."""
+    return isinstance(kind, WideTimestamp)
+
+
+def wide_parts(array: pa.ExtensionArray) -> tuple[Ints, Ints]:
+    """(seconds since 1970, nanoseconds) of a wide timestamp column; anything where it is null."""
+    storage = array.storage
+    return fixed_width(storage.field(0), np.int64), fixed_width(storage.field(1), np.int32).astype(np.int64)
+
+
+def child_types(types: OrcType | None, names: list[str]) -> list[OrcType | None]:
+    """The type of each field, found by place where the names agree, else by name (a projection); else None."""
+    if types is None or types.kind != "struct":
+        return [None] * len(names)
+    if list(types.names) == names:
+        return list(types.children)
+    # The first of two fields of one name wins.
+    by_name = dict(reversed(list(types.fields())))
+    return [by_name.get(name) for name in names]
+
+
+def nth_child(types: OrcType | None, place: int) -> OrcType | None:
+    """A child of a list, map or union type, when it is known."""
+    return types.children[place] if types is not None and place < len(types.children) else None
+
+
+def char_length(types: OrcType | None) -> int:
+    """n of CHAR(n), 0 for all other types."""
+    return types.max_length if types is not None and types.kind == "char" else 0
+
+
+def list_parts(array: pa.Array) -> tuple[Ints, list[pa.Array]]:
+    """(offsets from 0, the columns that they cut) of a list or map array: the elements, or the keys and the items."""
+    offsets = array.offsets.to_numpy().astype(np.int64)
+    first, end = int(offsets[0]), int(offsets[-1])
+    columns = [array.keys, array.items] if pa.types.is_map(array.type) else [array.values]
+    return offsets - first, [column.slice(first, end - first) for column in columns]
+
+
+def union_parts(array: pa.UnionArray) -> tuple[Ints, list[pa.Array]]:
+    """(which child is set, every child in full length) of a sparse or dense union array."""
+    # Not array.type_codes and array.offsets: those of a slice begin at the start of the whole array.
+    codes = fixed_width(array, np.int8)
+    places = np.zeros(128, np.int64)
+    places[np.array(array.type.type_codes, np.int64)] = np.arange(array.type.num_fields)
+    which = places[codes]
+    children = [array.field(i) for i in range(array.type.num_fields)]
+    if array.type.mode == "dense":
+        offsets = fixed_width(array, np.int32, buffer=2)
+        children = [child.take(pa.array(offsets, mask=which != place)) for place, child in enumerate(children)]
+    return which, children
+
+
+class JsonEncoder:
+    """Columns to columns of JSON texts.
+
+    Args:
+        kernels: with the width of offsets that the texts need.
+    """
+
+    def __init__(self, kernels: Kernels) -> None:
+        self.kernels = kernels
+
+    def text(self, array: pa.Array, types: OrcType | None) -> Text:
+        """The JSON texts of any column; null stays null."""
+        kind = array.type
+        if pa.types.is_dictionary(kind):
+            return self._dictionary(array, types)
+        if is_wide_timestamp(kind):
+            return _quoted(self.kernels.wide_timestamps(*wide_parts(array), nulls(array)))
+        if isinstance(kind, pa.BaseExtensionType):
+            return self.text(array.storage, types)
+        for test, encode in _ENCODERS:
+            if test(kind):
+                return encode(self, array, types)
+        raise BadDataError(
+            f"a column of type {kind} has no JSON form", "no type of ORC reads as it", "cast the column first"
+        )
+
+    def string(self, array: pa.Array, types: OrcType | None) -> pa.Array:
+        """The values of a string column, all of them UTF-8, CHAR padded, not yet escaped."""
+        values = cleaned(self.kernels.raw(array))
+        length = char_length(types)
+        return self.kernels.char_padded(values, length) if length else values
+
+    def struct(self, rows: pa.StructArray, types: OrcType | None, end: bytes = b"") -> pa.Array:
+        """JSON objects of a struct column's fields, each followed by `end`; nulls of the struct itself are ignored."""
+        names = field_names(rows.type)
+        if not names:
+            return pa.repeat(self.kernels.constant(b"{}" + end), len(rows))
+        texts = [self.text(rows.field(i), child) for i, child in enumerate(child_types(types, names))]
+        return self.objects(names, texts, end)
+
+    def objects(self, names: list[str], texts: list[Text], end: bytes = b"") -> pa.Array:
+        """JSON objects of one or more columns of texts, each followed by `end`; never null."""
+        kernels = self.kernels
+        pieces: list[Any] = []
+        constant = b"{"
+        for name, text in zip(names, texts, strict=True):
+            constant += json.dumps(name, ensure_ascii=False).encode("utf-8", "replace") + b":"
+            if text.values.null_count:
+                # What stands before and after the value must not stand around null.
+                pieces += [kernels.constant(constant), kernels.wrapped(text)]
+                constant = b","
+            else:
+                pieces += [kernels.constant(constant + text.before), text.values]
+                constant = text.after + b","
+        pieces.append(kernels.constant(constant[:-1] + b"}" + end))
+        some_null = any(text.values.null_count for text in texts)
+        return kernels.join(*pieces, null=b"null" if some_null else None)
+
+    # -- one function a type -----------------------------------------------------------------------------------
+
+    def _dictionary(self, array: pa.DictionaryArray, types: OrcType | None) -> Text:
+        if len(array.dictionary) > len(array):
+            return self.text(array.dictionary_decode(), types)
+        text = self.text(array.dictionary, types)
+        return Text(text.values.take(array.indices), text.before, text.after)
+
+    def _null(self, array: pa.Array, _: OrcType | None) -> Text:
+        return Text(pa.nulls(len(array), self.kernels.binary))
+
+    def _plain(self, array: pa.Array, _: OrcType | None) -> Text:
+        return Text(self.kernels.plain(array))
+
+    def _float(self, array: pa.Array, _: OrcType | None) -> Text:
+        return self.kernels.floats(array)
+
+    def _string(self, array: pa.Array, types: OrcType | None) -> Text:
+        return Text(self.kernels.escaped(self.string(array, types)), b'"', b'"')
+
+    def _binary(self, array: pa.Array, _: OrcType | None) -> Text:
+        return self.kernels.byte_lists(self.kernels.raw(array))
+
+    def _decimal(self, array: pa.Array, _: OrcType | None) -> Text:
+        return Text(self.kernels.decimals(array), b'"', b'"')
+
+    def _date(self, array: pa.Array, _: OrcType | None) -> Text:
+        return Text(self.kernels.dates(array), b'"', b'"')
+
+    def _timestamp(self, array: pa.Array, _: OrcType | None) -> Text:
+        return _quoted(self.kernels.timestamps(array))
+
+    def _struct(self, array: pa.StructArray, types: OrcType | None) -> Text:
+        texts = self.struct(array, types)
+        if array.null_count:
+            texts = pc.if_else(array.is_valid(), texts, pa.scalar(None, self.kernels.binary))
+        return Text(texts)
+
+    def _list(self, array: pa.ListArray, types: OrcType | None) -> Text:
+        offsets, [elements] = list_parts(array)
+        texts = self.kernels.complete(self.text(elements, nth_child(types, 0)))
+        return Text(self.kernels.comma_joined(offsets, texts, nulls(array)), b"[", b"]")
+
+    def _map(self, array: pa.MapArray, types: OrcType | None) -> Text:
+        offsets, columns = list_parts(array)
+        texts = [self.text(column, nth_child(types, i)) for i, column in enumerate(columns)]
+        entries = self.objects(["_key", "_value"], texts)
+        return Text(self.kernels.comma_joined(offsets, entries, nulls(array)), b"[", b"]")
+
+    def _union(self, array: pa.UnionArray, types: OrcType | None) -> Text:
+        which, children = union_parts(array)
+        texts = [
+            self.kernels.wrapped(self.text(child, nth_child(types, place))) for place, child in enumerate(children)
+        ]
+        return Text(pc.choose(pa.array(which), *texts))
+
+
+def _quoted(text: Text) -> Text:
+    return Text(text.values, b'"' + text.before, text.after + b'"')
+
+
+def field_names(kind: pa.StructType) -> list[str]:
+    """The names of a struct's fields; there may be two of a kind."""
+    return [kind.field(i).name for i in range(kind.num_fields)]
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether the type is a string type."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def is_bytes(kind: pa.DataType) -> bool:
+    """Whether the type is a binary type."""
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def is_float(kind: pa.DataType) -> bool:
+    """Whether the type is float or double."""
+    return bool(pa.types.is_float32(kind) or pa.types.is_float64(kind))
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether the type is a list whose elements follow each other in order."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+_Encode = Callable[[JsonEncoder, Any, "OrcType | None"], Text]
+_ENCODERS: tuple[tuple[Callable[[pa.DataType], bool], _Encode], ...] = (
+    (pa.types.is_integer, JsonEncoder._plain),
+    (is_text, JsonEncoder._string),
+    (is_float, JsonEncoder._float),
+    (pa.types.is_timestamp, JsonEncoder._timestamp),
+    (pa.types.is_date32, JsonEncoder._date),
+    (pa.types.is_decimal, JsonEncoder._decimal),
+    (pa.types.is_boolean, JsonEncoder._plain),
+    (is_bytes, JsonEncoder._binary),
+    (pa.types.is_struct, JsonEncoder._struct),
+    (pa.types.is_map, JsonEncoder._map),
+    (is_list, JsonEncoder._list),
+    (pa.types.is_union, JsonEncoder._union),
+    (pa.types.is_null, JsonEncoder._null),
+)
+
+
+def text_bound(array: pa.Array, types: OrcType | None = None) -> int:
+    """No less than the bytes of the column's JSON text: looks at lengths only, not at values."""
+    kind = array.type
+    rows = len(array)
+    if pa.types.is_dictionary(kind):
+        longest = text_bound(array.dictionary, types)
+        return rows * longest if len(array.dictionary) <= 1 else rows * _longest(array.dictionary, types)
+    if is_text(kind) or is_bytes(kind):
+        # A byte grows to \u0001 at most, and a padded character takes its place in the bound as a blank.
+        return 6 * data_length(array) + rows * (2 + 4 + char_length(types))
+    if pa.types.is_struct(kind):
+        names = field_names(kind)
+        own = sum(6 * len(name.encode("utf-8", "replace")) + 4 for name in names) + 4
+        return rows * own + sum(text_bound(array.field(i), child) for i, child in enumerate(child_types(types, names)))
+    if pa.types.is_map(kind) or is_list(kind):
+        _, columns = list_parts(array)
+        own = len(columns[0]) * len('{"_key":,"_value":},')
+        return rows * 4 + own + sum(text_bound(column, nth_child(types, i)) for i, column in enumerate(columns))
+    if pa.types.is_union(kind):
+        children = union_parts(array)[1]
+        return rows * 4 + sum(text_bound(child, nth_child(types, i)) for i, child in enumerate(children))
+    if isinstance(kind, pa.BaseExtensionType) and not is_wide_timestamp(kind):
+        return text_bound(array.storage, types)
+    return rows * _SIMPLE_TEXT
+
+
+def _longest(dictionary: pa.Array, types: OrcType | None) -> int:
+    """A bound for the longest text of a dictionary's values."""
+    if is_text(dictionary.type) or is_bytes(dictionary.type):
+        offsets, _ = spans(dictionary)
+        return 6 * int(np.diff(offsets).max(initial=0)) + 6 + char_length(types)
+    return text_bound(dictionary, types)

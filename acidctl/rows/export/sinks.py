@@ -1,0 +1,243 @@
+"""Where exported rows go: JSON lines, CSV, Parquet or Arrow IPC, written batch by batch to a binary stream.
+
+A sink writes to the stream that the caller opened and never closes it; ``BrokenPipeError`` passes through.
+Parquet and Arrow hold the types of the table at the top of :mod:`acidctl.rows.export.storable`.
+
+CSV follows RFC 4180 with lines ended by a line feed: a header row, then the rows; null is empty and the empty string
+is ``""``; text is quoted where it must be; binary, arrays, maps, structs and unions are their JSON text; all else is
+as in JSON without quotes (``NaN``, ``2004-03-23``, ``1971-09-01 06:11:38.0``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from acidctl.errors import BadDataError, UsageProblem
+from acidctl.rows.export.cells import cell_rows, unquoted, visible
+from acidctl.rows.export.json_lines import (
+    child_types,
+    field_names,
+    is_bytes,
+    is_text,
+    json_buffers,
+    row_slices,
+    text_buffer,
+)
+from acidctl.rows.export.storable import Storable
+from acidctl.rows.export.text import Flags, Kernels, spans
+
+if TYPE_CHECKING:
+    from acidctl.orc.types import OrcType
+
+__all__ = ["SINK_KINDS", "Sink", "SinkOptions", "cell_rows", "open_sink", "visible"]
+
+SINK_KINDS = ("jsonl", "csv", "parquet", "arrow")
+
+# A row group of Parquet gathers batches up to this size: small groups are slow to read and compress badly.
+ROW_GROUP_ROWS = 1 << 20
+ROW_GROUP_BYTES = 1 << 26
+
+
+@dataclass(frozen=True, slots=True)
+class SinkOptions:
+    """How to write.
+
+    Attributes:
+        delimiter: of CSV's fields: one ASCII character, not a quote or a line end.
+        header: whether CSV starts with the column names.
+        compression: of Parquet and Arrow: ``zstd``, ``lz4``, ``none``; of Parquet also ``snappy`` and ``gzip``.
+    """
+
+    delimiter: str = ","
+    header: bool = True
+    compression: str = "zstd"
+
+
+class Sink(Protocol):
+    """What rows are written to."""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append the rows.  Raises BadDataError when the format cannot hold a value or the columns changed."""
+
+    def close(self) -> None:
+        """Write what is still to be written (the footer, or the header of an empty result); call it on success only."""
+
+
+def open_sink(
+    kind: str,
+    out: BinaryIO,
+    *,
+    types: OrcType | None = None,
+    schema: pa.Schema | None = None,
+    options: SinkOptions | None = None,
+) -> Sink:
+    """The sink for `kind`, one of SINK_KINDS, on the stream `out`.
+
+    Args:
+        kind: ``jsonl``, ``csv``, ``parquet`` or ``arrow``.
+        out: a binary stream, only written to, in order.
+        types: the struct whose fields are the columns, for CHAR(n).
+        schema: the columns, for a result without any row.  The first batch decides otherwise, as it may know better
+            (timestamps that need a wider type); later batches are cast to its types.
+        options: see :class:`SinkOptions`.
+
+    Raises:
+        UsageProblem: an unknown kind or option.
+    """
+    options = options or SinkOptions()
+    if kind == "jsonl":
+        return _JsonLines(out, types)
+    if kind == "csv":
+        return _Csv(out, types, schema, options)
+    if kind in ("parquet", "arrow"):
+        return _Columnar(kind, out, types, schema, options)
+    raise UsageProblem(f"there is no output format {kind!r}", "", f"the formats are {', '.join(SINK_KINDS)}")
+
+
+class _JsonLines:
+    def __init__(self, out: BinaryIO, types: OrcType | None) -> None:
+        self._out = out
+        self._types = types
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        for lines in json_buffers(batch, self._types):
+            self._out.write(lines)
+
+    def close(self) -> None:
+        """Nothing is left to write: every line is complete."""
+
+
+class _Csv:
+    def __init__(self, out: BinaryIO, types: OrcType | None, schema: pa.Schema | None, options: SinkOptions) -> None:
+        delimiter = options.delimiter
+        if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
+            raise UsageProblem(
+                f"{delimiter!r} cannot separate CSV fields", "", "use one ASCII character but a quote or a line end"
+            )
+        self._out = out
+        self._types = types
+        self._schema = schema
+        self._delimiter = delimiter.encode()
+        self._names: list[str] | None = None
+        self._header = options.header
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._begin(batch.schema.names)
+        for rows, kernels in row_slices(batch, self._types):
+            self._out.write(text_buffer(self._lines(rows, kernels)))
+
+    def close(self) -> None:
+        if self._schema is not None:
+            self._begin(self._schema.names)
+
+    def _begin(self, names: list[str]) -> None:
+        if self._names is None:
+            self._names = names
+            if self._header and names:
+                self._out.write(self._header_line(names))
+        elif names != self._names:
+            raise BadDataError(
+                f"the columns changed from {', '.join(self._names)} to {', '.join(names)}",
+                "one CSV file cannot hold both",
+                "write jsonl, or choose columns that all files have",
+            )
+
+    def _header_line(self, names: list[str]) -> memoryview:
+        kernels = Kernels()
+        fields = self._quoted(pa.array([name.encode("utf-8", "replace") for name in names], kernels.binary), kernels)
+        ends = [self._delimiter] * (len(names) - 1) + [b"\n"]
+        return text_buffer(kernels.join(fields, pa.array(ends, kernels.binary)))
+
+    def _lines(self, rows: pa.StructArray, kernels: Kernels) -> pa.Array:
+        if not rows.type.num_fields:
+            return pa.repeat(kernels.constant(b"\n"), len(rows))
+        pieces: list[Any] = []
+        for place, types in enumerate(child_types(self._types, field_names(rows.type))):
+            column = rows.field(place)
+            if place:
+                pieces.append(kernels.constant(self._delimiter))
+            text = unquoted(column, types, kernels)
+            values = kernels.wrapped(text)
+            pieces.append(self._quoted(values, kernels) if self._may_need_quotes(column.type) else values)
+        return kernels.join(*pieces, kernels.constant(b"\n"), null=b"")
+
+    def _quoted(self, values: pa.Array, kernels: Kernels) -> pa.Array:
+        """The values, in quotes where RFC 4180 or an empty string asks for them."""
+        offsets, data = spans(values)
+        needed: Flags = np.diff(offsets) == 0
+        special = (data == 0x22) | (data == 0x0A) | (data == 0x0D) | (data == ord(self._delimiter))
+        places = np.flatnonzero(special)
+        # The last offset that is not behind the byte starts its value: equal offsets are empty values before it.
+        needed[np.searchsorted(offsets, places, side="right") - 1] = True
+        if not needed.any():
+            return values
+        doubled = pc.replace_substring(values, b'"', b'""') if (data == 0x22).any() else values
+        quote = kernels.constant(b'"')
+        return pc.if_else(pa.array(needed), kernels.join(quote, doubled, quote), values)
+
+    def _may_need_quotes(self, kind: pa.DataType) -> bool:
+        """Whether a column's texts must be searched: not those of numbers and dates, unless the delimiter is odd."""
+        if pa.types.is_dictionary(kind):
+            return self._may_need_quotes(kind.value_type)
+        simple = not (is_text(kind) or is_bytes(kind) or pa.types.is_nested(kind))
+        return not simple or self._delimiter not in b",;\t|"
+
+
+class _Columnar:
+    def __init__(
+        self, kind: str, out: BinaryIO, types: OrcType | None, schema: pa.Schema | None, options: SinkOptions
+    ) -> None:
+        allowed = ("none", "zstd", "lz4") if kind == "arrow" else ("none", "zstd", "lz4", "snappy", "gzip")
+        if options.compression not in allowed:
+            raise UsageProblem(
+                f"{kind} cannot be compressed with {options.compression!r}", "", f"use one of {', '.join(allowed)}"
+            )
+        self._kind = kind
+        self._out = out
+        self._types = types
+        self._empty_schema = schema
+        self._compression = options.compression
+        self._storable = Storable(parquet=kind == "parquet")
+        self._schema: pa.Schema | None = None
+        self._writer: Any = None
+        self._pending: list[pa.RecordBatch] = []
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        storable = self._storable.batch(batch, self._types, self._schema)
+        if self._writer is None:
+            self._open(storable.schema)
+        if self._kind == "arrow":
+            self._writer.write_batch(storable)
+            return
+        self._pending.append(storable)
+        pending_rows = sum(part.num_rows for part in self._pending)
+        pending_bytes = sum(part.nbytes for part in self._pending)
+        if pending_rows >= ROW_GROUP_ROWS or pending_bytes >= ROW_GROUP_BYTES:
+            self._flush()
+
+    def close(self) -> None:
+        if self._writer is None:
+            self._open(self._storable.schema(self._empty_schema if self._empty_schema is not None else pa.schema([])))
+        self._flush()
+        self._writer.close()
+
+    def _flush(self) -> None:
+        if self._pending:
+            self._writer.write_table(pa.Table.from_batches(self._pending), row_group_size=ROW_GROUP_ROWS)
+            self._pending.clear()
+
+    def _open(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        if self._kind == "parquet":
+            # Imported here: it takes a while, and the other formats do without.
+            import pyarrow.parquet as pq
+
+            self._writer = pq.ParquetWriter(self._out, schema, compression=self._compression, store_schema=True)
+        else:
+            options = pa.ipc.IpcWriteOptions(compression=None if self._compression == "none" else self._compression)
+            self._writer = pa.ipc.new_stream(self._out, schema, options=options)

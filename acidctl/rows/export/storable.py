@@ -1,0 +1,202 @@
+"""Columns as Parquet and Arrow readers expect them: plain types that every tool knows.
+
+========================  =========================================================================================
+in ORC                    in Parquet and Arrow IPC
+========================  =========================================================================================
+timestamp                 ``timestamp[ns]``; a column with a value that 64-bit nanoseconds cannot hold is
+                          ``timestamp[us]`` if microseconds hold all of its values exactly, else an error
+uniontype                 Arrow: ``sparse_union``; Parquet, which has no unions: a struct of ``tag`` (0 for the first
+                          member) and ``field0``, ``field1``, ..., all null but the one that is set
+char(n)                   string padded with blanks to n characters
+string, varchar, char     bytes that are not UTF-8 become U+FFFD
+struct without fields     Parquet, which has none: a struct of one null column ``_empty``
+fields of one name        Parquet: the later ones become ``name_2``, ``name_3``, ...
+dictionary-encoded        decoded: later batches may bring other values
+========================  =========================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from acidctl.errors import BadDataError
+from acidctl.rows.export.json_lines import (
+    char_length,
+    child_types,
+    field_names,
+    is_list,
+    is_text,
+    is_wide_timestamp,
+    list_parts,
+    nth_child,
+    union_parts,
+    wide_parts,
+)
+from acidctl.rows.export.text import UNITS_PER_SECOND, Kernels, binary_array, cleaned, nulls, spans
+
+if TYPE_CHECKING:
+    from acidctl.orc.types import OrcType
+
+_HINT = "write jsonl or csv, which hold every timestamp"
+
+
+@dataclass(frozen=True, slots=True)
+class Storable:
+    """The conversion, for Parquet or for Arrow.
+
+    Attributes:
+        parquet: whether unions, empty structs and repeated names must go.
+    """
+
+    parquet: bool
+
+    def batch(self, batch: pa.RecordBatch, types: OrcType | None, target: pa.Schema | None) -> pa.RecordBatch:
+        """The batch in storable form, of schema `target` if there is one.
+
+        Raises:
+            BadDataError: a value does not fit the column's type, or the columns are others than those of `target`.
+        """
+        names = self._names(batch.schema.names)
+        if target is not None and names != target.names:
+            raise BadDataError(
+                f"the columns changed from {', '.join(target.names)} to {', '.join(names)}",
+                "one file cannot hold both",
+                "write jsonl, or choose columns that all files have",
+            )
+        columns = [
+            self.column(column, child, None if target is None else target.field(place).type, names[place])
+            for place, (column, child) in enumerate(
+                zip(batch.columns, child_types(types, batch.schema.names), strict=True)
+            )
+        ]
+        if target is None:
+            target = pa.schema([pa.field(name, column.type) for name, column in zip(names, columns, strict=True)])
+        return pa.RecordBatch.from_arrays(columns, schema=target)
+
+    def schema(self, schema: pa.Schema) -> pa.Schema:
+        """What :meth:`batch` gives for a batch of that schema without rows."""
+        return self.batch(schema.empty_table().combine_chunks().to_batches()[0], None, None).schema
+
+    def column(self, array: pa.Array, types: OrcType | None, target: pa.DataType | None, where: str) -> pa.Array:
+        """One column, nested ones with all below them; `where` names it in errors."""
+        kind = array.type
+        if pa.types.is_dictionary(kind):
+            return self.column(array.dictionary_decode(), types, target, where)
+        if is_wide_timestamp(kind):
+            return _narrow(array, "ns" if target in (pa.timestamp("ns"), pa.timestamp("ns", "UTC")) else "us", where)
+        if isinstance(kind, pa.BaseExtensionType):
+            return self.column(array.storage, types, target, where)
+        if is_text(kind):
+            array = _strings(array, types)
+        elif pa.types.is_struct(kind):
+            array = self._struct(array, types, target, where)
+        elif pa.types.is_map(kind) or is_list(kind):
+            array = self._list(array, types, target, where)
+        elif pa.types.is_union(kind):
+            array = self._union(array, types, target, where)
+        if target is None or array.type == target:
+            return array
+        try:
+            return array.cast(target)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise BadDataError(
+                f"column {where}: a value of type {array.type} does not fit {target}, the type of the rows before",
+                str(error),
+                _HINT if pa.types.is_timestamp(target) else "",
+            ) from error
+
+    def _names(self, names: Iterable[str]) -> list[str]:
+        result: list[str] = []
+        for name in names:
+            unique, count = name, 1
+            while self.parquet and unique in result:
+                count += 1
+                unique = f"{name}_{count}"
+            result.append(unique)
+        return result
+
+    def _struct(
+        self, array: pa.StructArray, types: OrcType | None, target: pa.DataType | None, where: str
+    ) -> pa.StructArray:
+        names = field_names(array.type)
+        mask = pa.array(nulls(array)) if array.null_count else None
+        if not names:
+            if not self.parquet:
+                return array
+            return pa.StructArray.from_arrays([pa.nulls(len(array), pa.bool_())], names=["_empty"], mask=mask)
+        children = [
+            self.column(array.field(i), child, _field_type(target, i), f"{where}.{names[i]}")
+            for i, child in enumerate(child_types(types, names))
+        ]
+        return pa.StructArray.from_arrays(children, names=self._names(names), mask=mask)
+
+    def _list(self, array: pa.Array, types: OrcType | None, target: pa.DataType | None, where: str) -> pa.Array:
+        offsets, columns = list_parts(array)
+        large = pa.types.is_large_list(array.type)
+        starts = pa.array(offsets, pa.int64() if large else pa.int32())
+        mask = pa.array(nulls(array)) if array.null_count else None
+        if pa.types.is_map(array.type):
+            wanted = (None, None) if target is None else (target.key_type, target.item_type)
+            keys, items = (
+                self.column(column, nth_child(types, i), wanted[i], f"{where}.{('key', 'value')[i]}")
+                for i, column in enumerate(columns)
+            )
+            if keys.null_count:
+                raise BadDataError(
+                    f"column {where}: a map has a null key", "Parquet and Arrow have no such maps", "write jsonl"
+                )
+            return pa.MapArray.from_arrays(starts, keys, items, mask=mask)
+        wanted_item = None if target is None else target.value_type
+        item = self.column(columns[0], nth_child(types, 0), wanted_item, f"{where}.item")
+        return (pa.LargeListArray if large else pa.ListArray).from_arrays(starts, item, mask=mask)
+
+    def _union(self, array: pa.UnionArray, types: OrcType | None, target: pa.DataType | None, where: str) -> pa.Array:
+        which, children = union_parts(array)
+        columns = []
+        for place, child in enumerate(children):
+            wanted = _field_type(target, place + 1 if self.parquet else place)
+            # What the file holds for members that are not set is no value: it must not fail a check.
+            own = child.take(pa.array(np.arange(len(child)), mask=which != place)) if self.parquet else child
+            columns.append(self.column(own, nth_child(types, place), wanted, f"{where}.{place}"))
+        if not self.parquet:
+            names = [array.type.field(i).name for i in range(array.type.num_fields)]
+            return pa.UnionArray.from_sparse(pa.array(which, pa.int8()), columns, names)
+        names = ["tag", *(f"field{place}" for place in range(len(columns)))]
+        return pa.StructArray.from_arrays([pa.array(which, pa.int8()), *columns], names=names)
+
+
+def _field_type(target: pa.DataType | None, place: int) -> pa.DataType | None:
+    return None if target is None else target.field(place).type
+
+
+def _strings(array: pa.Array, types: OrcType | None) -> pa.Array:
+    """A string column, CHAR padded, all of it UTF-8."""
+    array = cleaned(array)
+    length = char_length(types)
+    if not length:
+        return array
+    kernels = Kernels(large=pa.types.is_large_string(array.type))
+    padded = kernels.char_padded(kernels.raw(array), length)
+    offsets, data = spans(padded)
+    return binary_array(array.type, padded, offsets, data)
+
+
+def _narrow(array: pa.ExtensionArray, unit: str, where: str) -> pa.Array:
+    """A wide timestamp column in 64 bits, if that is exact."""
+    seconds, nanos = wide_parts(array)
+    missing = nulls(array)
+    per_second = UNITS_PER_SECOND[unit]
+    nanos_per_unit = UNITS_PER_SECOND["ns"] // per_second
+    bound = np.iinfo(np.int64).max // per_second
+    far = ((seconds >= bound) | (seconds <= -bound)) & ~missing
+    inexact = (nanos % nanos_per_unit != 0) & ~missing
+    if (far | inexact).any():
+        why = "it is too far from 1970" if far.any() else "it has nanoseconds, and the column years that exclude them"
+        raise BadDataError(f"column {where}: a timestamp does not fit timestamp[{unit}]", why, _HINT)
+    ticks = np.where(missing, 0, seconds) * per_second + np.where(missing, 0, nanos) // nanos_per_unit
+    return pa.array(ticks, pa.timestamp(unit, "UTC" if array.type.instant else None), mask=missing)

@@ -1,0 +1,368 @@
+"""Columns of simple types to columns of text, with Arrow kernels and NumPy only: no loop over rows.
+
+Every function takes one Arrow array and returns a :class:`Text` of the same length; null stays null.  Texts are
+``binary`` (or ``large_binary``) arrays, as kernels for strings may look at every character once more.  Hive may
+store bytes that are no UTF-8; :func:`cleaned` replaces them, and the functions for strings expect that it has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Ints = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+Flags = npt.NDArray[np.bool_]
+
+UNITS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+# Arrow's own texts of dates end at years -32767 and 32767; these bounds are about the years -27,000 and 30,000.
+_ARROW_DAYS = 10_000_000
+_ARROW_SECONDS = _ARROW_DAYS * 86_400
+
+# From this magnitude on Arrow writes 1e+10; below it a whole number has neither point nor exponent.
+_FIRST_EXPONENT = 1e10
+
+# Arrow writes a decimal whose leading digit stands more than six places behind the point as 1E-7.
+_FIRST_DECIMAL_EXPONENT = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Texts of a column, with what stands before and after each of them but null.
+
+    Keeping the constants apart lets the row be joined in one pass: they merge with the field names.
+
+    Attributes:
+        values: binary or large_binary array.
+        before: bytes in front of every text that is not null.
+        after: bytes behind every text that is not null.
+    """
+
+    values: pa.Array
+    before: bytes = b""
+    after: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """The kernels, for texts with 32-bit offsets or, `large`, with 64-bit ones (a single row above 2 GB)."""
+
+    large: bool = False
+
+    @property
+    def binary(self) -> pa.DataType:
+        return pa.large_binary() if self.large else pa.binary()
+
+    @property
+    def string(self) -> pa.DataType:
+        return pa.large_string() if self.large else pa.string()
+
+    def constant(self, value: bytes) -> pa.Scalar:
+        return pa.scalar(value, self.binary)
+
+    def raw(self, strings: pa.Array) -> pa.Array:
+        """A string or binary array of any kind as the kernels' binary type, without looking at the bytes."""
+        if pa.types.is_string(strings.type):
+            strings = strings.view(pa.binary())
+        elif pa.types.is_large_string(strings.type):
+            strings = strings.view(pa.large_binary())
+        return strings if strings.type == self.binary else pc.cast(strings, self.binary)
+
+    def plain(self, array: pa.Array) -> pa.Array:
+        """Arrow's own text of every value."""
+        return self.raw(pc.cast(array, self.string))
+
+    def join(self, *pieces: Any, null: bytes | None = None) -> pa.Array:
+        """The pieces, arrays or constants, put together row by row; a null makes the row null, or reads as `null`."""
+        # The last argument is the separator.
+        if null is None:
+            return pc.binary_join_element_wise(*pieces, self.constant(b""))
+        return pc.binary_join_element_wise(
+            *pieces, self.constant(b""), null_handling="replace", null_replacement=null.decode()
+        )
+
+    def wrapped(self, text: Text) -> pa.Array:
+        """The texts with what stands before and after them; null stays null."""
+        if not text.before and not text.after:
+            return text.values
+        return self.join(self.constant(text.before), text.values, self.constant(text.after))
+
+    def complete(self, text: Text, null: bytes = b"null") -> pa.Array:
+        """The texts with what stands before and after them, and `null` for null."""
+        values = self.wrapped(text)
+        return pc.fill_null(values, self.constant(null)) if values.null_count else values
+
+    def where(self, flags: Flags, yes: bytes, no: bytes = b"") -> pa.Array:
+        """A column with `yes` where the flag is set and `no` elsewhere."""
+        return pc.if_else(pa.array(flags), self.constant(yes), self.constant(no))
+
+    # -- numbers -----------------------------------------------------------------------------------------------
+
+    def floats(self, array: pa.Array, quote: bytes = b'"') -> Text:
+        """float and double: shortest digits, always a point or an exponent; NaN and infinities inside `quote`."""
+        values = fixed_width(array, array.type.to_pandas_dtype())
+        texts = self.plain(array)
+        finite = np.isfinite(values)
+        whole = finite & (values == np.trunc(values)) & (np.abs(values) < _FIRST_EXPONENT)
+        count = int(np.count_nonzero(whole))
+        if len(array) and count == len(array):
+            return Text(texts, after=b".0")
+        if count:
+            texts = self.join(texts, self.where(whole, b".0"))
+        odd = ~finite & ~nulls(array)
+        if odd.any():
+            names = pa.array([quote + name + quote for name in (b"NaN", b"Infinity", b"-Infinity")], self.binary)
+            which = np.where(np.isnan(values), 0, np.where(values > 0, 1, 2))[odd]
+            texts = pc.replace_with_mask(texts, pa.array(odd), names.take(pa.array(which)))
+        return Text(texts)
+
+    def decimals(self, array: pa.Array) -> pa.Array:
+        """decimal: plain digits, no exponent, no trailing zeros behind the point, as Hive's HiveDecimal."""
+        scale: int = array.type.scale
+        if scale < 0:  # not in ORC
+            array = pc.cast(array, pa.decimal256(76, 0))
+            scale = 0
+        texts = pc.cast(array, self.string)
+        if scale > _FIRST_DECIMAL_EXPONENT:
+            exponents = pc.fill_null(pc.match_substring(texts, "E"), False)
+            if exponents.true_count:
+                texts = pc.replace_with_mask(texts, exponents, self._point_inserted(array.filter(exponents), scale))
+        if scale > 0:
+            texts = pc.ascii_rtrim(pc.ascii_rtrim(texts, "0"), ".")
+        return self.raw(texts)
+
+    def _point_inserted(self, array: pa.Array, scale: int) -> pa.Array:
+        """The plain text of decimals between -1 and 1, which are those that Arrow writes with an exponent."""
+        kind = pa.decimal256 if pa.types.is_decimal256(array.type) else pa.decimal128
+        if not (pa.types.is_decimal128(array.type) or pa.types.is_decimal256(array.type)):
+            array = pc.cast(array, pa.decimal128(38, scale))
+        digits = pc.cast(array.view(kind(array.type.precision, 0)), self.string)
+        negative = pc.starts_with(digits, "-")
+        fraction = pc.ascii_lpad(pc.ascii_ltrim(digits, "-"), width=scale, padding="0")
+        empty = pa.scalar("", self.string)
+        sign = pc.if_else(negative, pa.scalar("-0.", self.string), pa.scalar("0.", self.string))
+        return pc.binary_join_element_wise(sign, fraction, empty)
+
+    # -- dates and times ---------------------------------------------------------------------------------------
+
+    def dates(self, array: pa.Array) -> pa.Array:
+        """date32: yyyy-MM-dd, for any number of days."""
+        days = fixed_width(array, np.int32).astype(np.int64)
+        far = (np.abs(days) > _ARROW_DAYS) & ~nulls(array)
+        texts = pc.cast(array, self.string)
+        if far.any():
+            texts = pc.replace_with_mask(texts, pa.array(far), self._civil_dates(days[far]))
+        return self.raw(texts)
+
+    def timestamps(self, array: pa.Array) -> Text:
+        """timestamp of any unit, with a zone or without: yyyy-MM-dd HH:mm:ss.f (in UTC if there is a zone)."""
+        unit: str = array.type.unit
+        array = array.view(pa.timestamp(unit))
+        per_second = UNITS_PER_SECOND[unit]
+        ticks = fixed_width(array, np.int64)
+        if unit != "ns":
+            far = (np.abs(ticks // per_second) > _ARROW_SECONDS) & ~nulls(array)
+            if far.any():
+                nanos = ticks % per_second * (UNITS_PER_SECOND["ns"] // per_second)
+                return self.wide_timestamps(ticks // per_second, nanos, nulls(array))
+        if unit == "s":
+            return Text(self.plain(array), after=b".0")
+        whole = ticks % per_second == 0
+        count = int(np.count_nonzero(whole))
+        if count == len(array):
+            return Text(self.plain(pc.cast(array, pa.timestamp("s"), safe=False)), after=b".0")
+        texts = self.raw(pc.ascii_rtrim(pc.cast(array, self.string), "0"))
+        return Text(self.join(texts, self.where(whole, b"0")) if count else texts)
+
+    def wide_timestamps(self, seconds: Ints, nanos: Ints, missing: Flags) -> Text:
+        """Seconds since 1970 and nanoseconds (0 to 999,999,999) of any year: yyyy-MM-dd HH:mm:ss.f."""
+        near = np.abs(seconds) <= _ARROW_SECONDS
+        # abs() of the least 64-bit number is itself, negative.
+        near &= seconds != np.iinfo(np.int64).min
+        near |= missing
+        in_range = np.where(near & ~missing, seconds, 0)
+        texts = pc.cast(pa.array(in_range, mask=missing).cast(pa.timestamp("s")), self.string)
+        if not near.all():
+            far = seconds[~near]
+            time = pc.cast(pa.array(far % 86_400).cast(pa.timestamp("s")), self.string)
+            time = pc.utf8_slice_codeunits(time, len("1970-01-01"))
+            date = self._civil_dates(far // 86_400)
+            joined = pc.binary_join_element_wise(date, time, pa.scalar("", self.string))
+            texts = pc.replace_with_mask(texts, pa.array(~near), joined)
+        if not (nanos[~missing] != 0).any():
+            return Text(self.raw(texts), after=b".0")
+        # 1000000000 + nanoseconds is ten digits: "." takes the place of the first.
+        digits = pc.utf8_slice_codeunits(pc.cast(pa.array(np.where(missing, 0, nanos) + 10**9), self.string), 1)
+        digits = pc.ascii_rtrim(digits, "0")
+        digits = pc.if_else(pc.equal(digits, ""), pa.scalar("0", self.string), digits)
+        return Text(self.join(self.raw(texts), self.constant(b"."), self.raw(digits)))
+
+    def _civil_dates(self, days: Ints) -> pa.Array:
+        """yyyy-MM-dd of days since 1970-01-01 in the proleptic Gregorian calendar, without any bound on the year."""
+        # Counted in 400-year eras from 0000-03-01, so that the leap day is the last day of a year.
+        shifted = days + 719_468
+        era, of_era = np.divmod(shifted, 146_097)
+        year_of_era = (of_era - of_era // 1_460 + of_era // 36_524 - of_era // 146_096) // 365
+        of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+        march_month = (5 * of_year + 2) // 153
+        day = of_year - (153 * march_month + 2) // 5 + 1
+        month = np.where(march_month < 10, march_month + 3, march_month - 9)
+        year = year_of_era + era * 400 + (month <= 2)
+
+        def padded(numbers: Ints, width: int) -> pa.Array:
+            return pc.ascii_lpad(pc.cast(pa.array(numbers), self.string), width=width, padding="0")
+
+        empty = pa.scalar("", self.string)
+        sign = pc.if_else(pa.array(year < 0), pa.scalar("-", self.string), empty)
+        date = pc.binary_join_element_wise(
+            padded(np.abs(year), 4), padded(month, 2), padded(day, 2), pa.scalar("-", self.string)
+        )
+        return pc.binary_join_element_wise(sign, date, empty)
+
+    # -- strings and bytes -------------------------------------------------------------------------------------
+
+    def char_padded(self, array: pa.Array, length: int) -> pa.Array:
+        """Binary texts padded with blanks to `length` characters; longer ones stay as they are."""
+        offsets, data = spans(array)
+        # Every byte but a continuation byte starts a character.
+        starts = np.concatenate(([0], np.cumsum((data & 0xC0) != 0x80)))
+        lack = np.clip(length - np.diff(starts[offsets]), 0, length)
+        if not lack.any():
+            return array
+        blanks = pa.array([b" " * n for n in range(length + 1)], self.binary)
+        return self.join(array, blanks.take(pa.array(lack)))
+
+    def escaped(self, array: pa.Array) -> pa.Array:
+        """Binary texts with JSON's escapes; the very array when nothing needs one."""
+        offsets, data = spans(array)
+        special = (data < 0x20) | (data == 0x22) | (data == 0x5C)
+        places = np.flatnonzero(special)
+        if not len(places):
+            return array
+        found = data[places]
+        growth = np.where(_SHORT_ESCAPES[found] != 0, 1, 5)
+        grown = np.concatenate(([0], np.cumsum(growth)))
+        result = np.empty(len(data) + int(grown[-1]), np.uint8)
+        ordinary = np.ones(len(result), np.bool_)
+        starts = places + grown[:-1]
+        short = growth == 1
+        long_starts, long_found = starts[~short], found[~short]
+        for place in range(2):
+            ordinary[starts + place] = False
+        for place in range(2, 6):
+            ordinary[long_starts + place] = False
+        result[ordinary] = data[~special]
+        result[starts] = 0x5C
+        result[starts[short] + 1] = _SHORT_ESCAPES[found[short]]
+        result[long_starts + 1] = ord("u")
+        result[long_starts + 2] = result[long_starts + 3] = ord("0")
+        result[long_starts + 4] = _HEX[long_found >> 4]
+        result[long_starts + 5] = _HEX[long_found & 15]
+        return binary_array(self.binary, array, offsets + grown[np.searchsorted(places, offsets)], result)
+
+    def byte_lists(self, array: pa.Array) -> Text:
+        """Binary values as JSON arrays of byte values."""
+        offsets, data = spans(array)
+        numbers = pa.array([b"%d" % n for n in range(256)], self.binary).take(pa.array(data))
+        return Text(self.comma_joined(offsets, numbers, nulls(array)), b"[", b"]")
+
+    def comma_joined(self, offsets: Ints, texts: pa.Array, missing: Flags, comma: bytes = b",") -> pa.Array:
+        """The texts between each two offsets, joined with commas; null where `missing`."""
+        kind, width = (pa.LargeListArray, pa.int64()) if self.large else (pa.ListArray, pa.int32())
+        mask = pa.array(missing) if missing.any() else None
+        lists = kind.from_arrays(pa.array(offsets, width), texts, mask=mask)
+        return pc.binary_join(lists, self.constant(comma))
+
+
+_SHORT_ESCAPES = np.zeros(256, np.uint8)
+for _byte, _letter in ((8, "b"), (9, "t"), (10, "n"), (12, "f"), (13, "r"), (0x22, '"'), (0x5C, "\\")):
+    _SHORT_ESCAPES[_byte] = ord(_letter)
+_HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
+
+
+def nulls(array: pa.Array) -> Flags:
+    """True where the value is null."""
+    if not array.null_count:
+        return np.zeros(len(array), np.bool_)
+    flags: Flags = array.is_null().to_numpy(zero_copy_only=False)
+    return flags
+
+
+def fixed_width(array: pa.Array, dtype: Any, buffer: int = 1) -> npt.NDArray[Any]:
+    """The values in a fixed-width buffer of the array, without a copy; whatever is there where the value is null."""
+    data = array.buffers()[buffer]
+    if data is None or not len(array):
+        return np.zeros(len(array), dtype)
+    return np.frombuffer(data, dtype, count=array.offset + len(array))[array.offset :]
+
+
+def spans(array: pa.Array) -> tuple[Ints, Bytes]:
+    """(offsets from 0, one more than there are values; the bytes they cut) of a binary or string array."""
+    offsets = _offsets(array)
+    first, end = int(offsets[0]), int(offsets[-1])
+    data = np.frombuffer(array.buffers()[2], np.uint8, count=end)[first:] if end > first else np.zeros(0, np.uint8)
+    return offsets.astype(np.int64) - first, data
+
+
+def data_length(array: pa.Array) -> int:
+    """Bytes between the first and the last offset of a binary or string array."""
+    offsets = _offsets(array)
+    return int(offsets[-1]) - int(offsets[0])
+
+
+def _offsets(array: pa.Array) -> npt.NDArray[Any]:
+    """The offsets as they are, one more than there are values."""
+    large = pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type)
+    dtype = np.int64 if large else np.int32
+    if not len(array):
+        return np.zeros(1, dtype)
+    return np.frombuffer(array.buffers()[1], dtype, count=array.offset + len(array) + 1)[array.offset :]
+
+
+def binary_array(kind: pa.DataType, like: pa.Array, offsets: Ints, data: Bytes) -> pa.Array:
+    """A binary or string array of type `kind` from its parts, null where `like` is."""
+    large = pa.types.is_large_binary(kind) or pa.types.is_large_string(kind)
+    valid = None
+    if like.null_count:
+        valid = pa.py_buffer(np.packbits(~nulls(like), bitorder="little"))
+    parts = [valid, pa.py_buffer(offsets.astype(np.int64 if large else np.int32)), pa.py_buffer(data)]
+    return pa.Array.from_buffers(kind, len(like), parts)
+
+
+def is_utf8(array: pa.Array) -> bool:
+    """Whether all values of a binary or string array are UTF-8."""
+    if spans(array)[1].max(initial=0) < 0x80:
+        return True
+    kind = {pa.binary(): pa.string(), pa.large_binary(): pa.large_string()}.get(array.type, array.type)
+    try:
+        array.view(kind).validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def cleaned(array: pa.Array) -> pa.Array:
+    """A binary or string array with U+FFFD for whatever is not UTF-8; the very array when all of it is."""
+    if is_utf8(array):
+        return array
+    offsets, data = spans(array)
+    # A line feed in front of every value keeps the values apart while all of them are decoded at once.  Line feeds
+    # inside values survive too, so a value's own feed is found by counting those before it.
+    marks = offsets[:-1] + np.arange(len(array))
+    inner = np.ones(len(data) + len(array), np.bool_)
+    inner[marks] = False
+    marked = np.full(len(inner), 0x0A, np.uint8)
+    marked[inner] = data
+    text = np.frombuffer(str(marked.data, "utf-8", "replace").encode(), np.uint8)
+    feeds_before = np.concatenate(([0], np.cumsum(data == 0x0A)))[offsets[:-1]]
+    new_marks = np.flatnonzero(text == 0x0A)[feeds_before + np.arange(len(array))]
+    keep = np.ones(len(text), np.bool_)
+    keep[new_marks] = False
+    new_offsets = np.append(new_marks, len(text)) - np.arange(len(array) + 1)
+    return binary_array(array.type, array, new_offsets, text[keep])

@@ -1,0 +1,93 @@
+"""Event files by path, for looking at single files and directories whatever their state."""
+
+from __future__ import annotations
+
+import re
+
+from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, files_by_child, original_files
+from acidctl.acid.names import FLUSH_LENGTH_SUFFIX, AcidDirectory, AcidNameError, is_visible_path, parse_directory
+from acidctl.acid.sidefiles import parse_flush_length
+from acidctl.errors import NotFoundError
+from acidctl.orc.source import ByteSource
+from acidctl.orc.tail import read_tail
+from acidctl.rows.events import EventFile, open_event_files
+from acidctl.storage.port import FileSystem, base_name, parent_of
+from acidctl.storage.snapshot import take_snapshot
+
+_UNION = re.compile(r"HIVE_UNION_SUBDIR_[0-9]+")
+
+
+def event_files_at(fs: FileSystem, path: str) -> list[EventFile]:
+    """The data files at a path: one file, an ACID directory, or a location with everything in it.
+
+    Rows without ids are numbered as readers of the location number them, so its other files may be looked at too.
+
+    Raises:
+        NotFoundError: nothing is there, or no data file.
+        BadDataError: a file is not ORC.
+    """
+    entry = fs.stat(path)
+    if not entry.is_dir:
+        length = _flush_length(fs, path)
+        if length != 0:
+            tail = read_tail(ByteSource(fs, path, length))
+            if tail.is_acid:
+                directory = _acid_directory(parent_of(path))
+                role = Role.DELETE if directory and directory.kind == "delete_delta" else Role.INSERT
+                file = DataFile(base_name(path), entry.size, role, directory, NO_BUCKET, True)
+                return [EventFile(fs, file, path, length, tail, None)]
+    found = [source for source in _all_of_location(fs, path, entry.is_dir) if _is_below(source.path, path)]
+    if not found and entry.is_dir:
+        raise NotFoundError(f"no data file in {fs.display(path)}", "it holds no file that a reader would open")
+    return found
+
+
+def _flush_length(fs: FileSystem, path: str) -> int | None:
+    directory = _acid_directory(parent_of(path))
+    if directory is None or directory.min_write_id == directory.max_write_id or directory.kind != "delta":
+        return None
+    side = path + FLUSH_LENGTH_SUFFIX
+    if not fs.exists(side):
+        return None
+    return parse_flush_length(fs.read_bytes(side), fs.display(side))
+
+
+def _acid_directory(path: str) -> AcidDirectory | None:
+    try:
+        return parse_directory(base_name(path))
+    except AcidNameError:
+        return None
+
+
+def _all_of_location(fs: FileSystem, path: str, is_dir: bool) -> list[EventFile]:
+    location = _location_of(path, is_dir)
+    snapshot = take_snapshot(fs, location)
+    children = files_by_child(snapshot.listing)
+    files: list[DataFile] = []
+    originals = []
+    for name, entries in children.items():
+        directory = _acid_directory(name)
+        whole = f"{location}/{name}"
+        if directory is not None and any("/" in entry.path for entry in entries):
+            if _is_below(whole, path) or _is_below(path, whole):
+                files += data_files_of(directory, entries)
+        else:
+            originals += [entry for entry in entries if is_visible_path(entry.path)]
+    if any(_is_below(f"{location}/{entry.path}", path) for entry in originals):
+        files = original_files(originals) + files
+    return open_event_files(snapshot, files)
+
+
+def _location_of(path: str, is_dir: bool) -> str:
+    """The location a path belongs to: the parent of the ACID directory around it, or of its original files."""
+    at = path if is_dir else parent_of(path)
+    ancestor = at
+    while ancestor != parent_of(ancestor):
+        if _acid_directory(ancestor) is not None:
+            return parent_of(ancestor)
+        ancestor = parent_of(ancestor)
+    return parent_of(at) if _UNION.fullmatch(base_name(at)) else at
+
+
+def _is_below(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip("/") + "/")

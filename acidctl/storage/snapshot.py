@@ -1,0 +1,76 @@
+"""One listing of a location, the small side files that decide its state, and the state itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from acidctl.acid.layout import DataFile, current_files
+from acidctl.acid.listing import Listing
+from acidctl.acid.sidefiles import BaseFormat, parse_flush_length, parse_metadata_acid
+from acidctl.acid.state import AcidState, base_metadata_paths, select
+from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.storage.port import FileSystem
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A location as it was listed, seen by one snapshot.
+
+    Attributes:
+        path: the location, absolute inside `fs`.
+        write_ids: the write ids that count as committed; all of them when the user gave no list.
+        txns: the transactions that count as committed; None counts all.
+        base_formats: content of ``_metadata_acid`` by base name.
+    """
+
+    fs: FileSystem
+    path: str
+    listing: Listing
+    state: AcidState
+    write_ids: ValidWriteIds
+    txns: ValidTxns | None
+    base_formats: dict[str, BaseFormat]
+
+    def absolute(self, relative: str) -> str:
+        """A path of the file system from one relative to the location."""
+        return f"{self.path}/{relative}"
+
+    def display(self, relative: str) -> str:
+        """The path as a user would type it."""
+        return self.fs.display(self.absolute(relative))
+
+    def files(self) -> list[DataFile]:
+        """The data files that a reader opens."""
+        return current_files(self.state, self.listing)
+
+    def logical_length(self, file: DataFile) -> int | None:
+        """Bytes of the file that count; None for all of them (section 12: a streaming writer's side file).
+
+        Raises:
+            BadDataError: the side file holds no length.
+        """
+        if file.flush_length_path is None:
+            return None
+        path = self.absolute(file.flush_length_path)
+        return parse_flush_length(self.fs.read_bytes(path), self.fs.display(path))
+
+
+def take_snapshot(
+    fs: FileSystem,
+    path: str,
+    write_ids: ValidWriteIds | None = None,
+    txns: ValidTxns | None = None,
+) -> Snapshot:
+    """List a location once and select its state.
+
+    Raises:
+        NotFoundError, AccessError, StorageError: the location cannot be listed.
+        BadDataError: a ``_metadata_acid`` that Hive would refuse too.
+    """
+    listing = fs.list_tree(path)
+    formats = {}
+    for relative in base_metadata_paths(listing):
+        full = f"{path}/{relative}"
+        formats[relative.partition("/")[0]] = parse_metadata_acid(fs.read_bytes(full), fs.display(full))
+    state = select(listing, write_ids, txns, formats)
+    return Snapshot(fs, path, listing, state, write_ids or ValidWriteIds(), txns, formats)
