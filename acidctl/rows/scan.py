@@ -14,7 +14,7 @@ from acidctl.errors import BadDataError, NotFoundError
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.deletes import DELETE, Bools, Bound, DeleteSet, Keys, always_dead, valid_mask
 from acidctl.rows.events import EventFile, Events, Ids, open_event_files
-from acidctl.rows.schema import conform, merge_row_types
+from acidctl.rows.schema import children_of, conform, merge_row_types
 from acidctl.storage.snapshot import Snapshot
 
 ROW_ID = "ROW__ID"
@@ -190,7 +190,7 @@ class Scan:
     ) -> list[pa.Array]:
         """The wanted columns of `rows` in the order asked for, as the location's types."""
         read = list(range(len(own))) if wanted is None else [p for p in range(len(own)) if own[p] in wanted]
-        children = dict(zip(read, rows.flatten(), strict=False))
+        children = dict(zip(read, children_of(rows), strict=True))
         arrays = []
         for position in self._positions:
             target = pa.field(self.row_type.names[position], arrow_type(self.row_type.children[position]))

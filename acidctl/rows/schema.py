@@ -50,6 +50,14 @@ def _wider(newest: OrcType, other: OrcType) -> OrcType:
     return newest
 
 
+def children_of(rows: pa.StructArray) -> list[pa.Array]:
+    """The fields of structs, whose own NULLs do not show in them.
+
+    Not ``flatten()``, which pushes those NULLs down: it aborts the process where a field is a union.
+    """
+    return [rows.field(place) for place in range(rows.type.num_fields)]
+
+
 def conform(rows: pa.StructArray, target: pa.StructType, path: str) -> pa.StructArray:
     """The rows of one file as the location's row type: columns by position, missing ones NULL, numbers widened.
 
@@ -59,7 +67,7 @@ def conform(rows: pa.StructArray, target: pa.StructType, path: str) -> pa.Struct
     if rows.type == target:
         return rows
     arrays = []
-    children = rows.flatten()
+    children = children_of(rows)
     for position in range(target.num_fields):
         field = target.field(position)
         if position >= len(children):

@@ -1,0 +1,210 @@
+"""JSON lines against the plain model, and the cases that once were or could be traps."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from test_export_model import Case, cases
+
+from acidctl.errors import BadDataError
+from acidctl.orc.types import OrcType
+from acidctl.orc.wide_time import WideTimestamp
+from acidctl.rows.export import forms, json_lines
+from acidctl.rows.export.json_lines import JsonEncoder, encode_json_lines, iter_json_lines, text_bound
+from acidctl.rows.export.text import Kernels, cleaned
+
+RELAXED = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def lines(array: pa.Array, types: OrcType | None = None) -> list[str]:
+    """The JSON texts of one column."""
+    root = None if types is None else OrcType("struct", children=(types,), names=("c",))
+    text = encode_json_lines(pa.RecordBatch.from_arrays([array], names=["c"]), root).decode()
+    assert text == "" or text.endswith("\n")
+    rows = text.split("\n")[:-1]
+    assert all(row.startswith('{"c":') and row.endswith("}") for row in rows)
+    return [row[len('{"c":') : -1] for row in rows]
+
+
+@RELAXED
+@given(cases())
+def test_any_column_gives_the_models_text(case: Case) -> None:
+    text = encode_json_lines(case.batch, case.types).decode()
+    assert text.split("\n")[:-1] == case.lines
+    for line in case.lines:
+        json.loads(line)
+
+
+@RELAXED
+@given(cases())
+def test_large_offsets_and_small_slices_change_nothing(case: Case) -> None:
+    expected = "".join(line + "\n" for line in case.lines)
+    rows = pa.StructArray.from_arrays(case.batch.columns, fields=list(case.batch.schema))
+    texts = JsonEncoder(Kernels(large=True)).struct(rows, case.types, end=b"\n")
+    assert texts.type == pa.large_binary()
+    assert bytes(json_lines.text_buffer(texts)).decode() == expected
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_lines, "SLICE_TEXT", 200)
+        patch.setattr(json_lines, "_LARGE", 100)
+        patch.setattr(json_lines, "SLICE_ROWS", 5)
+        pieces = list(iter_json_lines(case.batch, case.types))
+    assert b"".join(pieces).decode() == expected
+    assert all(piece.endswith(b"\n") for piece in pieces)
+
+
+@RELAXED
+@given(cases())
+def test_the_bound_of_the_text_holds(case: Case) -> None:
+    rows = pa.StructArray.from_arrays(case.batch.columns, fields=list(case.batch.schema))
+    # One byte more a row for the line feed is inside the allowance for braces.
+    assert len(encode_json_lines(case.batch, case.types)) <= text_bound(rows, case.types)
+
+
+def test_the_line_is_that_of_orcfiledump() -> None:
+    batch = pa.RecordBatch.from_arrays(
+        [
+            pa.array([0], pa.int32()),
+            pa.array([1], pa.int64()),
+            pa.array([536870912], pa.int32()),
+            pa.array([0], pa.int64()),
+            pa.array([1], pa.int64()),
+            pa.array([{"id": 1, "value": "A"}], pa.struct([("id", pa.int32()), ("value", pa.string())])),
+        ],
+        names=["operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row"],
+    )
+    assert encode_json_lines(batch) == (
+        b'{"operation":0,"originalTransaction":1,"bucket":536870912,"rowId":0,"currentTransaction":1,'
+        b'"row":{"id":1,"value":"A"}}\n'
+    )
+
+
+def test_a_null_row_of_a_delete_event() -> None:
+    row = pa.array([None, {"a": 1}], pa.struct([("a", pa.int32())]))
+    assert lines(row) == ["null", '{"a":1}']
+
+
+def test_doubles() -> None:
+    array = pa.array([0.1, 15.0, -0.0, 1e300, 5e-324, 1e10, 2.0**33, 2**53 + 2.0, float("nan"), None, float("-inf")])
+    assert lines(array) == [
+        "0.1", "15.0", "-0.0", "1e+300", "5e-324", "1e+10", "8589934592.0", "9.007199254740994e+15",
+        '"NaN"', "null", '"-Infinity"',
+    ]  # fmt: skip
+    assert lines(pa.array([float("inf")])) == ['"Infinity"']
+    assert lines(pa.array([0.1, 16777216.0, 1e9, 1e10, 3.4e38], pa.float32())) == [
+        "0.1", "16777216.0", "1000000000.0", "1e+10", "3.4e+38",
+    ]  # fmt: skip
+
+
+def test_a_null_over_a_not_a_number_is_null() -> None:
+    hidden = pa.Array.from_buffers(pa.float64(), 2, [pa.py_buffer(b"\x02"), pa.array([float("nan"), 1.5]).buffers()[1]])
+    assert lines(hidden) == ["null", "1.5"]
+
+
+def test_decimals() -> None:
+    values = ["5299567.02", "77669410.986365825", "0", "-1.5", "100", "0.0000000001", "-0.0000000001", "-100.1"]
+    array = pa.array([Decimal(value) for value in values] + [None], pa.decimal128(38, 10))
+    assert lines(array) == [f'"{value}"' for value in values] + ["null"]
+    assert lines(pa.array([Decimal(100), Decimal(0)], pa.decimal128(5, 0))) == ['"100"', '"0"']
+    assert lines(pa.array([Decimal("1E-38"), Decimal(0)], pa.decimal128(38, 38))) == [f'"0.{"0" * 37}1"', '"0"']
+    assert lines(pa.array([Decimal("1.50"), Decimal("1E-9")], pa.decimal256(60, 20))) == ['"1.5"', '"0.000000001"']
+    assert lines(pa.array([Decimal("-0.00000001")], pa.decimal64(18, 8))) == ['"-0.00000001"']
+    assert lines(pa.array([Decimal(12300)], pa.decimal128(5, -2))) == ['"12300"']
+
+
+def test_dates_and_timestamps_of_any_year() -> None:
+    assert lines(pa.array([-719163, 2932897, None, -(2**31), 2**31 - 1], pa.date32())) == [
+        '"0000-12-31"', '"10000-01-01"', "null", '"-5877641-06-23"', '"5881580-07-11"',
+    ]  # fmt: skip
+    assert lines(pa.array([2**63 - 1, -(2**63), 0, 10**8, None], pa.timestamp("ns"))) == [
+        '"2262-04-11 23:47:16.854775807"', '"1677-09-21 00:12:43.145224192"', '"1970-01-01 00:00:00.0"',
+        '"1970-01-01 00:00:00.1"', "null",
+    ]  # fmt: skip
+    assert lines(pa.array([-62135596800], pa.timestamp("s"))) == ['"0001-01-01 00:00:00.0"']
+    assert lines(pa.array([0], pa.timestamp("ns", "Asia/Tokyo"))) == ['"1970-01-01 00:00:00.0"']
+    kind = WideTimestamp()
+    stored = [(-62135596801, 999999999), (253402300800, 0), (-(2**63), 1), (2**63 - 1, 120000000), None]
+    storage = pa.array(
+        [None if s is None else dict(zip(("seconds", "nanos"), s, strict=True)) for s in stored], kind.storage_type
+    )
+    wide = pa.ExtensionArray.from_storage(kind, storage)
+    assert lines(wide) == [
+        '"0000-12-31 23:59:59.999999999"', '"10000-01-01 00:00:00.0"', '"-292277022657-01-27 08:29:52.000000001"',
+        '"292277026596-12-04 15:30:07.12"', "null",
+    ]  # fmt: skip
+    assert lines(pa.ListArray.from_arrays([0, 1, 5], wide).slice(1)) == ["[" + ",".join(lines(wide)[1:]) + "]"]
+
+
+def test_strings() -> None:
+    everything = "".join(map(chr, range(0x100))) + "\u2028\u2029\U0001f600"
+    assert lines(pa.array([everything, None, ""])) == [json.dumps(everything, ensure_ascii=False), "null", '""']
+
+
+def test_bytes_that_are_not_utf8_are_replaced_within_their_value_only() -> None:
+    raw = [b"\xe2", b"\x82\xac", b"ok", None, b"a\nb\xff", b"\n", b"", b"\xed\xa0\x80"]
+    expected = [None if value is None else value.decode("utf-8", "replace") for value in raw]
+    array = pa.array(raw, pa.binary()).view(pa.string())
+    assert [json.loads(line) for line in lines(array)] == expected
+    padded = lines(array.slice(1), OrcType("char", max_length=3))
+    assert [json.loads(line) for line in padded] == [None if v is None else v.ljust(3) for v in expected[1:]]
+    assert cleaned(array).to_pylist() == expected
+
+
+def test_char_is_padded_by_characters_everywhere() -> None:
+    char = OrcType("char", max_length=4)
+    array = pa.array(["日本", "abcd", "abcde", "", None])
+    assert lines(array, char) == ['"日本  "', '"abcd"', '"abcde"', '"    "', "null"]
+    assert lines(array, OrcType("varchar", max_length=4))[0] == '"日本"'
+    assert lines(array.dictionary_encode(), char)[0] == '"日本  "'
+    nested = pa.array([[("k", ["v", None])]], pa.map_(pa.string(), pa.list_(pa.string())))
+    types = OrcType("map", children=(char, OrcType("array", children=(char,))))
+    assert lines(nested, types) == ['[{"_key":"k   ","_value":["v   ",null]}]']
+
+
+def test_types_of_a_projection_are_found_by_name() -> None:
+    types = OrcType("struct", children=(OrcType("int"), OrcType("char", max_length=3)), names=("a", "b"))
+    batch = pa.RecordBatch.from_arrays([pa.array(["x"])], names=["b"])
+    assert encode_json_lines(batch, types) == b'{"b":"x  "}\n'
+    unknown = pa.RecordBatch.from_arrays([pa.array(["x"])], names=["z"])
+    assert encode_json_lines(unknown, types) == b'{"z":"x"}\n'
+
+
+def test_nesting() -> None:
+    kind = pa.map_(pa.string(), pa.list_(pa.int32()))
+    array = pa.array([[("a", None), ("b", []), ("c", [1, None])], [], None], kind)
+    assert lines(array) == ['[{"_key":"a","_value":null},{"_key":"b","_value":[]},{"_key":"c","_value":[1,null]}]', "[]", "null"]  # fmt: skip  # noqa: E501
+    assert lines(pa.array([{}, None], pa.struct([]))) == ["{}", "null"]
+    assert lines(pa.array([b"", b"\x00\xff\x80", None])) == ["[]", "[0,255,128]", "null"]
+    twins = pa.StructArray.from_arrays([pa.array([1]), pa.array(["x"])], names=["a", "a"])
+    assert lines(twins) == ['{"a":1,"a":"x"}']
+    assert lines(pa.nulls(2)) == ["null", "null"]
+
+
+def test_batches_without_rows_or_columns() -> None:
+    assert encode_json_lines(pa.RecordBatch.from_arrays([pa.array([], pa.int32())], names=["a"])) == b""
+    assert list(iter_json_lines(pa.RecordBatch.from_arrays([pa.array([], pa.int32())], names=["a"]))) == []
+    bare = pa.RecordBatch.from_struct_array(pa.array([{}, {}], pa.struct([])))
+    assert encode_json_lines(bare) == b"{}\n{}\n"
+    kinds = [pa.list_(pa.string()), pa.map_(pa.string(), pa.int8()), pa.binary(), pa.struct([("a", pa.string())])]
+    for kind in kinds:
+        assert lines(pa.array([], kind)) == []
+        assert lines(pa.array([None], kind)) == ["null"]
+
+
+def test_a_type_without_form_is_named() -> None:
+    with pytest.raises(BadDataError, match="duration"):
+        lines(pa.array([1], pa.duration("s")))
+
+
+def test_every_kind_of_orc_is_in_the_table_of_forms() -> None:
+    listed = {name.partition("(")[0].partition("<")[0] for form in forms.FORMS for name in form.hive_type.split(", ")}
+    kinds = {
+        "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "varchar", "char", "binary",
+        "date", "decimal", "timestamp", "timestamp with local time zone", "array", "map", "struct", "uniontype",
+    }  # fmt: skip
+    assert kinds <= listed
+    for form in forms.FORMS:
+        json.loads(form.example)

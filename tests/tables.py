@@ -1,0 +1,39 @@
+"""Reading tables in tests: the rows of a scan as plain Python values."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.rows.export.json_lines import encode_json_lines
+from acidctl.rows.scan import Scan
+from acidctl.storage.registry import open_location
+from acidctl.storage.snapshot import Snapshot, take_snapshot
+
+Row = tuple[tuple[int, int, int], dict[str, Any]]
+
+
+def snapshot_of(table: Path | str, write_ids: ValidWriteIds | None = None, txns: ValidTxns | None = None) -> Snapshot:
+    """The snapshot of a table on the local disk."""
+    fs, path = open_location(str(table))
+    return take_snapshot(fs, path, write_ids, txns)
+
+
+def json_rows(scan: Scan) -> list[dict[str, Any]]:
+    """Every row of a scan, through the JSON lines that `cat` prints."""
+    return [
+        json.loads(line)
+        for batch in scan.batches()
+        for line in encode_json_lines(batch, scan.output_type).decode().splitlines()
+    ]
+
+
+def read_rows(table: Path | str, write_ids: ValidWriteIds | None = None, txns: ValidTxns | None = None) -> list[Row]:
+    """(ROW__ID, row) of every row a reader sees, sorted by ROW__ID."""
+    rows = []
+    for row in json_rows(Scan(snapshot_of(table, write_ids, txns), row_id=True)):
+        key = row.pop("ROW__ID")
+        rows.append(((key["writeid"], key["bucketid"], key["rowid"]), row))
+    return sorted(rows, key=lambda item: item[0])
