@@ -82,7 +82,7 @@ class _Selection:
         names = [*ID_COLUMNS, *(DECODED if decode else ())]
         kinds = ["int", "bigint", "int", "bigint", "bigint", *(("string", "int", "int") if decode else ())]
         self._ids, self._row_fields = _chosen(columns, names, rows)
-        self._wants_rows = columns is None or bool(self._row_fields)
+        self._wants_rows = self._row_fields is None or bool(self._row_fields)
         self._predicate = _predicate(where, names)
         self._rows = rows
         fields = [(name, OrcType(kinds[names.index(name)])) for name in self._ids]

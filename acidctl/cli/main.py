@@ -16,6 +16,9 @@ from acidctl.errors import INTERRUPTED, AcidctlError
 BROKEN_PIPE = 141
 """What a shell reports for a program that SIGPIPE ended: `acidctl cat t | head` ends quietly, as `cat` does."""
 
+COMPLETION = "_ACIDCTL_COMPLETE"
+"""Set by the shells' completion scripts."""
+
 SECTIONS: dict[str, dict[str, str]] = {
     "See": {
         "ls": "List directories with their state: current, obsolete, aborted, ignored.",
@@ -84,7 +87,11 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 
 def _run(args: Sequence[str] | None, debug: bool) -> int:
     try:
-        result = cli.main(args=None if args is None else list(args), prog_name="acidctl", standalone_mode=False)
+        if COMPLETION in os.environ:
+            cli.main(prog_name="acidctl")
+        # Not cli.main(), which ends a broken pipe with status 1.
+        with cli.make_context("acidctl", list(sys.argv[1:] if args is None else args)) as context:
+            result = cli.invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as stop:
         return int(stop.exit_code)

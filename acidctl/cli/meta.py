@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from acidctl.cli.options import examples, output_option, storage_options
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 @click.command(
@@ -40,3 +37,69 @@ def command(paths: tuple[str, ...], storage: dict[str, str], output: str) -> Non
             _print(description)
         else:
             put_json(description, lines=output == "jsonl")
+
+
+def _print(found: dict[str, Any]) -> None:
+    """The description for people: facts, then stripes, then columns."""
+    from acidctl.cli.output import console, human_bytes, safe
+
+    screen = console()
+    screen.print(safe(found["path"]), style="bold")
+    software = f", {found['software_version']}" if found["software_version"] else ""
+    facts = [
+        ("rows", f"{found['rows']:,} in {len(found['stripes'])} stripes, {human_bytes(found['file_length'])}"),
+        ("type", found["type"]),
+        ("compression", f"{found['compression']}, blocks of {human_bytes(found['compression_block_size'])}"),
+        ("row index", f"a row in {found['row_index_stride']:,}" if found["row_index_stride"] else "none"),
+        (
+            "writer",
+            f"{found['writer']} (version {found['writer_version']}{software}), format {found['format_version']}",
+        ),
+        ("calendar", found["calendar"] or "not said"),
+    ]
+    if acid := found["acid"]:
+        stats = acid["stats"]
+        counts = ", ".join(f"{count:,} {name}" for name, count in stats.items()) if stats else "missing"
+        index = "missing" if acid["key_index"] is None else f"{len(acid['key_index'])} entries"
+        facts += [
+            ("hive.acid.version", acid["version"] if acid["version"] is not None else "missing"),
+            ("hive.acid.stats", counts),
+            ("hive.acid.key.index", index),
+        ]
+    facts += [(f"metadata {key}", value) for key, value in found["user_metadata"].items()]
+    facts += [("note", text) for text in found["notes"]] + [("problem", text) for text in found["problems"]]
+    for label, value in facts:
+        screen.print(f"  {safe(label):20} {safe(str(value))}")
+    if found["stripes"]:
+        screen.print(_stripes(found["stripes"]))
+    screen.print(_columns(found["columns"]))
+
+
+def _stripes(stripes: list[dict[str, Any]]) -> Any:
+    from acidctl.cli.output import table_of
+
+    rows = []
+    for stripe in stripes:
+        key = stripe["last_key"]
+        shown = "{originalTransaction}, {bucket}, {rowId}".format(**key) if key else "-"
+        sizes = [str(stripe[name]) for name in ("offset", "index_length", "data_length", "footer_length")]
+        rows.append([str(stripe["stripe"]), f"{stripe['rows']:,}", *sizes, shown, stripe.get("writer_timezone") or "-"])
+    return table_of(
+        ["stripe", "rows", "offset", "index", "data", "footer", "last key (transaction, bucket, row id)", "time zone"],
+        rows,
+        right=("stripe", "rows", "offset", "index", "data", "footer"),
+    )
+
+
+def _columns(columns: list[dict[str, Any]]) -> Any:
+    from acidctl.cli.output import table_of
+
+    rows = []
+    for column in columns:
+        statistics = dict(column["statistics"] or {})
+        values = statistics.pop("values", None)
+        null = {True: "some", False: "none"}.get(statistics.pop("has_null", None), "-")
+        rest = ", ".join(f"{key} {value}" for key, value in statistics.items())
+        name = column["name"] or "(root)"
+        rows.append([str(column["id"]), name, column["type"], "-" if values is None else f"{values:,}", null, rest])
+    return table_of(["id", "column", "type", "values", "nulls", "statistics"], rows, right=("id", "values"))

@@ -14,6 +14,7 @@ import click
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
@@ -81,6 +82,18 @@ def console() -> Console:
         no_color=True if not terminal or os.environ.get("NO_COLOR") else None,
         width=None if terminal else 10_000,
     )
+
+
+def table_of(names: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> Table:
+    """A borderless table; every cell is made safe here."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in names:
+        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(safe, row))
+    return table
 
 
 def human_bytes(count: int | None) -> str:

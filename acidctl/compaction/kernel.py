@@ -14,7 +14,7 @@ from acidctl.acid.names import format_bucket
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.checksum import add, key_checksum
 from acidctl.compaction.merge import Chunk, Piece, is_sorted, key_range, merge
-from acidctl.compaction.plan import BucketTask, Input
+from acidctl.compaction.plan import PROLEPTIC_GREGORIAN, BucketTask, Input
 from acidctl.errors import VerifyError
 from acidctl.orc.acid_writer import AcidWriter
 from acidctl.orc.reader import open_orc
@@ -105,7 +105,8 @@ def _write(
     """Write the events of `sources` that are kept; None when there are none."""
     target = arrow_type(task.row)
     collapse = task.kind is CompactionKind.MINOR
-    pieces = list(_pieces(sources, keep, target))
+    proleptic = task.calendar == PROLEPTIC_GREGORIAN
+    pieces = list(_pieces(sources, keep, target, proleptic))
     batches = merge(pieces, collapse=collapse)
     first = next(batches, None)
     if first is None:
@@ -115,7 +116,7 @@ def _write(
     fs.make_dirs(directory)
     rows, checksum = 0, 0
     with fs.open_output(path) as sink:
-        writer = AcidWriter(sink, task.row, task.settings)
+        writer = AcidWriter(sink, task.row, task.settings, calendar=task.calendar)
         for ids, values in itertools.chain([first], batches):
             writer.write(with_ids(ids, values))
             rows += len(ids.current)
@@ -126,7 +127,10 @@ def _write(
 
 
 def _pieces(
-    sources: Sequence[EventFile], keep: Callable[[EventFile, Ids], Bools | None], target: pa.StructType
+    sources: Sequence[EventFile],
+    keep: Callable[[EventFile, Ids], Bools | None],
+    target: pa.StructType,
+    proleptic: bool,
 ) -> Iterator[Piece]:
     """The stripes of all files that keep an event, with the range of their keys; ids are read, rows are not."""
     for source in sources:
@@ -139,17 +143,21 @@ def _pieces(
                         continue
                     ids = ids.take(kept)
                 if len(ids.current):
-                    yield Piece(*key_range(ids.keys), _loader(source, stripe, keep, target))
+                    yield Piece(*key_range(ids.keys), _loader(source, stripe, keep, target, proleptic))
 
 
 def _loader(
-    source: EventFile, stripe: int, keep: Callable[[EventFile, Ids], Bools | None], target: pa.StructType
+    source: EventFile,
+    stripe: int,
+    keep: Callable[[EventFile, Ids], Bools | None],
+    target: pa.StructType,
+    proleptic: bool,
 ) -> Callable[[], Chunk]:
     def load() -> Chunk:
         with source.open() as events:
             ids = events.ids(stripe)
             kept = keep(source, ids)
-            rows = _rows(events, stripe, target)
+            rows = _rows(events, stripe, target, proleptic)
             if kept is not None:
                 rows = rows.filter(pa.array(kept))
                 ids = ids.take(kept)
@@ -158,12 +166,12 @@ def _loader(
     return load
 
 
-def _rows(events: Events, stripe: int, target: pa.StructType) -> pa.Array:
+def _rows(events: Events, stripe: int, target: pa.StructType, proleptic: bool) -> pa.Array:
     source = events.source
     if source.file.role is Role.DELETE:
         # A delete event has no row, whatever row type its file declares (section 3.1).
         return pa.nulls(source.tail.stripes[stripe].numberOfRows, target)
-    return conform(events.rows(stripe), target, source.fs.display(source.path))
+    return conform(events.rows(stripe, proleptic=proleptic), target, source.fs.display(source.path))
 
 
 def _verify(fs: FileSystem, path: str, rows: int, checksum: int) -> None:

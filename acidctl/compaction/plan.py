@@ -18,6 +18,9 @@ from acidctl.rows.schema import merge_row_types
 from acidctl.storage.port import FileSystemSpec
 from acidctl.storage.snapshot import Snapshot
 
+JULIAN_GREGORIAN, PROLEPTIC_GREGORIAN = 1, 2
+"""Values of an ORC footer's calendar."""
+
 
 @dataclass(frozen=True, slots=True)
 class Input:
@@ -45,6 +48,7 @@ class BucketTask:
         kills: files whose events kill or replace rows of this bucket.
         insert_directory, delete_directory: absolute; where the outputs go.
         row: the table's columns in the output.
+        calendar: of the output's footer; 1 Julian/Gregorian, 2 proleptic Gregorian.
         weight: input bytes, for scheduling.
     """
 
@@ -59,6 +63,7 @@ class BucketTask:
     delete_directory: str
     row: OrcType
     settings: WriterSettings
+    calendar: int
     weight: int
 
 
@@ -236,6 +241,7 @@ def _tasks(
                 *directories,
                 row,
                 chosen,
+                _calendar(own),
                 sum(source.file.size for source in (*own, *own_deletes)),
             )
         )
@@ -248,6 +254,11 @@ def _settings_like(newest: EventFile | None, kind: CompactionKind) -> WriterSett
     compression = codec if codec in ("none", "zlib", "snappy", "lz4", "zstd") else "zlib"
     make = WriterSettings.for_base if kind is CompactionKind.MAJOR else WriterSettings.for_delta
     return make(compression=compression)
+
+
+def _calendar(sources: Sequence[EventFile]) -> int:
+    """Dates keep their stored numbers where all files count alike; else all are moved to the proleptic calendar."""
+    return JULIAN_GREGORIAN if sources and all(source.is_hybrid for source in sources) else PROLEPTIC_GREGORIAN
 
 
 def _inputs(sources: Sequence[EventFile]) -> tuple[Input, ...]:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from acidctl.acid import bucket as codec
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role
 from acidctl.errors import BadDataError
+from acidctl.orc.gregorian import is_hybrid, shown
 from acidctl.orc.reader import OrcFile, open_orc
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
@@ -85,6 +86,11 @@ class EventFile:
         return self.tail.rows
 
     @property
+    def is_hybrid(self) -> bool:
+        """Whether its dates count in old Hive's Julian/Gregorian calendar."""
+        return is_hybrid(self.tail)
+
+    @property
     def may_hold_changes(self) -> bool:
         """Whether updates or deletes may be among the events, by the statistics of the operation column.
 
@@ -144,12 +150,20 @@ class Events:
         )
         return Ids(np.zeros(count, np.int64), keys, write_ids)
 
-    def rows(self, stripe: int, columns: Sequence[str] | None = None) -> pa.StructArray:
+    def rows(self, stripe: int, columns: Sequence[str] | None = None, *, proleptic: bool = True) -> pa.StructArray:
         """The table's columns of a stripe as one struct array.
 
         Args:
             columns: top-level names as this file spells them; None for all. The order is the file's.
+            proleptic: move dates of old Hive's Julian/Gregorian calendar to the one everybody else counts in; a
+                compaction keeps the stored numbers instead, and the footer's calendar.
         """
+        rows = self._rows(stripe, columns)
+        if not (proleptic and self.source.is_hybrid):
+            return rows
+        return shown(pa.RecordBatch.from_arrays([rows], names=["row"])).column(0)
+
+    def _rows(self, stripe: int, columns: Sequence[str] | None) -> pa.StructArray:
         if self.source.synthetic is not None:
             batch = self._orc.read_stripe(stripe, None if columns is None else list(columns))
             if columns is not None and not columns:
@@ -161,10 +175,11 @@ class Events:
         return self._orc.read_stripe(stripe, wanted).column("row")
 
     def batch(self, stripe: int) -> pa.RecordBatch:
-        """The stripe with all six columns."""
-        if self.source.synthetic is None:
-            return self._orc.read_stripe(stripe)
-        return with_ids(self.ids(stripe), self.rows(stripe))
+        """The stripe with all six columns, dates as everybody counts them."""
+        if self.source.synthetic is not None:
+            return with_ids(self.ids(stripe), self.rows(stripe))
+        batch = self._orc.read_stripe(stripe)
+        return shown(batch) if self.source.is_hybrid else batch
 
 
 def read_ids(batch: pa.RecordBatch, path: str) -> Ids:

@@ -8,7 +8,6 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
-from test_export_model import Case, cases
 
 from acidctl.errors import BadDataError
 from acidctl.orc.types import OrcType
@@ -16,6 +15,8 @@ from acidctl.orc.wide_time import WideTimestamp
 from acidctl.rows.export import forms, json_lines
 from acidctl.rows.export.json_lines import JsonEncoder, encode_json_lines, iter_json_lines, text_bound
 from acidctl.rows.export.text import Kernels, cleaned
+
+from .test_export_model import Case, cases
 
 RELAXED = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 

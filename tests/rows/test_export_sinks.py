@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_export_model import Case, cases
 
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.orc.types import OrcType
@@ -23,7 +22,9 @@ from acidctl.rows.export import sinks
 from acidctl.rows.export.json_lines import encode_json_lines
 from acidctl.rows.export.sinks import SINK_KINDS, SinkOptions, cell_rows, open_sink, visible
 
-RELAXED = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+from .test_export_model import Case, cases
+
+RELAXED = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def written(kind: str, *batches: pa.RecordBatch, **options: Any) -> bytes:
@@ -83,8 +84,6 @@ def csv_field(token: str, value: Any) -> tuple[bool | None, str]:
     """(whether it must be quoted, None when either is right; its text) of a value by its JSON."""
     if value is None:
         return False, ""
-    if isinstance(value, list | dict):
-        return None, token
     if isinstance(value, str):
         return (True if value == "" else None), value
     return None, token
@@ -218,7 +217,7 @@ def test_wide_timestamps(kind: str) -> None:
     exact = batch_of(t=wide((253402300799, 123456000), None, (-62135596800, 0)))
     column = read_back(kind, written(kind, exact)).column("t")
     assert column.type == pa.timestamp("us")
-    assert [str(value) for value in column] == ["9999-12-31 23:59:59.123456", "None", "0001-01-01 00:00:00.000000"]
+    assert column.cast(pa.int64()).to_pylist() == [253402300799123456, None, -62135596800000000]
     with pytest.raises(BadDataError, match=r"column t: .*nanoseconds"):
         written(kind, batch_of(t=wide((253402300799, 1))))
     with pytest.raises(BadDataError, match=r"column s\.t"):

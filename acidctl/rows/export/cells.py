@@ -6,8 +6,18 @@ import re
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from acidctl.rows.export.json_lines import JsonEncoder, child_types, field_names, is_float, is_text, row_slices
+from acidctl.rows.export.json_lines import (
+    JsonEncoder,
+    child_types,
+    field_names,
+    is_float,
+    is_text,
+    nth_child,
+    row_slices,
+    union_parts,
+)
 from acidctl.rows.export.text import Kernels, Text
 
 if TYPE_CHECKING:
@@ -62,9 +72,15 @@ def _cells(column: pa.Array, types: OrcType | None, kernels: Kernels) -> list[st
 
 
 def unquoted(column: pa.Array, types: OrcType | None, kernels: Kernels) -> Text:
-    """Like the JSON text of a column, but simple values stand without quotes and strings without escapes."""
+    """Like the JSON text of a column, but simple values (in unions too) without quotes, strings without escapes."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    if pa.types.is_union(column.type):
+        which, children = union_parts(column)
+        texts = [
+            kernels.wrapped(unquoted(child, nth_child(types, place), kernels)) for place, child in enumerate(children)
+        ]
+        return Text(pc.choose(pa.array(which), *texts))
     encoder = JsonEncoder(kernels)
     if is_text(column.type):
         return Text(encoder.string(column, types))

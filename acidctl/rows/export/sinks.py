@@ -4,12 +4,14 @@ A sink writes to the stream that the caller opened and never closes it; ``Broken
 Parquet and Arrow hold the types of the table at the top of :mod:`acidctl.rows.export.storable`.
 
 CSV follows RFC 4180 with lines ended by a line feed: a header row, then the rows; null is empty and the empty string
-is ``""``; text is quoted where it must be; binary, arrays, maps, structs and unions are their JSON text; all else is
-as in JSON without quotes (``NaN``, ``2004-03-23``, ``1971-09-01 06:11:38.0``).
+is ``""``; text is quoted where it must be; binary, arrays, maps and structs are their JSON text; all else is as in
+JSON without quotes (``NaN``, ``2004-03-23``, ``1971-09-01 06:11:38.0``), a union as the value that is set.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
@@ -212,7 +214,8 @@ class _Columnar:
         if self._writer is None:
             self._open(storable.schema)
         if self._kind == "arrow":
-            self._writer.write_batch(storable)
+            with self._explained():
+                self._writer.write_batch(storable)
             return
         self._pending.append(storable)
         pending_rows = sum(part.num_rows for part in self._pending)
@@ -228,8 +231,17 @@ class _Columnar:
 
     def _flush(self) -> None:
         if self._pending:
-            self._writer.write_table(pa.Table.from_batches(self._pending), row_group_size=ROW_GROUP_ROWS)
+            with self._explained():
+                self._writer.write_table(pa.Table.from_batches(self._pending), row_group_size=ROW_GROUP_ROWS)
             self._pending.clear()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """What the format cannot hold and Storable does not know of; errors of the stream pass."""
+        try:
+            yield
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise BadDataError(f"the rows cannot be written as {self._kind}", str(error), "write jsonl") from error
 
     def _open(self, schema: pa.Schema) -> None:
         self._schema = schema
@@ -237,7 +249,8 @@ class _Columnar:
             # Imported here: it takes a while, and the other formats do without.
             import pyarrow.parquet as pq
 
-            self._writer = pq.ParquetWriter(self._out, schema, compression=self._compression, store_schema=True)
+            with self._explained():
+                self._writer = pq.ParquetWriter(self._out, schema, compression=self._compression)
         else:
             options = pa.ipc.IpcWriteOptions(compression=None if self._compression == "none" else self._compression)
             self._writer = pa.ipc.new_stream(self._out, schema, options=options)

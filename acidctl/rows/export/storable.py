@@ -80,7 +80,9 @@ class Storable:
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
         """What :meth:`batch` gives for a batch of that schema without rows."""
-        return self.batch(schema.empty_table().combine_chunks().to_batches()[0], None, None).schema
+        # Not schema.empty_table(), which knows no unions.
+        columns = [pa.nulls(0, kind) for kind in schema.types]
+        return self.batch(pa.RecordBatch.from_arrays(columns, names=schema.names), None, None).schema
 
     def column(self, array: pa.Array, types: OrcType | None, target: pa.DataType | None, where: str) -> pa.Array:
         """One column, nested ones with all below them; `where` names it in errors."""

@@ -1,0 +1,165 @@
+"""Cleaning: Hive's own cases, what must never go, the order, the trash."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tables import snapshot_of
+
+from acidctl.acid.names import MAXL
+from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.cleaning.plan import plan_cleaning
+from acidctl.cleaning.trash import TRASH, apply_plan, list_runs, purge, restore
+from acidctl.errors import BadDataError, ConflictError, HistoryError, NotFoundError
+from acidctl.storage.registry import open_location
+
+CASES = json.loads((Path(__file__).parent.parent / "data" / "cleaner-cases.json").read_text())
+
+
+def make(table: Path, *names: str) -> Path:
+    """Directories with a file in each; a name with a slash is a file."""
+    for name in names:
+        path = table / name if "/" in name or name[0].isdigit() else table / name / "bucket_00000"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x" * 10)
+    return table
+
+
+def names_of(table: Path) -> set[str]:
+    return {path.name for path in table.iterdir() if path.name != TRASH}
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+def test_published_case(case, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    if case.get("table_properties"):
+        pytest.skip("table properties (no_cleanup) are not on disk: they come with a metastore")
+    table = make(tmp_path / "t", *case["dirs_before"])
+    aborted = tuple(case.get("aborted_write_ids", ()))
+    write_ids = ValidWriteIds(MAXL, aborted=aborted).for_cleaner(case["compaction_highest_write_id"])
+    snapshot = snapshot_of(table, write_ids, ValidTxns())
+    apply_plan(plan_cleaning(snapshot))
+    assert names_of(table) == set(case["dirs_after"])
+
+
+def test_nothing_but_obsolete_and_aborted_is_planned(tmp_path: Path) -> None:
+    kept = (
+        "base_10", "delta_11_11_0000", "delta_12_12_0000", "delta_13_15", "delta_20_20_0000", "base_18_v99",
+        "_tmp_1/base_99/bucket_00000", ".hive-staging_1/x", "delta_x",
+    )  # fmt: skip
+    gone = ("base_5", "delta_3_3_0000", "delete_delta_3_3_0000", "delta_14_14_0000", "000000_0", "sub/000000_0")
+    table = make(tmp_path / "t", *kept, *gone)
+    write_ids = ValidWriteIds(19, 12, (12, 15), (14,))
+    plan = plan_cleaning(snapshot_of(table, write_ids, ValidTxns(100, 99, (99,))))
+    assert [removal.name for removal in plan.removals] == [
+        "delta_14_14_0000", "delta_3_3_0000", "delete_delta_3_3_0000", "base_5", "000000_0", "sub",
+    ]  # fmt: skip
+    assert plan.bytes == 60
+    assert plan.files == 6
+
+
+def test_an_insert_delta_goes_before_its_delete_delta(tmp_path: Path) -> None:
+    table = make(tmp_path / "t", "delta_1_9", "delete_delta_1_9", *(f"delta_{i}_{i}_0" for i in range(1, 9)))
+    make(table, *(f"delete_delta_{i}_{i}_0" for i in range(1, 9)))
+    order = [removal.name for removal in plan_cleaning(snapshot_of(table)).removals]
+    assert all(order.index(f"delta_{i}_{i}_0") < order.index(f"delete_delta_{i}_{i}_0") for i in range(1, 9))
+
+
+def test_unknown_visibility_shadows_nothing(tmp_path: Path) -> None:
+    table = make(tmp_path / "t", "base_5", "delta_6_6_0000", "delta_3_3_0000", "base_6_v20")
+    unknown = plan_cleaning(snapshot_of(table))
+    assert [removal.name for removal in unknown.removals] == ["delta_3_3_0000"]
+    assert unknown.kept_back == ("base_5", "delta_6_6_0000")
+    known = plan_cleaning(snapshot_of(table, txns=ValidTxns(30)))
+    assert {removal.name for removal in known.removals} == {"base_5", "delta_6_6_0000", "delta_3_3_0000"}
+
+
+def test_without_history_nothing_may_go(tmp_path: Path) -> None:
+    table = make(tmp_path / "t", "base_10_v50", "delta_3_3_0000")
+    with pytest.raises(HistoryError):
+        plan_cleaning(snapshot_of(table, ValidWriteIds(12, 8, (8,)), ValidTxns(100)))
+
+
+def test_a_changed_location_is_refused(tmp_path: Path) -> None:
+    table = make(tmp_path / "t", "base_5", "base_3", "delta_2_2")
+    plan = plan_cleaning(snapshot_of(table))
+    (table / "base_5" / "bucket_00000").unlink()
+    (table / "base_5").rmdir()
+    with pytest.raises(ConflictError, match="changed since it was planned"):
+        apply_plan(plan)
+    assert names_of(table) == {"base_3", "delta_2_2"}
+
+
+def test_trash_restore_and_purge(tmp_path: Path) -> None:
+    table = make(tmp_path / "t", "base_5", "base_3", "delta_2_2_0000", "000000_0")
+    before = names_of(table)
+    fs, path = open_location(str(table))
+    run = apply_plan(plan_cleaning(snapshot_of(table)))
+    assert run and set(run.names) == {"base_3", "delta_2_2_0000", "000000_0"}
+    assert names_of(table) == {"base_5"}
+    assert list_runs(fs, path) == [run]
+    assert restore(fs, run) == ("000000_0", "base_3", "delta_2_2_0000")
+    assert names_of(table) == before
+    assert not (table / TRASH).exists()
+    run = apply_plan(plan_cleaning(snapshot_of(table)))
+    assert run
+    purge(fs, [run])
+    assert not (table / TRASH).exists()
+    assert list_runs(fs, path) == []
+    assert apply_plan(plan_cleaning(snapshot_of(table))) is None
+
+
+def test_no_trash_deletes(tmp_path: Path) -> None:
+    table = make(tmp_path / "t", "base_5", "base_3")
+    assert apply_plan(plan_cleaning(snapshot_of(table)), trash=False) is None
+    assert {path.name for path in table.iterdir()} == {"base_5"}
+
+
+def test_an_interrupted_run_can_be_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = make(tmp_path / "t", "base_5", "base_3", "delta_2_2_0000", "delta_1_1_0000")
+    before = names_of(table)
+    plan = plan_cleaning(snapshot_of(table))
+    fs, path = open_location(str(table))
+    calls = []
+    rename = type(fs).rename
+
+    def dies(self: object, source: str, target: str) -> None:
+        calls.append(source)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        rename(self, source, target)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(plan.snapshot.fs), "rename", dies)
+    with pytest.raises(KeyboardInterrupt):
+        apply_plan(plan)
+    monkeypatch.undo()
+    (run,) = list_runs(fs, path)
+    restore(fs, run)
+    assert names_of(table) == before
+
+
+def test_restore_refuses_what_would_be_lost(tmp_path: Path) -> None:
+    table = make(tmp_path / "t", "base_5", "base_3")
+    fs, path = open_location(str(table))
+    run = apply_plan(plan_cleaning(snapshot_of(table)))
+    assert run
+    make(table, "base_3")
+    with pytest.raises(ConflictError):
+        restore(fs, run)
+    (table / "base_3" / "bucket_00000").unlink()
+    (table / "base_3").rmdir()
+    fs.remove_tree(f"{run.path}/base_3")
+    with pytest.raises(NotFoundError):
+        restore(fs, run)
+
+
+@pytest.mark.parametrize(
+    "manifest", ["", "[]", "{}", '{"version": 9, "names": [], "bytes": 0}', '{"version":1,"names":["../x"],"bytes":0}']
+)
+def test_a_foreign_manifest_is_refused(manifest: str, tmp_path: Path) -> None:
+    table = make(tmp_path / "t", f"{TRASH}/1/x")
+    (table / TRASH / "1" / "manifest.json").write_text(manifest)
+    fs, path = open_location(str(table))
+    with pytest.raises(BadDataError, match="no manifest"):
+        list_runs(fs, path)

@@ -1,0 +1,90 @@
+"""`ls`: the JSON contract, trees, states, sorting, the timeline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def make(table: Path, *names: str) -> Path:
+    for name in names:
+        (table / name).mkdir(parents=True)
+        (table / name / "bucket_00000").write_bytes(b"x" * 10)
+    return table
+
+
+def test_the_json_contract(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    table = make(
+        tmp_path / "t", "base_0000005_v0000020", "delta_0000006_0000006_0001", "delta_0000003_0000004", "_tmp_x"
+    )
+    found = acidctl("ls", "-o", "json", table)
+    assert found.status == 0
+    report = found.json()
+    assert set(report) == {"schema_version", "location", "base", "entries", "summary"}
+    assert (report["schema_version"], report["location"]) == (1, str(table))
+    assert report["base"] == "base_0000005_v0000020"
+    entries = {entry["name"]: entry for entry in report["entries"]}
+    wanted = {
+        "name", "kind", "minWriteId", "maxWriteId", "statementId", "visibilityTxnId", "state", "reason", "files",
+        "bytes", "modified",
+    }  # fmt: skip
+    assert all(wanted <= set(entry) for entry in report["entries"])
+    base = entries["base_0000005_v0000020"]
+    assert (base["kind"], base["minWriteId"], base["maxWriteId"], base["visibilityTxnId"]) == ("base", 5, 5, 20)
+    assert base["statementId"] is None
+    delta = entries["delta_0000006_0000006_0001"]
+    assert (delta["kind"], delta["statementId"], delta["state"], delta["visibilityTxnId"]) == (
+        "delta", 1, "current", None,
+    )  # fmt: skip
+    assert (entries["delta_0000003_0000004"]["state"], entries["_tmp_x"]["kind"]) == ("obsolete", "staging")
+    assert (base["files"], base["bytes"]) == (1, 10)
+    assert base["modified"].endswith("Z")
+    assert "every write id on disk counts as committed" in report["summary"]["notes"][0]
+    assert found.err == ""
+
+
+def test_states_by_write_ids(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    table = make(tmp_path / "t", "delta_1_1", "delta_2_2", "delta_3_3", "delta_9_9")
+    report = acidctl("ls", "-o", "json", "--write-ids", "db.t:5:2:2:3", table).json()
+    assert {entry["name"]: entry["state"] for entry in report["entries"]} == {
+        "delta_1_1": "current", "delta_2_2": "ignored", "delta_3_3": "aborted", "delta_9_9": "ignored",
+    }  # fmt: skip
+    only = acidctl("ls", "-o", "jsonl", "--write-ids", "db.t:5:2:2:3", "--state", "aborted", table).lines()
+    assert [entry["name"] for entry in only[0]["entries"]] == ["delta_3_3"]
+    assert acidctl("ls", "--write-ids", "nonsense", table).status == 2
+
+
+def test_a_tree_gives_a_line_a_location(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    for path in ("sales.db/orders/day=1", "sales.db/orders/day=2", "sales.db/items"):
+        make(tmp_path / path, "delta_1_1", "delta_2_2")
+    found = acidctl("ls", tmp_path)
+    assert [line.split()[0] for line in found.out.splitlines()[1:]] == [
+        str(tmp_path / "sales.db" / name) for name in ("items", "orders/day=1", "orders/day=2")
+    ]
+    assert len(acidctl("ls", "-o", "jsonl", tmp_path).lines()) == 3
+    assert acidctl("ls", "-r", tmp_path).out.count("delta_1_1") == 3
+    assert acidctl("ls", "-o", "csv", tmp_path).out.count("\n") == 7
+
+
+def test_table_sort_rows_and_timeline(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
+    found = acidctl("ls", "--rows", "--sort", "write-id", "--timeline", crud)
+    assert "write ids" in found.out
+    assert "█" in found.out
+    rows = {line.split()[0]: line.split()[8] for line in found.out.splitlines() if "committed" in line}
+    assert rows["delta_0000001_0000001_0000"] == "3"
+    assert "4 deltas <= 10: no compaction due" in found.out
+    assert "counts as committed" in found.err
+    report = acidctl("ls", "--rows", "-o", "json", crud).json()
+    assert sum(entry["rows"] for entry in report["entries"]) == 6
+
+
+def test_the_trigger(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    table = make(tmp_path / "t", *(f"delta_{i}_{i}_0" for i in range(1, 12)))
+    assert "11 deltas > 10 and no base: major compaction is due" in acidctl("ls", table).out
+
+
+def test_an_empty_directory(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "empty").mkdir()
+    found = acidctl("ls", tmp_path / "empty")
+    assert found.status == 0
+    assert "empty" in found.out
+    assert acidctl("ls", "-o", "json", tmp_path / "empty").json()["entries"] == []

@@ -1,0 +1,68 @@
+"""The merge of stripes and the checksum against sorting everything at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+from rows.test_deletes import ids, keys_of
+
+from acidctl.compaction.checksum import add, key_checksum
+from acidctl.compaction.merge import Chunk, Piece, key_range, merge
+from acidctl.rows.deletes import Keys
+from acidctl.rows.events import Ids
+
+events = st.tuples(ids, st.integers(1, 4), st.sampled_from([0, 2]))
+stripes = st.lists(st.tuples(st.lists(events, min_size=1, max_size=8), st.integers(-1, 2), st.booleans()), max_size=6)
+
+
+@given(stripes, st.booleans())
+def test_merge_against_one_sort(given_stripes, collapse) -> None:  # type: ignore[no-untyped-def]
+    pieces, everything = [], []
+    for number, (rows, statement, in_order) in enumerate(given_stripes):
+        listed = sorted(rows, key=lambda e: (e[0], -e[1], -e[2])) if in_order else rows
+        keys = keys_of([key for key, _, _ in listed])
+        current = np.array([write_id for _, write_id, _ in listed], np.int64)
+        operation = np.array([op for _, _, op in listed], np.int64)
+        values = pa.array([f"{number}.{place}" for place in range(len(listed))])
+        chunk = Chunk(Ids(operation, keys, current), statement, values)
+        pieces.append(Piece(*key_range(keys), lambda chunk=chunk: chunk))
+        everything += [
+            (key, -write_id, -statement, -op, f"{number}.{place}") for place, (key, write_id, op) in enumerate(listed)
+        ]
+    found = []
+    for batch, values in merge(pieces, collapse=collapse):
+        keys = zip(batch.keys.original.tolist(), batch.keys.bucket.tolist(), batch.keys.row_id.tolist(), strict=True)
+        found += list(zip(keys, batch.current.tolist(), batch.operation.tolist(), values.to_pylist(), strict=True))
+    wanted = sorted(everything, key=lambda e: e[:4])
+    if collapse:
+        firsts = {}
+        for event in wanted:
+            firsts.setdefault(event[:2], event)
+        wanted = list(firsts.values())
+    assert [(key, current, op) for key, current, op, _ in found] == [(k, -c, -o) for k, c, _, o, _ in wanted]
+    if collapse:
+        return
+    assert sorted(value for *_, value in found) == sorted(value for *_, value in wanted)
+
+
+@given(st.lists(ids, max_size=30), st.randoms())
+def test_the_checksum_ignores_order_and_splits(rows, random) -> None:  # type: ignore[no-untyped-def]
+    whole = key_checksum(keys_of(rows))
+    shuffled = list(rows)
+    random.shuffle(shuffled)
+    cut = len(rows) // 3
+    assert add(key_checksum(keys_of(shuffled[:cut])), key_checksum(keys_of(shuffled[cut:]))) == whole
+
+
+@given(st.lists(ids, min_size=1, max_size=10), st.lists(ids, min_size=1, max_size=10))
+def test_the_checksum_tells_rows_apart(one, other) -> None:  # type: ignore[no-untyped-def]
+    same = sorted(one) == sorted(other)
+    assert (key_checksum(keys_of(one)) == key_checksum(keys_of(other))) is same
+
+
+def test_a_doubled_pair_of_rows_does_not_cancel_out() -> None:
+    keys = keys_of([(1, 536870912, 0)])
+    twice = Keys.concat([keys, keys])
+    assert key_checksum(twice) not in (0, key_checksum(keys))

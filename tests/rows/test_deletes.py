@@ -1,0 +1,58 @@
+"""Delete sets and visibility masks against dictionaries and sets."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acidctl.rows.deletes import Bound, DeleteSet, Keys, always_dead, valid_mask
+
+ids = st.tuples(st.integers(0, 4), st.sampled_from([0, 536870912, 536870913, 536936448]), st.integers(0, 6))
+orders = st.tuples(st.integers(1, 5), st.integers(-1, 2))
+
+
+def keys_of(rows: list[tuple[int, int, int]]) -> Keys:
+    columns = np.array(rows, np.int64).reshape(-1, 3)
+    return Keys(columns[:, 0].copy(), columns[:, 1].copy(), columns[:, 2].copy())
+
+
+def bound_of(rows: list[tuple[int, int]]) -> Bound:
+    columns = np.array(rows, np.int64).reshape(-1, 2)
+    return Bound(columns[:, 0].copy(), columns[:, 1].copy())
+
+
+@given(st.lists(ids, max_size=30), st.lists(ids, max_size=40), st.booleans())
+def test_v2_a_listed_key_is_dead(deleted, rows, in_order) -> None:  # type: ignore[no-untyped-def]
+    rows = sorted(rows) if in_order else rows
+    found = DeleteSet(keys_of(deleted), always_dead(len(deleted))).dead(keys_of(rows))
+    wanted = [row in set(deleted) for row in rows]
+    assert (found.tolist() if found is not None else [False] * len(rows)) == wanted
+
+
+@given(
+    st.lists(st.tuples(ids, orders), max_size=30),
+    st.lists(st.tuples(ids, orders), max_size=40),
+    st.booleans(),
+)
+def test_v1_a_later_change_kills(changes, events, in_order) -> None:  # type: ignore[no-untyped-def]
+    events = sorted(events) if in_order else events
+    made = DeleteSet(keys_of([key for key, _ in changes]), bound_of([order for _, order in changes]))
+    found = made.dead(keys_of([key for key, _ in events]), bound_of([order for _, order in events]))
+    wanted = [any(key == other and order < later for other, later in changes) for key, order in events]
+    assert (found.tolist() if found is not None else [False] * len(events)) == wanted
+    assert made.size == len({key for key, _ in changes})
+
+
+@given(st.lists(st.integers(0, 12), max_size=20), st.integers(0, 12), st.sets(st.integers(0, 12)))
+def test_valid_mask(current, hwm, exceptions) -> None:  # type: ignore[no-untyped-def]
+    found = valid_mask(np.array(current, np.int64), hwm, tuple(sorted(exceptions)))
+    wanted = [write_id <= hwm and write_id not in exceptions for write_id in current]
+    assert (found.tolist() if found is not None else [True] * len(current)) == wanted
+
+
+def test_pitfall_7_statement_bits_are_part_of_the_key() -> None:
+    deleted = DeleteSet(keys_of([(1, 536870912, 0)]), always_dead(1))
+    found = deleted.dead(keys_of([(1, 536870912, 0), (1, 536870913, 0)]))
+    assert found is not None
+    assert found.tolist() == [True, False]
