@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 from acidctl.acid.layout import DataFile, current_files
 from acidctl.acid.listing import Listing
+from acidctl.acid.names import AcidNameError, is_native_data_file, parse_directory
 from acidctl.acid.sidefiles import BaseFormat, parse_flush_length, parse_metadata_acid
 from acidctl.acid.state import AcidState, base_metadata_paths, select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.storage.port import FileSystem
+from acidctl.errors import UsageProblem
+from acidctl.storage.port import FileSystem, base_name, join, parent_of
+from acidctl.storage.walk import list_location
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ class Snapshot:
 
     def absolute(self, relative: str) -> str:
         """A path of the file system from one relative to the location."""
-        return f"{self.path}/{relative}"
+        return join(self.path, relative)
 
     def display(self, relative: str) -> str:
         """The path as a user would type it."""
@@ -66,11 +69,27 @@ def take_snapshot(
     Raises:
         NotFoundError, AccessError, StorageError: the location cannot be listed.
         BadDataError: a ``_metadata_acid`` that Hive would refuse too.
+        UsageProblem: the path is a directory *of* a location, ``base_N`` for example.
     """
-    listing = fs.list_tree(path)
+    listing = list_location(fs, path)
+    _refuse_acid_directory(fs, path, listing)
     formats = {}
     for relative in base_metadata_paths(listing):
-        full = f"{path}/{relative}"
+        full = join(path, relative)
         formats[relative.partition("/")[0]] = parse_metadata_acid(fs.read_bytes(full), fs.display(full))
     state = select(listing, write_ids, txns, formats)
     return Snapshot(fs, path, listing, state, write_ids or ValidWriteIds(), txns, formats)
+
+
+def _refuse_acid_directory(fs: FileSystem, path: str, listing: Listing) -> None:
+    """``base_5`` taken for a location would turn its files into originals; a *table* of that name has directories."""
+    try:
+        named = parse_directory(base_name(path))
+    except AcidNameError:
+        return
+    if named and any("/" not in entry.path and is_native_data_file(entry.path) for entry in listing.entries):
+        raise UsageProblem(
+            f"{fs.display(path)} is a directory of a location, not a location",
+            "its files are bucket files",
+            f"give the location: {fs.display(parent_of(path))}",
+        )

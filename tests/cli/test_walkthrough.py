@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -121,9 +123,6 @@ def test_dump_options(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-d
 
 @pytest.mark.parametrize("form", ["parquet", "arrow"])
 def test_binary_forms(acidctl, crud: Path, form: str, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    import subprocess
-    import sys
-
     import pyarrow as pa
     import pyarrow.parquet as pq
 

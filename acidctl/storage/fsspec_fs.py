@@ -1,0 +1,355 @@
+"""Any store that fsspec has an implementation for: S3, Google Cloud Storage, Azure, SFTP..."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, BinaryIO, cast
+
+import fsspec
+from fsspec.asyn import AsyncFileSystem
+from fsspec.registry import known_implementations
+
+from acidctl.acid.listing import Entry, Listing
+from acidctl.errors import AccessError, AcidctlError, EnvironmentProblem, NotFoundError, StorageError, UsageProblem
+from acidctl.storage import problems
+from acidctl.storage.port import FileSystemSpec, base_name
+from acidctl.storage.ranged import RangedReader, clamp
+
+_EXTRAS = {"s3": "'acidctl[s3]'", "gs": "gcsfs", "abfs": "adlfs", "sftp": "paramiko", "http": "aiohttp"}
+_EXCLUSIVE_CREATE = {"s3", "gs", "abfs"}
+"""Stores whose fsspec adapter sends a condition with ``mode="create"`` that the server checks."""
+
+_WITHOUT_DIRECTORIES = {"s3", "gs", "abfs", "oss", "http", "https"}
+_TIMES = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
+_GLOB = set("*?[")
+_BATCH = 1000
+_LEGACY_MARKER = "_$folder$"
+"""How EMR's and Hadoop's first S3 clients marked a directory: an empty object beside it, which they hide."""
+
+
+class FsspecFileSystem:
+    """One bucket or host of a store.  It cannot rename: object stores copy, and others may nest or replace."""
+
+    def __init__(self, spec: FileSystemSpec) -> None:
+        self.spec = spec
+        self.url = f"{spec.protocol}://{spec.authority}"
+        self.can_rename = False
+        self._protocol = spec.protocol
+        self._fs, self._root = _connect(spec, self.url)
+        self._has_directories = spec.protocol not in _WITHOUT_DIRECTORIES
+
+    def display(self, path: str) -> str:
+        return self.url + path
+
+    def local_path(self, path: str) -> str | None:  # noqa: ARG002 - nothing here is on the disk
+        return None
+
+    def list_tree(self, path: str) -> Listing:
+        with self._mapped("list", path):
+            # fsspec's own find() leaves out, without a word, what it may not read; a store's find() is one listing.
+            found = list(self._find(path).values() if self._finds_at_once() else self._descend(path))
+        return self._listing(path, found)
+
+    def list_dir(self, path: str) -> Listing:
+        with self._mapped("list", path):
+            found = self._children(path)
+        return self._listing(path, found)
+
+    def stat(self, path: str) -> Entry:
+        with self._mapped("look at", path):
+            return _entry(self._info(path), base_name(path))
+
+    def exists(self, path: str) -> bool:
+        try:
+            self.stat(path)
+        except NotFoundError:
+            return False
+        return True
+
+    def open_input(self, path: str) -> BinaryIO:
+        entry = self.stat(path)
+        if entry.is_dir:
+            raise problems.is_a_directory("read", self.display(path))
+        if isinstance(self._fs, AsyncFileSystem):
+            return cast(
+                BinaryIO,
+                RangedReader(lambda start, end: self._fetch(path, start, end), entry.size, self.display(path)),
+            )
+        with self._mapped("read", path):
+            return cast(BinaryIO, self._fs.open(self._inner(path), "rb"))
+
+    def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        if offset >= 0 and length:  # the common case needs no question about the size first
+            try:
+                return self._fetch(path, offset, offset + length)
+            except StorageError as error:  # some stores refuse a range that begins at or after the end
+                try:
+                    size = self.stat(path).size
+                except AcidctlError:
+                    raise error from None
+                if offset < size:
+                    raise
+                return b""
+        entry = self.stat(path)
+        if entry.is_dir:
+            raise problems.is_a_directory("read", self.display(path))
+        start, end = clamp(offset, length, entry.size)
+        return self._fetch(path, start, end) if start < end else b""
+
+    def write_bytes(self, path: str, data: bytes) -> None:
+        if self._protocol in _EXCLUSIVE_CREATE:
+            self.create_exclusive(path, data)
+            return
+        self._require_free(path)
+        with self._mapped("create", path):
+            self._fs.pipe_file(self._inner(path), data)
+
+    def create_exclusive(self, path: str, data: bytes) -> None:
+        if self._protocol not in _EXCLUSIVE_CREATE:
+            raise StorageError(
+                f"cannot create {problems.printable(self.display(path))} exclusively",
+                f"{self._protocol}:// has no create that only one of several writers wins",
+            )
+        self._require_free(path)
+        with self._mapped("create", path):
+            self._fs.pipe_file(self._inner(path), data, mode="create")
+
+    def open_output(self, path: str) -> BinaryIO:
+        self._require_free(path)
+        with self._mapped("create", path):
+            mode = "xb" if self._protocol == "s3" else "wb"
+            return cast(BinaryIO, _MappedOutput(self, path, self._fs.open(self._inner(path), mode)))
+
+    def make_dirs(self, path: str) -> None:
+        if not self._has_directories:  # fsspec would make a bucket
+            return
+        with self._mapped("create", path):
+            self._fs.makedirs(self._inner(path), exist_ok=True)
+
+    def rename(self, source: str, target: str) -> None:  # noqa: ARG002 - never done
+        raise StorageError(
+            f"cannot rename {problems.printable(self.display(source))}",
+            f"{self._protocol}:// has no rename that is one step and never replaces",
+            "copy the table to HDFS or a disk, work there, and copy it back",
+        )
+
+    def remove_tree(self, path: str) -> None:
+        if path == "/":
+            raise problems.root_is_kept(self.display(path))
+        if not self.stat(path).is_dir:
+            with self._mapped("remove", path):
+                self._fs.rm_file(self._inner(path))
+            return
+        with self._mapped("remove", path):
+            found = self._find(path).values() if self._finds_at_once() else self._descend(path)
+            infos = sorted(found, key=lambda info: str(info["name"]), reverse=True)
+            self._remove_files([info["name"] for info in infos if info["type"] != "directory"])
+            if self._has_directories:
+                for info in infos:
+                    if info["type"] == "directory" and info["name"].rstrip("/") != self._inner(path):
+                        self._fs.rmdir(info["name"])
+                self._fs.rmdir(self._inner(path))
+            elif self._protocol == "s3":
+                # An empty object named "dir/", Hadoop's directory, which s3fs lists but has no call to remove: left
+                # behind, it would still be an (empty) base to every reader.
+                for info in infos:
+                    if info["name"].endswith("/"):
+                        self._fs.call_s3("delete_object", Bucket=self._root, Key=info["name"][len(self._root) + 1 :])
+        if self.exists(path):
+            raise StorageError(
+                f"cannot remove {problems.printable(self.display(path))}",
+                "something is still there after everything listed was removed",
+                "something writes into it, or the store keeps directory markers: look with the store's own tool",
+            )
+
+    def __reduce__(self) -> tuple[type[FsspecFileSystem], tuple[FileSystemSpec]]:
+        return type(self), (self.spec,)
+
+    def _remove_files(self, names: list[str]) -> None:
+        if isinstance(self._fs, AsyncFileSystem):  # many in one call
+            # But it takes *, ? and [ for patterns, and S3's XML has no control characters.
+            simple = [name for name in names if name.isprintable() and not _GLOB & set(name)]
+            for start in range(0, len(simple), _BATCH):
+                self._fs.rm(simple[start : start + _BATCH])
+            names = sorted(set(names) - set(simple))
+        for name in names:
+            self._fs.rm_file(name)
+
+    def _inner(self, path: str) -> str:
+        return self._root + path if path != "/" else self._root or "/"
+
+    def _info(self, path: str) -> dict[str, Any]:
+        self._fs.invalidate_cache()
+        return dict(self._fs.info(self._inner(path)))
+
+    def _fetch(self, path: str, start: int, end: int) -> bytes:
+        with self._mapped("read", path):
+            return bytes(self._fs.cat_file(self._inner(path), start=start, end=end))
+
+    def _finds_at_once(self) -> bool:
+        if isinstance(self._fs, AsyncFileSystem):
+            return type(self._fs)._find is not AsyncFileSystem._find
+        return type(self._fs).find is not fsspec.AbstractFileSystem.find
+
+    def _find(self, path: str) -> dict[str, dict[str, Any]]:
+        self._fs.invalidate_cache()
+        found: dict[str, dict[str, Any]] = self._fs.find(self._inner(path), withdirs=True, detail=True)
+        if not found or (list(found) == [self._inner(path)] and found[self._inner(path)]["type"] != "directory"):
+            self._require_directory(path)
+        return found
+
+    def _children(self, path: str) -> list[dict[str, Any]]:
+        self._fs.invalidate_cache()
+        found = list(self._fs.ls(self._inner(path), detail=True))
+        if len(found) == 1 and found[0]["name"].rstrip("/") == self._inner(path):
+            self._require_directory(path)
+        return [info for info in found if info["name"].rstrip("/") != self._inner(path)]
+
+    def _descend(self, path: str) -> Iterator[dict[str, Any]]:
+        waiting = [path]
+        while waiting:
+            for info in self._children(waiting.pop()):
+                yield info
+                if info["type"] == "directory":
+                    waiting.append(info["name"].rstrip("/")[len(self._root) :])
+
+    def _require_directory(self, path: str) -> None:
+        if path != "/" and self._info(path)["type"] != "directory":
+            raise problems.not_a_directory("list", self.display(path))
+
+    def _require_free(self, path: str) -> None:
+        if self.exists(path):
+            raise problems.already_exists("create", self.display(path))
+
+    def _listing(self, path: str, found: list[dict[str, Any]]) -> Listing:
+        prefix = len(self._inner(path).rstrip("/")) + 1
+        directories: dict[str, Entry] = {}
+        files: list[Entry] = []
+        for info in found:
+            relative = info["name"][prefix:]
+            if not relative:  # the directory itself
+                continue
+            if info.get("size") == 0 and relative.endswith(_LEGACY_MARKER):
+                continue
+            if info["type"] == "directory" or relative.endswith("/"):
+                entry = _entry(info | {"type": "directory"}, relative.rstrip("/"))
+                directories[entry.path] = entry
+            else:
+                files.append(_entry(info, relative))
+        for entry in files:  # not every store names the directories that its keys imply
+            name = entry.path
+            while name := name.rpartition("/")[0].rstrip("/"):
+                directories.setdefault(name, Entry(name, 0, None, True))
+        # An empty object of a directory's name is another old way to say "directory".
+        files = [entry for entry in files if entry.size or entry.path not in directories]
+        return Listing(path, tuple(sorted([*files, *directories.values()], key=lambda entry: entry.path)))
+
+    @contextmanager
+    def _mapped(self, doing: str, path: str) -> Iterator[None]:
+        """Any library may stand behind fsspec, with errors of its own: all of them come out as ours."""
+        shown = self.display(path)
+        try:
+            yield
+        except AcidctlError:
+            raise
+        except OSError as error:
+            raise problems.from_os_error(error, doing, shown) from error
+        except Exception as error:
+            name = type(error).__name__
+            what, why = f"cannot {doing} {problems.printable(shown)}", problems.printable(f"{name}: {error}")
+            if "Credential" in name or "Auth" in name or "Token" in name:
+                raise AccessError(what, why, f"give the credentials for {self.url}") from error
+            raise StorageError(what, why, f"check that {self.url} can be reached and the storage options") from error
+
+
+class _MappedOutput(io.RawIOBase):
+    """An fsspec file being written; its errors come out as ours."""
+
+    def __init__(self, fs: FsspecFileSystem, path: str, inner: Any) -> None:
+        super().__init__()
+        self._fs, self._path, self._inner = fs, path, inner
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        with self._fs._mapped("write", self._path):
+            size: int = self._inner.write(data)
+        return size
+
+    def tell(self) -> int:
+        position: int = self._inner.tell()
+        return position
+
+    def close(self) -> None:
+        if not self.closed:
+            try:
+                with self._fs._mapped("write", self._path):
+                    self._inner.close()
+            finally:
+                super().close()
+
+
+def _connect(spec: FileSystemSpec, url: str) -> tuple[Any, str]:
+    """The fsspec file system and what comes before a path inside it: a bucket, or nothing."""
+    protocol = spec.protocol
+    try:
+        cls = fsspec.get_filesystem_class(protocol)
+    except ImportError as error:
+        package = _EXTRAS.get(protocol)
+        hint = f"pip install {package}" if package else str(known_implementations.get(protocol, {}).get("err", ""))
+        raise EnvironmentProblem(f"cannot open {url}", f"its Python package is missing: {error}", hint) from error
+    except ValueError as error:
+        raise UsageProblem(
+            f"cannot open {url}", f"unknown scheme {protocol}://", "use a path, webhdfs:// or s3://"
+        ) from error
+    # A listing that is remembered would show what a compaction has since removed.
+    options = {"use_listings_cache": False, **cls._get_kwargs_from_urls(f"{url}/x"), **_nested(spec.options)}
+    try:
+        root = str(cls._strip_protocol(f"{url}/x")).removesuffix("/x")
+        return cls(**options), root
+    except ImportError as error:
+        hint = f"pip install {_EXTRAS.get(protocol, protocol)}"
+        raise EnvironmentProblem(f"cannot open {url}", f"a Python package is missing: {error}", hint) from error
+    except (TypeError, ValueError) as error:
+        raise UsageProblem(f"cannot open {url}", str(error), "check the storage options") from error
+    except OSError as error:
+        if protocol == "hdfs":
+            raise EnvironmentProblem(
+                f"cannot open {url}",
+                f"native HDFS needs Hadoop's libhdfs: {error}",
+                "use webhdfs://NAMENODE:9870/path instead",
+            ) from error
+        raise problems.from_os_error(error, "open", url) from error
+
+
+def _nested(options: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    """``true`` and ``false`` become booleans; ``client_kwargs.region_name`` goes into a dictionary."""
+    nested: dict[str, Any] = {}
+    for key, text in options:
+        *outer, last = key.split(".")
+        place = nested
+        for name in outer:
+            place = place.setdefault(name, {})
+        place[last] = {"true": True, "false": False}.get(text.lower(), text)
+    return nested
+
+
+def _entry(info: dict[str, Any], path: str) -> Entry:
+    is_dir = info["type"] == "directory"
+    return Entry(path, 0 if is_dir else int(info.get("size") or 0), _modified(info), is_dir)
+
+
+def _modified(info: dict[str, Any]) -> float | None:
+    value = next((info[key] for key in _TIMES if info.get(key)), None)
+    if isinstance(value, datetime):
+        return value.timestamp()
+    if isinstance(value, str):
+        try:
+            return datetime.fromisoformat(value).timestamp()
+        except ValueError:
+            return None
+    return float(value) if isinstance(value, int | float) else None

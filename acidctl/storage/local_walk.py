@@ -1,0 +1,120 @@
+"""Listing the local disk with os.scandir, through symbolic links but never round in circles."""
+
+# ruff: noqa: PTH116, PTH118, PTH120
+# Pathlib would build an object for every name of a listing.
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+
+from acidctl.acid.listing import Entry
+from acidctl.errors import ConflictError, StorageError
+from acidctl.storage.problems import printable
+
+_NESTED_LINKS = 1000
+_BROKEN_LINK = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+
+
+def list_children(directory: str) -> list[Entry]:
+    """The direct children, sorted by name; sizes and times are those of a link's target.
+
+    Raises:
+        OSError: as ``os.scandir`` and ``os.stat``.
+    """
+    return sorted((entry for entry, _ in _scan(directory, "")), key=_path_of)
+
+
+def list_everything(root: str) -> list[Entry]:
+    """Everything below `root`, sorted by path.
+
+    A link to a directory is followed wherever it stands, so that two partitions may share their data; it is listed
+    but not entered when its target (by device and inode) is a directory on the path to it, which would never end.
+    A link whose target is missing is listed as a file of size 0.  What vanishes during the walk is left out.
+
+    Raises:
+        OSError: as ``os.scandir`` and ``os.stat``, for any directory below: a part of a listing is never returned.
+        ConflictError: a directory became a file meanwhile.
+        StorageError: links that lead to each other, more than a thousand of them.
+    """
+    entries: list[Entry] = []
+    nested = 0
+    waiting = [(root, "", False)]
+    while waiting:
+        directory, prefix, through_link = waiting.pop()
+        try:
+            for entry, is_link in _scan(directory, prefix):
+                entries.append(entry)
+                if not entry.is_dir:
+                    continue
+                path = os.path.join(root, entry.path)
+                if is_link:
+                    if leads_back(path):
+                        continue
+                    nested += through_link
+                    if nested > _NESTED_LINKS:
+                        raise StorageError(
+                            f"cannot list {printable(root)}",
+                            f"more than {_NESTED_LINKS} symbolic links lead through each other",
+                            f"look at the links below {printable(directory)}",
+                        )
+                waiting.append((path, entry.path + "/", through_link or is_link))
+        except FileNotFoundError:
+            if directory == root:
+                raise
+            gone = prefix[:-1]
+            entries = [entry for entry in entries if entry.path != gone and not entry.path.startswith(prefix)]
+        except NotADirectoryError as error:
+            if directory == root:
+                raise
+            raise ConflictError(
+                f"cannot list {printable(root)}", f"it changed meanwhile: {printable(directory)}", "list it again"
+            ) from error
+    entries.sort(key=_path_of)
+    return entries
+
+
+def _path_of(entry: Entry) -> str:
+    return entry.path
+
+
+def _scan(directory: str, prefix: str) -> Iterator[tuple[Entry, bool]]:
+    """Each child with whether it is a symbolic link."""
+    with os.scandir(directory) as items:
+        for item in items:
+            is_link = item.is_symlink()
+            try:
+                info = item.stat()
+            except OSError as error:
+                if is_link and error.errno in _BROKEN_LINK:
+                    yield Entry(prefix + item.name, 0, _own_time(item), False), True
+                elif not isinstance(error, FileNotFoundError):
+                    raise
+                continue
+            is_dir = stat.S_ISDIR(info.st_mode)
+            size = info.st_size if stat.S_ISREG(info.st_mode) else 0
+            yield Entry(prefix + item.name, size, info.st_mtime, is_dir), is_link
+
+
+def _own_time(item: os.DirEntry[str]) -> float | None:
+    try:
+        return item.stat(follow_symlinks=False).st_mtime
+    except FileNotFoundError:
+        return None
+
+
+def leads_back(link: str) -> bool:
+    """Whether a link's target is one of the directories that lead to the link; False when it has none any more."""
+    try:
+        target = os.stat(link)
+    except FileNotFoundError:
+        return False
+    ancestor = os.path.dirname(link)
+    while True:
+        if os.path.samestat(os.stat(ancestor), target):
+            return True
+        parent = os.path.dirname(ancestor)
+        if parent == ancestor:
+            return False
+        ancestor = parent

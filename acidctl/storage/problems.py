@@ -1,0 +1,118 @@
+"""From the operating system's errors, and those of libraries that borrow its classes, to acidctl's own."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundError, RefusedError, StorageError
+
+_Row = tuple[type[AcidctlError], str, str]
+
+_NOT_FOUND: _Row = (NotFoundError, "no such file or directory", "check the spelling of the path")
+_NOT_DIRECTORY: _Row = (NotFoundError, "it or a parent of it is a file, not a directory", "give the directory's path")
+_IS_DIRECTORY: _Row = (NotFoundError, "it is a directory, not a file", "give the path of a file")
+_DENIED: _Row = (AccessError, "permission denied", "run as a user who may, or ask the owner for the permission")
+_READ_ONLY: _Row = (AccessError, "the file system is read-only", "mount it for writing, or work on a copy")
+_EXISTS: _Row = (ConflictError, "it exists already", "something else made it meanwhile, or an earlier run left it")
+_NOT_EMPTY: _Row = (ConflictError, "the directory is not empty", "something writes into it: try again when it is done")
+_FULL: _Row = (StorageError, "no space left on the device", "free some space and run it again")
+_QUOTA: _Row = (StorageError, "the disk quota is used up", "free some space or raise the quota")
+_LOOP: _Row = (StorageError, "too many symbolic links in the path", "look for a link that points at its own parent")
+_TOO_LONG: _Row = (StorageError, "the name is too long for the file system", "use a shorter path")
+_TWO_DISKS: _Row = (StorageError, "source and target are on different file systems", "keep both on one file system")
+_BUSY: _Row = (StorageError, "the device or a mount point is busy", "find out what uses it and try again")
+
+_BY_ERRNO: dict[int, _Row] = {
+    errno.ENOENT: _NOT_FOUND,
+    errno.ENOTDIR: _NOT_DIRECTORY,
+    errno.EISDIR: _IS_DIRECTORY,
+    errno.EACCES: _DENIED,
+    errno.EPERM: _DENIED,
+    errno.EROFS: _READ_ONLY,
+    errno.EEXIST: _EXISTS,
+    errno.ENOTEMPTY: _NOT_EMPTY,
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _QUOTA,
+    errno.ELOOP: _LOOP,
+    errno.ENAMETOOLONG: _TOO_LONG,
+    errno.EXDEV: _TWO_DISKS,
+    errno.EBUSY: _BUSY,
+}
+
+# Libraries raise these classes with a message only, without a number.
+_BY_CLASS: tuple[tuple[type[OSError], _Row], ...] = (
+    (FileNotFoundError, _NOT_FOUND),
+    (NotADirectoryError, _NOT_DIRECTORY),
+    (IsADirectoryError, _IS_DIRECTORY),
+    (PermissionError, _DENIED),
+    (FileExistsError, _EXISTS),
+)
+
+
+def printable(text: str) -> str:
+    """One line that any terminal takes: control characters and bytes that are not UTF-8 are written as escapes."""
+    return text if text.isprintable() else "".join(_escaped(char) for char in text)
+
+
+def _escaped(char: str) -> str:
+    if char.isprintable():
+        return char
+    if "\udc80" <= char <= "\udcff":  # how Python keeps a byte of a name that is not UTF-8
+        return f"\\x{ord(char) - 0xDC00:02x}"
+    return char.encode("unicode_escape").decode("ascii")
+
+
+def from_os_error(error: OSError, doing: str, shown: str) -> AcidctlError:
+    """The error to raise for `error`, met while `doing` ("read", "list"...) what the user knows as `shown`."""
+    row = _BY_ERRNO.get(error.errno) if error.errno is not None else None
+    if row is None:
+        row = next((row for cls, row in _BY_CLASS if isinstance(error, cls)), None)
+    what = f"cannot {doing} {printable(shown)}"
+    if row is None:
+        return StorageError(what, printable(error.strerror or str(error) or type(error).__name__), "try again")
+    kind, why, hint = row
+    # Deep inside a tree the path that failed is another one than the one asked for.
+    name = error.filename
+    if isinstance(name, str) and name and not shown.endswith(name):
+        why = f"{why}: {printable(name)}"
+    return kind(what, why, hint)
+
+
+@contextmanager
+def mapped(doing: str, shown: str) -> Iterator[None]:
+    """Turn the operating system's errors of the block into acidctl's."""
+    try:
+        yield
+    except OSError as error:
+        raise from_os_error(error, doing, shown) from error
+    except ValueError as error:  # a NUL byte, or text that is no file name at all
+        raise NotFoundError(
+            f"cannot {doing} {printable(shown)}", f"no file can have this name ({error})", _NOT_FOUND[2]
+        ) from error
+
+
+def already_exists(doing: str, shown: str) -> ConflictError:
+    """A target that must not be there is there."""
+    return ConflictError(f"cannot {doing} {printable(shown)}", _EXISTS[1], _EXISTS[2])
+
+
+def missing(doing: str, shown: str) -> NotFoundError:
+    """Nothing is there."""
+    return NotFoundError(f"cannot {doing} {printable(shown)}", _NOT_FOUND[1], _NOT_FOUND[2])
+
+
+def not_a_directory(doing: str, shown: str) -> NotFoundError:
+    """A file where a directory is needed."""
+    return NotFoundError(f"cannot {doing} {printable(shown)}", "it is a file, not a directory", _NOT_DIRECTORY[2])
+
+
+def is_a_directory(doing: str, shown: str) -> NotFoundError:
+    """A directory where a file is needed."""
+    return NotFoundError(f"cannot {doing} {printable(shown)}", _IS_DIRECTORY[1], _IS_DIRECTORY[2])
+
+
+def root_is_kept(shown: str) -> RefusedError:
+    """Nobody wants a whole file system removed."""
+    return RefusedError(f"will not remove {printable(shown)}", "it is the root of the file system")

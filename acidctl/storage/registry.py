@@ -1,0 +1,112 @@
+"""From what a user types to an open file system and a path inside it."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import posixpath
+import re
+from collections.abc import Mapping
+
+from acidctl.errors import NotFoundError, UsageProblem
+from acidctl.storage.port import FileSystem, FileSystemSpec
+from acidctl.storage.problems import printable
+
+# Hadoop prints the one-slash form of a URL without authority: file:/data, hdfs:/data.
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)(.*)", re.DOTALL)
+_SHORT_URL = re.compile(r"(file|hdfs):()(/.*)", re.DOTALL)
+
+_ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "local": "file"}
+_DEFAULT_PORTS = {"webhdfs": 9870, "swebhdfs": 9871}
+
+
+def open_location(url_or_path: str, options: Mapping[str, str] | None = None) -> tuple[FileSystem, str]:
+    """Open the file system of a URL or a plain path, and give the path inside it.
+
+    A plain path is the local disk's, relative to the current directory; ``~`` and percent signs mean themselves.  A
+    URL's path is not decoded either, as Hadoop does it: ``p=a%3Ab`` is the name of a directory.  ``#`` and ``?`` are
+    part of the path.
+
+    Args:
+        options: of the store, by their fsspec names (``key``, ``secret``, ``endpoint_url``, ``client_kwargs.NAME``);
+            for WebHDFS ``user``, ``token``, ``kerberos``, ``timeout``.
+
+    Raises:
+        UsageProblem: no URL that can be used.
+        EnvironmentProblem: the package for this kind of store is not installed.
+        NotFoundError: a relative path, and the current directory is gone.
+    """
+    if not url_or_path:
+        raise UsageProblem("the path is empty", "", "give the directory of a table, a partition or a database")
+    match = _URL.fullmatch(url_or_path) or _SHORT_URL.fullmatch(url_or_path)
+    if match is None:
+        return open_file_system(FileSystemSpec("file")), _absolute(url_or_path)
+    protocol = _ALIASES.get(match[1].lower(), match[1].lower())
+    authority, path = match[2], match[3]
+    if protocol == "file":
+        if authority not in ("", "localhost"):
+            raise UsageProblem(
+                f"not a local path: {printable(url_or_path)}", "", f"write three slashes: file:///{authority}{path}"
+            )
+        return open_file_system(FileSystemSpec("file")), _absolute(path or "/")
+    if protocol == "memory":
+        return open_file_system(FileSystemSpec("memory")), _normal(f"/{authority}{path}")
+    spec = _spec(protocol, authority, dict(options or {}), url_or_path)
+    return open_file_system(spec), _trimmed(path) if protocol in ("s3", "gs", "abfs") else _normal(path)
+
+
+def open_file_system(spec: FileSystemSpec) -> FileSystem:
+    """Open a file system from its spec; errors as for :func:`open_location`."""
+    if spec.protocol == "file":
+        from acidctl.storage.local import LocalFileSystem
+
+        return LocalFileSystem(spec)
+    if spec.protocol == "memory":
+        from acidctl.storage.memory import MemoryFileSystem
+
+        return MemoryFileSystem(spec)
+    if spec.protocol in _DEFAULT_PORTS:
+        from acidctl.storage.webhdfs import WebHdfsFileSystem
+
+        return WebHdfsFileSystem(spec)
+    from acidctl.storage.fsspec_fs import FsspecFileSystem
+
+    return FsspecFileSystem(spec)
+
+
+def _spec(protocol: str, authority: str, options: dict[str, str], url: str) -> FileSystemSpec:
+    if not authority and protocol != "hdfs":
+        raise UsageProblem(f"no host or bucket in {printable(url)}", "", f"write {protocol}://HOST_OR_BUCKET/path")
+    if protocol in _DEFAULT_PORTS:
+        url_user, _, hosts = authority.rpartition("@")
+        port = _DEFAULT_PORTS[protocol]
+        authority = ",".join(host if re.search(r":[0-9]+$", host) else f"{host}:{port}" for host in hosts.split(","))
+        options["user"] = options.get("user") or url_user or os.environ.get("HADOOP_USER_NAME") or _system_user()
+    return FileSystemSpec(protocol, tuple(sorted(options.items())), authority)
+
+
+def _system_user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError) as error:
+        raise UsageProblem("no user for HDFS", "this process's user id has no name", "set HADOOP_USER_NAME") from error
+
+
+def _absolute(path: str) -> str:
+    """Absolute, symbolic links kept; ``..`` behind a link means the parent of the link's target, as for the kernel."""
+    try:
+        full = os.path.abspath(path)  # noqa: PTH100
+    except FileNotFoundError as error:
+        raise NotFoundError(f"cannot find {printable(path)}", "the current directory was removed") from error
+    if ".." in path.split("/") and "\0" not in path:
+        real = os.path.realpath(path)
+        full = full if os.path.realpath(full) == real else real
+    return "/" + full.lstrip("/")
+
+
+def _normal(path: str) -> str:
+    return "/" + posixpath.normpath("/" + path).lstrip("/")
+
+
+def _trimmed(path: str) -> str:
+    return "/" + path.strip("/")

@@ -1,0 +1,204 @@
+"""From any path a user may give to the locations below it: one table, its partitions, a database, a warehouse.
+
+How a directory is told apart, by its visible children (hidden ones, ``_`` and ``.``, never count):
+
+======================================================  =======================================================
+children                                                the directory is
+======================================================  =======================================================
+a ``base_N``, ``delta_A_B`` or ``delete_delta_A_B``     a location
+a file                                                  a location of original files
+directories named ``k=v``                               a partitioned table, or a further level of its partitions
+only other directories                                  a container, database or warehouse: each is looked at
+none                                                    a location with nothing in it
+======================================================  =======================================================
+
+and in detail:
+
+* A location may have ``k=v`` directories as well: both are reported, the location first.  Its other directories hold
+  original files (section 6.1) and are not entered.
+* Inside a partition, and where Hive's ``HIVE_UNION_SUBDIR_N`` stand, "only other directories" is a location too.
+* Beside ``k=v`` directories alone, other directories are no part of the table, as for Hive.
+* ``name.db``, and a directory that has such children, is a container whatever files lie around in it; an empty
+  ``name.db`` has no locations.
+* A table may be called ``base_2023``.  So the ACID directories of a supposed location outside of partitions are looked
+  into until one has something in it; if that is again ACID directories or ``k=v``, the "location" is a database.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.names import AcidNameError, is_hidden, parse_directory, parse_partition
+from acidctl.errors import AcidctlError, NotFoundError
+from acidctl.storage.local_walk import leads_back
+from acidctl.storage.port import FileSystem, base_name, join, parent_of
+
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+_UNION = re.compile(r"HIVE_UNION_SUBDIR_[0-9]+")
+_DATABASE = ".db"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A directory that Hive reads as one unit: an unpartitioned table, or one partition.
+
+    Attributes:
+        path: inside its file system.
+        table: ``database.table`` below a ``database.db``, else the name of the table's directory.
+        partition: keys and values from the outermost, unescaped; empty for an unpartitioned table.
+    """
+
+    path: str
+    table: str
+    partition: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Children:
+    """The visible children of a directory, by kind."""
+
+    acid: list[str]
+    partitions: list[str]
+    others: list[str]
+    has_files: bool
+
+
+def find_locations(
+    fs: FileSystem, path: str, on_error: Callable[[AcidctlError], None] | None = None
+) -> Iterator[tuple[Location, Listing | None]]:
+    """Every location at or below a path, depth first, children by name, one ``list_dir`` a directory.
+
+    The listing comes along when it is already the whole tree (no directory in it); where it is None,
+    :func:`list_location` gets it.
+
+    Args:
+        on_error: called with what cannot be listed below `path`, which is then left out; without it, it is raised.
+
+    Raises:
+        NotFoundError, AccessError, StorageError: `path` itself cannot be listed.
+    """
+    waiting = [path]
+    while waiting:
+        directory = waiting.pop()
+        try:
+            listing = fs.list_dir(directory)
+        except NotFoundError:
+            if directory == path:
+                raise
+            continue  # dropped since its parent was listed
+        except AcidctlError as error:
+            if directory == path or on_error is None:
+                raise
+            on_error(error)
+            continue
+        location = _location(directory)
+        children = _children(listing)
+        below = children.partitions
+        if _is_location(fs, directory, location, children):
+            whole = not any(entry.is_dir for entry in listing.entries)
+            yield location, listing if whole else None
+        else:
+            below = below or children.others + children.acid
+        waiting += [
+            child for name in sorted(below, reverse=True) if not _leads_back(fs, child := join(directory, name))
+        ]
+
+
+def list_location(fs: FileSystem, path: str) -> Listing:
+    """The whole tree of one location, one ``list_tree``; without the ``k=v`` directories at its top, which are
+    locations of their own.
+
+    Raises:
+        NotFoundError, AccessError, StorageError: as ``list_tree``.
+    """
+    return without_partitions(fs.list_tree(path))
+
+
+def without_partitions(listing: Listing) -> Listing:
+    """Drop what lies in, and the directories themselves of, the partitions that share a location's directory."""
+    partitions = {entry.path for entry in listing.entries if entry.is_dir and _is_partition(entry)}
+    if not partitions:
+        return listing
+    kept = (entry for entry in listing.entries if entry.path.partition("/")[0] not in partitions)
+    return Listing(listing.location, tuple(kept))
+
+
+def unescape(text: str) -> str:
+    """A partition's key or value from its directory's name, as Hive's FileUtils.unescapePathName: ``%XX`` is the
+    character of that code, not a byte of UTF-8; a ``%`` without two hex digits stays.
+    """
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
+
+
+def _location(path: str) -> Location:
+    """A path's table and partition by its own components, above the path that was asked for too."""
+    partition: list[tuple[str, str]] = []
+    table = path
+    while pair := parse_partition(base_name(table)):
+        partition.append((unescape(pair[0]), unescape(pair[1])))
+        table = parent_of(table)
+    name = base_name(table)
+    database = base_name(parent_of(table))
+    if database.endswith(_DATABASE) and database != _DATABASE:
+        name = f"{database.removesuffix(_DATABASE)}.{name}"
+    return Location(path, name, tuple(reversed(partition)))
+
+
+def _children(listing: Listing) -> _Children:
+    children = _Children([], [], [], any(not entry.is_dir and not is_hidden(entry.path) for entry in listing.entries))
+    for entry in listing.entries:
+        if entry.is_dir and not is_hidden(entry.path):
+            _kind_of(entry, children).append(entry.path)
+    return children
+
+
+def _kind_of(entry: Entry, children: _Children) -> list[str]:
+    if _is_partition(entry):
+        return children.partitions
+    try:
+        return children.others if parse_directory(entry.path) is None else children.acid
+    except AcidNameError:  # "base_customers": a table of that name sooner than a broken directory of Hive's
+        return children.others
+
+
+def _is_partition(entry: Entry) -> bool:
+    return "/" not in entry.path and parse_partition(entry.path) is not None
+
+
+def _is_location(fs: FileSystem, directory: str, location: Location, children: _Children) -> bool:
+    if location.partition:
+        return bool(children.acid or children.has_files or not children.partitions)
+    if children.acid:
+        return not _holds_tables(fs, directory, children.acid)
+    if directory.endswith(_DATABASE) or any(name.endswith(_DATABASE) for name in children.others):
+        return children.has_files and not children.others and not children.partitions
+    if children.has_files:
+        return True
+    if children.others and not children.partitions:
+        return any(_UNION.fullmatch(name) for name in children.others)
+    return not children.partitions
+
+
+def _holds_tables(fs: FileSystem, directory: str, names: list[str]) -> bool:
+    """Whether directories with ACID names are tables, told by the first of them that is not empty."""
+    for name in sorted(names):
+        try:
+            listing = fs.list_dir(join(directory, name))
+        except AcidctlError:  # the caller's own listing of it will say what is wrong
+            continue
+        inside = _children(listing)
+        if inside.acid or inside.partitions:
+            return True
+        if listing.entries:
+            return False
+    return False
+
+
+def _leads_back(fs: FileSystem, path: str) -> bool:
+    """On the local disk: a symbolic link to a directory that leads to it, which would be walked for ever."""
+    local = fs.local_path(path)
+    return local is not None and Path(local).is_symlink() and leads_back(local)

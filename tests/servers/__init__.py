@@ -1,0 +1,1 @@
+"""Real storage servers for the tests, started on loopback."""

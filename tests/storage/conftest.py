@@ -1,0 +1,63 @@
+"""One store of every kind, each test in a folder of its own."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from servers.hdfs_server import HdfsServer, HdfsUnavailable
+from stores import Store
+
+from acidctl.storage.registry import open_location
+
+
+@pytest.fixture(scope="session")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer]:
+    try:
+        server = HdfsServer(tmp_path_factory.mktemp("hdfs"))
+    except HdfsUnavailable as error:
+        pytest.skip(f"no HDFS to test with: {error}")
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def s3_options() -> Iterator[dict[str, str]]:
+    pytest.importorskip("s3fs", reason="s3fs is not installed")
+    moto = pytest.importorskip("moto.server", reason="moto[server] is not installed")
+    server: Any = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield {"key": "x", "secret": "x", "endpoint_url": f"http://{host}:{port}"}
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def bucket(s3_options: dict[str, str]) -> str:
+    import fsspec
+
+    fsspec.filesystem("s3", **s3_options).mkdir("acidctl-bucket")
+    return "acidctl-bucket"
+
+
+SERVED = [pytest.param("webhdfs", marks=pytest.mark.server), pytest.param("s3", marks=pytest.mark.server)]
+
+
+@pytest.fixture(params=["local", "memory", *SERVED])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    kind = request.param
+    name = f"test-{uuid.uuid4().hex}"
+    if kind == "local":
+        fs, root = open_location(str(tmp_path))
+    elif kind == "memory":
+        fs, root = open_location(f"memory://{name}")
+    elif kind == "webhdfs":
+        fs, root = open_location(f"webhdfs://root@{request.getfixturevalue('hdfs').authority}/{name}")
+    else:
+        options = request.getfixturevalue("s3_options")
+        fs, root = open_location(f"s3a://{request.getfixturevalue('bucket')}/{name}", options)
+    fs.make_dirs(root)
+    return Store(kind, fs, root)
