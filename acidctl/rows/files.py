@@ -73,9 +73,17 @@ def _all_of_location(fs: FileSystem, path: str, is_dir: bool) -> list[EventFile]
                 files += data_files_of(directory, entries)
         else:
             originals += [entry for entry in entries if is_visible_path(entry.path)]
+    files.sort(key=_by_write_id)
     if any(_is_below(f"{location}/{entry.path}", path) for entry in originals):
         files = original_files(originals) + files
     return open_event_files(snapshot, files)
+
+
+def _by_write_id(file: DataFile) -> tuple[int, bool, str]:
+    """As the table was written; an update's delete events before its new rows."""
+    directory = file.directory
+    assert directory is not None
+    return directory.max_write_id, directory.kind == "delta", file.path
 
 
 def _location_of(path: str, is_dir: bool) -> str:

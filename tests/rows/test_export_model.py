@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -309,17 +310,24 @@ NAMES = st.text(max_size=6) | st.sampled_from(["id", "value", 'q"\\\n', "a", "a"
 
 
 def _nested(children: st.SearchStrategy[Column]) -> st.SearchStrategy[Column]:
-    return st.one_of(
-        st.lists(st.tuples(NAMES, children), max_size=4).map(
-            lambda pairs: _struct([name for name, _ in pairs], [child for _, child in pairs])
-        ),
-        children.map(_array),
-        st.builds(_map, children, children),
-        st.lists(children, min_size=1, max_size=3).map(_union),
-    )
+    fields = st.lists(st.tuples(NAMES, children), max_size=4)
+    return _plain_nested(children) | st.lists(children, min_size=1, max_size=3).map(_union) | fields.map(_struct_of)
+
+
+def _plain_nested(children: st.SearchStrategy[Column]) -> st.SearchStrategy[Column]:
+    fields = st.lists(st.tuples(NAMES, children), min_size=1, max_size=4, unique_by=itemgetter(0))
+    return st.one_of(fields.map(_struct_of), children.map(_array), st.builds(_map, children, children))
+
+
+def _struct_of(pairs: list[tuple[str, Column]]) -> Column:
+    return _struct([name for name, _ in pairs], [child for _, child in pairs])
 
 
 COLUMNS: st.SearchStrategy[Column] = st.recursive(LEAVES, _nested, max_leaves=6)
+"""All that ORC knows."""
+
+PLAIN_COLUMNS: st.SearchStrategy[Column] = st.recursive(LEAVES, _plain_nested, max_leaves=6)
+"""Without unions, structs without fields, and names that repeat."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -335,9 +343,10 @@ class Case:
 
 
 @st.composite
-def cases(draw: st.DrawFn, columns: st.SearchStrategy[Column] = COLUMNS) -> Case:
-    """Random columns with random rows."""
-    pairs = draw(st.lists(st.tuples(NAMES, columns), min_size=1, max_size=4))
+def cases(draw: st.DrawFn, plain: bool = False) -> Case:
+    """Random columns with random rows; `plain` as for PLAIN_COLUMNS."""
+    pair = st.tuples(NAMES, PLAIN_COLUMNS if plain else COLUMNS)
+    pairs = draw(st.lists(pair, min_size=1, max_size=4, unique_by=itemgetter(0) if plain else None))
     root = _struct([name for name, _ in pairs], [column for _, column in pairs])
     rows = draw(st.lists(root.values, max_size=10))
     rng = random.Random(draw(st.integers(0, 2**32)))

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 SLICE_ROWS = 1 << 16
 """Rows encoded at a time: enough to amortise a kernel's call, few enough for the texts to stay in the cache."""
 
-SLICE_TEXT = 1 << 28
-"""Bytes of text that the slices aim to stay below; it bounds memory, and Arrow's 32-bit offsets."""
+SLICE_TEXT = 1 << 26
+"""Bytes of text that a slice of more than one row never exceeds; it bounds memory, and Arrow's 32-bit offsets."""
 
 # No text of a number, date, timestamp or decimal is longer (decimal256: 76 digits).
 _SIMPLE_TEXT = 90

@@ -1,0 +1,61 @@
+"""acidctl judged by Hive: random histories read and compacted, compared with Hive's reader and the model."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from compaction.helpers import run_compaction
+from tables import read_rows
+
+from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.writeids import ValidWriteIds
+from oracle.checks import Answer, answer, assert_hive_reads, assert_same, hive_accepts
+from oracle.generate import random_history
+from oracle.hive import Hive
+from oracle.model import model_rows
+from oracle.normal import ACIDCTL
+from oracle.play import Played, play
+from oracle.txns import Txns
+
+
+def lists_of(txns: Txns) -> ValidWriteIds:
+    return ValidWriteIds.parse(txns.write_ids())
+
+
+def acidctl_answer(table: Path, schema: str, txns: Txns) -> Answer:
+    return answer(read_rows(table, lists_of(txns)), schema, ACIDCTL)
+
+
+def check_compaction(hive: Hive, played: Played, kind: CompactionKind, copy: Path, about: str) -> None:
+    """A copy compacted by acidctl reads the same, to acidctl and to Hive, and Java ORC takes every file."""
+    history, txns = played.plan.history, played.plan.txns
+    shutil.copytree(played.table, copy)
+    want = answer(model_rows(played.plan.changes, txns, history.version), history.schema)
+    outcome = run_compaction(copy, kind, lists_of(txns))
+    assert_same(acidctl_answer(copy, history.schema, txns), want, about)
+    if outcome is None:
+        return
+    files = [file for name in outcome.published for file in (copy / name).glob("bucket_*")]
+    if history.hive_can_judge:
+        assert hive_accepts(hive, copy, history.schema, txns, version=history.version, files=files) == [], about
+        assert_hive_reads(hive, copy, history.schema, want, txns, version=history.version, buckets=history.buckets)
+    else:
+        assert hive_accepts(hive, copy, files=files, txns=txns, version=history.version) == [], about
+
+
+@pytest.mark.spark
+def test_random_histories(hive: Hive, history_count: int, tmp_path: Path) -> None:
+    for seed in range(history_count):
+        history = random_history(seed)
+        played = play(history, hive, tmp_path / str(seed))
+        for txns in played.snapshots()[:6]:
+            want = answer(model_rows(played.plan.changes, txns, history.version), history.schema)
+            assert_same(acidctl_answer(played.table, history.schema, txns), want, f"seed {seed}, {txns}: {history}")
+        for kind in CompactionKind:
+            about = f"seed {seed}, {kind.value}: {history}"
+            check_compaction(hive, played, kind, tmp_path / f"{seed}-{kind.value}", about)
+        hive.close_left_open()
+        for folder in tmp_path.iterdir():
+            shutil.rmtree(folder)
