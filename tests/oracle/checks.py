@@ -1,4 +1,4 @@
-"""What tests of acidctl ask the judge: expected rows, whether Hive reads the same, whether it accepts the files at all."""
+"""What tests of acidctl ask the judge: expected rows, does Hive read the same, does it accept the files at all."""
 
 from __future__ import annotations
 

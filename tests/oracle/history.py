@@ -1,9 +1,9 @@
 """Table histories: what happened to a table, and every ROW__ID worked out.
 
 A history is abstract (targets are indexes, so that hypothesis can shrink it); `resolve` turns it into concrete events
-with ROW__IDs by this file's own arithmetic, `play.play` writes those with Hive, `generate` draws histories. Known defects of
-Hive 2.3 are named constants: a history avoids each unless it is listed in `quirks`, and then Hive is no judge of it
-(`History.hive_can_judge`); the model is.
+with ROW__IDs by this file's own arithmetic, `play.play` writes those with Hive, `generate` draws histories. Known
+defects of Hive 2.3 are named constants: a history avoids each unless it is listed in `quirks`, and then Hive is no judge
+of it (`History.hive_can_judge`); the model is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ QUIRK_LIVE_SIDE_FILE_V2 = "live-side-file-v2"
 QUIRK_LATER_STATEMENT = "later-statement"
 """Several statements in one transaction (codec V0) repeat row numbers: a writer whose first event is not an insert
 ignores what earlier statements inserted, and an insert delta written beside deletes (UPDATE) carries the delete file's
-statistics, from which the next statement takes its offset. So rows share a ROW__ID. Later statements here do not mix."""
+statistics, from which the next statement takes its offset. Rows then share a ROW__ID. Later statements do not mix."""
 QUIRK_ORIGINALS_CODEC_V1 = "originals-codec-v1"
 """Hive 2.3 gives originals V0 bucket numbers, so delete events that name them by V1 values match nothing there."""
 QUIRKS = frozenset(
@@ -96,7 +96,7 @@ class History:
 
 @dataclass(slots=True)
 class Effects:
-    """What one transaction does to one bucket: the writer's verbs and the stored events they become (v2 UPDATE: two)."""
+    """One transaction in one bucket: the writer's verbs and the stored events they become (v2 UPDATE: two)."""
 
     verbs: list[Event] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)

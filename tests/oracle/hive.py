@@ -1,8 +1,8 @@
 """Hive 2.3's own ACID classes, driven through `spark._jvm`: writer, state, reader, merged events and compactor.
 
 Hive 2.3 numbers by transaction id where Hive 3 has write ids, and writes plain bucket numbers (codec V0) in the bucket
-column; original files get V0 numbers too. `row_key` maps both codecs to (bucket, statement) so that rows compare. Rows and
-events carry the plain form of `normal.py`. Checksum side files are switched off for the JVM's local file system.
+column; original files get V0 numbers too. `row_key` maps both codecs to (bucket, statement) so that rows compare. Rows
+and events carry the plain form of `normal.py`. Checksum side files are off for the JVM's local file system.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Hive turns these bytes into Writables itself (`LazyBinarySerDe.deserialize`) and makes them from any row
 (`LazyBinarySerDe.serialize`). Python values are the plain form of `normal.py`: dicts for structs, lists of pairs for
-maps, (tag, value) for unions, 'yyyy-MM-dd[ HH:mm:ss[.f]]' for dates and timestamps, Decimal, bytes. The JVM runs in UTC.
+maps, (tag, value) for unions, 'yyyy-MM-dd[ HH:mm:ss[.f]]' for dates and timestamps, Decimal, bytes. The JVM is in UTC.
 """
 
 from __future__ import annotations

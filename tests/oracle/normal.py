@@ -1,8 +1,8 @@
 """One normal form of a row, whatever printed it: Hive, the stored expected files, acidctl's JSON lines or Arrow.
 
 The normal form: int, bool, float (float32 for FLOAT; "NaN", "Infinity", "-Infinity" as text so that they compare), str
-(CHAR padded to its length), dates 'yyyy-MM-dd', timestamps 'yyyy-MM-dd HH:mm:ss[.f]' without trailing zeros, decimals as
-plain text without trailing zeros, binary as bytes, arrays as lists, maps as lists of (key, value) sorted by the key's
+(CHAR padded to its length), dates 'yyyy-MM-dd', timestamps 'yyyy-MM-dd HH:mm:ss[.f]' without trailing zeros, decimals
+as plain text without trailing zeros, binary as bytes, arrays as lists, maps as lists of (key, value) sorted by the key's
 repr, structs as dicts, unions as the bare value (acidctl's JSON lines carry no tag).
 """
 

@@ -184,14 +184,6 @@ def test_nesting() -> None:
     assert lines(pa.nulls(2)) == ["null", "null"]
 
 
-def test_a_null_key_of_a_map_is_null() -> None:
-    good = pa.array([[("a", 1), ("b", 2)]], pa.map_(pa.string(), pa.int32()))
-    entry = pa.struct([good.type.key_field, good.type.item_field])
-    entries = pa.Array.from_buffers(entry, 2, [None], children=[pa.array(["a", None]), pa.array([1, 2], pa.int32())])
-    array = pa.Array.from_buffers(good.type, 1, good.buffers()[:2], children=[entries])
-    assert lines(array) == ['[{"_key":"a","_value":1},{"_key":null,"_value":2}]']
-
-
 def test_batches_without_rows_or_columns() -> None:
     assert encode_json_lines(pa.RecordBatch.from_arrays([pa.array([], pa.int32())], names=["a"])) == b""
     assert list(iter_json_lines(pa.RecordBatch.from_arrays([pa.array([], pa.int32())], names=["a"]))) == []

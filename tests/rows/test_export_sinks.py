@@ -229,15 +229,6 @@ def test_wide_timestamps(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
-def test_a_null_key_of_a_map_cannot_be_stored(kind: str) -> None:
-    good = pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int32()))
-    entry = pa.struct([good.type.key_field, good.type.item_field])
-    entries = pa.Array.from_buffers(entry, 1, [None], children=[pa.array([None], pa.string()), good.items])
-    with pytest.raises(BadDataError, match="column m: a map has a null key"):
-        written(kind, batch_of(m=pa.Array.from_buffers(good.type, 1, good.buffers()[:2], children=[entries])))
-
-
-@pytest.mark.parametrize("kind", ["parquet", "arrow"])
 def test_the_first_batch_fixes_the_types(kind: str) -> None:
     nanos = pa.array([1_000, None], pa.timestamp("ns"))
     fitting = wide((1, 5), None)

@@ -148,10 +148,6 @@ class Storable:
                 self.column(column, nth_child(types, i), wanted[i], f"{where}.{('key', 'value')[i]}")
                 for i, column in enumerate(columns)
             )
-            if keys.null_count:
-                raise BadDataError(
-                    f"column {where}: a map has a null key", "Parquet and Arrow have no such maps", "write jsonl"
-                )
             return pa.MapArray.from_arrays(starts, keys, items, mask=mask)
         wanted_item = None if target is None else target.value_type
         item = self.column(columns[0], nth_child(types, 0), wanted_item, f"{where}.item")

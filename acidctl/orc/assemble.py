@@ -1,0 +1,215 @@
+"""Putting an ORC file together from finished stripes and a tail of our own.
+
+The stripes come from the encoder or byte for byte from another file; positions inside a stripe are relative to it,
+so only the tail has to know where it came to lie.  The tail's sections are stored uncompressed inside "original"
+chunks, which every reader takes under any compression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import BinaryIO, Final
+
+from acidctl import __version__
+from acidctl.errors import BadDataError
+from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.codecs import COMPRESSION_NAMES, encode_original
+from acidctl.orc.statistics import merge_column_statistics
+from acidctl.orc.tail import MAGIC
+
+ORC_JAVA: Final = 0
+ORC_CPP: Final = 1
+CPP_WRITER: Final = (ORC_CPP, 6)
+"""Writer code and version that ORC C++ puts into its files: what stripes of the encoder are."""
+
+_COMMON_VERSION: Final = 6
+"""The highest writer version that says the same of every writer: other writers start at 6, Java's own goes on."""
+
+ByteChunk = bytes | bytearray | memoryview
+
+
+class OrcAssembler:
+    """Writes one ORC file to a sink, stripe after stripe, sequentially; nothing but the tail is held in memory.
+
+    Args:
+        sink: where the file goes, from its current position on, which becomes offset 0.  It is not closed.
+        compression: what all stripes are compressed with, one of codecs.COMPRESSION_NAMES.
+        block_size: the largest compression block size among the stripes, in bytes.
+        stride: the row index stride that all stripes share; 0 when they have no row index.  A wrong stride makes
+            seeks silently wrong, so never mix.
+    """
+
+    def __init__(self, sink: BinaryIO, *, compression: str, block_size: int, stride: int) -> None:
+        self._sink = sink
+        self._compression = compression
+        self._codec = COMPRESSION_NAMES.index(compression)
+        self._block_size = block_size
+        self._stride = stride
+        self._stripes: list[pb.StripeInformation] = []
+        self._statistics: list[bytes] = []
+        self._rows = 0
+        self._position = 0
+        self._write(MAGIC)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the stripes so far."""
+        return self._rows
+
+    @property
+    def stripes(self) -> int:
+        """Number of stripes so far."""
+        return len(self._stripes)
+
+    @property
+    def position(self) -> int:
+        """Bytes written so far."""
+        return self._position
+
+    def append_stripe(
+        self,
+        data: ByteChunk | Iterable[ByteChunk],
+        info: pb.StripeInformation,
+        statistics: pb.StripeStatistics | bytes,
+    ) -> None:
+        """Write a stripe.
+
+        Args:
+            data: the stripe's bytes (index, data and stripe footer), whole or in consecutive chunks.
+            info: lengths and rows of the stripe; its offset is replaced.
+            statistics: the stripe's column statistics, as a message or its bytes.
+
+        Raises:
+            BadDataError: `data` is not as long as `info` says; the sink then holds a damaged file.
+        """
+        start = self._position
+        for chunk in _chunks(data):
+            self._write(chunk)
+        expected = info.indexLength + info.dataLength + info.footerLength
+        if self._position - start != expected:
+            raise BadDataError(
+                f"stripe {len(self._stripes)} of the output is not whole",
+                f"{self._position - start} bytes came, {expected} were announced",
+                "an input file was cut short or overwritten while it was read",
+            )
+        placed = pb.StripeInformation()
+        placed.CopyFrom(info)
+        placed.offset = start
+        self._stripes.append(placed)
+        self._statistics.append(statistics if isinstance(statistics, bytes) else statistics.SerializeToString())
+        self._rows += info.numberOfRows
+
+    def finish(
+        self,
+        types: Sequence[pb.Type],
+        user_metadata: Mapping[str, bytes],
+        *,
+        calendar: int = 0,
+        writer: tuple[int, int] = CPP_WRITER,
+        statistics: Sequence[pb.ColumnStatistics] | None = None,
+    ) -> int:
+        """Write the tail.
+
+        Args:
+            types: the footer's type list.
+            user_metadata: the footer's user metadata.
+            calendar: the footer's calendar: 0 unknown, 1 Julian/Gregorian, 2 proleptic Gregorian.
+            writer: writer code and version to claim, see :func:`lowest_writer`.
+            statistics: the file's column statistics; merged from the stripes' when None.
+
+        Returns:
+            the length of the whole file in bytes.
+
+        Raises:
+            BadDataError: the stripe statistics do not fit one another or the types.
+        """
+        if statistics is None:
+            statistics = self._merged_statistics(len(types))
+        # Repeated fields of one message may be written one by one: no stripe statistic is parsed and built again.
+        metadata = b"".join(_field(1, raw) for raw in self._statistics)
+        footer = pb.Footer(
+            headerLength=len(MAGIC),
+            contentLength=self._position,
+            stripes=self._stripes,
+            types=types,
+            metadata=[pb.UserMetadataItem(name=name, value=value) for name, value in user_metadata.items()],
+            numberOfRows=self._rows,
+            statistics=statistics,
+            rowIndexStride=self._stride,
+            writer=writer[0],
+            softwareVersion=f"acidctl {__version__}",
+        )
+        if calendar:
+            footer.calendar = calendar
+        metadata_length = self._write_section(metadata)
+        footer_length = self._write_section(footer.SerializeToString())
+        postscript = pb.PostScript(
+            footerLength=footer_length,
+            compression=self._codec,
+            compressionBlockSize=self._block_size,
+            version=(0, 12),
+            metadataLength=metadata_length,
+            writerVersion=writer[1],
+            stripeStatisticsLength=0,
+            magic=MAGIC.decode(),
+        ).SerializeToString()
+        self._write(postscript + bytes((len(postscript),)))
+        return self._position
+
+    def _merged_statistics(self, columns: int) -> list[pb.ColumnStatistics]:
+        if not self._statistics:
+            return [pb.ColumnStatistics(numberOfValues=0, hasNull=False) for _ in range(columns)]
+        vectors = [pb.StripeStatistics.FromString(raw).colStats for raw in self._statistics]
+        merged = merge_column_statistics(vectors)
+        if len(merged) != columns:
+            raise BadDataError(
+                "the stripes' statistics do not fit the types",
+                f"they speak of {len(merged)} columns where there are {columns}",
+                "the inputs' types differ; re-encode them",
+            )
+        return merged
+
+    def _write_section(self, data: bytes) -> int:
+        stored = encode_original(data, self._compression, self._block_size)
+        self._write(stored)
+        return len(stored)
+
+    def _write(self, data: ByteChunk) -> None:
+        # A raw (unbuffered) file may take less than it is given.
+        view = memoryview(data).cast("B")
+        while len(view):
+            written = self._sink.write(view)
+            count = len(view) if written is None else written
+            self._position += count
+            view = view[count:]
+
+
+def lowest_writer(writers: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    """The (writer code, version) to claim for a file with stripes of all `writers`: the one that promises least.
+
+    A version is a list of fixed writer bugs; readers distrust statistics and bloom filters of old ones.
+    """
+    known = set(writers) or {CPP_WRITER}
+    version = min(version for _, version in known)
+    codes = {code for code, _ in known}
+    if len(codes) == 1:
+        return codes.pop(), version
+    return ORC_JAVA, min(version, _COMMON_VERSION)
+
+
+def _chunks(data: ByteChunk | Iterable[ByteChunk]) -> Iterator[ByteChunk]:
+    if isinstance(data, bytes | bytearray | memoryview):
+        yield data
+    else:
+        yield from data
+
+
+def _field(number: int, payload: bytes) -> bytes:
+    """A length-delimited protobuf field."""
+    header = bytearray((number << 3 | 2,))
+    length = len(payload)
+    while length > 0x7F:
+        header.append(length & 0x7F | 0x80)
+        length >>= 7
+    header.append(length)
+    return bytes(header) + payload

@@ -1,0 +1,182 @@
+"""The chunks that ORC compresses its sections into: a 3-byte header, then the bytes.
+
+Used for what acidctl reads by itself (tails, stripe footers, row indexes); rows are decoded by Arrow.  Every length
+is checked against the compression block size and a limit before memory is taken, so that a damaged or hostile file
+costs an error and not the machine.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import pyarrow as pa
+
+from acidctl.errors import BadDataError
+
+COMPRESSION_NAMES = ("none", "zlib", "snappy", "lzo", "lz4", "zstd", "brotli")
+"""By the number in the postscript."""
+
+DEFAULT_BLOCK_SIZE = 256 * 1024
+"""What a reader assumes when the postscript names no compression block size."""
+
+MAX_SECTION = 512 * 1024 * 1024
+"""Most bytes that one section may decompress to: a bound against protobuf bombs; real footers are below a megabyte."""
+
+_HEADER = 3
+_MAX_CHUNK = (1 << 23) - 1
+
+
+class ChunkError(ValueError):
+    """A chunk that cannot be decompressed; the caller knows the path and turns it into a BadDataError."""
+
+
+def decompress(data: bytes | memoryview, kind: str, block_size: int, limit: int = MAX_SECTION) -> bytes:
+    """The bytes of a section.
+
+    Args:
+        data: the section as it is in the file: chunks, or the bytes themselves where `kind` is ``none``.
+        kind: one of COMPRESSION_NAMES.
+        block_size: no chunk may decompress to more bytes than this (postscript).
+        limit: the most bytes that the whole may come to.
+
+    Raises:
+        ChunkError: a chunk is cut short, is damaged, or is larger than allowed.
+        BadDataError: the codec is one that acidctl does not have (LZO).
+    """
+    if kind == "none":
+        return bytes(data)
+    view = memoryview(data).cast("B")
+    parts: list[bytes] = []
+    total = 0
+    at = 0
+    while at < len(view):
+        if len(view) - at < _HEADER:
+            raise ChunkError("a compression chunk is cut short")
+        header = int.from_bytes(view[at : at + _HEADER], "little")
+        length, original = header >> 1, header & 1
+        at += _HEADER
+        if length > len(view) - at:
+            raise ChunkError(f"a compression chunk claims {length} bytes where {len(view) - at} are left")
+        chunk = view[at : at + length]
+        at += length
+        part = bytes(chunk) if original else _inflate(chunk, kind, min(block_size, limit - total))
+        total += len(part)
+        if total > limit:
+            raise ChunkError(f"the section is larger than {limit} bytes")
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _inflate(chunk: memoryview, kind: str, limit: int) -> bytes:
+    """One compressed chunk; at most `limit` bytes."""
+    if not chunk:
+        return b""
+    try:
+        if kind == "zlib":
+            return _inflate_zlib(chunk, limit)
+        if kind == "snappy":
+            return _inflate_sized(chunk, "snappy", _snappy_size(chunk), limit)
+        if kind == "lz4":
+            return _inflate_sized(chunk, "lz4_raw", _lz4_size(chunk), limit)
+        if kind in ("zstd", "brotli"):
+            return _inflate_stream(chunk, kind, limit)
+    except (zlib.error, pa.ArrowException, OSError, IndexError) as error:
+        raise ChunkError(f"a {kind} chunk cannot be decompressed ({error})") from error
+    raise BadDataError(
+        f"ORC compression {kind} is not supported",
+        "acidctl reads ORC files with no compression, zlib, snappy, lz4 and zstd",
+        "rewrite the table with another orc.compress",
+    )
+
+
+def _inflate_zlib(chunk: memoryview, limit: int) -> bytes:
+    inflater = zlib.decompressobj(wbits=-15)
+    part = inflater.decompress(chunk, limit)
+    if not inflater.eof and (inflater.unconsumed_tail or inflater.decompress(b"", 1)):
+        raise _too_large("zlib", limit)
+    if not inflater.eof:
+        raise ChunkError("a zlib chunk is cut short")
+    return part
+
+
+def _inflate_sized(chunk: memoryview, codec: str, size: int, limit: int) -> bytes:
+    if size > limit:
+        raise _too_large(codec, limit)
+    if size == 0:
+        return b""
+    part: bytes = pa.Codec(codec).decompress(pa.py_buffer(chunk), decompressed_size=size, asbytes=True)
+    return part
+
+
+def _inflate_stream(chunk: memoryview, codec: str, limit: int) -> bytes:
+    stream: Any = pa.CompressedInputStream(pa.BufferReader(pa.py_buffer(chunk)), codec)
+    with stream:
+        part: bytes = stream.read(limit + 1)
+    if len(part) > limit:
+        raise _too_large(codec, limit)
+    return part
+
+
+def _too_large(kind: str, limit: int) -> ChunkError:
+    return ChunkError(f"a {kind} chunk is larger than the compression block size or the limit ({limit} bytes)")
+
+
+def _snappy_size(chunk: memoryview) -> int:
+    """The decompressed size that starts a raw snappy block: a little-endian base-128 number of at most 32 bits."""
+    size = 0
+    for i in range(5):
+        byte = chunk[i]
+        size |= (byte & 0x7F) << (7 * i)
+        if byte < 0x80:
+            return size
+    raise ChunkError("a snappy chunk starts with no size")
+
+
+def _lz4_size(chunk: memoryview) -> int:
+    """The decompressed size of a raw LZ4 block, which carries none: add up its sequences without copying anything."""
+    at = total = 0
+    end = len(chunk)
+    while at < end:
+        token = chunk[at]
+        literals, at = _lz4_length(chunk, at + 1, token >> 4)
+        at += literals
+        total += literals
+        if at > end:
+            raise ChunkError("an lz4 chunk is cut short")
+        if at == end:
+            break
+        match, at = _lz4_length(chunk, at + 2, token & 0x0F)
+        total += match + 4
+    return total
+
+
+def _lz4_length(chunk: memoryview, at: int, length: int) -> tuple[int, int]:
+    if length == 15:
+        while True:
+            byte = chunk[at]
+            at += 1
+            length += byte
+            if byte != 255:
+                break
+    return length, at
+
+
+def encode_original(data: bytes, kind: str, block_size: int) -> bytes:
+    """`data` as chunks that are marked as stored: what every reader takes for any `kind`, with no codec at hand.
+
+    Args:
+        data: the section's bytes.
+        kind: the file's compression; ``none`` has no chunks at all.
+        block_size: the file's compression block size, the most bytes of one chunk.
+    """
+    if kind == "none":
+        return data
+    step = max(1, min(block_size, _MAX_CHUNK))
+    view = memoryview(data)
+    parts = []
+    for at in range(0, len(view), step):
+        chunk = view[at : at + step]
+        parts.append((len(chunk) << 1 | 1).to_bytes(_HEADER, "little"))
+        parts.append(bytes(chunk))
+    return b"".join(parts)

@@ -1,0 +1,224 @@
+"""Arrow arrays in the exact shape that pyarrow needs to write the column that an ORC type names.
+
+Most arrays pass through untouched.  What changes: CHAR is padded to its length as Java pads it (predicates compare
+with padded text), timestamps take the form of write_time.py, encodings that ORC does not know (dictionaries, views)
+are undone, extension types give way to their storage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from acidctl.errors import BadDataError
+from acidctl.orc.types import OrcType, arrow_type, hive_type
+from acidctl.orc.unions import as_struct, chosen
+from acidctl.orc.wide_time import WideTimestamp
+from acidctl.orc.write_time import Form, Half, in_form
+
+TIMESTAMP_KINDS = ("timestamp", "timestamp with local time zone")
+_STRINGS = ("string", "varchar", "char")
+
+Forms = Mapping[int, Form]
+"""Form of the timestamp columns, by column id."""
+
+
+@lru_cache(maxsize=4096)
+def _holds(tree: OrcType, kinds: tuple[str, ...]) -> bool:
+    """Whether `tree` is or contains one of `kinds`."""
+    return any(node.kind in kinds for node in tree.walk())
+
+
+def timestamp_leaves(array: pa.Array, tree: OrcType) -> Iterator[tuple[OrcType, pa.Array]]:
+    """The timestamp columns below `array`, with the values that are stored."""
+    if not _holds(tree, TIMESTAMP_KINDS):
+        return
+    if pa.types.is_null(array.type):
+        return
+    if tree.kind in TIMESTAMP_KINDS:
+        _check_timestamp(array, tree)
+        yield tree, array
+        return
+    for child, kind in zip(_children(array, tree), tree.children, strict=True):
+        yield from timestamp_leaves(child, kind)
+
+
+def conform(
+    array: pa.Array, tree: OrcType, forms: Forms, half: Half = Half.SECONDS, nulls: pa.BooleanArray | None = None
+) -> pa.Array:
+    """`array` as pyarrow must see it to write the column `tree`; unions as unions.py writes them.
+
+    Args:
+        array: the column.
+        tree: its ORC type.
+        forms: the form of every timestamp column below.
+        half: which half to take of timestamps in two halves.
+        nulls: where a struct around the column is null, and the column with it.
+
+    Raises:
+        BadDataError: the array is not of that type, or holds a value that ORC cannot.
+    """
+    if pa.types.is_null(array.type):
+        array = pa.nulls(len(array), arrow_type(tree))
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if tree.kind in TIMESTAMP_KINDS:
+        return _timestamp(_masked(array, nulls), tree, forms, half)
+    if isinstance(array.type, pa.BaseExtensionType):
+        array = array.storage
+    if tree.kind == "struct":
+        return _struct(array, tree, forms, half, nulls)
+    if not tree.children:
+        return _leaf(_masked(array, nulls), tree)
+    children = _children(array, tree)
+    if tree.kind == "uniontype":
+        children = chosen(array)
+    children = [conform(child, kind, forms, half) for child, kind in zip(children, tree.children, strict=True)]
+    return as_struct(array, children, nulls) if tree.kind == "uniontype" else _list(array, children, nulls)
+
+
+def _struct(array: pa.Array, tree: OrcType, forms: Forms, half: Half, nulls: pa.BooleanArray | None) -> pa.StructArray:
+    """A struct, whose nulls all columns below have as well: else pyarrow would write values where there is no row."""
+    nulls = _nulls(array, nulls)
+    children = [
+        conform(child, kind, forms, half, nulls)
+        for child, kind in zip(_children(array, tree), tree.children, strict=True)
+    ]
+    return _struct_of(tree.names, children, len(array), nulls)
+
+
+def _struct_of(
+    names: Sequence[str], children: list[pa.Array], length: int, nulls: pa.BooleanArray | None
+) -> pa.StructArray:
+    if not children:
+        validity = None if nulls is None else pc.invert(nulls).buffers()[1]
+        return pa.Array.from_buffers(pa.struct([]), length, [validity])
+    if nulls is not None:
+        # pyarrow overlooks the offsets of a null struct's columns, and writes other rows' values.
+        children = [pa.concat_arrays([child, child[:0]]) if child.offset else child for child in children]
+    fields = [pa.field(name, child.type) for name, child in zip(names, children, strict=True)]
+    return pa.StructArray.from_arrays(children, fields=fields, mask=nulls)
+
+
+def _list(array: pa.Array, children: list[pa.Array], nulls: pa.BooleanArray | None) -> pa.Array:
+    """A list or map around other values."""
+    nulls = _nulls(array, nulls)
+    # Subtracting also frees the offsets of a slice's own offset.
+    offsets = pc.subtract(array.offsets, array.offsets[0])
+    if pa.types.is_map(array.type):
+        keys, items = children
+        return pa.MapArray.from_arrays(offsets, keys, items, type=pa.map_(keys.type, items.type), mask=nulls)
+    maker = pa.LargeListArray if pa.types.is_large_list(array.type) else pa.ListArray
+    return maker.from_arrays(offsets, children[0], mask=nulls)
+
+
+def _nulls(array: pa.Array, nulls: pa.BooleanArray | None) -> pa.BooleanArray | None:
+    """Where `array` is null or `nulls` says so; None for nowhere."""
+    if array.null_count == 0:
+        return nulls
+    own = array.is_null()
+    return own if nulls is None else pc.or_(own, nulls)
+
+
+def _masked(array: pa.Array, nulls: pa.BooleanArray | None) -> pa.Array:
+    """A leaf, null where `nulls` says so.  What readers of ORC deliver is so already."""
+    if nulls is None or not pc.any(pc.and_(nulls, array.is_valid())).as_py():
+        return array
+    if isinstance(array.type, pa.BaseExtensionType):
+        storage = array.storage
+        parts = [storage.field(i) for i in range(storage.type.num_fields)]
+        masked = pa.StructArray.from_arrays(parts, fields=list(storage.type), mask=_nulls(array, nulls))
+        return pa.ExtensionArray.from_storage(array.type, masked)
+    return pc.if_else(nulls, pa.scalar(None, array.type), array)
+
+
+def pruned(array: pa.Array, tree: OrcType, wanted: Collection[int]) -> tuple[pa.Array, OrcType]:
+    """`array` and `tree` without the struct fields that hold none of the columns `wanted`; the column ids stay."""
+    if tree.kind != "struct":
+        return array, tree
+    if pa.types.is_null(array.type):
+        array = pa.nulls(len(array), arrow_type(tree))
+    kept = [
+        (name, *pruned(child, kind, wanted))
+        for name, child, kind in zip(tree.names, _children(array, tree), tree.children, strict=True)
+        if any(kind.column_id <= column <= kind.last_id for column in wanted)
+    ]
+    names, arrays, kinds = (tuple(part) for part in zip(*kept, strict=True))
+    fields = [pa.field(name, child.type) for name, child in zip(names, arrays, strict=True)]
+    smaller = pa.StructArray.from_arrays(list(arrays), fields=fields, mask=_nulls(array, None))
+    return smaller, replace(tree, names=names, children=kinds)
+
+
+def _timestamp(array: pa.Array, tree: OrcType, forms: Forms, half: Half) -> pa.Array:
+    _check_timestamp(array, tree)
+    zone = None if tree.kind == "timestamp" else "UTC"
+    return in_form(array, forms.get(tree.column_id, Form.NANOSECONDS), half, zone)
+
+
+def _check_timestamp(array: pa.Array, tree: OrcType) -> None:
+    kind = array.type
+    if isinstance(kind, WideTimestamp):
+        instant = kind.instant
+    elif pa.types.is_timestamp(kind):
+        instant = kind.tz is not None
+    else:
+        raise _mismatch(array, tree)
+    if instant != (tree.kind != "timestamp"):
+        raise _mismatch(array, tree)
+
+
+def _leaf(array: pa.Array, tree: OrcType) -> pa.Array:
+    kind = array.type
+    if tree.kind in _STRINGS:
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+            raise _mismatch(array, tree)
+        array = array.cast(pa.string()) if pa.types.is_string_view(kind) else array
+        return _padded(array, tree.max_length) if tree.kind == "char" and tree.max_length else array
+    if tree.kind == "binary" and (pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)):
+        return array.cast(pa.binary()) if pa.types.is_binary_view(kind) else array
+    if kind == arrow_type(tree):
+        return array
+    # A file of Hive 0.11 does not say the precision: any decimal may stand there.
+    if tree.kind == "decimal" and not tree.precision and pa.types.is_decimal128(kind):
+        return array
+    raise _mismatch(array, tree)
+
+
+def _padded(array: pa.Array, length: int) -> pa.Array:
+    """CHAR values with spaces up to `length` characters."""
+    least = pc.min(pc.utf8_length(array)).as_py()
+    return array if least is None or least >= length else pc.utf8_rpad(array, width=length, padding=" ")
+
+
+def _children(array: pa.Array, tree: OrcType) -> list[pa.Array]:
+    """The arrays below a nested one, cut to what it refers to."""
+    kind = array.type
+    if tree.kind == "struct" and pa.types.is_struct(kind) and kind.num_fields == len(tree.children):
+        return [array.field(i) for i in range(kind.num_fields)]
+    if tree.kind == "array" and (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        first, count = _extent(array)
+        return [array.values.slice(first, count)]
+    if tree.kind == "map" and pa.types.is_map(kind):
+        first, count = _extent(array)
+        return [array.keys.slice(first, count), array.items.slice(first, count)]
+    if tree.kind == "uniontype" and pa.types.is_union(kind) and kind.num_fields == len(tree.children):
+        return [array.field(i) for i in range(kind.num_fields)]
+    raise _mismatch(array, tree)
+
+
+def _extent(array: pa.Array) -> tuple[int, int]:
+    """First child and number of children that the (sliced) list or map refers to."""
+    offsets = array.offsets
+    first = offsets[0].as_py()
+    return first, offsets[len(offsets) - 1].as_py() - first
+
+
+def _mismatch(array: pa.Array, tree: OrcType) -> BadDataError:
+    return BadDataError(
+        f"a column of Arrow's type {array.type} cannot be written as {hive_type(tree)}",
+        "the rows do not have the types that the file is to declare",
+    )

@@ -1,0 +1,200 @@
+"""A file's tail as a plain dictionary: what ``acidctl meta`` prints and other programs may read."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from acidctl.errors import BadDataError
+from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.source import ByteSource
+from acidctl.orc.tail import ACID_STATS, ACID_VERSION, KEY_INDEX, RecordKey, Tail, as_text
+from acidctl.orc.types import OrcType, hive_type, quoted_name
+
+SCHEMA_VERSION = 1
+
+_ACID_KEYS = (KEY_INDEX, ACID_STATS, ACID_VERSION)
+
+
+def describe(tail: Tail, source: ByteSource | None = None) -> dict[str, Any]:
+    """Everything the tail says, ready for JSON: strings, numbers, booleans, None, lists and dictionaries only.
+
+    Args:
+        tail: the file.
+        source: read the stripes' footers from it as well, for the writer's time zone and the streams of each stripe.
+
+    Returns:
+        A dictionary with ``schema_version``; keys are only ever added within a version.  What the file holds but cannot
+        be decoded is named under ``problems``, never raised.
+
+    Raises:
+        BadDataError: the types make no tree, or a section that the tail points to cannot be read.
+    """
+    problems: list[str] = []
+    acid = _acid(tail, problems)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "path": tail.path,
+        "file_length": tail.file_length,
+        "rows": tail.rows,
+        "type": hive_type(tail.type_tree),
+        "is_acid": tail.is_acid,
+        "encrypted": tail.encrypted,
+        "compression": tail.compression,
+        "compression_block_size": tail.block_size,
+        "row_index_stride": tail.stride,
+        "format_version": ".".join(map(str, tail.version)),
+        "writer": tail.writer,
+        "writer_version": tail.writer_version,
+        "software_version": tail.software_version,
+        "calendar": tail.calendar,
+        "acid": acid,
+        "stripes": [_stripe(tail, i, acid, source) for i in range(len(tail.stripes))],
+        "columns": list(_columns(tail)),
+        "user_metadata": {key: _value(raw) for key, raw in tail.user_metadata.items() if key not in _ACID_KEYS},
+        "notes": list(tail.notes),
+        "problems": problems,
+    }
+
+
+def _acid(tail: Tail, problems: list[str]) -> dict[str, Any] | None:
+    """The three ``hive.acid.*`` entries; None when the file has none of them and is no ACID file."""
+    if not tail.is_acid and not any(key in tail.user_metadata for key in _ACID_KEYS):
+        return None
+    index = stats = version = None
+    try:
+        index = tail.key_index()
+    except BadDataError as error:
+        problems.append(error.why)
+    try:
+        stats = tail.acid_stats()
+    except BadDataError as error:
+        problems.append(error.why)
+    try:
+        version = tail.acid_version
+    except BadDataError as error:
+        problems.append(error.why)
+    if index is not None and len(index) != len(tail.stripes):
+        problems.append(f"{KEY_INDEX} has {len(index)} entries for {len(tail.stripes)} stripes")
+    return {
+        "version": version,
+        "stats": None if stats is None else dict(zip(("inserts", "updates", "deletes"), stats, strict=True)),
+        "key_index": None if index is None else [_key(key) for key in index],
+    }
+
+
+def _key(key: RecordKey | None) -> dict[str, int] | None:
+    """By the names of the columns, as rows show them."""
+    if key is None:
+        return None
+    return {"originalTransaction": key.original_write_id, "bucket": key.bucket, "rowId": key.row_id}
+
+
+def _stripe(tail: Tail, i: int, acid: dict[str, Any] | None, source: ByteSource | None) -> dict[str, Any]:
+    stripe = tail.stripes[i]
+    index = (acid or {}).get("key_index") or []
+    found: dict[str, Any] = {
+        "stripe": i,
+        "offset": stripe.offset,
+        "index_length": stripe.indexLength,
+        "data_length": stripe.dataLength,
+        "footer_length": stripe.footerLength,
+        "rows": stripe.numberOfRows,
+        "last_key": index[i] if i < len(index) else None,
+    }
+    if source is not None:
+        footer_start = stripe.offset + stripe.indexLength + stripe.dataLength
+        footer = tail.parse_stripe_footer(i, source.read(footer_start, stripe.footerLength))
+        found["writer_timezone"] = as_text(footer.writerTimezone) or None
+        found["encodings"] = [pb.ColumnEncoding.Kind.Name(encoding.kind) for encoding in footer.columns]
+        found["streams"] = [
+            {"column": stream.column, "kind": _stream_kind(stream), "length": stream.length}
+            for stream in footer.streams
+        ]
+    return found
+
+
+def _stream_kind(stream: pb.Stream) -> str:
+    return pb.Stream.Kind.Name(stream.kind) if stream.HasField("kind") else "UNKNOWN"
+
+
+def _columns(tail: Tail) -> Iterator[dict[str, Any]]:
+    """Every column by its id, with its dotted name, its type and the file's statistics of it."""
+    for name, node in _named(tail.type_tree, ""):
+        statistics = tail.column_statistics(node.column_id)
+        yield {
+            "id": node.column_id,
+            "name": name,
+            "type": hive_type(node) if not node.children else node.kind,
+            "statistics": None if statistics is None else _statistics(statistics),
+        }
+
+
+def _named(node: OrcType, name: str) -> Iterator[tuple[str, OrcType]]:
+    """(dotted name, node) by pre-order; children of lists, maps and unions go by the names that ORC gives them."""
+    yield name, node
+    labels = {"struct": tuple(map(quoted_name, node.names)), "array": ("_elem",), "map": ("_key", "_value")}.get(
+        node.kind, tuple(map(str, range(len(node.children))))
+    )
+    for label, child in zip(labels, node.children, strict=True):
+        yield from _named(child, f"{name}.{label}" if name else label)
+
+
+def _statistics(column: pb.ColumnStatistics) -> dict[str, Any]:
+    found: dict[str, Any] = {"values": column.numberOfValues}
+    if column.HasField("hasNull"):
+        found["has_null"] = column.hasNull
+    if column.HasField("bytesOnDisk"):
+        found["bytes_on_disk"] = column.bytesOnDisk
+    for kind in ("intStatistics", "doubleStatistics", "stringStatistics", "decimalStatistics"):
+        if column.HasField(kind):
+            block = getattr(column, kind)
+            found |= {field.name: _plain(value) for field, value in block.ListFields()}
+    if column.HasField("bucketStatistics"):
+        # One bucket in practice: how many are true.
+        found["true"] = sum(column.bucketStatistics.count)
+    if column.HasField("dateStatistics"):
+        dates = column.dateStatistics
+        found |= {field.name: str(np.datetime64(value, "D")) for field, value in dates.ListFields()}
+    if column.HasField("binaryStatistics"):
+        found["sum"] = column.binaryStatistics.sum
+    if column.HasField("timestampStatistics"):
+        found |= _timestamps(column.timestampStatistics)
+    if column.HasField("collectionStatistics"):
+        found |= {field.name: value for field, value in column.collectionStatistics.ListFields()}
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """A statistic as JSON can hold it."""
+    if isinstance(value, bytes):
+        return _value(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def _timestamps(block: pb.TimestampStatistics) -> dict[str, Any]:
+    """Bounds as wall-clock text; the older fields, in the writer's zone, only where the newer are missing."""
+    found = {}
+    for name, utc, nanos in (("minimum", "minimumUtc", "minimumNanos"), ("maximum", "maximumUtc", "maximumNanos")):
+        field = utc if block.HasField(utc) else name
+        if not block.HasField(field):
+            continue
+        text = str(np.datetime64(getattr(block, field), "ms")).replace("T", " ")
+        # The nanoseconds of the millisecond are stored plus one, so that none and 0 differ.
+        rest = getattr(block, nanos) - 1 if block.HasField(nanos) else 0
+        found[name] = f"{text}{rest:06d}" if 0 < rest < 1_000_000 else text
+    return found
+
+
+def _value(raw: bytes) -> Any:
+    """UTF-8 as text; other bytes as ``{"base64": ...}``."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(raw).decode("ascii")}

@@ -1,0 +1,286 @@
+"""Rows of an ORC file, a stripe at a time, as Arrow record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import orc
+
+from acidctl.errors import BadDataError, UsageProblem
+from acidctl.orc import orc_pb2 as pb
+from acidctl.orc import wide_time
+from acidctl.orc.source import ByteSource, FileReader, Window, native_errors
+from acidctl.orc.tail import FIRST_READ, Tail, as_text, read_tail
+from acidctl.orc.types import ACID_COLUMNS, OrcType, arrow_type, hive_type, restricted, row_type
+from acidctl.orc.zones import is_utc
+
+_READ_WHOLE = 1 << 20
+"""Remote stripes of no more bytes than this are fetched in one piece, whichever columns are wanted."""
+_GAP = 256 * 1024
+"""Remote ranges that lie closer than this are fetched as one."""
+_ROWS_A_BYTE = 520
+"""No ORC encoding packs more rows into a byte: a run of 130 bytes of booleans takes two."""
+_MAX_ROWS = (1 << 31) - 1
+_RATIO = {"none": 1, "zlib": 1032, "snappy": 64, "lz4": 255, "lzo": 255}
+"""The most bytes that a compressed byte can stand for; the others are bounded by the compression block size."""
+
+# What the native reader says where wide_time can do better: years out of range; a zone by a name of Java's own.
+_TIME_PROBLEMS = ("out of range for nanosecond resolution", "Time zone file")
+
+
+def open_orc(fs: FileReader, path: str, length: int | None = None) -> OrcFile:
+    """Open an ORC file for reading its rows.
+
+    Args:
+        fs: the file system.
+        path: the path inside it.
+        length: the logical length (flush length), None for the whole file.
+
+    Raises:
+        BadDataError: not an ORC file, damaged, or one that acidctl cannot read (encrypted, LZO).
+    """
+    source = ByteSource(fs, path, length)
+    local = source.local_whole()
+    if local is not None:
+        return OrcFile(read_tail(source), local)
+    # The bytes that hold the tail serve twice: for acidctl's own look and for Arrow's.
+    end = source.read_end(FIRST_READ)
+    return OrcFile(read_tail(source, end), window=Window(source, end))
+
+
+class OrcFile:
+    """An open ORC file; closing it releases the file handle.  Use as a context manager.
+
+    Attributes:
+        tail: everything known without reading rows.
+        is_acid: whether the six ACID columns wrap the rows.
+        row_type: the table's columns (the children of ``row`` in an ACID file).
+    """
+
+    def __init__(self, tail: Tail, local: str | None = None, window: Window | None = None) -> None:
+        self.tail = tail
+        self._local = local
+        self._window = window
+        self._handle: Any = None
+        self._orc: Any = None
+        _check_readable(tail)
+        tree = tail.type_tree
+        self.is_acid = tail.is_acid
+        self.row_type: OrcType = row_type(tree)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Arrow's schema of the whole file; ACID columns in canonical spelling."""
+        tree = self.tail.type_tree
+        names = ACID_COLUMNS if self.is_acid else tree.names
+        return pa.schema([pa.field(name, arrow_type(child)) for name, child in zip(names, tree.children, strict=True)])
+
+    @property
+    def path(self) -> str:
+        """The file, for messages."""
+        return self.tail.path
+
+    @property
+    def stripe_count(self) -> int:
+        """How many stripes there are."""
+        return len(self.tail.stripes)
+
+    def stripe_rows(self, i: int) -> int:
+        """Rows of stripe `i`."""
+        return self.tail.stripes[i].numberOfRows
+
+    def read_stripe(self, i: int, columns: Sequence[str] | None = None) -> pa.RecordBatch:
+        """The rows of stripe `i`.
+
+        Args:
+            i: the stripe, from 0.
+            columns: names of top-level columns, or dotted names of fields inside structs (``row.name``); None for all.
+                In an ACID file the six columns go by their canonical spelling, or the file's own.
+
+        Returns:
+            A batch of the wanted columns in the file's order.  Timestamps are ``timestamp[ns]``; a timestamp column
+            with a value in this stripe that nanoseconds of 64 bits cannot hold comes as WideTimestamp, see wide_time.
+
+        Raises:
+            BadDataError: the stripe is damaged.
+            UsageProblem: there is no such column.
+        """
+        self._check_rows(i)
+        if columns is not None and not columns:
+            nothing = pa.StructArray.from_buffers(pa.struct([]), self.stripe_rows(i), [None])
+            return pa.RecordBatch.from_struct_array(nothing)
+        chosen = None if columns is None else self._choose(columns)
+        if self.stripe_rows(i) == 0:
+            fields = list(arrow_type(self._tree(chosen)))
+            return self._named(pa.RecordBatch.from_pylist([], schema=pa.schema(fields)))
+        with native_errors(self.path, i):
+            reader = self._native()
+            self._fetch_ahead(i, chosen)
+            try:
+                batch = reader.read_stripe(i, columns=None if chosen is None else list(chosen))
+                certain = not self._doubtful(i, batch)
+            except pa.ArrowException as error:
+                if not any(words in str(error) for words in _TIME_PROBLEMS):
+                    raise
+                certain = False
+        return self._named(batch if certain else wide_time.read_stripe(self.tail, i, self._tree(chosen)))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        handle, self._handle, self._orc = self._handle, None, None
+        if handle is not None:
+            handle.close()
+
+    def __enter__(self) -> OrcFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _native(self) -> Any:
+        """Arrow's reader, opened when first needed."""
+        if self._orc is None:
+            if self._window is None:
+                assert self._local is not None
+                self._handle = pa.OSFile(self._local)
+            else:
+                self._handle = pa.PythonFile(self._window, mode="r")
+            self._orc = orc.ORCFile(self._handle)
+        return self._orc
+
+    def _choose(self, columns: Sequence[str]) -> dict[str, int]:
+        """Column ids by the name that Arrow must be asked for."""
+        chosen: dict[str, int] = {}
+        for column in columns:
+            path = self._own_spelling(column)
+            found = self._by_path.get(path, [])
+            if len(found) != 1 or found[0] is None:
+                why = "several columns go by this name" if len(found) > 1 else "there is no such column"
+                known = ", ".join(self.schema.names)
+                raise UsageProblem(f"cannot read column {column!r} of {self.path}", why, f"columns: {known[:500]}")
+            chosen[path] = found[0]
+        return chosen
+
+    def _tree(self, chosen: dict[str, int] | None) -> OrcType:
+        """The root with just these columns."""
+        tree = self.tail.type_tree if chosen is None else restricted(self.tail.type_tree, chosen.values())
+        assert tree is not None
+        return tree
+
+    def _own_spelling(self, column: str) -> str:
+        """`column` as the file spells it: some ACID files have the six names in lower case."""
+        if not self.is_acid:
+            return column
+        first, dot, rest = column.partition(".")
+        if first in ACID_COLUMNS:
+            first = self.tail.type_tree.names[ACID_COLUMNS.index(first)]
+        return first + dot + rest
+
+    @cached_property
+    def _by_path(self) -> dict[str, list[int | None]]:
+        """Column ids by the dotted names that ORC's own reader gives them.
+
+        Several where a name is ambiguous; None for a field inside a list, a map or a union, which cannot be had alone.
+        """
+        found: dict[str, list[int | None]] = {}
+
+        def visit(node: OrcType, prefix: str, alone: bool) -> None:
+            if node.kind == "struct":
+                for name, child in node.fields():
+                    found.setdefault(prefix + name, []).append(child.column_id if alone else None)
+                    visit(child, f"{prefix}{name}.", alone)
+            else:
+                for child in node.children:
+                    visit(child, prefix, False)
+
+        visit(self.tail.type_tree, "", True)
+        return found
+
+    def _named(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """ACID columns in canonical spelling."""
+        if not self.is_acid:
+            return batch
+        canonical = dict(zip(self.tail.type_tree.names, ACID_COLUMNS, strict=True))
+        names = [canonical[name] for name in batch.schema.names]
+        return batch if names == batch.schema.names else batch.rename_columns(names)
+
+    def _doubtful(self, i: int, batch: pa.RecordBatch) -> bool:
+        """Whether Arrow may have got a timestamp of this batch wrong: Java's, from another zone than UTC."""
+        if not self._has_timestamps or self.tail.footer.writer != 0:
+            return False
+        if is_utc(as_text(self._stripe_footer(i).writerTimezone)):
+            return False
+        return any(wide_time.doubtful(column) for column in batch.columns)
+
+    @cached_property
+    def _has_timestamps(self) -> bool:
+        return any(node.kind == "timestamp" for node in self.tail.type_tree.walk())
+
+    def _check_rows(self, i: int) -> None:
+        """Refuse more rows than the stripe's bytes can hold: Arrow would take memory for all of them at once."""
+        stripe = self.tail.stripes[i]
+        ratio = _RATIO.get(self.tail.compression, self.tail.block_size)
+        most = min(_MAX_ROWS, 1000 + stripe.dataLength * ratio * _ROWS_A_BYTE)
+        if stripe.numberOfRows > most and self.tail.type_tree.children:
+            raise BadDataError(
+                f"{self.path} is damaged",
+                f"stripe {i} claims {stripe.numberOfRows} rows in {stripe.dataLength} bytes",
+                "the file was cut short or overwritten",
+            )
+
+    def _stripe_footer(self, i: int) -> pb.StripeFooter:
+        stripe = self.tail.stripes[i]
+        if self._window is None:
+            return self.tail.stripe_footer(i)
+        start = stripe.offset + stripe.indexLength + stripe.dataLength
+        return self.tail.parse_stripe_footer(i, self._window.piece(start, stripe.footerLength))
+
+    def _fetch_ahead(self, i: int, chosen: dict[str, int] | None) -> None:
+        """Fetch what stripe `i` needs in few large pieces, where the file is remote; None chosen means all columns."""
+        if self._window is None:
+            return
+        stripe = self.tail.stripes[i]
+        start = stripe.offset + stripe.indexLength
+        footer_start = start + stripe.dataLength
+        end = footer_start + stripe.footerLength
+        if chosen is None or end - start <= _READ_WHOLE:
+            self._window.fetch([(start, end - start)])
+            return
+        self._window.fetch([(footer_start, stripe.footerLength)])
+        wanted = {node.column_id for node in self._tree(chosen).walk()}
+        ranges: list[tuple[int, int]] = [(footer_start, end)]
+        at = stripe.offset
+        for stream in self._stripe_footer(i).streams:
+            if at >= start and stream.length and stream.column in wanted:
+                if len(ranges) > 1 and at - ranges[-1][1] <= _GAP:
+                    ranges[-1] = (ranges[-1][0], at + stream.length)
+                else:
+                    ranges.append((at, at + stream.length))
+            at += stream.length
+        self._window.fetch([(low, high - low) for low, high in ranges])
+
+
+def _check_readable(tail: Tail) -> None:
+    """Refuse by name what Arrow would read wrong or not at all."""
+    if tail.encrypted:
+        raise BadDataError(
+            f"{tail.path} has encrypted columns",
+            "acidctl has no keys and would read masked values",
+            "decrypt the table with Hive first",
+        )
+    if tail.type_tree.kind != "struct":
+        raise BadDataError(
+            f"{tail.path} holds single values of type {hive_type(tail.type_tree)}, not rows",
+            "a table's file has a struct at its root",
+            "this file was not written by Hive for a table",
+        )
+    if tail.compression == "lzo":
+        raise BadDataError(
+            f"{tail.path} is compressed with LZO", "acidctl has no LZO codec", "rewrite it with another orc.compress"
+        )

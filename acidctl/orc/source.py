@@ -1,0 +1,172 @@
+"""Ranged reads of one file, up to a length that may be shorter than the file."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from acidctl.acid.listing import Entry
+from acidctl.errors import BadDataError
+
+
+class FileReader(Protocol):
+    """The part of :class:`acidctl.storage.port.FileSystem` that reading an ORC file takes."""
+
+    def stat(self, path: str) -> Entry:
+        """Size of `path`."""
+        ...
+
+    def local_path(self, path: str) -> str | None:
+        """The path on the local disk, None where there is none."""
+        ...
+
+    def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        """A range of the file."""
+        ...
+
+
+class ByteSource:
+    """The first `length` bytes of the file `path`; what lies behind them does not exist for a reader.
+
+    A streaming writer's file is read up to its flush length (format section 12), so the length is part of the source.
+    Nothing is held open: each read is one ranged read of the file system.
+
+    Args:
+        fs: the file system.
+        path: the path inside it.
+        length: the logical length in bytes; None asks the file system for the size of the file.
+    """
+
+    __slots__ = ("_length", "_logical", "fs", "path")
+
+    def __init__(self, fs: FileReader, path: str, length: int | None = None) -> None:
+        self.fs = fs
+        self.path = path
+        self._length = length
+        self._logical = length is not None
+
+    @property
+    def size(self) -> int:
+        """The length in bytes; asks the file system once when it was not given."""
+        if self._length is None:
+            entry = self.fs.stat(self.path)
+            if entry.is_dir:
+                raise BadDataError(f"{self.path} is a directory", "an ORC file was expected")
+            self._length = entry.size
+        return self._length
+
+    def read(self, offset: int, count: int) -> bytes:
+        """Exactly `count` bytes from `offset`.
+
+        Raises:
+            BadDataError: the range is not inside the source, or the file is shorter than the source claims.
+        """
+        if offset < 0 or count < 0 or offset + count > self.size:
+            raise BadDataError(
+                f"{self.path} is damaged",
+                f"it refers to {count} bytes at {offset}, but is {self.size} bytes long",
+                "the file was cut short or overwritten",
+            )
+        if count == 0:
+            return b""
+        data = self.fs.read_bytes(self.path, offset, count)
+        if len(data) != count:
+            raise BadDataError(
+                f"{self.path} is shorter than expected",
+                f"{count} bytes at {offset} were asked for, {len(data)} came; {self.size} bytes were expected",
+                "the file was cut short, or its flush length is greater than the file",
+            )
+        return data
+
+    def read_end(self, count: int) -> bytes:
+        """The last `count` bytes, or all there are."""
+        size = self.size
+        return self.read(max(0, size - count), min(count, size))
+
+    def local_whole(self) -> str | None:
+        """The path on the local disk when the source is a whole local file."""
+        local = self.fs.local_path(self.path)
+        if local is not None and self._logical and self.fs.stat(self.path).size != self.size:
+            return None
+        return local
+
+
+@contextmanager
+def native_errors(path: str, stripe: int | None = None) -> Iterator[None]:
+    """Arrow's errors in acidctl's words, naming the file and the stripe; errors of acidctl's own pass."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, MemoryError, UnicodeDecodeError) as error:
+        where = path if stripe is None else f"stripe {stripe} of {path}"
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
+        raise BadDataError(
+            f"{where} cannot be read", reason, "the file is damaged, or uses a part of ORC that is not supported"
+        ) from error
+
+
+class Window(io.RawIOBase):
+    """A source as a file object for Arrow, which asks for many small pieces: ranges fetched ahead come from memory.
+
+    Never a memory map: when someone truncates a mapped file the process dies.
+    """
+
+    def __init__(self, source: ByteSource, end: bytes = b"") -> None:
+        """`end`: the last bytes of the source, which are kept all the time."""
+        super().__init__()
+        self._source = source
+        self._at = 0
+        self._end = (source.size - len(end), memoryview(end))
+        self._ahead = [self._end]
+
+    def fetch(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Read these (offset, count) ahead, and forget those read before."""
+        ahead = [(offset, memoryview(self.piece(offset, count))) for offset, count in ranges]
+        self._ahead = [self._end, *ahead]
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def seekable(self) -> bool:
+        """Always."""
+        return True
+
+    def tell(self) -> int:
+        """The position."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """As any file."""
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._source.size}[whence]
+        self._at = max(0, start + offset)
+        return self._at
+
+    def size(self) -> int:
+        """Bytes of the source; Arrow asks by this name."""
+        return self._source.size
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Up to `size` bytes, fewer at the logical end only."""
+        left = max(0, self._source.size - self._at)
+        count = left if size is None or size < 0 else min(size, left)
+        data = self.piece(self._at, count)
+        self._at += count
+        return data
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill `buffer`."""
+        target = memoryview(buffer).cast("B")
+        data = self.read(len(target))
+        target[: len(data)] = data
+        return len(data)
+
+    def piece(self, offset: int, count: int) -> bytes:
+        """Bytes of the source, from memory when they were kept."""
+        for start, data in self._ahead:
+            if start <= offset and offset + count <= start + len(data):
+                return bytes(data[offset - start : offset - start + count])
+        return self._source.read(offset, count)

@@ -1,0 +1,271 @@
+"""Merging column statistics: what several stripes or files say about a column becomes what their union may say.
+
+A reader skips data on the word of a statistic, so the rule of the whole module is: never wrong, rather unknown.
+A typed block (integers, strings, ...) is kept only when every input that holds values has it whole; a block with one
+bound missing would be read by Java as a bound of zero, or as "all values are null".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Context, Decimal, InvalidOperation
+from functools import reduce
+from typing import Any, TypeVar
+
+from acidctl.errors import BadDataError
+from acidctl.orc import orc_pb2 as pb
+
+_LONG_MIN, _LONG_MAX = -(1 << 63), (1 << 63) - 1
+_UNSIGNED_MAX = (1 << 64) - 1
+_DECIMAL_DIGITS = 38
+# Exact for sums of decimals that _decimal() lets through, whatever their scales.
+_DECIMAL_CONTEXT = Context(prec=4 * _DECIMAL_DIGITS)
+_MAX_NANOS = 999_999
+"""Nanoseconds within a millisecond that stand behind an absent ``maximumNanos``."""
+
+_Block = TypeVar("_Block")
+_Value = TypeVar("_Value", int, str, bytes)
+
+
+def merge_column_statistics(vectors: Sequence[Sequence[pb.ColumnStatistics]]) -> list[pb.ColumnStatistics]:
+    """The statistics of the union of several stripes or files, column by column.
+
+    Args:
+        vectors: one for each stripe or file; each has one entry for each column id, in their order.
+
+    Returns:
+        one entry for each column id; an empty list when there is no vector.
+
+    Raises:
+        BadDataError: the vectors differ in length.
+    """
+    if len({len(vector) for vector in vectors}) > 1:
+        raise BadDataError(
+            "column statistics of different schemas cannot be merged",
+            f"they speak of {sorted({len(vector) for vector in vectors})} columns",
+            "the inputs' types differ; re-encode them",
+        )
+    return [merge_statistics(column) for column in zip(*vectors, strict=True)]
+
+
+def merge_statistics(inputs: Sequence[pb.ColumnStatistics]) -> pb.ColumnStatistics:
+    """The statistics of one column over the union of `inputs`."""
+    merged = pb.ColumnStatistics()
+    values = sum(one.numberOfValues for one in inputs)
+    if all(one.HasField("numberOfValues") for one in inputs) and values <= _UNSIGNED_MAX:
+        merged.numberOfValues = values
+    # An absent hasNull means "perhaps" to every reader.
+    if any(one.hasNull for one in inputs):
+        merged.hasNull = True
+    elif all(one.HasField("hasNull") for one in inputs):
+        merged.hasNull = False
+    size = sum(one.bytesOnDisk for one in inputs)
+    if inputs and all(one.HasField("bytesOnDisk") for one in inputs) and size <= _UNSIGNED_MAX:
+        merged.bytesOnDisk = size
+
+    holders = [one for one in inputs if one.numberOfValues or not one.HasField("numberOfValues")]
+    # Where all values are null the blocks are hollow, yet they tell Java which class of statistics to build.
+    sources = holders or inputs
+    for name, merge in _MERGERS.items():
+        if all(one.HasField(name) for one in sources) and sources:
+            block = merge([getattr(one, name) for one in sources], bool(holders))
+            if block is not None:
+                getattr(merged, name).CopyFrom(block)
+    return merged
+
+
+def _extreme(blocks: Iterable[Any], field: str, choose: Callable[[Iterable[_Value]], _Value]) -> _Value | None:
+    """The least or greatest `field` of `blocks`, None when one of them has none."""
+    values: list[_Value] = []
+    for block in blocks:
+        if not block.HasField(field):
+            return None
+        values.append(getattr(block, field))
+    return choose(values) if values else None
+
+
+def _sum(blocks: Iterable[Any]) -> int | None:
+    """The sum of the blocks' sums, None when one is absent or the total leaves 64 bits (as ORC does)."""
+    total = 0
+    for block in blocks:
+        if not block.HasField("sum"):
+            return None
+        total += block.sum
+    return total if _LONG_MIN <= total <= _LONG_MAX else None
+
+
+def _integers(blocks: Sequence[pb.IntegerStatistics], filled: bool) -> pb.IntegerStatistics | None:
+    minimum = _extreme(blocks, "minimum", min)
+    maximum = _extreme(blocks, "maximum", max)
+    if filled and (minimum is None or maximum is None):
+        return None
+    return pb.IntegerStatistics(minimum=minimum, maximum=maximum, sum=_sum(blocks))
+
+
+def _signed(value: float) -> tuple[float, float]:
+    """A sort key under which -0.0 comes before 0.0, as Java orders them."""
+    return value, math.copysign(1.0, value)
+
+
+def _doubles(blocks: Sequence[pb.DoubleStatistics], filled: bool) -> pb.DoubleStatistics | None:
+    bounds = [
+        (block.minimum, block.maximum) for block in blocks if block.HasField("minimum") and block.HasField("maximum")
+    ]
+    total = sum(block.sum for block in blocks) if all(block.HasField("sum") for block in blocks) else None
+    if not filled:
+        return pb.DoubleStatistics(sum=total)
+    # A NaN among the values is in no range: with it bounds say nothing, and Java trusts them unless the sum is NaN.
+    if len(bounds) < len(blocks) or any(math.isnan(number) for number in (*sum(bounds, ()), total or 0.0)):
+        return None
+    minimum = min((low for low, _ in bounds), key=_signed)
+    maximum = max((high for _, high in bounds), key=_signed)
+    return pb.DoubleStatistics(minimum=minimum, maximum=maximum, sum=total)
+
+
+def _bound(
+    blocks: Iterable[pb.StringStatistics], exact: str, loose: str, choose: Callable[[Iterable[bytes]], bytes]
+) -> tuple[bytes, bool] | None:
+    """The least or greatest of exact values and of bounds, and whether it is a value that occurs; None if unknown."""
+    values: list[bytes] = []
+    bounds: list[bytes] = []
+    for block in blocks:
+        if block.HasField(exact):
+            values.append(getattr(block, exact))
+        elif block.HasField(loose):
+            bounds.append(getattr(block, loose))
+        else:
+            return None
+    best = choose(values + bounds)
+    # A value that is at least as good as every bound is the true extreme: what hides behind a bound cannot beat it.
+    return best, best in values
+
+
+def _strings(blocks: Sequence[pb.StringStatistics], filled: bool) -> pb.StringStatistics | None:
+    merged = pb.StringStatistics(sum=_sum(blocks))
+    if not filled:
+        return merged
+    low = _bound(blocks, "minimum", "lowerBound", min)
+    high = _bound(blocks, "maximum", "upperBound", max)
+    if low is None or high is None:
+        return None
+    setattr(merged, "minimum" if low[1] else "lowerBound", low[0])
+    setattr(merged, "maximum" if high[1] else "upperBound", high[0])
+    return merged
+
+
+def _buckets(blocks: Sequence[pb.BucketStatistics], filled: bool) -> pb.BucketStatistics | None:
+    """Booleans: the first count is the number of true values."""
+    if len({len(block.count) for block in blocks}) != 1 or (filled and not blocks[0].count):
+        return None
+    totals = [sum(counts) for counts in zip(*(block.count for block in blocks), strict=True)]
+    return pb.BucketStatistics(count=totals) if max(totals, default=0) <= _UNSIGNED_MAX else None
+
+
+def _decimal(text: str) -> Decimal | None:
+    """The number, None when `text` is none that a DECIMAL column can hold (a hostile exponent among them)."""
+    if len(text) > 4 * _DECIMAL_DIGITS:
+        return None
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        return None
+    if (
+        not value.is_finite()
+        or abs(value.adjusted()) > _DECIMAL_DIGITS
+        or len(value.as_tuple().digits) > 2 * _DECIMAL_DIGITS
+    ):
+        return None
+    return value
+
+
+def _decimals(blocks: Sequence[pb.DecimalStatistics], filled: bool) -> pb.DecimalStatistics | None:
+    merged = pb.DecimalStatistics()
+    total = _decimal_sum(blocks)
+    if total is not None:
+        merged.sum = total
+    if not filled:
+        return merged
+    lows = [(_decimal(block.minimum), block.minimum) for block in blocks]
+    highs = [(_decimal(block.maximum), block.maximum) for block in blocks]
+    if any(value is None for value, _ in lows + highs):
+        return None
+    # The text itself is kept: its scale is the writer's.
+    merged.minimum = min(lows)[1]
+    merged.maximum = max(highs)[1]
+    return merged
+
+
+def _decimal_sum(blocks: Sequence[pb.DecimalStatistics]) -> str | None:
+    """The sum as plain text without needless zeros, None if one is unknown or it needs more than 38 digits."""
+    sums = [_decimal(block.sum) for block in blocks]
+    if None in sums:
+        return None
+    total = reduce(_DECIMAL_CONTEXT.add, (value for value in sums if value is not None), Decimal(0))
+    text = format(total, "f")
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    if len(text.lstrip("-").replace(".", "").lstrip("0")) > _DECIMAL_DIGITS:
+        return None
+    return "0" if text in ("-0", "") else text
+
+
+def _dates(blocks: Sequence[pb.DateStatistics], filled: bool) -> pb.DateStatistics | None:
+    minimum = _extreme(blocks, "minimum", min)
+    maximum = _extreme(blocks, "maximum", max)
+    if filled and (minimum is None or maximum is None):
+        return None
+    return pb.DateStatistics(minimum=minimum, maximum=maximum)
+
+
+def _timestamps(blocks: Sequence[pb.TimestampStatistics], filled: bool) -> pb.TimestampStatistics | None:
+    """Milliseconds in the writer's local time (old writers) and in UTC, with the nanoseconds below the millisecond.
+
+    The nanosecond fields are stored plus one; absent they mean the widest: 0 for the minimum, 999999 for the maximum.
+    """
+    merged = pb.TimestampStatistics()
+    local = _extreme(blocks, "minimum", min), _extreme(blocks, "maximum", max)
+    if local[0] is not None and local[1] is not None:
+        merged.minimum, merged.maximum = local[0], local[1]
+    if blocks and all(block.HasField("minimumUtc") and block.HasField("maximumUtc") for block in blocks):
+        low = min((b.minimumUtc, b.minimumNanos - 1 if b.minimumNanos > 0 else 0) for b in blocks)
+        high = max((b.maximumUtc, b.maximumNanos - 1 if b.maximumNanos > 0 else _MAX_NANOS) for b in blocks)
+        merged.minimumUtc, merged.maximumUtc = low[0], high[0]
+        if low[1] != 0:
+            merged.minimumNanos = low[1] + 1
+        if high[1] != _MAX_NANOS:
+            merged.maximumNanos = high[1] + 1
+    elif filled and not merged.HasField("minimum"):
+        return None
+    return merged
+
+
+def _binaries(blocks: Sequence[pb.BinaryStatistics], filled: bool) -> pb.BinaryStatistics | None:  # noqa: ARG001
+    total = _sum(blocks)
+    return None if total is None else pb.BinaryStatistics(sum=total)
+
+
+def _collections(blocks: Sequence[pb.CollectionStatistics], filled: bool) -> pb.CollectionStatistics | None:
+    minimum = _extreme(blocks, "minChildren", min)
+    maximum = _extreme(blocks, "maxChildren", max)
+    # ORC C++ leaves the bounds away and writes a total of 0 for any list: such a block is no statistic.
+    if filled and (minimum is None or maximum is None):
+        return None
+    merged = pb.CollectionStatistics(minChildren=minimum, maxChildren=maximum)
+    total = sum(block.totalChildren for block in blocks)
+    if all(block.HasField("totalChildren") for block in blocks) and total <= _UNSIGNED_MAX:
+        merged.totalChildren = total
+    return merged
+
+
+_MERGERS: dict[str, Callable[[Sequence[Any], bool], Any]] = {
+    "intStatistics": _integers,
+    "doubleStatistics": _doubles,
+    "stringStatistics": _strings,
+    "bucketStatistics": _buckets,
+    "decimalStatistics": _decimals,
+    "dateStatistics": _dates,
+    "timestampStatistics": _timestamps,
+    "binaryStatistics": _binaries,
+    "collectionStatistics": _collections,
+}

@@ -1,0 +1,358 @@
+"""The tail of an ORC file: everything that is known without reading a row.
+
+``"ORC" stripes... [stripe statistics] [footer] [postscript] [1 byte: length of the postscript]``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple, TypeVar
+
+from google.protobuf.message import DecodeError, Message
+
+from acidctl.errors import BadDataError
+from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.codecs import COMPRESSION_NAMES, DEFAULT_BLOCK_SIZE, MAX_SECTION, ChunkError, decompress
+from acidctl.orc.source import ByteSource
+from acidctl.orc.types import OrcType, is_acid, type_tree
+
+KEY_INDEX = "hive.acid.key.index"
+ACID_STATS = "hive.acid.stats"
+ACID_VERSION = "hive.acid.version"
+
+MAGIC = b"ORC"
+FIRST_READ = 16 * 1024
+"""Bytes of the one read that nearly every tail fits into."""
+
+KNOWN_VERSIONS = ((0, 11), (0, 12))
+CALENDARS = {1: "julian_gregorian", 2: "proleptic_gregorian"}
+WRITERS = ("ORC Java", "ORC C++", "Presto", "Scritchley Go", "Trino", "cuDF")
+
+_KEY = re.compile(r"(-?\d{1,19}),(-?\d{1,19}),(-?\d{1,19})", re.ASCII)
+_COUNTS = re.compile(r"(\d{1,19}),(\d{1,19}),(\d{1,19})", re.ASCII)
+_VERSION = re.compile(r"\d{1,9}", re.ASCII)
+
+_Parsed = TypeVar("_Parsed", bound=Message)
+
+
+class RecordKey(NamedTuple):
+    """The key of a row: original write id, encoded bucket, row id (format section 4)."""
+
+    original_write_id: int
+    bucket: int
+    row_id: int
+
+
+@dataclass(frozen=True)
+class Tail:
+    """What a file's tail says.  The messages are shared: copy them before changing one.
+
+    Attributes:
+        source: where the file is read from.
+        postscript: the last message; never compressed.
+        footer: schema, stripes, user metadata, statistics.
+        file_length: bytes, up to the logical length.
+        content_end: where the stripes end and the tail begins.
+        metadata_start: where the stripe statistics begin.
+        compression: one of codecs.COMPRESSION_NAMES.
+        block_size: the compression block size in bytes.
+        notes: what is unusual but no reason to refuse the file (an unknown version).
+    """
+
+    source: ByteSource = field(repr=False, compare=False)
+    postscript: pb.PostScript
+    footer: pb.Footer
+    file_length: int
+    content_end: int
+    metadata_start: int
+    compression: str
+    block_size: int
+    notes: tuple[str, ...] = ()
+    _raw_metadata: bytes | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def path(self) -> str:
+        """The file, for messages."""
+        return self.source.path
+
+    @cached_property
+    def rows(self) -> int:
+        """Rows of all stripes; that is what is read, should the footer's own count differ."""
+        return sum(stripe.numberOfRows for stripe in self.footer.stripes)
+
+    @cached_property
+    def stripes(self) -> tuple[pb.StripeInformation, ...]:
+        """Offset, lengths and rows of every stripe, in file order."""
+        return tuple(self.footer.stripes)
+
+    @cached_property
+    def types(self) -> list[pb.Type]:
+        """The flat type list, as a writer copies it."""
+        return list(self.footer.types)
+
+    @cached_property
+    def type_tree(self) -> OrcType:
+        """The schema.  BadDataError when the types make no tree."""
+        return type_tree(self.footer.types, self.path)
+
+    @cached_property
+    def is_acid(self) -> bool:
+        """Whether the rows are wrapped in the six ACID columns (format section 3.1)."""
+        return is_acid(self.type_tree)
+
+    @property
+    def stride(self) -> int:
+        """Rows a row-index entry; 0 means that there is no row index."""
+        return self.footer.rowIndexStride
+
+    @property
+    def calendar(self) -> str | None:
+        """The calendar of dates and timestamps; None when the file does not say: then as old Hive, Julian/Gregorian."""
+        return CALENDARS.get(self.footer.calendar)
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """The format version, usually (0, 12); (0, 11) when the file does not say, as those files do."""
+        return tuple(self.postscript.version) or (0, 11)
+
+    @property
+    def writer(self) -> str:
+        """Which library wrote the file."""
+        code = self.footer.writer
+        return WRITERS[code] if code < len(WRITERS) else f"unknown writer {code}"
+
+    @property
+    def writer_version(self) -> int:
+        """The writer's own version number, a list of its bug fixes."""
+        return self.postscript.writerVersion
+
+    @cached_property
+    def software_version(self) -> str | None:
+        """The release of the writing library, when it left it."""
+        if not self.footer.HasField("softwareVersion"):
+            return None
+        return as_text(self.footer.softwareVersion)
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether some column is encrypted: such a file is named and refused, never decoded to masked values."""
+        return self.footer.HasField("encryption")
+
+    @cached_property
+    def user_metadata(self) -> dict[str, bytes]:
+        """The writer's key and value pairs; of equal keys the first counts, as in Hive."""
+        found: dict[str, bytes] = {}
+        for item in self.footer.metadata:
+            found.setdefault(as_text(item.name), item.value)
+        return found
+
+    @cached_property
+    def metadata(self) -> pb.Metadata:
+        """The statistics a stripe; empty when the file has none.  Reads from the file when the tail was long."""
+        length = self.postscript.metadataLength
+        raw = self._raw_metadata
+        if raw is None:
+            raw = self.source.read(self.metadata_start, length)
+        return _parse(pb.Metadata, raw, (self.compression, self.block_size), self.path, "stripe statistics")
+
+    def stripe_statistics(self, i: int) -> list[pb.ColumnStatistics] | None:
+        """Statistics of the columns of stripe `i` by column id, None when the file has none for it."""
+        statistics = self.metadata.stripeStats
+        return list(statistics[i].colStats) if i < len(statistics) else None
+
+    def column_statistics(self, column_id: int) -> pb.ColumnStatistics | None:
+        """The file's statistics of a column, None when it has none."""
+        statistics = self.footer.statistics
+        return statistics[column_id] if 0 <= column_id < len(statistics) else None
+
+    def stripe_footer(self, i: int) -> pb.StripeFooter:
+        """Streams and encodings of stripe `i`: one ranged read.  BadDataError when it is damaged."""
+        stripe = self.stripes[i]
+        raw = self.source.read(stripe.offset + stripe.indexLength + stripe.dataLength, stripe.footerLength)
+        return self.parse_stripe_footer(i, raw)
+
+    def parse_stripe_footer(self, i: int, raw: bytes | memoryview) -> pb.StripeFooter:
+        """The footer of stripe `i` from its bytes in the file; checks that its streams fill the stripe.
+
+        Raises:
+            BadDataError: it cannot be parsed, or its streams are longer than the stripe.
+        """
+        stripe = self.stripes[i]
+        footer = _parse(pb.StripeFooter, raw, (self.compression, self.block_size), self.path, f"footer of stripe {i}")
+        if sum(stream.length for stream in footer.streams) > stripe.indexLength + stripe.dataLength:
+            raise _damaged(self.path, f"the streams of stripe {i} are longer than the stripe")
+        return footer
+
+    def key_index(self) -> list[RecordKey | None] | None:
+        """``hive.acid.key.index``: the key of the last row of each stripe (format section 3.2).
+
+        Returns:
+            One entry for each that the index holds, None where an entry is empty ("unknown"); None without an index.
+            The list may be shorter or longer than the stripes: known Hive versions lose the last entry.
+
+        Raises:
+            BadDataError: the index is no list of three integers.
+        """
+        raw = self.user_metadata.get(KEY_INDEX)
+        if raw is None:
+            return None
+        parts = raw.decode("utf-8", "replace").split(";")
+        if parts[-1] == "":
+            parts.pop()
+        return [self._key(part) if part else None for part in parts]
+
+    def _key(self, part: str) -> RecordKey:
+        match = _KEY.fullmatch(part)
+        if match is None:
+            raise _damaged(self.path, f"{KEY_INDEX} holds {part[:60]!r}, not a write id, a bucket and a row id")
+        return RecordKey(*map(int, match.groups()))
+
+    def acid_stats(self) -> tuple[int, int, int] | None:
+        """``hive.acid.stats``: (inserts, updates, deletes), None when missing.  BadDataError when malformed."""
+        raw = self.user_metadata.get(ACID_STATS)
+        if raw is None:
+            return None
+        match = _COUNTS.fullmatch(raw.decode("utf-8", "replace"))
+        if match is None:
+            raise _damaged(self.path, f"{ACID_STATS} holds {raw[:60]!r}, not three counts")
+        inserts, updates, deletes = map(int, match.groups())
+        return inserts, updates, deletes
+
+    @property
+    def acid_version(self) -> int | None:
+        """``hive.acid.version``, None when missing.  BadDataError when it is no number."""
+        raw = self.user_metadata.get(ACID_VERSION)
+        if raw is None:
+            return None
+        match = _VERSION.fullmatch(raw.decode("utf-8", "replace"))
+        if match is None:
+            raise _damaged(self.path, f"{ACID_VERSION} holds {raw[:60]!r}, not a number")
+        return int(match.group())
+
+
+def read_tail(source: ByteSource, end: bytes | None = None) -> Tail:
+    """The tail of an ORC file: one ranged read of the last 16 KB, a second one only when the footer is longer.
+
+    Args:
+        source: the file.
+        end: its last bytes, when the caller has read them already.
+
+    Raises:
+        BadDataError: the file is empty, too short, not ORC, cut short, or its tail contradicts itself.
+    """
+    path, size = source.path, source.size
+    if size == 0:
+        raise BadDataError(
+            f"{path} is empty", "an ORC file is never 0 bytes long", "a writer died before it wrote anything"
+        )
+    if size < 5:
+        raise _not_orc(path, f"it is only {size} bytes long")
+    buffer = source.read_end(FIRST_READ) if end is None else end
+    start = size - len(buffer)
+    postscript = _postscript(source, buffer)
+    footer_end = size - 1 - buffer[-1]
+    footer_start = footer_end - postscript.footerLength
+    metadata_start = footer_start - postscript.metadataLength
+    # Only files with encrypted columns have this further section.
+    content_end = metadata_start - postscript.stripeStatisticsLength
+    if content_end < 0:
+        raise _damaged(path, f"its tail claims to be longer than the file's {size} bytes")
+    if footer_start < start:
+        start = footer_start
+        buffer = source.read(start, size - start)
+    compression = COMPRESSION_NAMES[postscript.compression]
+    block_size = postscript.compressionBlockSize or DEFAULT_BLOCK_SIZE
+    raw_footer = memoryview(buffer)[footer_start - start : footer_end - start]
+    footer = _parse(pb.Footer, raw_footer, (compression, block_size), path, "footer")
+    _check_stripes(footer, content_end, path)
+    return Tail(
+        source=source,
+        postscript=postscript,
+        footer=footer,
+        file_length=size,
+        content_end=content_end,
+        metadata_start=metadata_start,
+        compression=compression,
+        block_size=block_size,
+        notes=_notes(postscript, footer),
+        _raw_metadata=buffer[metadata_start - start : footer_start - start] if metadata_start >= start else None,
+    )
+
+
+def _postscript(source: ByteSource, buffer: bytes) -> pb.PostScript:
+    """The postscript at the end of `buffer`, with a known compression and lengths that can be added up."""
+    path = source.path
+    length = buffer[-1]
+    if length >= len(buffer):
+        raise _not_orc(path, "its last byte is no length of a postscript")
+    try:
+        postscript = pb.PostScript.FromString(buffer[-1 - length : -1])
+    except (DecodeError, ValueError) as error:
+        raise _not_orc(path, "it ends with no ORC postscript") from error
+    # The first releases wrote no magic into the postscript; the header of the file has it always.
+    magic = postscript.magic if postscript.HasField("magic") else source.read(0, 3)
+    if magic not in (MAGIC, MAGIC.decode()):
+        raise _not_orc(path, "the ORC magic is missing")
+    if not postscript.HasField("footerLength") or postscript.footerLength > MAX_SECTION:
+        raise _damaged(path, f"its footer claims {postscript.footerLength} bytes")
+    if postscript.compression >= len(COMPRESSION_NAMES):
+        raise BadDataError(
+            f"{path} is compressed by an unknown codec",
+            f"the postscript names codec {postscript.compression}",
+            "the file is damaged or from a newer writer",
+        )
+    return postscript
+
+
+def _check_stripes(footer: pb.Footer, content_end: int, path: str) -> None:
+    """Stripes lie before the tail, one behind the other."""
+    at = 0
+    for i, stripe in enumerate(footer.stripes):
+        end = stripe.offset + stripe.indexLength + stripe.dataLength + stripe.footerLength
+        if stripe.offset < at or end > content_end:
+            raise _damaged(
+                path, f"stripe {i} claims the bytes {stripe.offset} to {end}; {at} to {content_end} are left"
+            )
+        at = end
+
+
+def _notes(postscript: pb.PostScript, footer: pb.Footer) -> tuple[str, ...]:
+    notes = []
+    version = tuple(postscript.version)
+    if version and version not in KNOWN_VERSIONS:
+        notes.append(f"unknown format version {'.'.join(map(str, version))}")
+    rows = sum(stripe.numberOfRows for stripe in footer.stripes)
+    if rows != footer.numberOfRows:
+        notes.append(f"the stripes hold {rows} rows, the footer says {footer.numberOfRows}")
+    if footer.calendar not in (0, *CALENDARS):
+        notes.append(f"unknown calendar {footer.calendar}")
+    if footer.writer >= len(WRITERS):
+        notes.append(f"unknown writer {footer.writer}")
+    return tuple(notes)
+
+
+def _parse(message: type[_Parsed], raw: bytes | memoryview, codec: tuple[str, int], path: str, what: str) -> _Parsed:
+    """A protobuf message from a section of the file."""
+    try:
+        return message.FromString(decompress(raw, *codec))
+    except ChunkError as error:
+        raise _damaged(path, f"its {what} cannot be decompressed: {error}") from error
+    except (DecodeError, ValueError) as error:
+        raise _damaged(path, f"its {what} is not what ORC defines") from error
+    except BadDataError as error:
+        raise BadDataError(f"{path}: {error.what}", error.why, error.hint) from error
+
+
+def as_text(value: str | bytes) -> str:
+    """A protobuf string: the run-time hands out bytes where a damaged file holds no UTF-8."""
+    return value if isinstance(value, str) else value.decode("utf-8", "replace")
+
+
+def _not_orc(path: str, why: str) -> BadDataError:
+    return BadDataError(f"{path} is not an ORC file", why, "the file is of another format, or was cut short")
+
+
+def _damaged(path: str, why: str) -> BadDataError:
+    return BadDataError(f"{path} is damaged", why, "the file was cut short or overwritten; restore it from its source")

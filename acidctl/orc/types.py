@@ -1,0 +1,288 @@
+"""The type tree of an ORC file: parsed from the footer, shown as Hive writes it, turned into Arrow's types.
+
+ORC flattens the tree by pre-order; a column id is the place in that list.  A full-ACID file's root is the
+struct of six columns of format section 3.1, and the table's own columns are the children of the sixth, ``row``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from acidctl.errors import BadDataError
+from acidctl.orc import orc_pb2 as pb
+
+ACID_COLUMNS = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row")
+"""The six root columns of a full-ACID file, in their fixed order and canonical spelling (format section 3.1)."""
+
+MAX_DEPTH = 100
+"""Deepest nesting that is accepted: the native readers recurse, so a hostile file must not choose the depth."""
+
+_KIND_NAMES: dict[int, str] = {
+    pb.Type.BOOLEAN: "boolean",
+    pb.Type.BYTE: "tinyint",
+    pb.Type.SHORT: "smallint",
+    pb.Type.INT: "int",
+    pb.Type.LONG: "bigint",
+    pb.Type.FLOAT: "float",
+    pb.Type.DOUBLE: "double",
+    pb.Type.STRING: "string",
+    pb.Type.BINARY: "binary",
+    pb.Type.TIMESTAMP: "timestamp",
+    pb.Type.TIMESTAMP_INSTANT: "timestamp with local time zone",
+    pb.Type.LIST: "array",
+    pb.Type.MAP: "map",
+    pb.Type.STRUCT: "struct",
+    pb.Type.UNION: "uniontype",
+    pb.Type.DECIMAL: "decimal",
+    pb.Type.DATE: "date",
+    pb.Type.VARCHAR: "varchar",
+    pb.Type.CHAR: "char",
+}
+_KIND_NUMBERS: dict[str, int] = {name: number for number, name in _KIND_NAMES.items()}
+
+_ARROW_LEAVES: dict[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "varchar": pa.string(),
+    "char": pa.string(),
+    "binary": pa.binary(),
+    "timestamp": pa.timestamp("ns"),
+    "timestamp with local time zone": pa.timestamp("ns", tz="UTC"),
+    "date": pa.date32(),
+}
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_]+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class OrcType:
+    """One node of the type tree.
+
+    Attributes:
+        kind: Hive's lower-case name without parameters: ``int``, ``decimal``, ``struct``, ...
+        column_id: place in the footer's pre-order list; it numbers streams, encodings and statistics.
+        children: the nested types, in order.
+        names: a struct's field names, one for each child; empty for all others.
+        max_length: of CHAR and VARCHAR, 0 when the file does not say.
+        precision: of DECIMAL; 0 in files older than Hive 0.13, which do not say.
+        scale: of DECIMAL.
+        attributes: key and value pairs that the writer attached (Iceberg's field ids, for example).
+    """
+
+    kind: str
+    column_id: int = 0
+    children: tuple[OrcType, ...] = ()
+    names: tuple[str, ...] = ()
+    max_length: int = 0
+    precision: int = 0
+    scale: int = 0
+    attributes: tuple[tuple[str, str], ...] = ()
+
+    def walk(self) -> Iterator[OrcType]:
+        """This node and all below it, by pre-order: the order of the column ids."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def fields(self) -> Iterator[tuple[str, OrcType]]:
+        """(name, type) of a struct's fields."""
+        return zip(self.names, self.children, strict=True)
+
+    @property
+    def last_id(self) -> int:
+        """The greatest column id at or below this node; the subtree's ids are contiguous."""
+        return self.children[-1].last_id if self.children else self.column_id
+
+
+def type_tree(types: Sequence[pb.Type], path: str = "the file") -> OrcType:
+    """The tree that a footer's flat `types` describe.
+
+    Args:
+        types: ``Footer.types``.
+        path: the file, for the message of an error.
+
+    Raises:
+        BadDataError: the list is empty, is no pre-order tree, is deeper than MAX_DEPTH, or names an unknown kind.
+    """
+    if not types:
+        raise _bad(path, "the footer lists no column types")
+    # The files of a table share their types: the thousands of a large location are parsed once.
+    key = tuple(message.SerializeToString() for message in types)
+    tree = _known.get(key)
+    if tree is None:
+        tree, _ = _node(types, 0, 0, path)
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[key] = tree
+    return tree
+
+
+_known: dict[tuple[bytes, ...], OrcType] = {}
+_MOST_KNOWN = 64
+
+
+def _node(types: Sequence[pb.Type], column_id: int, depth: int, path: str) -> tuple[OrcType, int]:
+    """The node `column_id` and the id that follows its subtree."""
+    if depth > MAX_DEPTH:
+        raise _bad(path, f"its types are nested deeper than {MAX_DEPTH} levels")
+    message = types[column_id]
+    kind = _KIND_NAMES.get(message.kind) if message.HasField("kind") else None
+    if kind is None:
+        raise _bad(path, f"column {column_id} is of a type that acidctl does not know")
+    subtypes = list(message.subtypes)
+    _check_arity(kind, len(subtypes), column_id, path)
+    following = column_id + 1
+    children = []
+    for subtype in subtypes:
+        # Pre-order leaves one legal id only: this excludes cycles, shared nodes and ids out of range at once.
+        if subtype != following or subtype >= len(types):
+            raise _bad(path, f"column {column_id} has child {subtype} where {following} must come")
+        child, following = _node(types, subtype, depth + 1, path)
+        children.append(child)
+    names = tuple(message.fieldNames) if kind == "struct" else ()
+    attributes = tuple((pair.key, pair.value) for pair in message.attributes)
+    # The protobuf run-time hands out bytes where a string field holds no UTF-8.
+    if not all(isinstance(text, str) for text in (*names, *(text for pair in attributes for text in pair))):
+        raise _bad(path, f"a name in column {column_id} is not UTF-8")
+    if len(names) != len(children) and kind == "struct":
+        raise _bad(path, f"struct column {column_id} has {len(children)} fields but {len(names)} names")
+    if kind == "decimal" and (message.precision > 38 or message.scale > max(message.precision, 0)):
+        raise _bad(path, f"column {column_id} is decimal({message.precision},{message.scale})")
+    node = OrcType(
+        kind=kind,
+        column_id=column_id,
+        children=tuple(children),
+        names=names,
+        max_length=message.maximumLength,
+        precision=message.precision,
+        scale=message.scale,
+        attributes=attributes,
+    )
+    return node, following
+
+
+def _check_arity(kind: str, count: int, column_id: int, path: str) -> None:
+    wanted = {"array": 1, "map": 2}.get(kind, 0)
+    if kind == "struct" or (kind == "uniontype" and 1 <= count <= 256):
+        return
+    if kind == "uniontype" or count != wanted:
+        raise _bad(path, f"column {column_id} is of type {kind} and has {count} child types")
+
+
+def _bad(path: str, why: str) -> BadDataError:
+    return BadDataError(f"{path} is not a usable ORC file", why, "the file is damaged or from an unknown writer")
+
+
+def hive_type(tree: OrcType) -> str:
+    """The type as Hive and ``orcfiledump`` write it: ``struct<a:int,b:char(10)>``; odd names are back-quoted."""
+    if tree.kind == "struct":
+        return f"struct<{','.join(f'{quoted_name(name)}:{hive_type(child)}' for name, child in tree.fields())}>"
+    if tree.children:
+        return f"{tree.kind}<{','.join(hive_type(child) for child in tree.children)}>"
+    if tree.kind in ("char", "varchar") and tree.max_length:
+        return f"{tree.kind}({tree.max_length})"
+    if tree.kind == "decimal" and tree.precision:
+        return f"decimal({tree.precision},{tree.scale})"
+    return tree.kind
+
+
+def quoted_name(name: str) -> str:
+    """`name`, in back quotes (doubled inside) when it is not letters, digits and underscores only."""
+    return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+
+
+def is_acid(tree: OrcType) -> bool:
+    """Whether the root is the struct of the six ACID columns, by name and order, ignoring case (format section 3.1).
+
+    The schema decides, never the presence of ``hive.acid.key.index`` (format section 3.4).
+    """
+    return tree.kind == "struct" and tuple(map(str.lower, tree.names)) == tuple(map(str.lower, ACID_COLUMNS))
+
+
+def row_type(tree: OrcType) -> OrcType:
+    """The table's columns: the child ``row`` of an ACID file, else the root itself."""
+    return tree.children[-1] if is_acid(tree) else tree
+
+
+def arrow_type(tree: OrcType) -> pa.DataType:
+    """The type that ``pyarrow.orc`` gives to such a column (timestamps in nanoseconds, CHAR as string)."""
+    if tree.kind == "struct":
+        return pa.struct([pa.field(name, arrow_type(child)) for name, child in tree.fields()])
+    if tree.kind == "array":
+        return pa.list_(pa.field("item", arrow_type(tree.children[0])))
+    if tree.kind == "map":
+        return pa.map_(arrow_type(tree.children[0]), arrow_type(tree.children[1]))
+    if tree.kind == "uniontype":
+        fields = [pa.field(f"_union_{i}", arrow_type(child)) for i, child in enumerate(tree.children)]
+        return pa.sparse_union(fields)
+    if tree.kind == "decimal":
+        # Without a precision (Hive 0.11) the native reader settles on (38, 6).
+        return pa.decimal128(tree.precision, tree.scale) if tree.precision else pa.decimal128(38, 6)
+    return _ARROW_LEAVES[tree.kind]
+
+
+def restricted(tree: OrcType, column_ids: Collection[int]) -> OrcType | None:
+    """The tree with only those columns (each with all below it) and the structs around them; ids stay the file's.
+
+    None when none of the columns is there.  Lists, maps and unions are taken whole or not at all.
+    """
+    if tree.column_id in column_ids:
+        return tree
+    if tree.kind != "struct":
+        return None
+    kept = [(name, child) for name, field in tree.fields() if (child := restricted(field, column_ids)) is not None]
+    if not kept:
+        return None
+    return replace(tree, names=tuple(name for name, _ in kept), children=tuple(child for _, child in kept))
+
+
+def renumbered(tree: OrcType, first_id: int = 0) -> OrcType:
+    """The same subtree with column ids counted from `first_id`."""
+    following = first_id + 1
+    children = []
+    for child in tree.children:
+        children.append(renumbered(child, following))
+        following = children[-1].last_id + 1
+    return replace(tree, column_id=first_id, children=tuple(children))
+
+
+def acid_tree(row: OrcType) -> OrcType:
+    """The root of an ACID file around the table's columns `row`: root 0, the five columns 1..5, ``row`` 6."""
+    leaves = tuple(OrcType(kind) for kind in ("int", "bigint", "int", "bigint", "bigint"))
+    return renumbered(OrcType("struct", children=(*leaves, row), names=ACID_COLUMNS))
+
+
+def to_proto(tree: OrcType) -> list[pb.Type]:
+    """The footer's flat list for `tree`, numbered from 0 whatever its ids are.
+
+    ``maximumLength``, ``precision`` and ``scale`` are written where the type has them only, as Java does.
+    """
+    messages = []
+    for node in renumbered(tree).walk():
+        message = pb.Type(kind=pb.Type.Kind.Name(_KIND_NUMBERS[node.kind]))
+        message.subtypes.extend(child.column_id for child in node.children)
+        message.fieldNames.extend(node.names)
+        if node.kind in ("char", "varchar"):
+            message.maximumLength = node.max_length
+        if node.kind == "decimal" and node.precision:
+            message.precision = node.precision
+            message.scale = node.scale
+        for key, value in node.attributes:
+            message.attributes.add(key=key, value=value)
+        messages.append(message)
+    return messages
+
+
+def acid_types(row: OrcType) -> list[pb.Type]:
+    """The footer's types of an ACID file whose table columns are `row` (a struct, of any file, with any ids)."""
+    return to_proto(acid_tree(row))

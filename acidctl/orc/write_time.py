@@ -1,0 +1,135 @@
+"""Timestamps on their way to ORC C++ through Arrow: which of Arrow's units says exactly what the file must say.
+
+ORC stores a timestamp as whole seconds and, apart, the nanoseconds of the second.  Two things stand between Arrow's
+64-bit timestamps and that:
+
+* nanoseconds end in 2262 (and begin in 1677), Hive's timestamps in 9999;
+* pyarrow cuts a timestamp before 1970 toward zero and hands ORC negative nanoseconds, which only ORC C++ reads back
+  as they were; Java reads another time, or fails.
+
+So a column is written in nanoseconds where that is exact, in microseconds where that is exact, and otherwise in two
+halves, each exact: once its seconds and once its nanoseconds.  The stripe then takes each stream from the half that
+has it right (see splice.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from acidctl.errors import BadDataError
+from acidctl.orc.wide_time import WideTimestamp
+
+_UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_NANOS = 10**9
+# The last second whose microseconds fit 64 bits, and the last whose milliseconds, in which statistics are, do.
+_MAX_MICRO_SECOND = (2**63 - 1) // 10**6 - 1
+_MAX_SECOND = (2**63 - 1) // 10**3 - 2
+# A writer adds one second to a time before 1970 with more nanoseconds than this; a reader takes it off again.
+_ROUNDED_NANOS = 999_999
+
+Int64 = npt.NDArray[np.int64]
+Bool = npt.NDArray[np.bool_]
+
+
+class Form(IntEnum):
+    """How a timestamp column goes through pyarrow."""
+
+    NANOSECONDS = 0
+    MICROSECONDS = 1
+    HALVES = 2
+
+
+class Half(IntEnum):
+    """Which half of the columns in Form.HALVES an array is for."""
+
+    SECONDS = 0
+    NANOS = 1
+
+
+def choose_form(arrays: Sequence[pa.Array]) -> Form:
+    """The form that is exact for all pieces of one column of one stripe."""
+    wide = any(isinstance(array.type, WideTimestamp) or array.type.unit != "ns" for array in arrays)
+    if not wide and all(_starts_at_1970(array) for array in arrays):
+        return Form.NANOSECONDS
+    for array in arrays:
+        seconds, nanos, _ = seconds_and_nanos(array)
+        if bool(((seconds < 0) & (nanos != 0)).any()):
+            return Form.HALVES
+        if wide and bool(((nanos % 1000 != 0) | (np.abs(seconds) > _MAX_MICRO_SECOND)).any()):
+            return Form.HALVES
+    return Form.MICROSECONDS if wide else Form.NANOSECONDS
+
+
+def _starts_at_1970(array: pa.Array) -> bool:
+    least = pc.min(array).cast(pa.int64()).as_py()
+    return least is None or least >= 0
+
+
+def in_form(array: pa.Array, form: Form, half: Half, zone: str | None) -> pa.Array:
+    """`array` as Arrow timestamps that pyarrow writes exactly.
+
+    Args:
+        array: timestamps of any unit, or wide ones.
+        form: what :func:`choose_form` said for the column.
+        half: of Form.HALVES, the one that is wanted.
+        zone: the time zone of the result's type: ``UTC`` for TIMESTAMP WITH LOCAL TIME ZONE, else None.
+
+    Raises:
+        BadDataError: a time that ORC cannot represent.
+    """
+    if form is Form.NANOSECONDS:
+        return array
+    seconds, nanos, nulls = seconds_and_nanos(array)
+    if form is Form.MICROSECONDS:
+        return _timestamps(seconds * 10**6 + nanos // 1000, nulls, "us", zone)
+    if half is Half.NANOS:
+        return _timestamps(nanos, nulls, "ns", zone)
+    rounded = (seconds < 0) & (nanos > _ROUNDED_NANOS)
+    _refuse(
+        seconds, rounded & (seconds == -1), "a time in the last second before 1970, which ORC stores as one in 1970"
+    )
+    _refuse(seconds, np.abs(seconds) > _MAX_SECOND, "a time some hundred million years away")
+    return _timestamps(seconds + rounded, nulls, "s", zone)
+
+
+def seconds_and_nanos(array: pa.Array) -> tuple[Int64, Int64, Bool | None]:
+    """Whole seconds since 1970 (rounded down), nanoseconds of the second (0 to 999999999), and where nulls are.
+
+    Nulls have seconds and nanoseconds of 0.
+    """
+    nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    if isinstance(array.type, WideTimestamp):
+        storage = array.storage
+        seconds = _integers(storage.field(0), nulls)
+        nanos = _integers(storage.field(1), nulls)
+        # Normalised, should the maker have counted nanoseconds beyond one second or below none.
+        carry, nanos = np.divmod(nanos, _NANOS)
+        return seconds + carry, nanos, nulls
+    per_second = _UNITS[array.type.unit]
+    seconds, fraction = np.divmod(_integers(array.cast(pa.int64()), nulls), per_second)
+    return seconds, fraction * (_NANOS // per_second), nulls
+
+
+def _integers(array: pa.Array, nulls: Bool | None) -> Int64:
+    values: Int64 = pc.fill_null(array, 0).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    return values if nulls is None else np.where(nulls, 0, values)
+
+
+def _timestamps(values: Int64, nulls: Bool | None, unit: str, zone: str | None) -> pa.Array:
+    return pa.array(values, pa.int64(), mask=nulls).cast(pa.timestamp(unit, tz=zone))
+
+
+def _refuse(seconds: Int64, where: Any, what: str) -> None:
+    if where.any():
+        raise BadDataError(
+            "a timestamp cannot be written to ORC",
+            f"{what} ({seconds[where][0]} seconds from 1970)",
+            "correct the value in the table; no ORC file can hold it",
+        )

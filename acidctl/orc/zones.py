@@ -1,0 +1,163 @@
+"""Offsets of the time zone that a file's writer was in, for whole arrays of instants.
+
+A TIMESTAMP is wall-clock time, but ORC stores seconds since 2015-01-01 00:00:00 *in the writer's zone*, so that its
+reader needs that zone.  Hive writes UTC since 3.1; before, the zone of the machine.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+
+from acidctl.errors import BadDataError, EnvironmentProblem
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_CYCLE = 146_097 * 86_400
+"""The Gregorian calendar, weekdays included, repeats every 400 years: and so do the rules of a zone."""
+_FIRST = int((datetime(1899, 12, 1, tzinfo=UTC) - _EPOCH).total_seconds())
+_LAST = int((datetime(2038, 1, 1, tzinfo=UTC) - _EPOCH).total_seconds())
+YEAR_1900 = -2_208_988_800
+"""1900-01-01 00:00:00 UTC."""
+_STEP = 7 * 86_400
+
+_FIXED = re.compile(r"(?:GMT|UTC|UT)?([+-])(\d{1,2})(?::?(\d\d))?", re.ASCII)
+# Java's three-letter names that the zone database does not have, from the table in java.util.TimeZone's documentation.
+_JAVA_NAMES = {
+    "ACT": "Australia/Darwin",
+    "AET": "Australia/Sydney",
+    "AGT": "America/Argentina/Buenos_Aires",
+    "ART": "Africa/Cairo",
+    "AST": "America/Anchorage",
+    "BET": "America/Sao_Paulo",
+    "BST": "Asia/Dhaka",
+    "CAT": "Africa/Harare",
+    "CNT": "America/St_Johns",
+    "CST": "America/Chicago",
+    "CTT": "Asia/Shanghai",
+    "EAT": "Africa/Addis_Ababa",
+    "ECT": "Europe/Paris",
+    "IET": "America/Indiana/Indianapolis",
+    "IST": "Asia/Kolkata",
+    "JST": "Asia/Tokyo",
+    "MIT": "Pacific/Apia",
+    "NET": "Asia/Yerevan",
+    "NST": "Pacific/Auckland",
+    "PLT": "Asia/Karachi",
+    "PNT": "America/Phoenix",
+    "PRT": "America/Puerto_Rico",
+    "PST": "America/Los_Angeles",
+    "SST": "Pacific/Guadalcanal",
+    "VST": "Asia/Ho_Chi_Minh",
+}
+_UTC_NAMES = frozenset(
+    {"", "UTC", "GMT", "Etc/UTC", "Etc/GMT", "UCT", "Zulu", "Universal", "Greenwich", "Z", "Etc/UCT"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """A writer's zone.
+
+    Attributes:
+        starts: ascending instants (seconds since 1970, UTC) from which an offset holds.
+        offsets: the offset in seconds from each start, one more in front for all that is before the first.
+        ancient: the offset before 1900.
+    """
+
+    starts: Any
+    offsets: Any
+    ancient: int
+
+    def offset(self, instants: Any) -> Any:
+        """Seconds to add to UTC for local time, an int64 array like `instants` (seconds since 1970 in UTC).
+
+        Before 1900 that is the zone's present standard offset, as java.util.TimeZone has it: a writer in Java knows no
+        local mean time.
+        """
+        # After the last change on record the rules repeat with the calendar: look the instant up in the first cycle.
+        late = instants >= _LAST
+        looked_up = np.where(late, _LAST + (instants - _LAST) % _CYCLE, instants)
+        found = self.offsets[np.searchsorted(self.starts, looked_up, side="right")]
+        return np.where(instants < YEAR_1900, self.ancient, found)
+
+
+def is_utc(name: str) -> bool:
+    """Whether `name` means UTC.  No name counts as UTC: old files do not say, and hold wall-clock time all the same."""
+    return name in _UTC_NAMES
+
+
+@lru_cache(maxsize=32)
+def zone(name: str) -> Zone:
+    """The zone of that name: of the zone database, of Java's own, or a fixed offset such as ``GMT+08:00``.
+
+    Takes about 0.1 s for a zone with daylight saving time, once a process.
+
+    Raises:
+        BadDataError: there is no such zone.
+        EnvironmentProblem: the machine has no time zone database.
+    """
+    info = _info(name)
+    if isinstance(info, timezone):
+        fixed = int(info.utcoffset(None).total_seconds())
+        return Zone(np.zeros(0, np.int64), np.array([fixed], np.int64), fixed)
+
+    def at(instant: int) -> int:
+        offset = (_EPOCH + timedelta(seconds=instant)).astimezone(info).utcoffset()
+        assert offset is not None
+        return round(offset.total_seconds())
+
+    # All that was before the last change on record, where changes may be weeks apart, and one cycle of rules after it.
+    samples = [*range(_FIRST, _LAST, _STEP), *range(_LAST, _LAST + _CYCLE + 1, 4 * _STEP)]
+    starts: list[int] = []
+    offsets = [at(_FIRST)]
+    for low, high in pairwise(samples):
+        here = at(high)
+        if here != offsets[-1]:
+            starts.append(_change(at, low, high))
+            offsets.append(here)
+    standard = min(at(_LAST), at(_LAST + 26 * _STEP))
+    return Zone(np.array(starts, np.int64), np.array(offsets, np.int64), standard)
+
+
+def _change(at: Any, low: int, high: int) -> int:
+    """The first instant in (low, high] with the offset that holds at `high`."""
+    wanted = at(high)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if at(middle) == wanted:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _info(name: str) -> tzinfo:
+    fixed = _FIXED.fullmatch(name)
+    if is_utc(name):
+        return UTC
+    if fixed:
+        sign, hours, minutes = fixed.groups()
+        offset = timedelta(hours=int(hours), minutes=int(minutes or 0))
+        if offset < timedelta(hours=24):
+            return timezone(-offset if sign == "-" else offset)
+    try:
+        return ZoneInfo(_JAVA_NAMES.get(name, name))
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        try:
+            ZoneInfo("Europe/London")
+        except ZoneInfoNotFoundError:
+            raise EnvironmentProblem(
+                f"cannot read timestamps written in the zone {name}",
+                "this machine has no time zone database",
+                "install the operating system's tzdata package, or: pip install tzdata",
+            ) from error
+        raise BadDataError(
+            f"unknown time zone {name[:60]!r}", "the stripe names it as its writer's", "the file is damaged"
+        ) from error

@@ -1,0 +1,36 @@
+"""The folder of the user's cache where the Java wrapper and the class archive live."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def cache_dir(environ: Mapping[str, str]) -> Path:
+    """Make (mode 0700) and return ``$XDG_CACHE_HOME/acidctl``, or ``~/.cache/acidctl``.
+
+    Raises:
+        OSError: it cannot be made, cannot be written, or belongs to somebody else.  What is kept here is
+            executed or mapped by Java, so a folder of another user is not trusted.
+    """
+    base = environ.get("XDG_CACHE_HOME", "")
+    # The XDG rules say that a relative path is to be ignored.
+    root = Path(base) if base and Path(base).is_absolute() else _home(environ) / ".cache"
+    folder = root / "acidctl"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        raise PermissionError(f"{folder} belongs to another user")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(f"{folder} cannot be written")
+    return folder
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    home = environ.get("HOME", "")
+    if home and Path(home).is_absolute():
+        return Path(home)
+    try:
+        return Path("~").expanduser()
+    except RuntimeError as error:  # no HOME and no entry in the password database
+        raise FileNotFoundError("there is no home directory") from error

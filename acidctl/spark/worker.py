@@ -1,0 +1,155 @@
+"""What runs inside Spark's Python workers: nothing but the standard library is needed to import it.
+
+Cluster executors get this package as a zip file, and what is missing there must be told in plain words.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import os
+import pickle
+import platform
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from acidctl.errors import AcidctlError, EnvironmentProblem
+
+# Import name and name on PyPI of what the tasks need.
+PACKAGES = (("pyarrow", "pyarrow"), ("numpy", "numpy"), ("google.protobuf", "protobuf"), ("fsspec", "fsspec"))
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorFacts:
+    """What a Python worker found around it.
+
+    Attributes:
+        host: its host name.
+        pid: its process.
+        folder: its working directory, which every cluster executor has of its own.
+        python: the version of its Python.
+        executable: the path of its Python.
+        code: where it took this package from: a folder, or the zip file that was sent.
+        packages: (name on PyPI, version) of those that can be imported.
+        problems: (name on PyPI, error) of those that cannot.
+    """
+
+    host: str
+    pid: int
+    folder: str
+    python: str
+    executable: str
+    code: str
+    packages: tuple[tuple[str, str], ...]
+    problems: tuple[tuple[str, str], ...]
+
+
+def executor_facts(seconds: float) -> ExecutorFacts:
+    """Look around; then wait `seconds`, so that other executors get their share of such tasks."""
+    packages = []
+    problems = []
+    for name, distribution in PACKAGES:
+        try:
+            module = importlib.import_module(name)
+        except Exception as error:  # noqa: BLE001 - a broken package may raise anything
+            problems.append((distribution, f"{type(error).__name__}: {error}"))
+        else:
+            packages.append((distribution, _version(module, distribution)))
+    time.sleep(seconds)
+    return ExecutorFacts(
+        socket.gethostname(),
+        os.getpid(),
+        os.getcwd(),  # noqa: PTH109 - a string is sent back
+        platform.python_version(),
+        sys.executable,
+        __file__.partition("acidctl/spark/")[0],
+        tuple(packages),
+        tuple(problems),
+    )
+
+
+def _version(module: Any, distribution: str) -> str:
+    version = getattr(module, "__version__", None)
+    if isinstance(version, str):
+        return version
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A task that raised: the error as a user sees it, and the traceback for --debug."""
+
+    error: AcidctlError
+    traceback: str
+
+
+class BatchRunner:
+    """Runs the batches of one partition and hands the results to `accumulator` (a list of (index, pickle))."""
+
+    def __init__(self, accumulator: Any, function: bytes) -> None:
+        self._accumulator = accumulator
+        self._function = function
+
+    def __call__(self, batches: Iterable[bytes]) -> None:
+        """Run every task; an exception becomes the task's result."""
+        for batch in batches:
+            for index, task in pickle.loads(batch):
+                self._accumulator.add([(index, run_one(self._function, task))])
+
+
+def run_one(function: bytes, task: bytes) -> bytes:
+    """Run one pickled task by one pickled function; the pickled result or :class:`Failure`.
+
+    A task that cannot even be unpickled fails alone, like one that raises.
+    """
+    try:
+        call: Callable[[Any], Any] = pickle.loads(function)
+        result = call(pickle.loads(task))
+        # What cannot be pickled must fail here, where it can be said.
+        return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - one task must not end the others
+        return pickle.dumps(Failure(as_acidctl_error(error), traceback.format_exc()), pickle.HIGHEST_PROTOCOL)
+
+
+def as_acidctl_error(error: BaseException) -> AcidctlError:
+    """`error` itself when it is one of ours and survives pickling, else one of ours that says the same."""
+    if isinstance(error, AcidctlError):
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:  # noqa: BLE001 - a subclass of somebody else's
+            return AcidctlError(error.what, error.why, error.hint)
+        return error
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return missing_package(error.name.split(".", maxsplit=1)[0], socket.gethostname(), sys.executable, str(error))
+    if isinstance(error, MemoryError):
+        return EnvironmentProblem(
+            f"A task ran out of memory on {socket.gethostname()}",
+            str(error),
+            "Run fewer tasks at once (--master local[1], or fewer executor cores), or give executors more memory",
+        )
+    return AcidctlError(
+        f"A task failed with {type(error).__name__}", str(error), "Run again with --debug, and report it"
+    )
+
+
+def missing_package(distribution: str, host: str, executable: str, why: str) -> EnvironmentProblem:
+    """The error for a package that the executors' Python misses."""
+    return EnvironmentProblem(
+        f"The Python of the executor on {host} ({executable}) cannot import {distribution}",
+        why,
+        f"Install it there: {executable} -m pip install {distribution}; or name another Python with PYSPARK_PYTHON",
+    )
+
+
+def split_pickled(tasks: Sequence[Any], indexes: Sequence[int]) -> bytes:
+    """One batch for :class:`BatchRunner`: every task is pickled by itself, so that a bad one spoils no other."""
+    pairs = [(index, pickle.dumps(tasks[index], pickle.HIGHEST_PROTOCOL)) for index in indexes]
+    return pickle.dumps(pairs, pickle.HIGHEST_PROTOCOL)

@@ -1,0 +1,18 @@
+# Made with click 8.5.1 by `python -m acidctl.cli.docs`: do not edit.
+function _acidctl_completion;
+    set -l response (env _ACIDCTL_COMPLETE=fish_complete COMP_WORDS=(commandline -cp) COMP_CWORD=(commandline -t) acidctl);
+
+    for completion in $response;
+        set -l metadata (string split "," $completion);
+
+        if test $metadata[1] = "dir";
+            __fish_complete_directories $metadata[2];
+        else if test $metadata[1] = "file";
+            __fish_complete_path $metadata[2];
+        else if test $metadata[1] = "plain";
+            echo $metadata[2];
+        end;
+    end;
+end;
+
+complete --no-files --command acidctl --arguments "(_acidctl_completion)";

@@ -1,0 +1,56 @@
+"""The driver of test_cluster.py: several sessions on one cluster, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from acidctl.errors import AcidctlError
+from acidctl.spark.engine import run_tasks
+from acidctl.spark.session import SparkOptions, start_session
+from acidctl.spark.worker import executor_facts
+from spark.cluster import children
+
+
+def main() -> None:
+    """Arguments: the master, a file for the outcomes, a Python without packages, the workers' process ids."""
+    master, target, bare_python, *workers = sys.argv[1:]
+    conf = (("spark.executor.memory", "512m"), ("spark.executor.cores", "1"))
+    options = SparkOptions(master=master, conf=conf, app_name="cluster test", start_timeout=120)
+    outcomes: dict[str, Any] = {"plain": plain_and_lost(options, [int(pid) for pid in workers])}
+    outcomes["no room"] = failing(replace(options, conf=(("spark.executor.memory", "900g"),), start_timeout=20))
+    outcomes["bare python"] = failing(replace(options, conf=(*conf, ("spark.pyspark.python", bare_python))))
+    Path(target).write_bytes(pickle.dumps(outcomes))
+
+
+def plain_and_lost(options: SparkOptions, workers: list[int]) -> dict[str, Any]:
+    """Tasks on both executors; then one executor is killed while tasks run."""
+    notices: list[str] = []
+    began = time.monotonic()
+    with start_session(options) as session:
+        facts = dict(run_tasks([0.3] * 8, executor_facts, options, [1 << 30] * 8, session=session))
+        first = time.monotonic() - began
+        iterator = run_tasks(
+            [1.0] * 6, executor_facts, options, [1 << 30] * 6, session=session, on_notice=notices.append
+        )
+        after = dict([next(iterator)])
+        for executor in children(workers[0]):
+            os.kill(executor, signal.SIGKILL)
+        after |= dict(iterator)
+    return {"facts": facts, "seconds": first, "after": after, "notices": notices, "path": sys.path}
+
+
+def failing(options: SparkOptions) -> Any:
+    """The error's class and three lines, and the seconds until then."""
+    began = time.monotonic()
+    try:
+        list(run_tasks([0.0], executor_facts, options))
+    except AcidctlError as error:
+        return type(error).__name__, error.what, error.why, error.hint, time.monotonic() - began
+    return None

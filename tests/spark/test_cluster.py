@@ -1,0 +1,107 @@
+"""A real cluster: two workers, the package shipped to executors, their Python checked, one of them lost."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acidctl.errors import EnvironmentProblem
+from acidctl.spark.engine import run_tasks
+from acidctl.spark.session import SparkOptions
+from acidctl.spark.worker import ExecutorFacts, executor_facts
+from spark.cluster import standalone_cluster
+from spark.processes import marked, wait_until
+
+REPO = Path(__file__).resolve().parents[2]
+CODE = "from spark import cluster_scenarios; cluster_scenarios.main()"
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """What the driver found, and the cluster's master after its end."""
+    folder = tmp_path_factory.mktemp("cluster")
+    bare = folder / "bare-python"
+    # Without its site-packages this Python has nothing but what Spark itself puts on the path.
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    bare.chmod(0o755)
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_", "PYTHON"))}
+    clean["ACIDCTL_TEST_MARK"] = str(folder)
+    with standalone_cluster(folder, environ=clean) as cluster:
+        target = folder / "outcomes"
+        run = subprocess.run(
+            [sys.executable, "-c", CODE, cluster.master, str(target), str(bare), *map(str, cluster.worker_pids)],
+            check=False,
+            env=clean | {"PYTHONPATH": f"{REPO}{os.pathsep}{REPO / 'tests'}"},
+            capture_output=True,
+            text=True,
+            timeout=400,
+        )
+        master = cluster.master
+    outcomes = pickle.loads(target.read_bytes()) if target.exists() else {}
+    yield outcomes | {"run": run, "master": master, "folder": folder}
+
+
+def test_it_says_nothing(outcome: dict[str, Any]) -> None:
+    run = outcome["run"]
+    assert run.stderr == ""
+    assert (run.returncode, run.stdout) == (0, "")
+
+
+def test_both_executors_take_part(outcome: dict[str, Any]) -> None:
+    facts = outcome["plain"]["facts"]
+    assert sorted(facts) == list(range(8))
+    assert all(isinstance(fact, ExecutorFacts) for fact in facts.values())
+    assert len({fact.folder for fact in facts.values()}) == 2
+    assert all(fact.problems == () for fact in facts.values())
+
+
+def test_the_package_comes_with_the_job(outcome: dict[str, Any]) -> None:
+    codes = {fact.code.rstrip("/").rpartition("/")[2] for fact in outcome["plain"]["facts"].values()}
+    assert len(codes) == 1
+    assert re.fullmatch(r"acidctl-[0-9a-f]{12}\.zip", codes.pop())
+    assert not [entry for entry in outcome["plain"]["path"] if entry.endswith(".zip") and "acidctl" in entry]
+
+
+def test_a_lost_executor_loses_no_task(outcome: dict[str, Any]) -> None:
+    after = outcome["plain"]["after"]
+    assert sorted(after) == list(range(6))
+    assert all(isinstance(fact, ExecutorFacts) for fact in after.values())
+    assert [notice for notice in outcome["plain"]["notices"] if notice.startswith("Lost executor")]
+
+
+def test_a_package_that_executors_miss_is_named(outcome: dict[str, Any]) -> None:
+    kind, what, why, hint, _ = outcome["bare python"]
+    assert kind == "EnvironmentProblem"
+    assert what.startswith("The Python of the executor on ")
+    assert what.endswith("cannot import pyarrow")
+    assert "No module named 'pyarrow'" in why
+    assert "-m pip install pyarrow" in hint
+
+
+def test_a_cluster_without_room_is_told(outcome: dict[str, Any]) -> None:
+    kind, what, why, hint, seconds = outcome["no room"]
+    assert kind == "EnvironmentProblem"
+    assert what == f"The cluster {outcome['master']} gave no executor within 20 seconds"
+    assert why == "it has no free resources, or fewer than were asked for"
+    assert "spark.executor.memory" in hint
+    assert seconds < 60
+
+
+def test_a_master_that_is_gone(outcome: dict[str, Any]) -> None:
+    with pytest.raises(EnvironmentProblem, match="cannot be reached") as caught:
+        list(run_tasks([0.0], executor_facts, SparkOptions(master=outcome["master"])))
+    assert "Connection refused" in caught.value.why
+
+
+def test_nothing_is_left(outcome: dict[str, Any]) -> None:
+    assert wait_until(lambda: not marked(f"ACIDCTL_TEST_MARK={outcome['folder']}"), 15)
