@@ -123,11 +123,17 @@ class NothingToDo(AcidctlError):
 
 
 INTERRUPTED = 130
+BROKEN_PIPE = 141
+"""What a shell reports for a program that SIGPIPE ended: `acidctl cat t | head` ends quietly, as `cat` does."""
 
 
 def exit_statuses() -> list[tuple[int, str]]:
     """Every exit status with its meaning, ascending: the table of the README and the man page."""
     classes: list[type[AcidctlError]] = [AcidctlError, *AcidctlError.__subclasses__()]
-    rows = {0: "done", INTERRUPTED: "interrupted by a signal; nothing was half-published"}
+    rows = {
+        0: "done",
+        INTERRUPTED: "interrupted by a signal; nothing was half-published",
+        BROKEN_PIPE: "the program that read the output has ended, as head does",
+    }
     rows |= {cls.exit_status: cls.meaning for cls in classes}
     return sorted(rows.items())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from acidctl.cli.options import (
+    DIRECTORY,
     columns_option,
     examples,
     limit_option,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
         "acidctl cat --write-ids 'sales.orders:12:9:9:7' -o parquet orders > orders.parquet",
     ),
 )
-@click.argument("location", metavar="LOCATION")
+@click.argument("location", metavar="LOCATION", type=DIRECTORY)
 @click.option("--row-id", is_flag=True, help="Put ROW__ID first: writeid, bucketid, rowid.")
 @columns_option
 @limit_option

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option("--major", "mode", flag_value="major", help="Merge base and deltas into a new base, deletes applied.")
 @click.option("--minor", "mode", flag_value="minor", help="Merge deltas into one delta and one delete delta.")
 @click.option("--auto", "mode", flag_value="auto", help="What Hive's thresholds ask for, location by location.")
-@click.option("--dry-run", is_flag=True, help="Show the plan and stop.")
+@click.option("-n", "--dry-run", is_flag=True, help="Show the plan and stop.")
 @click.option(
     "--engine",
     type=click.Choice(["spark", "local"]),
@@ -45,7 +45,9 @@ if TYPE_CHECKING:
 @click.option("--master", metavar="URL", help="Spark master; without it Spark runs on this machine (local[*]).")
 @click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting. Repeatable.")
 @click.option("--queue", metavar="NAME", help="YARN queue.")
-@click.option("--name", metavar="NAME", help="Name of the Spark application. [default: <host>-compactor-<table>]")
+@click.option(
+    "--name", metavar="NAME", help="Name of the Spark application; without it <host>-compactor-<database>.<table>."
+)
 @click.option(
     "--offline", is_flag=True, help="Nothing reads the tables meanwhile: lets a minor compaction rename twice."
 )

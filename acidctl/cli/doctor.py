@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.option(
     "--faster-start", is_flag=True, help="Make Java's class archive: later starts of Spark take half the time."
 )
-@click.option("--master", metavar="URL", help="Spark master for --spark.")
+@click.option("--master", metavar="URL", help="Spark master; starts Spark as --spark does.")
 @output_option("table", "json", default="table")
 def command(spark: bool, faster_start: bool, master: str | None, output: str) -> None:
     """Show what acidctl runs on: Python, packages, every Java that was found and which one is used."""

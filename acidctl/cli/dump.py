@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from acidctl.cli.options import columns_option, examples, limit_option, output_option, storage_options
+from acidctl.cli.options import FILE, columns_option, examples, limit_option, output_option, storage_options
 from acidctl.cli.rows_out import ROW_FORMS
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ DECODED = ("operationName", "bucketId", "statementId")
         "acidctl dump --columns rowId,row.id -o csv base_0000003",
     ),
 )
-@click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR...")
+@click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR...", type=FILE)
 @click.option("--decode", is_flag=True, help="Add the operation's name, and the bucket and statement id of `bucket`.")
 @columns_option
 @click.option("--where", metavar="CONDITION", help="Only events whose synthetic columns meet a condition in SQL.")
@@ -49,7 +49,7 @@ def command(
     """Print every event of the files at FILE or below DIR, deleted and aborted ones included.
 
     The lines are those of `hive --orcfiledump -d`. Files without synthetic columns (originals, LOAD DATA) get those
-    that readers would give them. What a reader would *see* is printed by `acidctl cat`.
+    that readers would give them. What a reader would see is printed by `acidctl cat`.
     """
     from acidctl.cli.rows_out import limited, write_rows
     from acidctl.rows.files import event_files_at

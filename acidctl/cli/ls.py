@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from acidctl.cli.options import examples, output_option, snapshot_options, storage_options
+from acidctl.cli.options import DIRECTORY, examples, output_option, snapshot_options, storage_options
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -40,7 +40,7 @@ _SORT_KEYS: dict[str, Callable[[dict[str, Any]], Any]] = {
         "acidctl ls -o jsonl --recursive /warehouse | jq '.summary.obsolete.bytes'",
     ),
 )
-@click.argument("paths", nargs=-1, metavar="[PATH...]")
+@click.argument("paths", nargs=-1, metavar="[PATH...]", type=DIRECTORY)
 @click.option(
     "--state",
     "states",

@@ -11,10 +11,7 @@ from typing import NoReturn
 import click
 
 from acidctl import __version__
-from acidctl.errors import INTERRUPTED, AcidctlError
-
-BROKEN_PIPE = 141
-"""What a shell reports for a program that SIGPIPE ended: `acidctl cat t | head` ends quietly, as `cat` does."""
+from acidctl.errors import BROKEN_PIPE, INTERRUPTED, AcidctlError
 
 COMPLETION = "_ACIDCTL_COMPLETE"
 """Set by the shells' completion scripts."""
@@ -54,6 +51,20 @@ class LazyGroup(click.Group):
         command: click.Command = import_module(f"acidctl.cli.{cmd_name}").command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            # click compares with the commands that are loaded already: here there are none.
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], SUMMARIES)
+            if not close:
+                raise
+            raise click.UsageError(f"{error.message} Did you mean {' or '.join(map(repr, close))}?", ctx) from None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, commands in SECTIONS.items():
             with formatter.section(title):
@@ -81,16 +92,18 @@ def cli(debug: bool) -> None:
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run acidctl and exit with the status of the error table."""
-    debug = "--debug" in (sys.argv[1:] if args is None else args) or bool(os.environ.get("ACIDCTL_DEBUG"))
-    sys.exit(_run(args, debug))
+    given = list(sys.argv[1:] if args is None else args)
+    debug = "--debug" in given or bool(os.environ.get("ACIDCTL_DEBUG"))
+    # Wherever it stands: whoever meets an error appends it to the line.
+    sys.exit(_run([arg for arg in given if arg != "--debug"], debug))
 
 
-def _run(args: Sequence[str] | None, debug: bool) -> int:
+def _run(args: Sequence[str], debug: bool) -> int:
     try:
         if COMPLETION in os.environ:
             cli.main(prog_name="acidctl")
         # Not cli.main(), which ends a broken pipe with status 1.
-        with cli.make_context("acidctl", list(sys.argv[1:] if args is None else args)) as context:
+        with cli.make_context("acidctl", list(args)) as context:
             result = cli.invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as stop:
@@ -129,10 +142,12 @@ def _say(what: str, why: str, hint: str) -> None:
 
 
 def _show_usage(error: click.ClickException) -> None:
-    if isinstance(error, click.UsageError):
-        error.show()
-    else:
-        _say(error.format_message(), "", "")
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message(), err=True)
+        return
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    hint = f"see `{context.command_path} --help`" if context else ""
+    _say(error.format_message(), "", hint)
 
 
 def _trace() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from acidctl.cli.options import examples, output_option, storage_options
+from acidctl.cli.options import FILE, examples, output_option, storage_options
 
 
 @click.command(
@@ -16,7 +16,7 @@ from acidctl.cli.options import examples, output_option, storage_options
         "acidctl meta -o json delta_*/bucket_* | jq '.acid.stats'",
     ),
 )
-@click.argument("paths", nargs=-1, required=True, metavar="FILE...")
+@click.argument("paths", nargs=-1, required=True, metavar="FILE...", type=FILE)
 @storage_options
 @output_option("table", "json", "jsonl", default="table")
 def command(paths: tuple[str, ...], storage: dict[str, str], output: str) -> None:
@@ -45,28 +45,28 @@ def _print(found: dict[str, Any]) -> None:
 
     screen = console()
     screen.print(safe(found["path"]), style="bold")
-    software = f", {found['software_version']}" if found["software_version"] else ""
+    software = f", {found['softwareVersion']}" if found["softwareVersion"] else ""
     facts = [
-        ("rows", f"{found['rows']:,} in {len(found['stripes'])} stripes, {human_bytes(found['file_length'])}"),
+        ("rows", f"{found['rows']:,} in {len(found['stripes'])} stripes, {human_bytes(found['fileLength'])}"),
         ("type", found["type"]),
-        ("compression", f"{found['compression']}, blocks of {human_bytes(found['compression_block_size'])}"),
-        ("row index", f"a row in {found['row_index_stride']:,}" if found["row_index_stride"] else "none"),
+        ("compression", f"{found['compression']}, blocks of {human_bytes(found['compressionBlockSize'])}"),
+        ("row index", f"a row in {found['rowIndexStride']:,}" if found["rowIndexStride"] else "none"),
         (
             "writer",
-            f"{found['writer']} (version {found['writer_version']}{software}), format {found['format_version']}",
+            f"{found['writer']} (version {found['writerVersion']}{software}), format {found['formatVersion']}",
         ),
         ("calendar", found["calendar"] or "not said"),
     ]
     if acid := found["acid"]:
         stats = acid["stats"]
         counts = ", ".join(f"{count:,} {name}" for name, count in stats.items()) if stats else "missing"
-        index = "missing" if acid["key_index"] is None else f"{len(acid['key_index'])} entries"
+        index = "missing" if acid["keyIndex"] is None else f"{len(acid['keyIndex'])} entries"
         facts += [
             ("hive.acid.version", acid["version"] if acid["version"] is not None else "missing"),
             ("hive.acid.stats", counts),
             ("hive.acid.key.index", index),
         ]
-    facts += [(f"metadata {key}", value) for key, value in found["user_metadata"].items()]
+    facts += [(f"metadata {key}", value) for key, value in found["userMetadata"].items()]
     facts += [("note", text) for text in found["notes"]] + [("problem", text) for text in found["problems"]]
     for label, value in facts:
         screen.print(f"  {safe(label):20} {safe(str(value))}")
@@ -80,10 +80,10 @@ def _stripes(stripes: list[dict[str, Any]]) -> Any:
 
     rows = []
     for stripe in stripes:
-        key = stripe["last_key"]
+        key = stripe["lastKey"]
         shown = "{originalTransaction}, {bucket}, {rowId}".format(**key) if key else "-"
-        sizes = [str(stripe[name]) for name in ("offset", "index_length", "data_length", "footer_length")]
-        rows.append([str(stripe["stripe"]), f"{stripe['rows']:,}", *sizes, shown, stripe.get("writer_timezone") or "-"])
+        sizes = [str(stripe[name]) for name in ("offset", "indexLength", "dataLength", "footerLength")]
+        rows.append([str(stripe["stripe"]), f"{stripe['rows']:,}", *sizes, shown, stripe.get("writerTimezone") or "-"])
     return table_of(
         ["stripe", "rows", "offset", "index", "data", "footer", "last key (transaction, bucket, row id)", "time zone"],
         rows,
@@ -98,7 +98,7 @@ def _columns(columns: list[dict[str, Any]]) -> Any:
     for column in columns:
         statistics = dict(column["statistics"] or {})
         values = statistics.pop("values", None)
-        null = {True: "some", False: "none"}.get(statistics.pop("has_null", None), "-")
+        null = {True: "some", False: "none"}.get(statistics.pop("hasNull", None), "-")
         rest = ", ".join(f"{key} {value}" for key, value in statistics.items())
         name = column["name"] or "(root)"
         rows.append([str(column["id"]), name, column["type"], "-" if values is None else f"{values:,}", null, rest])

@@ -4,11 +4,35 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Place(click.types.StringParamType):
+    """A path or a URL, as it was typed: shells complete it, and nothing looks whether it is there.
+
+    `click.Path` looks, and would exit with 2 where the table of exit statuses has another status.
+    """
+
+    name = "path"
+
+    def __init__(self, completed_as: str) -> None:
+        self._completed_as = completed_as
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type=self._completed_as)]
+
+
+DIRECTORY = Place("dir")
+FILE = Place("file")
 
 
 def examples(*lines: str) -> str:
@@ -61,7 +85,8 @@ def storage_options(function: F) -> F:
         "storage_option",
         multiple=True,
         metavar="KEY=VALUE",
-        help="An option for the storage, for example user=hive. Repeatable.",
+        help="An option for the storage: user=hive, token=..., timeout=60 (webhdfs); key, secret, endpoint_url (s3); "
+        "whatever fsspec's file system takes. Repeatable.",
     )
     @functools.wraps(function)
     def wrapper(*args: Any, storage_option: tuple[str, ...], **kwargs: Any) -> Any:
@@ -78,7 +103,7 @@ def storage_options(function: F) -> F:
 
 def locations_argument(*, required: bool = True) -> Callable[[F], F]:
     """One or more locations, tables, databases or warehouses."""
-    return click.argument("locations", nargs=-1, required=required, metavar="LOCATION...")
+    return click.argument("locations", nargs=-1, required=required, metavar="LOCATION...", type=DIRECTORY)
 
 
 def columns_option(function: F) -> F:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from acidctl.cli.options import examples, storage_options
+from acidctl.cli.options import DIRECTORY, examples, output_option, storage_options
+
+if TYPE_CHECKING:
+    from acidctl.cleaning.trash import TrashRun
 
 
 @click.command(
@@ -13,14 +18,15 @@ from acidctl.cli.options import examples, storage_options
         "acidctl restore --list orders", "acidctl restore orders", "acidctl restore orders --run 20261121T2224"
     ),
 )
-@click.argument("location", metavar="LOCATION")
+@click.argument("location", metavar="LOCATION", type=DIRECTORY)
 @click.option("--list", "list_only", is_flag=True, help="List the runs in the trash and stop.")
 @click.option("--run", "run_id", metavar="ID", help="Which run, or how its id begins; the newest by default.")
 @storage_options
-def command(location: str, list_only: bool, run_id: str | None, storage: dict[str, str]) -> None:
+@output_option("table", "json", "jsonl", default="table")
+def command(location: str, list_only: bool, run_id: str | None, storage: dict[str, str], output: str) -> None:
     """Undo a cleaning run of one LOCATION: move everything it took back to its place."""
     from acidctl.cleaning.trash import list_runs, restore
-    from acidctl.cli.output import human_bytes, safe
+    from acidctl.cli.output import human_bytes, put_json, safe
     from acidctl.errors import NotFoundError
     from acidctl.storage.registry import open_location
 
@@ -29,10 +35,27 @@ def command(location: str, list_only: bool, run_id: str | None, storage: dict[st
     runs = list_runs(fs, path)
     if list_only:
         for run in runs:
+            if output != "table":
+                put_json(_record(fs.display(path), run, "in-trash"), lines=output == "jsonl")
+                continue
             click.echo(f"{run.id}  {len(run.names)} entries  {human_bytes(run.bytes)}  {safe(' '.join(run.names))}")
         return
     matching = [run for run in runs if run_id is None or run.id.startswith(run_id)]
     if not matching:
         raise NotFoundError(f"no such run in the trash of {fs.display(path)}", "", "see `acidctl restore --list`")
     names = restore(fs, matching[-1])
+    if output != "table":
+        put_json(_record(fs.display(path), matching[-1], "restored"), lines=output == "jsonl")
+        return
     click.echo(f"{safe(fs.display(path))}: {len(names)} restored: {safe(' '.join(names))}")
+
+
+def _record(location: str, run: TrashRun, result: str) -> dict[str, Any]:
+    return {
+        "schema_version": 1,
+        "location": location,
+        "result": result,
+        "trashRun": run.id,
+        "names": list(run.names),
+        "bytes": run.bytes,
+    }

@@ -39,23 +39,23 @@ def describe(tail: Tail, source: ByteSource | None = None) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "path": tail.path,
-        "file_length": tail.file_length,
+        "fileLength": tail.file_length,
         "rows": tail.rows,
         "type": hive_type(tail.type_tree),
-        "is_acid": tail.is_acid,
+        "isAcid": tail.is_acid,
         "encrypted": tail.encrypted,
         "compression": tail.compression,
-        "compression_block_size": tail.block_size,
-        "row_index_stride": tail.stride,
-        "format_version": ".".join(map(str, tail.version)),
+        "compressionBlockSize": tail.block_size,
+        "rowIndexStride": tail.stride,
+        "formatVersion": ".".join(map(str, tail.version)),
         "writer": tail.writer,
-        "writer_version": tail.writer_version,
-        "software_version": tail.software_version,
+        "writerVersion": tail.writer_version,
+        "softwareVersion": tail.software_version,
         "calendar": tail.calendar,
         "acid": acid,
         "stripes": [_stripe(tail, i, acid, source) for i in range(len(tail.stripes))],
         "columns": list(_columns(tail)),
-        "user_metadata": {key: _value(raw) for key, raw in tail.user_metadata.items() if key not in _ACID_KEYS},
+        "userMetadata": {key: _value(raw) for key, raw in tail.user_metadata.items() if key not in _ACID_KEYS},
         "notes": list(tail.notes),
         "problems": problems,
     }
@@ -83,7 +83,7 @@ def _acid(tail: Tail, problems: list[str]) -> dict[str, Any] | None:
     return {
         "version": version,
         "stats": None if stats is None else dict(zip(("inserts", "updates", "deletes"), stats, strict=True)),
-        "key_index": None if index is None else [_key(key) for key in index],
+        "keyIndex": None if index is None else [_key(key) for key in index],
     }
 
 
@@ -96,20 +96,20 @@ def _key(key: RecordKey | None) -> dict[str, int] | None:
 
 def _stripe(tail: Tail, i: int, acid: dict[str, Any] | None, source: ByteSource | None) -> dict[str, Any]:
     stripe = tail.stripes[i]
-    index = (acid or {}).get("key_index") or []
+    index = (acid or {}).get("keyIndex") or []
     found: dict[str, Any] = {
         "stripe": i,
         "offset": stripe.offset,
-        "index_length": stripe.indexLength,
-        "data_length": stripe.dataLength,
-        "footer_length": stripe.footerLength,
+        "indexLength": stripe.indexLength,
+        "dataLength": stripe.dataLength,
+        "footerLength": stripe.footerLength,
         "rows": stripe.numberOfRows,
-        "last_key": index[i] if i < len(index) else None,
+        "lastKey": index[i] if i < len(index) else None,
     }
     if source is not None:
         footer_start = stripe.offset + stripe.indexLength + stripe.dataLength
         footer = tail.parse_stripe_footer(i, source.read(footer_start, stripe.footerLength))
-        found["writer_timezone"] = as_text(footer.writerTimezone) or None
+        found["writerTimezone"] = as_text(footer.writerTimezone) or None
         found["encodings"] = [pb.ColumnEncoding.Kind.Name(encoding.kind) for encoding in footer.columns]
         found["streams"] = [
             {"column": stream.column, "kind": _stream_kind(stream), "length": stream.length}
@@ -147,9 +147,9 @@ def _named(node: OrcType, name: str) -> Iterator[tuple[str, OrcType]]:
 def _statistics(column: pb.ColumnStatistics) -> dict[str, Any]:
     found: dict[str, Any] = {"values": column.numberOfValues}
     if column.HasField("hasNull"):
-        found["has_null"] = column.hasNull
+        found["hasNull"] = column.hasNull
     if column.HasField("bytesOnDisk"):
-        found["bytes_on_disk"] = column.bytesOnDisk
+        found["bytesOnDisk"] = column.bytesOnDisk
     for kind in ("intStatistics", "doubleStatistics", "stringStatistics", "decimalStatistics"):
         if column.HasField(kind):
             block = getattr(column, kind)

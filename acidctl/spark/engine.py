@@ -227,7 +227,7 @@ class _Job:
             return
         with contextlib.suppress(Exception):  # whatever Java says now, the caller has its own reason to stop
             self._session.context.cancelJobGroup(self._group)
-            thread.join(timeout=5)
+            thread.join(timeout=2)
 
 
 def _unpack(payload: bytes) -> Any:

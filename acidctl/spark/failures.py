@@ -204,7 +204,8 @@ RULES: tuple[Rule, ...] = (
         ),
     ),
     (
-        r"(?:Could not reserve enough space|Cannot allocate memory|OutOfMemoryError|insufficient memory|INVALID_DRIVER_MEMORY)[^\n]*",
+        r"(?:Could not reserve enough space|Cannot allocate memory|OutOfMemoryError|insufficient memory"
+        r"|INVALID_DRIVER_MEMORY)[^\n]*",
         lambda m, _: EnvironmentProblem(
             "Java did not get enough memory",
             m[0],
@@ -216,6 +217,16 @@ RULES: tuple[Rule, ...] = (
         lambda m, _: StorageError(
             "Spark's scratch folder is full", m[0], "Name another one: --conf spark.local.dir=..."
         ),
+    ),
+    (
+        r"env: \W*bash\W*: No such file or directory",
+        lambda m, _: EnvironmentProblem(
+            "Spark cannot be started without bash", m[0], "Put bash and the core utilities on the PATH"
+        ),
+    ),
+    (
+        r"\[INVALID_CONF_VALUE[^\]\n]*\] ([^\n]*)",
+        lambda m, _: UsageProblem("A Spark property has a value that Spark cannot use", m[1], "Correct it with --conf"),
     ),
     (
         r"UnknownHostException: ([^\s:]+)",

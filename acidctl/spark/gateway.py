@@ -9,12 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import deque
@@ -132,11 +130,7 @@ class Driver:
 
 
 def start_driver(
-    spark_home: str,
-    arguments: Sequence[str],
-    environ: Mapping[str, str],
-    timeout: float,
-    log: DriverLog,
+    spark_home: str, arguments: Sequence[str], environ: Mapping[str, str], timeout: float, folder: Path, log: DriverLog
 ) -> tuple[Driver, Connection]:
     """Start ``spark-submit`` with `arguments` and wait until it listens.
 
@@ -145,37 +139,35 @@ def start_driver(
         arguments: what follows ``spark-submit``.
         environ: the whole environment of the process.
         timeout: seconds to wait for it to listen.
+        folder: a private folder for the file that tells where it listens.
         log: takes what the process says.
 
     Raises:
-        EnvironmentProblem: it cannot be started, ends early, or does not listen in time.
+        EnvironmentProblem: it cannot be started, or does not listen in time.
+        DriverEnded: it ended instead.
     """
-    folder = Path(tempfile.mkdtemp(prefix="acidctl-"))
     info = folder / "connection"
     try:
-        try:
-            process = subprocess.Popen(
-                [str(Path(spark_home, "bin", "spark-submit")), *arguments],
-                stdin=subprocess.PIPE,  # Java ends when this pipe breaks, however this process ends
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                env={**environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info)},
-                start_new_session=True,  # an interrupt typed at the terminal is ours to pass on
-            )
-        except OSError as error:
-            raise EnvironmentProblem(
-                f"Spark cannot be started: {spark_home}/bin/spark-submit: {error.strerror or error}",
-                "",
-                "It is a bash script: check SPARK_HOME, and that bash is on the PATH",
-            ) from error
-        driver = Driver(process, log)
-        try:
-            return driver, _wait(driver, info, timeout)
-        except BaseException:
-            driver.kill()
-            raise
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        process = subprocess.Popen(
+            [str(Path(spark_home, "bin", "spark-submit")), *arguments],
+            stdin=subprocess.PIPE,  # Java ends when this pipe breaks, however this process ends
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info)},
+            start_new_session=True,  # an interrupt typed at the terminal is ours to pass on
+        )
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"Spark cannot be started: {spark_home}/bin/spark-submit: {error.strerror or error}",
+            "",
+            "It is a bash script: check SPARK_HOME, and that bash is on the PATH",
+        ) from error
+    driver = Driver(process, log)
+    try:
+        return driver, _wait(driver, info, timeout)
+    except BaseException:
+        driver.kill()
+        raise
 
 
 def _wait(driver: Driver, info: Path, timeout: float) -> Connection:

@@ -15,6 +15,7 @@ import re
 import shlex
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -209,13 +210,19 @@ def _own_session(
         extra = archive.flags(plan.java, plan.spark_home, os.environ) if use_archive and plan.own_jars else ()
     log = DriverLog(echo=options.verbose)
     properties = importlib.resources.files("acidctl.spark") / "log4j2.properties"
-    with importlib.resources.as_file(properties) as log4j, _quiet_py4j():
-        driver, connection = _start(plan, options, log, log4j, extra)
+    with (
+        importlib.resources.as_file(properties) as log4j,
+        # Java puts all its temporary files here, so that they go even when it had to be killed.
+        tempfile.TemporaryDirectory(prefix="acidctl-spark-", ignore_cleanup_errors=True) as scratch,
+        _quiet_py4j(),
+    ):
+        flags = (*extra, f"-Djava.io.tmpdir={scratch}", f"-Dlog4j2.configurationFile={log4j.absolute().as_uri()}")
+        driver, connection = _start(plan, options, log, Path(scratch), flags)
         try:
             with _connected(plan, connection):
                 context = _context(pyspark, plan, options, driver, log)
         except BaseException:
-            driver.kill()
+            driver.end(grace=3.0)  # rather than killed, so that Java removes its temporary folders
             _forget_gateway(pyspark)
             raise
         try:
@@ -354,29 +361,22 @@ def _check_spark_home(spark_home: str, pyspark_version: str) -> None:
 
 
 def _start(
-    plan: SessionPlan, options: SparkOptions, log: DriverLog, log4j: Path, extra: tuple[str, ...]
-) -> tuple[Driver, Connection]:
-    try:
-        return _start_with(plan, options, log, log4j, extra)
-    except DriverEnded as error:
-        if any(flag.startswith("-XX:SharedArchiveFile=") for flag in extra):
-            # Java ignores an archive that does not fit.  Should it not, the archive goes, not the user's job.
-            archive.discard(extra)
-            return _start(plan, options, log, log4j, ())
-        raise failures.explain(error, error.log, plan.master, error.status) from None
-
-
-def _start_with(
-    plan: SessionPlan, options: SparkOptions, log: DriverLog, log4j: Path, extra: tuple[str, ...]
+    plan: SessionPlan, options: SparkOptions, log: DriverLog, scratch: Path, flags: tuple[str, ...]
 ) -> tuple[Driver, Connection]:
     theirs = plan.conf.get("spark.driver.extraJavaOptions", "")
-    flags = [*JAVA_FLAGS, *extra, f"-Dlog4j2.configurationFile={log4j.absolute().as_uri()}"]
-    if options.verbose:
-        flags.append("-Dacidctl.spark.log=info")
-    ours = " ".join(f'"{flag}"' if re.search(r"\s", flag) else flag for flag in flags)
+    more = ("-Dacidctl.spark.log=info",) if options.verbose else ()
+    ours = " ".join(f'"{flag}"' if re.search(r"\s", flag) else flag for flag in (*JAVA_FLAGS, *flags, *more))
     conf = plan.conf | {"spark.driver.extraJavaOptions": f"{ours} {theirs}".strip()}
     arguments = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
-    return start_driver(plan.spark_home, [*arguments, *plan.submit_arguments], plan.environ, options.start_timeout, log)
+    arguments += plan.submit_arguments
+    try:
+        return start_driver(plan.spark_home, arguments, plan.environ, options.start_timeout, scratch, log)
+    except DriverEnded as error:
+        without = archive.discard(flags)
+        if without != flags:
+            # Java ignores an archive that does not fit.  Should it not, the archive goes, not the user's job.
+            return _start(plan, options, log, scratch, without)
+        raise failures.explain(error, error.log, plan.master, error.status) from None
 
 
 @contextlib.contextmanager

@@ -147,4 +147,4 @@ def test_debug_shows_the_trace(tmp_path: Path) -> None:
 
 def test_exit_statuses_are_distinct() -> None:
     statuses = [status for status, _ in exit_statuses()]
-    assert len(statuses) == len(set(statuses)) == len(AcidctlError.__subclasses__()) + 3
+    assert len(statuses) == len(set(statuses)) == len(AcidctlError.__subclasses__()) + 4

@@ -138,11 +138,11 @@ def test_meta(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
     assert "3 inserts" in shown.out
     found = acidctl("meta", "-o", "json", crud / FOUR[2] / "bucket_00000").json()
     assert found["acid"]["stats"] == {"inserts": 3, "updates": 0, "deletes": 0}
-    assert found["stripes"][0]["last_key"] == {"originalTransaction": 1, "bucket": 536870912, "rowId": 2}
+    assert found["stripes"][0]["lastKey"] == {"originalTransaction": 1, "bucket": 536870912, "rowId": 2}
 
 
 def test_demo_big_is_reproducible(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    args = ["--big", "--rows", "5000", "--write-ids", "3", "--deletes", "70", "--buckets", "2", "--partitions", "2"]
+    args = ["--big", "--rows", "5000", "--inserts", "3", "--deletes", "70", "--buckets", "2", "--partitions", "2"]
     for name in ("a", "b"):
         assert acidctl("demo", *args, "--base", tmp_path / name).status == 0
     one, other = (acidctl("cat", "--row-id", tmp_path / name / "p=1").out for name in ("a", "b"))

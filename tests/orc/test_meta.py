@@ -19,9 +19,9 @@ def test_hive_written_acid_file(shared_data: Path) -> None:
     assert found["acid"] == {
         "version": 2,
         "stats": {"inserts": 5000, "updates": 0, "deletes": 0},
-        "key_index": [{"originalTransaction": 12, "bucket": 536870912, "rowId": 4999}],
+        "keyIndex": [{"originalTransaction": 12, "bucket": 536870912, "rowId": 4999}],
     }
-    assert found["stripes"][0]["last_key"] == found["acid"]["key_index"][0]
+    assert found["stripes"][0]["lastKey"] == found["acid"]["keyIndex"][0]
     assert found["stripes"][0]["rows"] == 5000
     assert {(stream["column"], stream["kind"]) for stream in found["stripes"][0]["streams"]} >= {(4, "DATA")}
     columns = {column["name"]: column for column in found["columns"]}
@@ -29,7 +29,7 @@ def test_hive_written_acid_file(shared_data: Path) -> None:
     assert columns["rowId"]["statistics"]["maximum"] == 4999
     assert columns["row.i"]["type"] == "int"
     assert columns["row"]["type"] == "struct"
-    assert found["user_metadata"] == {}
+    assert found["userMetadata"] == {}
     assert found["problems"] == []
 
 
@@ -59,7 +59,7 @@ def test_every_kind_of_statistics() -> None:
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     columns = {column["name"]: column for column in found["columns"]}
     statistics = {name: column["statistics"] for name, column in columns.items()}
-    assert statistics["i"] == {"values": 2, "has_null": True, "minimum": -7, "maximum": 1, "sum": -6}
+    assert statistics["i"] == {"values": 2, "hasNull": True, "minimum": -7, "maximum": 1, "sum": -6}
     assert statistics["d"]["maximum"] == "inf"
     assert (statistics["s"]["minimum"], statistics["s"]["maximum"], statistics["s"]["sum"]) == ("aa", "bb", 4)
     assert statistics["b"]["sum"] == 3
@@ -82,8 +82,8 @@ def test_what_cannot_be_decoded_is_named_not_raised() -> None:
 
     found = describe(tail_of(retailed(written(ACID_SCHEMA, acid_rows(3)), change)))
     assert len(found["problems"]) == 3
-    assert found["acid"] == {"version": None, "stats": None, "key_index": None}
-    assert found["user_metadata"] == {"binary": {"base64": "/wE="}, "text": "grün"}
+    assert found["acid"] == {"version": None, "stats": None, "keyIndex": None}
+    assert found["userMetadata"] == {"binary": {"base64": "/wE="}, "text": "grün"}
     assert found["columns"][8]["statistics"]["minimum"] == {"base64": "/w=="}
 
 
@@ -93,7 +93,7 @@ def test_a_short_key_index_is_named() -> None:
 
     found = describe(tail_of(retailed(written(ACID_SCHEMA, acid_rows(3)), change)))
     assert found["problems"] == ["hive.acid.key.index has 0 entries for 1 stripes"]
-    assert found["stripes"][0]["last_key"] is None
+    assert found["stripes"][0]["lastKey"] is None
 
 
 def test_files_of_all_kinds_can_be_described(shared_data: Path, own_data: Path) -> None:

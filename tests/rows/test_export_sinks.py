@@ -24,7 +24,7 @@ from acidctl.rows.export.sinks import SINK_KINDS, SinkOptions, cell_rows, open_s
 
 from .test_export_model import Case, cases
 
-RELAXED = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+RELAXED = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def written(kind: str, *batches: pa.RecordBatch, **options: Any) -> bytes:

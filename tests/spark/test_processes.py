@@ -80,9 +80,11 @@ def test_nothing_is_left_when_it_is_ended(
     """An interrupt, at any time, and a kill: neither Java nor Python workers outlive the run for long."""
     if when == "running":
         spoil_archive(child_environ)
+    scratch = tmp_path / "scratch of this run"
+    scratch.mkdir()
     process = subprocess.Popen(
         [sys.executable, "-m", "spark.endless", str(tmp_path)],
-        env=child_environ,
+        env=child_environ | {"TMPDIR": str(scratch)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -101,6 +103,7 @@ def test_nothing_is_left_when_it_is_ended(
         assert process.returncode == (130 if how == signal.SIGINT else -how)
         if how == signal.SIGINT:
             assert errors == ""
+            assert [p.name for p in scratch.iterdir()] == []
             assert marked(mark) == [] or wait_until(lambda: not marked(mark), 3)
         assert wait_until(lambda: not marked(mark), 15)
     finally:
