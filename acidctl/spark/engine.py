@@ -6,6 +6,7 @@ import contextlib
 import pickle
 import queue
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from acidctl.errors import AcidctlError, EnvironmentProblem
 from acidctl.spark import failures
 from acidctl.spark.batches import make_batches
-from acidctl.spark.session import Session, SparkOptions, start_session
+from acidctl.spark.plan import SparkOptions
+from acidctl.spark.session import Session, start_session
 from acidctl.spark.shipping import prepare_executors
 from acidctl.spark.worker import BatchRunner, Failure, split_pickled
 
@@ -26,6 +28,7 @@ R = TypeVar("R")
 Result = tuple[int, R | AcidctlError]
 
 POLL_SECONDS = 0.2
+LOOK_SECONDS = 2.0
 MOST_ROUNDS = 8
 
 
@@ -174,6 +177,8 @@ class _Job:
         self._function = function
         self._queue: queue.SimpleQueue[tuple[int, bytes] | _Ended] = queue.SimpleQueue()
         self._group = f"acidctl-{uuid.uuid4().hex}"
+        self._next_look = time.monotonic() + LOOK_SECONDS
+        self._had_executors = time.monotonic()
         self.failure: failures.StageFailure | None = None
 
     def results(self) -> Iterator[tuple[int, Any]]:
@@ -187,6 +192,7 @@ class _Job:
                     item = self._queue.get(timeout=POLL_SECONDS)
                 except queue.Empty:
                     self._check_driver()
+                    self._check_executors()
                     continue
                 if isinstance(item, _Ended):
                     done = True
@@ -213,6 +219,21 @@ class _Job:
         driver = self._session.driver
         if driver is not None and driver.status is not None:
             raise self._session.explain(RuntimeError("the Java process of Spark ended"))
+
+    def _check_executors(self) -> None:
+        """Give up when a cluster had no executor at all for as long as a start may take: Spark itself would wait on."""
+        now = time.monotonic()
+        if self._session.is_local or now < self._next_look:
+            return
+        self._next_look = now + LOOK_SECONDS
+        try:
+            if self._session.executors() > 0:
+                self._had_executors = now
+        except Exception:  # noqa: BLE001 - a Java that fails here fails the job too, and says why there
+            return
+        patience = self._session.options.start_timeout
+        if now - self._had_executors > patience:
+            raise failures.no_executors(self._session.master, self._session.log.text(), patience)
 
     def _judge(self, error: BaseException | None) -> None:
         if error is None:

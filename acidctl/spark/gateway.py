@@ -130,7 +130,13 @@ class Driver:
 
 
 def start_driver(
-    spark_home: str, arguments: Sequence[str], environ: Mapping[str, str], timeout: float, folder: Path, log: DriverLog
+    spark_home: str,
+    arguments: Sequence[str],
+    environ: Mapping[str, str],
+    *,
+    timeout: float,
+    folder: Path,
+    log: DriverLog,
 ) -> tuple[Driver, Connection]:
     """Start ``spark-submit`` with `arguments` and wait until it listens.
 

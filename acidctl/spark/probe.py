@@ -16,7 +16,8 @@ from acidctl.errors import AcidctlError
 from acidctl.spark import archive
 from acidctl.spark.engine import run_tasks
 from acidctl.spark.java import choose_java, explain
-from acidctl.spark.session import SparkOptions, start_session
+from acidctl.spark.plan import SparkOptions
+from acidctl.spark.session import start_session
 from acidctl.spark.worker import ExecutorFacts, executor_facts
 
 DISTRIBUTIONS = (

@@ -92,6 +92,18 @@ def test_hidden_entries_and_partitions_change_nothing(case, extra: str) -> None:
     assert summary(select(listing, write_ids, txns, formats))[:3] == summary(select(more, write_ids, txns, formats))[:3]
 
 
+@given(cases(), small, st.sampled_from(["delta", "delete_delta"]))
+def test_an_obsolete_entry_changes_nothing(case, write_id: int, kind: str) -> None:  # type: ignore[no-untyped-def]
+    listing, write_ids, txns, formats = case
+    before = select(listing, write_ids, txns, formats)
+    name = format_directory(Kind(kind), write_id, write_id, 3)
+    more = Listing("t", (*listing.entries, Entry(f"{name}/bucket_00000", 1, None, False)))
+    after = select(more, write_ids, txns, formats)
+    added = next(verdict for verdict in after.verdicts if verdict.name == name)
+    if added.state in (State.OBSOLETE, State.ABORTED, State.IGNORED):
+        assert summary(after)[:3] == summary(before)[:3]
+
+
 @given(cases())
 def test_without_its_obsolete_and_aborted_entries_a_location_reads_the_same(case) -> None:  # type: ignore[no-untyped-def]
     """What makes cleaning possible at all."""

@@ -141,7 +141,7 @@ def test_an_interrupted_run_can_be_undone(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_restore_refuses_what_would_be_lost(tmp_path: Path) -> None:
     table = make(tmp_path / "t", "base_5", "base_3")
-    fs, path = open_location(str(table))
+    fs, _ = open_location(str(table))
     run = apply_plan(plan_cleaning(snapshot_of(table)))
     assert run
     make(table, "base_3")

@@ -79,8 +79,8 @@ def hive_accepts(
 ) -> list[str]:
     """Complaints of Hive and Java ORC about a location, none when it is good.
 
-    Every bucket file (or only `files`) is read whole, by seeks and with push-down on rowId, and must carry
-    `hive.acid.key.index` and `hive.acid.stats`; the location's state must be selectable; with a schema, it must also be
+    Every bucket file (or only `files`) is read whole, by seeks and with push-down, and must carry `hive.acid.key.index`
+    and `hive.acid.stats`; the location's state must be selectable; with a schema, it must also be
     readable as a table.
     """
     chosen = acid_files(table) if files is None else list(files)

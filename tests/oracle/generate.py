@@ -27,25 +27,29 @@ _CODECS = ("ZLIB", "SNAPPY", "NONE")
 
 
 def random_history(
-    seed: int | str, size: int = 8, quirks: frozenset[str] = frozenset(), version: int | None = None
+    seed: int | str,
+    size: int = 8,
+    quirks: frozenset[str] = frozenset(),
+    version: int | None = None,
+    once: bool = False,
 ) -> History:
     """The history of a seed: up to `size` steps of a few rows each."""
-    return build(SeedChoice(seed), size, quirks, version)
+    return build(SeedChoice(seed), size, quirks, version, once)
 
 
 def histories(
-    max_size: int = 8, quirks: frozenset[str] = frozenset(), version: int | None = None
+    max_size: int = 8, quirks: frozenset[str] = frozenset(), version: int | None = None, once: bool = False
 ) -> st.SearchStrategy[History]:
     """Hypothesis strategy of histories with at most `max_size` steps."""
 
     @st.composite
     def strategy(draw: Any) -> History:
-        return build(DrawChoice(draw), max_size, quirks, version)
+        return build(DrawChoice(draw), max_size, quirks, version, once)
 
     return strategy()
 
 
-def build(choice: Choice, size: int, quirks: frozenset[str], version: int | None) -> History:
+def build(choice: Choice, size: int, quirks: frozenset[str], version: int | None, once: bool = False) -> History:
     """One history; v1 in a quarter of the draws, bucket codec V1 in a third of the v2 ones."""
     schema = choice.pick(SCHEMAS)
     chosen = version or (1 if choice.chance(25) else 2)
@@ -63,7 +67,7 @@ def build(choice: Choice, size: int, quirks: frozenset[str], version: int | None
             steps = steps[: at + 1]  # its writer lives on; compactions behind it would only wait
             break
     orc = {"orc.compress": choice.pick(_CODECS)}
-    return History(schema, buckets, chosen, codec, tuple(originals), steps, tuple(orc.items()), quirks)
+    return History(schema, buckets, chosen, codec, tuple(originals), steps, tuple(orc.items()), quirks, once)
 
 
 def _step(choice: Choice, schema: str, buckets: int, version: int, codec: int, quirks: frozenset[str]) -> Step:

@@ -2,8 +2,8 @@
 
 A history is abstract (targets are indexes, so that hypothesis can shrink it); `resolve` turns it into concrete events
 with ROW__IDs by this file's own arithmetic, `play.play` writes those with Hive, `generate` draws histories. Known
-defects of Hive 2.3 are named constants: a history avoids each unless it is listed in `quirks`, and then Hive is no judge
-of it (`History.hive_can_judge`); the model is.
+defects of Hive 2.3 are named constants: a history avoids each unless it is listed in `quirks`, and then Hive is no
+judge of it (`History.hive_can_judge`); the model is.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from oracle.txns import Txns
 
 QUIRK_SAME_TXN_CHANGE = "same-txn-change"
 """A row that one transaction touches twice (inserted and deleted, or updated by two statements) comes back or is lost
-after Hive 2.3's minor compaction, whose output keeps both events in no order. Free where a history never compacts."""
+after Hive 2.3's minor compaction, whose output keeps both events: its merge then holds two readers by equal keys and
+drops one of them whole. Free where a history never compacts, unless drawn with `once` (to be compacted afterwards)."""
 QUIRK_ORIGINAL_COPIES = "original-copies"
 """Hive 2.3 does not know _copy_N originals: row numbers restart at 0 in each, and its compactor reads one a bucket."""
 QUIRK_LIVE_SIDE_FILE_V2 = "live-side-file-v2"
@@ -88,6 +89,8 @@ class History:
     steps: tuple[Step, ...] = ()
     orc: tuple[tuple[str, str], ...] = ()
     quirks: frozenset[str] = field(default_factory=frozenset)
+    once: bool = False
+    """No transaction touches a row twice, see QUIRK_SAME_TXN_CHANGE."""
 
     @property
     def hive_can_judge(self) -> bool:
@@ -183,7 +186,8 @@ def _resolve_transaction(plan: Plan, step: Transaction) -> None:
     inserted: dict[int, int] = {}
     mixed = False
     plain = history.codec == 0 and QUIRK_LATER_STATEMENT not in history.quirks
-    once = QUIRK_SAME_TXN_CHANGE not in history.quirks and any(isinstance(s, Compaction) for s in history.steps)
+    compacts = any(isinstance(s, Compaction) for s in history.steps)
+    once = history.once or (compacts and QUIRK_SAME_TXN_CHANGE not in history.quirks)
     seen: set[RowKey] = set()
     for statement, ops in enumerate(step.statements):
         number = statement if numbered else -1

@@ -5,12 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from oracle.hive import Hive
 from oracle.hivetypes import parse_type
 from oracle.lazybinary import Cursor, decode
+
+ACID_COLUMNS = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row")
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +64,9 @@ class JavaOrc:
             yield bytes(output.toByteArray())
             count += 1
 
+    @cached_property
     def images(self) -> list[bytes]:
-        """Every row as LazyBinary bytes: equal rows have equal bytes."""
+        """Every row as LazyBinary bytes, read once: equal rows have equal bytes."""
         rows = self.reader.rows()
         try:
             return list(self._images(rows))
@@ -71,11 +76,11 @@ class JavaOrc:
     def rows(self) -> list[dict[str, Any]]:
         """Every row over the file's whole schema, in the plain form of `normal.py`."""
         node = parse_type(self.schema)
-        return [decode(Cursor(image), node) for image in self.images()]
+        return [decode(Cursor(image), node) for image in self.images]
 
     def seek_check(self, samples: int = 20, seed: int = 0) -> list[str]:
         """Seek to each stripe's first row, the last row and random rows: complaints where the row is not the scan's."""
-        scan = self.images()
+        scan = self.images
         facts = self.facts()
         complaints = [] if len(scan) == facts.rows else [f"{facts.rows} rows in the footer, {len(scan)} read"]
         starts = [sum(facts.stripes[:i]) for i in range(len(facts.stripes))]
@@ -132,17 +137,51 @@ class JavaOrc:
         found = self.facts().user_metadata
         return [f"no {key}" for key in ("hive.acid.key.index", "hive.acid.stats") if key not in found]
 
-    def sarg_check(self, column: str = "rowId", samples: int = 5, seed: int = 0) -> list[str]:
-        """Push-down on an integer column of the root must keep every matching row."""
-        scan = [row[column] for row in self.rows()]
-        if not scan:
+    def sarg_column(self) -> str | None:
+        """The first integer column of the table. Java ORC looks names up below `row` in ACID files: none of the five
+        columns before it can be pushed down."""
+        node = parse_type(self.schema)
+        node = node.children[node.names.index("row")] if self.is_acid else node
+        return next((n for n, c in zip(node.names, node.children, strict=True) if c.kind in _INTEGERS), None)
+
+    @property
+    def is_acid(self) -> bool:
+        return parse_type(self.schema).names == ACID_COLUMNS
+
+    def sarg_check(self, samples: int = 5, seed: int = 0) -> list[str]:
+        """Push-down on the table's first integer column must keep every matching row."""
+        column = self.sarg_column()
+        if column is None:
             return []
+
+        def values(rows: list[dict[str, Any]]) -> list[int]:
+            inner = [row["row"] or {} for row in rows] if self.is_acid else rows
+            return [row[column] for row in inner if row.get(column) is not None]
+
+        scan = values(self.rows())
         chance = random.Random(seed)
         complaints = []
-        for value in {chance.choice(scan) for _ in range(samples)}:
-            kept = [row[column] for row in self.sarg_rows(column, value)]
+        for value in {chance.choice(scan) for _ in range(samples)} if scan else ():
+            kept = values(self.sarg_rows(column, value))
             if kept.count(value) != scan.count(value):
                 complaints.append(f"{column} = {value}: {kept.count(value)} of {scan.count(value)} rows pass push-down")
+        return complaints
+
+    def statistics_check(self) -> list[str]:
+        """Stripe statistics of an ACID file's five columns against the scan (row index stride 0: they mean nothing)."""
+        facts = self.facts()
+        if not self.is_acid or facts.row_index_stride == 0:
+            return []
+        scan, start, complaints = self.rows(), 0, []
+        for number, (count, stripe) in enumerate(zip(facts.stripes, self.reader.getStripeStatistics(), strict=True)):
+            statistics = stripe.getColumnStatistics()
+            for column, name in enumerate(ACID_COLUMNS[:5], 1):
+                values = [row[name] for row in scan[start : start + count]]
+                found = statistics[column]
+                stated = (found.getNumberOfValues(), found.getMinimum(), found.getMaximum())
+                if stated != (len(values), min(values), max(values)):
+                    complaints.append(f"stripe {number}, {name}: statistics {stated}")
+            start += count
         return complaints
 
 
@@ -157,15 +196,13 @@ def java_orc_seek_check(hive: Hive, path: Path, samples: int = 20) -> list[str]:
 
 
 def java_orc_complaints(hive: Hive, paths: Sequence[Path]) -> list[str]:
-    """All checks over ACID files: whole read, seeks, push-down on rowId; prefixed with the path."""
+    """All checks: whole read, seeks, push-down, statistics, user metadata; each complaint begins with the path."""
     found: list[str] = []
     for path in paths:
         try:
             orc = JavaOrc(hive, path)
-            columns = parse_type(orc.schema).names
-            mine = orc.seek_check(samples=5)
-            if "rowId" in columns:
-                mine += orc.sarg_check() + orc.metadata_check()
+            mine = orc.seek_check(samples=5) + orc.sarg_check() + orc.statistics_check()
+            mine += orc.metadata_check() if orc.is_acid else []
         except Exception as error:  # noqa: BLE001  (whatever Java raised is the complaint)
             mine = [str(error).splitlines()[0] + " " + _cause(error)]
         found += [f"{path}: {text}" for text in mine]

@@ -2,8 +2,8 @@
 
 The normal form: int, bool, float (float32 for FLOAT; "NaN", "Infinity", "-Infinity" as text so that they compare), str
 (CHAR padded to its length), dates 'yyyy-MM-dd', timestamps 'yyyy-MM-dd HH:mm:ss[.f]' without trailing zeros, decimals
-as plain text without trailing zeros, binary as bytes, arrays as lists, maps as lists of (key, value) sorted by the key's
-repr, structs as dicts, unions as the bare value (acidctl's JSON lines carry no tag).
+as plain text without trailing zeros, binary as bytes, arrays as lists, maps as lists of (key, value) sorted by the
+key's repr, structs as dicts, unions as the bare value (acidctl's JSON lines carry no tag).
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import io
 import json
 import re
@@ -293,6 +294,23 @@ def test_a_broken_pipe_passes_through(kind: str) -> None:
         sink = open_sink(kind, pipe)
         sink.write(batch_of(a=pa.array([1])))
         sink.close()
+
+
+@pytest.mark.parametrize("kind", SINK_KINDS)
+def test_a_sink_that_is_dropped_leaves_no_file_that_looks_whole(kind: str) -> None:
+    out = io.BytesIO()
+    sink = open_sink(kind, out)
+    sink.write(batch_of(a=pa.array([1])))
+    before = out.getvalue()
+    if kind in ("parquet", "arrow"):
+        with pytest.raises(BadDataError):
+            sink.write(batch_of(b=pa.array([1])))
+    del sink
+    gc.collect()
+    assert out.getvalue() == before
+    if kind == "parquet":
+        with pytest.raises(pa.ArrowInvalid):
+            read_back(kind, before)
 
 
 def test_unknown_kinds_and_options_are_refused() -> None:

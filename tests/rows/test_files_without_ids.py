@@ -187,6 +187,39 @@ def test_an_emptied_table_gets_an_empty_base(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_pitfall_9_the_schema_tells_not_the_key_index(tmp_path: Path) -> None:
+    """A native file without user metadata, as a merge compaction leaves it, is no original."""
+    table = tmp_path / "t"
+    write_acid(table / "delta_1_1_0000" / "bucket_00000", (0, 1, B0, 0, 1, (1, 1)), (0, 1, B0, 1, 1, (2, 2)))
+    bare = table / "delta_1_2" / "bucket_00000"
+    bare.parent.mkdir()
+    orc.write_table(orc.read_table(table / "delta_1_1_0000" / "bucket_00000"), bare)
+    assert not orc.ORCFile(bare).metadata
+    write_acid(table / "delete_delta_3_3_0000" / "bucket_00000", (2, 1, B0, 0, 3, None))
+    assert found(table) == {(1, B0, 1): (2, 2)}
+    outcome = run_compaction(table, CompactionKind.MAJOR)
+    assert outcome
+    (name,) = outcome.published
+    assert orc.ORCFile(table / name / "bucket_00000").metadata[b"hive.acid.key.index"] == f"1,{B0},1;".encode()
+
+
+def test_pitfall_15_an_update_of_acid_v1_wins(tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    write_acid(
+        table / "delta_1_1" / "bucket_00000", (0, 1, 0, 0, 1, (1, 1)), (0, 1, 0, 1, 1, (2, 2)), (0, 1, 0, 2, 1, (3, 3))
+    )
+    write_acid(table / "delta_2_2" / "bucket_00000", (1, 1, 0, 0, 2, (1, 17)), (2, 1, 0, 1, 2, None))
+    write_acid(table / "delta_3_3_0000" / "bucket_00000", (1, 1, 0, 0, 3, (1, 18)))
+    write_acid(table / "delta_3_3_0001" / "bucket_00000", (1, 1, 0, 0, 3, (1, 19)))
+    assert found(table) == {(1, 0, 0): (1, 19), (1, 0, 2): (3, 3)}
+    assert found(table, ValidWriteIds(2)) == {(1, 0, 0): (1, 17), (1, 0, 2): (3, 3)}
+    assert found(table, ValidWriteIds(3, aborted=(3,))) == {(1, 0, 0): (1, 17), (1, 0, 2): (3, 3)}
+    outcome = run_compaction(table, CompactionKind.MAJOR)
+    assert outcome
+    assert dumped(table / "base_0000003" / "bucket_00000") == [(1, 1, 0, 0, 3), (0, 1, 0, 2, 1)]
+    assert found(table) == {(1, 0, 0): (1, 19), (1, 0, 2): (3, 3)}
+
+
 def test_a_truncated_base_reads_as_empty(tmp_path: Path) -> None:
     table = tmp_path / "t"
     write_acid(table / "delta_1_1_0000" / "bucket_00000", (0, 1, B0, 0, 1, (1, 1)))

@@ -23,9 +23,10 @@ def main() -> None:
     master, target, bare_python, *workers = sys.argv[1:]
     conf = (("spark.executor.memory", "512m"), ("spark.executor.cores", "1"))
     options = SparkOptions(master=master, conf=conf, app_name="cluster test", start_timeout=120)
-    outcomes: dict[str, Any] = {"plain": plain_and_lost(options, [int(pid) for pid in workers])}
+    outcomes: dict[str, Any] = {}
     outcomes["no room"] = failing(replace(options, conf=(("spark.executor.memory", "900g"),), start_timeout=20))
     outcomes["bare python"] = failing(replace(options, conf=(*conf, ("spark.pyspark.python", bare_python))))
+    outcomes["plain"] = plain_and_lost(options, [int(pid) for pid in workers])
     Path(target).write_bytes(pickle.dumps(outcomes))
 
 
@@ -43,14 +44,26 @@ def plain_and_lost(options: SparkOptions, workers: list[int]) -> dict[str, Any]:
         for executor in children(workers[0]):
             os.kill(executor, signal.SIGKILL)
         after |= dict(iterator)
-    return {"facts": facts, "seconds": first, "after": after, "notices": notices, "path": sys.path}
+        session.options = replace(options, start_timeout=6)
+        for worker in workers:
+            for pid in (worker, *children(worker)):
+                os.kill(pid, signal.SIGKILL)
+        deserted = failing(options, session=session)
+    return {
+        "deserted": deserted,
+        "facts": facts,
+        "seconds": first,
+        "after": after,
+        "notices": notices,
+        "path": sys.path,
+    }
 
 
-def failing(options: SparkOptions) -> Any:
+def failing(options: SparkOptions, **more: Any) -> Any:
     """The error's class and three lines, and the seconds until then."""
     began = time.monotonic()
     try:
-        list(run_tasks([0.0], executor_facts, options))
+        list(run_tasks([0.0], executor_facts, options, **more))
     except AcidctlError as error:
         return type(error).__name__, error.what, error.why, error.hint, time.monotonic() - began
     return None

@@ -97,6 +97,14 @@ def test_a_cluster_without_room_is_told(outcome: dict[str, Any]) -> None:
     assert seconds < 60
 
 
+def test_a_cluster_that_loses_every_executor_is_told(outcome: dict[str, Any]) -> None:
+    kind, what, _, hint, seconds = outcome["plain"]["deserted"]
+    assert kind == "EnvironmentProblem"
+    assert what == f"The cluster {outcome['master']} gave no executor within 6 seconds"
+    assert hint
+    assert seconds < 60
+
+
 def test_a_master_that_is_gone(outcome: dict[str, Any]) -> None:
     with pytest.raises(EnvironmentProblem, match="cannot be reached") as caught:
         list(run_tasks([0.0], executor_facts, SparkOptions(master=outcome["master"])))

@@ -14,7 +14,7 @@ from acidctl.spark import archive, failures
 from acidctl.spark.cache import cache_dir
 from acidctl.spark.gateway import DriverLog, last_words
 from acidctl.spark.java import Java
-from acidctl.spark.session import SessionPlan, SparkOptions, is_local, parse_conf, plan_session
+from acidctl.spark.plan import SessionPlan, SparkOptions, is_local, parse_conf, plan_session
 from spark.test_java import banner, fake_java
 
 

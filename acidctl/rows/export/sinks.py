@@ -10,6 +10,7 @@ JSON without quotes (``NaN``, ``2004-03-23``, ``1971-09-01 06:11:38.0``), a unio
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -190,6 +191,35 @@ class _Csv:
         return not simple or self._delimiter not in b",;\t|"
 
 
+class _Gate(io.RawIOBase):
+    """The stream as pyarrow's writers see it: open during a sink's calls only.
+
+    A writer that is dropped after a failure writes its footer while it is destroyed, and so would make what is
+    incomplete look like a whole file.  Nor can it close the caller's stream.
+    """
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+        self._open = False
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        return self._out.write(data) if self._open else len(data)
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Let through what is written meanwhile; explain what the format cannot hold, errors of the stream pass."""
+        self._open = True
+        try:
+            yield
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise BadDataError("the rows cannot be written in this format", str(error), "write jsonl") from error
+        finally:
+            self._open = False
+
+
 class _Columnar:
     def __init__(
         self, kind: str, out: BinaryIO, types: OrcType | None, schema: pa.Schema | None, options: SinkOptions
@@ -200,7 +230,7 @@ class _Columnar:
                 f"{kind} cannot be compressed with {options.compression!r}", "", f"use one of {', '.join(allowed)}"
             )
         self._kind = kind
-        self._out = out
+        self._gate = _Gate(out)
         self._types = types
         self._empty_schema = schema
         self._compression = options.compression
@@ -211,37 +241,30 @@ class _Columnar:
 
     def write(self, batch: pa.RecordBatch) -> None:
         storable = self._storable.batch(batch, self._types, self._schema)
-        if self._writer is None:
-            self._open(storable.schema)
-        if self._kind == "arrow":
-            with self._explained():
+        with self._gate.opened():
+            if self._writer is None:
+                self._open(storable.schema)
+            if self._kind == "arrow":
                 self._writer.write_batch(storable)
-            return
-        self._pending.append(storable)
-        pending_rows = sum(part.num_rows for part in self._pending)
-        pending_bytes = sum(part.nbytes for part in self._pending)
-        if pending_rows >= ROW_GROUP_ROWS or pending_bytes >= ROW_GROUP_BYTES:
-            self._flush()
+                return
+            self._pending.append(storable)
+            pending_rows = sum(part.num_rows for part in self._pending)
+            pending_bytes = sum(part.nbytes for part in self._pending)
+            if pending_rows >= ROW_GROUP_ROWS or pending_bytes >= ROW_GROUP_BYTES:
+                self._flush()
 
     def close(self) -> None:
-        if self._writer is None:
-            self._open(self._storable.schema(self._empty_schema if self._empty_schema is not None else pa.schema([])))
-        self._flush()
-        self._writer.close()
+        with self._gate.opened():
+            if self._writer is None:
+                schema = self._empty_schema if self._empty_schema is not None else pa.schema([])
+                self._open(self._storable.schema(schema))
+            self._flush()
+            self._writer.close()
 
     def _flush(self) -> None:
         if self._pending:
-            with self._explained():
-                self._writer.write_table(pa.Table.from_batches(self._pending), row_group_size=ROW_GROUP_ROWS)
+            self._writer.write_table(pa.Table.from_batches(self._pending), row_group_size=ROW_GROUP_ROWS)
             self._pending.clear()
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """What the format cannot hold and Storable does not know of; errors of the stream pass."""
-        try:
-            yield
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise BadDataError(f"the rows cannot be written as {self._kind}", str(error), "write jsonl") from error
 
     def _open(self, schema: pa.Schema) -> None:
         self._schema = schema
@@ -249,8 +272,7 @@ class _Columnar:
             # Imported here: it takes a while, and the other formats do without.
             import pyarrow.parquet as pq
 
-            with self._explained():
-                self._writer = pq.ParquetWriter(self._out, schema, compression=self._compression)
+            self._writer = pq.ParquetWriter(self._gate, schema, compression=self._compression)
         else:
             options = pa.ipc.IpcWriteOptions(compression=None if self._compression == "none" else self._compression)
-            self._writer = pa.ipc.new_stream(self._out, schema, options=options)
+            self._writer = pa.ipc.new_stream(self._gate, schema, options=options)
