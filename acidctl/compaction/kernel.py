@@ -75,10 +75,12 @@ def run_task(task: BucketTask) -> BucketResult:
         if major:
             return live_rows(source, ids, task.write_ids, dead)
         visible = visible_events(ids, task.write_ids)
-        killed = None if source.may_hold_changes else dead.dead(ids.keys)
+        killed = dead.dead(ids.keys)
         if killed is None:
             return visible
-        return ~killed if visible is None else visible & ~killed
+        # The delete event is of the write id that inserted the row: only an event of that one collapses into it.
+        kept = ~killed | (ids.current != ids.keys.original)
+        return kept if visible is None else visible & kept
 
     def keep_delete(_: EventFile, ids: Ids) -> Bools | None:
         return visible_events(ids, task.write_ids)

@@ -58,13 +58,17 @@ def flags(java: Java, spark_home: str, environ: Mapping[str, str]) -> tuple[str,
     return (f"{_FLAG}{path}",)
 
 
-def discard(java_flags: tuple[str, ...]) -> tuple[str, ...]:
-    """Remove the archive that the flags name, since Java did not start with it, and return the other flags."""
+def without(java_flags: tuple[str, ...]) -> tuple[str, ...]:
+    """The flags but for the archive's."""
+    return tuple(flag for flag in java_flags if not flag.startswith(_FLAG))
+
+
+def discard(java_flags: tuple[str, ...]) -> None:
+    """Remove the archive that the flags name."""
     for flag in java_flags:
         if flag.startswith(_FLAG):
             with contextlib.suppress(OSError):
                 Path(flag.removeprefix(_FLAG)).unlink()
-    return tuple(flag for flag in java_flags if not flag.startswith(_FLAG))
 
 
 def install(made: Path, path: Path) -> bool:

@@ -212,10 +212,13 @@ def _start(
             plan.spark_home, arguments, plan.environ, timeout=options.start_timeout, folder=scratch, log=log
         )
     except DriverEnded as error:
-        without = archive.discard(flags)
+        without = archive.without(flags)
         if without != flags:
-            # Java ignores an archive that does not fit.  Should it not, the archive goes, not the user's job.
-            return _start(plan, options, log, scratch, without)
+            # Java ignores an archive that does not fit.  Should one stop it all the same, the archive goes, not the
+            # user's job; but only when it was to blame.
+            started = _start(plan, options, log, scratch, without)
+            archive.discard(flags)
+            return started
         raise failures.explain(error, error.log, plan.master, error.status) from None
 
 
