@@ -79,7 +79,7 @@ def run_task(task: BucketTask) -> BucketResult:
         if killed is None:
             return visible
         # The delete event is of the write id that inserted the row: only an event of that one collapses into it.
-        kept = ~killed | (ids.current != ids.keys.original)
+        kept: Bools = ~killed | (ids.current != ids.keys.original)
         return kept if visible is None else visible & kept
 
     def keep_delete(_: EventFile, ids: Ids) -> Bools | None:

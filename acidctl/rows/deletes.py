@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acidctl.acid.names import MAXL
+from acidctl.rows.ranges import StripeRange
 
 Longs = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -41,7 +42,8 @@ class Keys:
         """Bounds of the runs of rows with equal (originalTransaction, bucket): rows of a file are sorted by them."""
         if not len(self):
             return
-        changes = np.flatnonzero((np.diff(self.original) != 0) | (np.diff(self.bucket) != 0)) + 1
+        original, bucket = self.original, self.bucket
+        changes = np.flatnonzero((original[1:] != original[:-1]) | (bucket[1:] != bucket[:-1])) + 1
         bounds = [0, *changes.tolist(), len(self)]
         yield from itertools.pairwise(bounds)
 
@@ -78,9 +80,13 @@ class DeleteSet:
     """Keys with their bounds, sorted; immutable once made.
 
     Memory: 40 bytes a distinct key.
+
+    Attributes:
+        size: distinct keys.
+        is_absolute: every key is dead for good, as in ACID v2; then no bound need be given to :meth:`dead`.
     """
 
-    __slots__ = ("_bound", "_groups", "_row_ids", "size")
+    __slots__ = ("_bound", "_groups", "_row_ids", "is_absolute", "size")
 
     def __init__(self, keys: Keys, bound: Bound) -> None:
         order = np.lexsort((bound.statement, bound.current, keys.row_id, keys.bucket, keys.original))
@@ -92,11 +98,37 @@ class DeleteSet:
             if not last.all():
                 keys, bound = keys.take(last), bound.take(last)
         self.size = len(keys)
+        self.is_absolute = bool((bound.current == MAXL).all())
         self._row_ids = keys.row_id
         self._bound = bound
         self._groups = {
             (int(keys.original[start]), int(keys.bucket[start])): (start, end) for start, end in keys.runs()
         }
+
+    def may_hit(self, found: StripeRange) -> bool:
+        """Whether a key of the set may be among those of a stripe."""
+        (low, high), (least, most) = found.original, found.bucket
+        return any(
+            low <= original <= high and least <= bucket <= most and self._overlaps(group, found.row_id)
+            for (original, bucket), group in self._groups.items()
+        )
+
+    def _overlaps(self, group: tuple[int, int], row_id: tuple[int, int]) -> bool:
+        start, end = group
+        return bool(self._row_ids[start] <= row_id[1] and self._row_ids[end - 1] >= row_id[0])
+
+    def places(self, found: StripeRange) -> NDArray[np.intp]:
+        """Places of dead rows in a dense stripe, ascending, of an absolute set."""
+        group = self._groups.get((found.original[0], found.bucket[0]))
+        if group is None:
+            return np.empty(0, np.intp)
+        listed = self._between(*group, *found.row_id)
+        return (listed - found.row_id[0]).astype(np.intp)
+
+    def _between(self, start: int, end: int, first: int, last: int) -> Longs:
+        """The row ids of a group from `first` to `last`."""
+        group = self._row_ids[start:end]
+        return group[np.searchsorted(group, first, "left") : np.searchsorted(group, last, "right")]
 
     def dead(self, keys: Keys, bound: Bound | None = None) -> Bools | None:
         """Which rows of a batch are dead; None when none is.
@@ -112,26 +144,35 @@ class DeleteSet:
             group = self._groups.get((int(keys.original[start]), int(keys.bucket[start])))
             if group is None:
                 continue
-            at, hit = self._find(keys.row_id[start:end], *group)
-            if bound is not None and hit.any():
-                kill = self._bound.take(at[hit])
-                current, statement = bound.current[start:end][hit], bound.statement[start:end][hit]
+            rows, listed = self._find(keys.row_id[start:end], *group)
+            if bound is not None and not self.is_absolute and len(rows):
+                kill = self._bound.take(listed)
+                current, statement = bound.current[start:end][rows], bound.statement[start:end][rows]
                 older = (current < kill.current) | ((current == kill.current) & (statement < kill.statement))
-                hit = hit.copy()
-                hit[hit] = older
-            if hit.any():
+                rows = rows[older]
+            if len(rows):
                 if dead is None:
                     dead = np.zeros(len(keys), np.bool_)
-                dead[start:end] = hit
+                dead[rows + start] = True
         return dead
 
-    def _find(self, row_ids: Longs, start: int, end: int) -> tuple[NDArray[np.intp], Bools]:
-        """Places in the set and hits, for row ids of one (originalTransaction, bucket)."""
+    def _find(self, row_ids: Longs, start: int, end: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Rows that are listed and their places in the set, for row ids of one (originalTransaction, bucket)."""
+        ascends = len(row_ids) < 2 or bool((row_ids[1:] > row_ids[:-1]).all())
+        if ascends:
+            group = self._row_ids[start:end]
+            low = int(np.searchsorted(group, row_ids[0], "left"))
+            high = int(np.searchsorted(group, row_ids[-1], "right"))
+            if high - low < len(row_ids):
+                # Few keys in many rows: look the keys up in the rows.
+                wanted = group[low:high]
+                rows = np.searchsorted(row_ids, wanted)
+                hit = row_ids[rows] == wanted
+                return rows[hit], np.flatnonzero(hit) + low + start
         listed = self._row_ids[start:end]
-        at = np.searchsorted(listed, row_ids)
-        inside = np.minimum(at, len(listed) - 1)
-        hit: Bools = listed[inside] == row_ids
-        return inside + start, hit
+        at = np.minimum(np.searchsorted(listed, row_ids), len(listed) - 1)
+        rows = np.flatnonzero(listed[at] == row_ids)
+        return rows, at[rows] + start
 
 
 def valid_mask(current: Longs, high_watermark: int, exceptions: tuple[int, ...]) -> Bools | None:

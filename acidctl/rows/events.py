@@ -6,8 +6,10 @@ of Hive gives them (format section 5), from the file's name, its directory and t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import TracebackType
 
 import numpy as np
@@ -22,6 +24,7 @@ from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import OrcType, row_type
 from acidctl.rows.deletes import Bools, Bound, Keys, Longs
+from acidctl.rows.ranges import StripeRange, stripe_ranges
 from acidctl.storage.port import FileSystem
 from acidctl.storage.snapshot import Snapshot
 
@@ -130,6 +133,19 @@ class Events:
     def stripes(self) -> int:
         return self._orc.stripe_count
 
+    @cached_property
+    def ranges(self) -> list[StripeRange | None]:
+        """What is known of the keys of every stripe without reading them."""
+        synthetic = self.source.synthetic
+        if synthetic is None:
+            return stripe_ranges(self.source.tail)
+        write_id, value, first = synthetic.write_id, synthetic.bucket, synthetic.first_row_id
+        bounds = itertools.pairwise(self._starts)
+        return [
+            StripeRange((write_id,) * 2, (value,) * 2, (first + a, first + b - 1), (write_id,) * 2, True)
+            for a, b in bounds
+        ]
+
     def ids(self, stripe: int) -> Ids:
         """The synthetic columns of a stripe.
 
@@ -139,6 +155,16 @@ class Events:
         if self.source.synthetic is not None:
             return self._made_ids(stripe, self.source.synthetic)
         return read_ids(self._orc.read_stripe(stripe, ID_COLUMNS), self.source.fs.display(self.source.path))
+
+    def ids_with_rows(self, stripe: int, columns: Sequence[str] | None) -> tuple[Ids, pa.StructArray]:
+        """:meth:`ids` and :meth:`rows` of a stripe, read at once."""
+        if self.source.synthetic is not None or columns == []:
+            return self.ids(stripe), self.rows(stripe, columns)
+        wanted = ["row"] if columns is None else [f"row.{name}" for name in columns]
+        batch = self._orc.read_stripe(stripe, [*ID_COLUMNS, *wanted])
+        if self.source.is_hybrid:
+            batch = shown(batch)
+        return read_ids(batch, self.source.fs.display(self.source.path)), batch.column("row")
 
     def _made_ids(self, stripe: int, synthetic: Synthetic) -> Ids:
         start, end = self._starts[stripe], self._starts[stripe + 1]

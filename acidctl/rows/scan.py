@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from acidctl.acid.layout import Role
 from acidctl.acid.writeids import ValidWriteIds
@@ -20,6 +22,10 @@ from acidctl.storage.snapshot import Snapshot
 ROW_ID = "ROW__ID"
 ROW_ID_TYPE = pa.struct([("writeid", pa.int64()), ("bucketid", pa.int32()), ("rowid", pa.int64())])
 """Hive's virtual column; the bucket id is the encoded one (format section 4)."""
+
+
+SLICE_ROWS = 8192
+"""Fewer rows than this between two deleted ones, on average, are filtered rather than sliced."""
 
 
 def load_deletes(files: Iterable[EventFile], write_ids: ValidWriteIds, *, same_write_id: bool = False) -> DeleteSet:
@@ -77,7 +83,7 @@ def live_rows(source: EventFile, ids: Ids, write_ids: ValidWriteIds, deletes: De
         rows = ids.operation != DELETE
         live = rows if live is None else live & rows
         bound = ids.bound(source.file.statement_id)
-    elif source.file.role is not Role.DELETE:
+    elif not deletes.is_absolute:
         bound = ids.bound(source.file.statement_id)
     dead = deletes.dead(ids.keys, bound)
     if dead is not None:
@@ -129,7 +135,7 @@ class Scan:
             positions.append(position)
         return positions
 
-    @property
+    @cached_property
     def output_type(self) -> OrcType:
         """The type of the rows that come out, ROW__ID included."""
         children = [self.row_type.children[position] for position in self._positions]
@@ -143,38 +149,54 @@ class Scan:
             children, names = [ids, *children], [ROW_ID, *names]
         return OrcType("struct", children=tuple(children), names=tuple(names))
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """The Arrow schema of the batches."""
         return pa.schema(list(arrow_type(self.output_type)))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows. Raises BadDataError naming the file when one cannot be read."""
-        write_ids = self._snapshot.write_ids
-        deletes = load_deletes(self._sources, write_ids)
+        deletes = load_deletes(self._sources, self._snapshot.write_ids)
         for source in self._sources:
             if source.file.role is Role.DELETE:
                 continue
-            plain = not self._row_id and not deletes.size and write_ids.is_everything and not source.may_hold_changes
             with source.open() as events:
                 for stripe in range(events.stripes):
-                    batch = self._batch(events, stripe, None if plain else deletes)
-                    if batch.num_rows:
-                        yield batch
+                    yield from self._stripe(events, stripe, deletes)
 
-    def _batch(self, events: Events, stripe: int, deletes: DeleteSet | None) -> pa.RecordBatch:
-        source = events.source
+    def _stripe(self, events: Events, stripe: int, deletes: DeleteSet) -> Iterator[pa.RecordBatch]:
+        """The visible rows of one stripe."""
+        source, write_ids = events.source, self._snapshot.write_ids
         own = source.row_type.names
-        present = [position for position in self._positions if position < len(own)]
-        wanted = None if len(self._positions) == len(self.row_type.names) else [own[p] for p in sorted(set(present))]
-        ids = None if deletes is None else events.ids(stripe)
-        rows = events.rows(stripe, wanted)
-        if ids is not None and deletes is not None:
-            live = live_rows(source, ids, self._snapshot.write_ids, deletes)
+        wanted = None
+        if len(set(self._positions)) < len(self.row_type.names):
+            wanted = [own[position] for position in sorted(set(self._positions)) if position < len(own)]
+        known = None
+        if deletes.size or not write_ids.is_everything:
+            known = events.ranges[stripe]
+        plain = not (self._row_id or source.may_hold_changes)
+        valid = write_ids.is_everything or (known is not None and known.is_all_valid(write_ids))
+        if plain and valid and (not deletes.size or (known is not None and not deletes.may_hit(known))):
+            yield from self._finish(source, None, events.rows(stripe, wanted), wanted)
+        elif plain and valid and known is not None and known.is_dense and deletes.is_absolute:
+            for batch in self._finish(source, None, events.rows(stripe, wanted), wanted):
+                yield from _without(batch, deletes.places(known))
+        else:
+            ids, rows = events.ids_with_rows(stripe, wanted)
+            live = live_rows(source, ids, write_ids, deletes)
             if live is not None:
                 rows = rows.filter(pa.array(live))
-                ids = ids.take(live)
-        columns = self._columns(rows, wanted, own, self._snapshot.display(source.file.path))
+                ids = ids.take(live) if self._row_id else ids
+            yield from self._finish(source, ids, rows, wanted)
+
+    def _finish(
+        self, source: EventFile, ids: Ids | None, rows: pa.StructArray, wanted: list[str] | None
+    ) -> Iterator[pa.RecordBatch]:
+        """The batch that comes out, unless it is empty."""
+        if not len(rows):
+            return
+        shown = self._snapshot.display(source.file.path)
+        columns = self._columns(rows, wanted, source.row_type.names, shown)
         if self._row_id and ids is not None:
             keys = ids.keys
             parts = [pa.array(keys.original), pa.array(keys.bucket.astype(np.int32)), pa.array(keys.row_id)]
@@ -182,8 +204,8 @@ class Scan:
         # Field by field: a stripe whose timestamps need the wide form has a type of its own.
         fields = [pa.field(f.name, column.type) for f, column in zip(self.schema, columns, strict=True)]
         if not fields:
-            raise BadDataError(f"{self._snapshot.display(source.file.path)} has no columns")
-        return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+            raise BadDataError(f"{shown} has no columns")
+        yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
 
     def _columns(
         self, rows: pa.StructArray, wanted: list[str] | None, own: tuple[str, ...], path: str
@@ -201,3 +223,17 @@ class Scan:
                 one = pa.StructArray.from_arrays([child], fields=[pa.field(target.name, child.type)])
                 arrays.append(conform(one, pa.struct([target]), path).field(0))
         return arrays
+
+
+def _without(batch: pa.RecordBatch, places: NDArray[np.intp]) -> Iterator[pa.RecordBatch]:
+    """The rows but those at `places`: as slices, which copy nothing, where few go; else filtered at once."""
+    if len(places) * SLICE_ROWS > batch.num_rows:
+        keep = np.ones(batch.num_rows, np.bool_)
+        keep[places] = False
+        yield batch.filter(pa.array(keep))
+        return
+    start = 0
+    for place in [*places.tolist(), batch.num_rows]:
+        if place > start:
+            yield batch.slice(start, place - start)
+        start = place + 1

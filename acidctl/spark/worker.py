@@ -150,6 +150,15 @@ def missing_package(distribution: str, host: str, executable: str, why: str) -> 
 
 
 def split_pickled(tasks: Sequence[Any], indexes: Sequence[int]) -> bytes:
-    """One batch for :class:`BatchRunner`: every task is pickled by itself, so that a bad one spoils no other."""
-    pairs = [(index, pickle.dumps(tasks[index], pickle.HIGHEST_PROTOCOL)) for index in indexes]
+    """One batch for :class:`BatchRunner`: every task is pickled by itself, so that a bad one spoils no other.
+
+    Raises:
+        TypeError: a task cannot be pickled.
+    """
+    pairs = []
+    for index in indexes:
+        try:
+            pairs.append((index, pickle.dumps(tasks[index], pickle.HIGHEST_PROTOCOL)))
+        except Exception as error:
+            raise TypeError(f"task {index} cannot be pickled: {error}") from error
     return pickle.dumps(pairs, pickle.HIGHEST_PROTOCOL)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from acidctl.errors import AcidctlError, EnvironmentProblem, StorageError, UsageProblem
-from acidctl.spark import archive, failures
+from acidctl.spark import archive, failures, probe
 from acidctl.spark.cache import cache_dir
 from acidctl.spark.gateway import DriverLog, last_words
 from acidctl.spark.java import Java
@@ -304,6 +304,15 @@ def test_the_log_keeps_what_matters(capsys: pytest.CaptureFixture[str]) -> None:
     for number in range(1000):
         log.add(str(number))
     assert log.text().count("\n") == 399
+
+
+def test_facts_for_the_doctor(environ: dict[str, str]) -> None:
+    facts = probe.gather(environ | {"HADOOP_CONF_DIR": "/etc/hadoop"})
+    assert sys.executable in facts.python
+    assert dict(facts.packages)["pyspark"]
+    assert facts.java[0] == (f"JAVA_HOME={environ['JAVA_HOME']}", "Java 17.0.1, chosen")
+    assert facts.variables == (("HADOOP_CONF_DIR", "/etc/hadoop"),)
+    assert facts.archive is None
 
 
 class TestArchive:

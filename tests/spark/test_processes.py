@@ -69,6 +69,34 @@ def test_no_java_on_the_machine(child_environ: dict[str, str], tmp_path: Path, m
     assert wait_until(lambda: not marked(mark), 10)
 
 
+DOCTOR = """
+from acidctl.spark import probe
+
+assert probe.gather().archive is None
+made = probe.prepare()
+assert made is not None and probe.gather().archive == made
+check = probe.spark_check()
+print(made)
+print(check.seconds > 0, check.spark, check.java, check.master, len(check.executor.packages))
+"""
+
+
+def test_the_doctor_and_the_class_archive(child_environ: dict[str, str], tmp_path: Path, mark: str) -> None:
+    """The archive is made and used, and a first job tells the versions."""
+    import pyspark
+
+    run = subprocess.run(
+        [sys.executable, "-c", DOCTOR], check=False, env=child_environ, capture_output=True, text=True, timeout=300
+    )
+    assert run.stderr == ""
+    made, told = run.stdout.splitlines()
+    assert Path(made).stat().st_size > archive.SMALLEST
+    java = choose_java(child_environ)
+    assert told == f"True {pyspark.__version__} {java.version_text} local[*] 4"
+    assert sorted(p.name for p in Path(made).parent.iterdir() if not p.name.startswith("java-")) == [Path(made).name]
+    assert wait_until(lambda: not marked(mark), 10)
+
+
 @pytest.mark.parametrize(
     ("when", "how"),
     [("running", signal.SIGINT), ("starting", signal.SIGINT), ("running", signal.SIGKILL)],

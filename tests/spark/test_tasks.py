@@ -18,7 +18,7 @@ from acidctl.spark.batches import SMALLEST_BATCH, TASK_BYTES, make_batches
 from acidctl.spark.engine import run_tasks
 from acidctl.spark.session import SparkOptions
 from acidctl.spark.shipping import check_facts, zip_package
-from acidctl.spark.worker import Failure, as_acidctl_error, executor_facts, run_one
+from acidctl.spark.worker import Failure, as_acidctl_error, executor_facts, run_one, split_pickled
 from spark.spark_toys import Toy, play
 
 MB = 1 << 20
@@ -101,6 +101,15 @@ def test_a_result_and_a_failure() -> None:
     assert "ValueError: a value that is no good" in failure.traceback
     garbled = pickle.loads(run_one(function, b"no pickle"))
     assert isinstance(garbled, Failure)
+
+
+def test_tasks_that_cannot_be_pickled() -> None:
+    assert pickle.loads(split_pickled(["a", "b", "c"], [2, 0])) == [
+        (2, pickle.dumps("c", 5)),
+        (0, pickle.dumps("a", 5)),
+    ]
+    with pytest.raises(TypeError, match="task 1 cannot be pickled"):
+        split_pickled([1, threading.Lock()], [0, 1])
 
 
 @pytest.mark.parametrize(
