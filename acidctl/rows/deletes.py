@@ -71,82 +71,125 @@ class Bound:
         return Bound(self.current[selection], self.statement[selection])
 
 
-def always_dead(count: int) -> Bound:
-    """The bound of ACID v2's delete events: above every event."""
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Row ids of one (originalTransaction, bucket); no bound means dead for good."""
+
+    row_id: Longs
+    bound: Bound | None
+
+
+class DeleteSetBuilder:
+    """Gathers the events that kill, file by file and stripe by stripe.
+
+    Memory: 8 bytes an event, 24 where events have a bound.
+    """
+
+    def __init__(self) -> None:
+        self._parts: dict[tuple[int, int], list[_Part]] = {}
+
+    def add(self, keys: Keys, bound: Bound | None = None) -> None:
+        """Add keys in any order.
+
+        Args:
+            bound: of updates and deletes of ACID v1; None for delete events of ACID v2, which kill whatever the
+                write ids are.
+        """
+        for start, end in keys.runs():
+            group = int(keys.original[start]), int(keys.bucket[start])
+            part = _Part(keys.row_id[start:end], None if bound is None else bound.take(slice(start, end)))
+            self._parts.setdefault(group, []).append(part)
+
+    def build(self) -> DeleteSet:
+        """The set; the builder is empty afterwards."""
+        groups = {}
+        while self._parts:
+            group, parts = self._parts.popitem()
+            bounded = any(part.bound is not None for part in parts)
+            groups[group] = _merge_bounded(parts) if bounded else _merge(parts)
+        return DeleteSet(groups)
+
+
+def _merge(parts: list[_Part]) -> _Part:
+    row_id = parts[0].row_id if len(parts) == 1 else np.concatenate([part.row_id for part in parts])
+    if not (row_id[1:] > row_id[:-1]).all():
+        row_id = np.sort(row_id)
+        first = np.ones(len(row_id), np.bool_)
+        np.not_equal(row_id[1:], row_id[:-1], out=first[1:])
+        row_id = row_id[first]
+    return _Part(row_id, None)
+
+
+def _merge_bounded(parts: list[_Part]) -> _Part:
+    row_id = np.concatenate([part.row_id for part in parts])
+    bounds = [part.bound or _above_all(len(part.row_id)) for part in parts]
+    bound = Bound(
+        np.concatenate([item.current for item in bounds]), np.concatenate([item.statement for item in bounds])
+    )
+    order = np.lexsort((bound.statement, bound.current, row_id))
+    row_id, bound = row_id[order], bound.take(order)
+    # Of equal row ids the last has the greatest bound.
+    last = np.ones(len(row_id), np.bool_)
+    np.not_equal(row_id[1:], row_id[:-1], out=last[:-1])
+    return _Part(row_id[last], bound.take(last))
+
+
+def _above_all(count: int) -> Bound:
     return Bound(np.full(count, MAXL, np.int64), np.full(count, MAXL, np.int64))
 
 
 class DeleteSet:
-    """Keys with their bounds, sorted; immutable once made.
-
-    Memory: 40 bytes a distinct key.
+    """Keys that are dead, by (originalTransaction, bucket): sorted, distinct row ids. Made by a builder.
 
     Attributes:
         size: distinct keys.
         is_absolute: every key is dead for good, as in ACID v2; then no bound need be given to :meth:`dead`.
     """
 
-    __slots__ = ("_bound", "_groups", "_row_ids", "is_absolute", "size")
+    __slots__ = ("_groups", "is_absolute", "size")
 
-    def __init__(self, keys: Keys, bound: Bound) -> None:
-        order = np.lexsort((bound.statement, bound.current, keys.row_id, keys.bucket, keys.original))
-        keys, bound = keys.take(order), bound.take(order)
-        if len(keys) > 1:
-            # Of equal keys the last has the greatest bound.
-            last = np.ones(len(keys), np.bool_)
-            last[:-1] = (np.diff(keys.original) != 0) | (np.diff(keys.bucket) != 0) | (np.diff(keys.row_id) != 0)
-            if not last.all():
-                keys, bound = keys.take(last), bound.take(last)
-        self.size = len(keys)
-        self.is_absolute = bool((bound.current == MAXL).all())
-        self._row_ids = keys.row_id
-        self._bound = bound
-        self._groups = {
-            (int(keys.original[start]), int(keys.bucket[start])): (start, end) for start, end in keys.runs()
-        }
+    def __init__(self, groups: dict[tuple[int, int], _Part]) -> None:
+        self._groups = groups
+        self.size = sum(len(part.row_id) for part in groups.values())
+        self.is_absolute = all(part.bound is None for part in groups.values())
 
     def may_hit(self, found: StripeRange) -> bool:
         """Whether a key of the set may be among those of a stripe."""
-        (low, high), (least, most) = found.original, found.bucket
+        (low, high), (least, most), (first, last) = found.original, found.bucket, found.row_id
+        if low == high and least == most:
+            part = self._groups.get((low, least))
+            return part is not None and bool(part.row_id[0] <= last and part.row_id[-1] >= first)
         return any(
-            low <= original <= high and least <= bucket <= most and self._overlaps(group, found.row_id)
-            for (original, bucket), group in self._groups.items()
+            low <= original <= high and least <= bucket <= most and part.row_id[0] <= last and part.row_id[-1] >= first
+            for (original, bucket), part in self._groups.items()
         )
-
-    def _overlaps(self, group: tuple[int, int], row_id: tuple[int, int]) -> bool:
-        start, end = group
-        return bool(self._row_ids[start] <= row_id[1] and self._row_ids[end - 1] >= row_id[0])
 
     def places(self, found: StripeRange) -> NDArray[np.intp]:
         """Places of dead rows in a dense stripe, ascending, of an absolute set."""
-        group = self._groups.get((found.original[0], found.bucket[0]))
-        if group is None:
+        part = self._groups.get((found.original[0], found.bucket[0]))
+        if part is None:
             return np.empty(0, np.intp)
-        listed = self._between(*group, *found.row_id)
-        return (listed - found.row_id[0]).astype(np.intp)
-
-    def _between(self, start: int, end: int, first: int, last: int) -> Longs:
-        """The row ids of a group from `first` to `last`."""
-        group = self._row_ids[start:end]
-        return group[np.searchsorted(group, first, "left") : np.searchsorted(group, last, "right")]
+        first, last = found.row_id
+        low, high = np.searchsorted(part.row_id, (first, last + 1))
+        return (part.row_id[low:high] - first).astype(np.intp, copy=False)
 
     def dead(self, keys: Keys, bound: Bound | None = None) -> Bools | None:
         """Which rows of a batch are dead; None when none is.
 
         Args:
             keys: of the batch, in any order; sorted rows are looked up faster.
-            bound: of the batch's events; None for ACID v2, where every row with a listed key is dead.
+            bound: of the batch's events; None where the set is absolute.
         """
-        if not self.size or not len(keys):
+        if not self.size:
             return None
         dead: Bools | None = None
         for start, end in keys.runs():
-            group = self._groups.get((int(keys.original[start]), int(keys.bucket[start])))
-            if group is None:
+            part = self._groups.get((int(keys.original[start]), int(keys.bucket[start])))
+            if part is None:
                 continue
-            rows, listed = self._find(keys.row_id[start:end], *group)
-            if bound is not None and not self.is_absolute and len(rows):
-                kill = self._bound.take(listed)
+            rows, listed = _find(keys.row_id[start:end], part.row_id)
+            if part.bound is not None and bound is not None and len(rows):
+                kill = part.bound.take(listed)
                 current, statement = bound.current[start:end][rows], bound.statement[start:end][rows]
                 older = (current < kill.current) | ((current == kill.current) & (statement < kill.statement))
                 rows = rows[older]
@@ -156,23 +199,20 @@ class DeleteSet:
                 dead[rows + start] = True
         return dead
 
-    def _find(self, row_ids: Longs, start: int, end: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Rows that are listed and their places in the set, for row ids of one (originalTransaction, bucket)."""
-        ascends = len(row_ids) < 2 or bool((row_ids[1:] > row_ids[:-1]).all())
-        if ascends:
-            group = self._row_ids[start:end]
-            low = int(np.searchsorted(group, row_ids[0], "left"))
-            high = int(np.searchsorted(group, row_ids[-1], "right"))
-            if high - low < len(row_ids):
-                # Few keys in many rows: look the keys up in the rows.
-                wanted = group[low:high]
-                rows = np.searchsorted(row_ids, wanted)
-                hit = row_ids[rows] == wanted
-                return rows[hit], np.flatnonzero(hit) + low + start
-        listed = self._row_ids[start:end]
-        at = np.minimum(np.searchsorted(listed, row_ids), len(listed) - 1)
-        rows = np.flatnonzero(listed[at] == row_ids)
-        return rows, at[rows] + start
+
+def _find(row_ids: Longs, listed: Longs) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Places of the row ids that are listed, and where they are listed; `listed` is sorted and distinct."""
+    if len(row_ids) < 2 or bool((row_ids[1:] > row_ids[:-1]).all()):
+        low, high = np.searchsorted(listed, (row_ids[0], row_ids[-1] + 1))
+        if high - low < len(row_ids):
+            # Few keys in many rows: look the keys up in the rows.
+            wanted = listed[low:high]
+            rows = np.searchsorted(row_ids, wanted)
+            hit = row_ids[rows] == wanted
+            return rows[hit], np.flatnonzero(hit) + low
+    at = np.minimum(np.searchsorted(listed, row_ids), len(listed) - 1)
+    rows = np.flatnonzero(listed[at] == row_ids)
+    return rows, at[rows]
 
 
 def valid_mask(current: Longs, high_watermark: int, exceptions: tuple[int, ...]) -> Bools | None:

@@ -14,7 +14,7 @@ from acidctl.acid.layout import Role
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import BadDataError, NotFoundError
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.rows.deletes import DELETE, Bools, Bound, DeleteSet, Keys, always_dead, valid_mask
+from acidctl.rows.deletes import DELETE, Bools, DeleteSet, DeleteSetBuilder, valid_mask
 from acidctl.rows.events import EventFile, Events, Ids, open_event_files
 from acidctl.rows.schema import children_of, conform, merge_row_types
 from acidctl.storage.snapshot import Snapshot
@@ -38,10 +38,10 @@ def load_deletes(files: Iterable[EventFile], write_ids: ValidWriteIds, *, same_w
     Delete events count from whatever bucket file they lie in (section 4.2: Hive 3 wrote them anywhere for tables
     without buckets). Events of write ids that the snapshot does not see kill nothing.
     """
-    keys: list[Keys] = []
-    bounds: list[Bound] = []
+    builder = DeleteSetBuilder()
     for source in files:
-        if source.file.role is not Role.DELETE and (same_write_id or not source.may_hold_changes):
+        is_delete = source.file.role is Role.DELETE
+        if not is_delete and (same_write_id or not source.may_hold_changes):
             continue
         with source.open() as events:
             for stripe in range(events.stripes):
@@ -50,24 +50,14 @@ def load_deletes(files: Iterable[EventFile], write_ids: ValidWriteIds, *, same_w
                 wanted = None
                 if same_write_id:
                     wanted = ids.current == ids.keys.original
-                elif source.file.role is not Role.DELETE:
+                elif not is_delete:
                     wanted = ids.operation != 0
                 if wanted is not None:
                     kept = wanted if kept is None else kept & wanted
-                found = ids.keys if kept is None else ids.keys.take(kept)
-                if not len(found):
-                    continue
-                keys.append(found)
-                if source.file.role is Role.DELETE:
-                    bounds.append(always_dead(len(found)))
-                else:
-                    bound = ids.bound(source.file.statement_id)
-                    bounds.append(bound if kept is None else bound.take(kept))
-    everything = Bound(
-        np.concatenate([bound.current for bound in bounds]) if bounds else np.empty(0, np.int64),
-        np.concatenate([bound.statement for bound in bounds]) if bounds else np.empty(0, np.int64),
-    )
-    return DeleteSet(Keys.concat(keys), everything)
+                if kept is not None:
+                    ids = ids.take(kept)
+                builder.add(ids.keys, None if is_delete else ids.bound(source.file.statement_id))
+    return builder.build()
 
 
 def visible_events(ids: Ids, write_ids: ValidWriteIds) -> Bools | None:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acidctl.rows.deletes import Bound, DeleteSet, Keys, always_dead, valid_mask
+from acidctl.rows.deletes import Bound, DeleteSet, DeleteSetBuilder, Keys, valid_mask
 
 ids = st.tuples(st.integers(0, 4), st.sampled_from([0, 536870912, 536870913, 536936448]), st.integers(0, 6))
 orders = st.tuples(st.integers(1, 5), st.integers(-1, 2))
@@ -22,10 +22,21 @@ def bound_of(rows: list[tuple[int, int]]) -> Bound:
     return Bound(columns[:, 0].copy(), columns[:, 1].copy())
 
 
+def set_of(*parts: tuple[Keys, Bound | None]) -> DeleteSet:
+    builder = DeleteSetBuilder()
+    for keys, bound in parts:
+        builder.add(keys, bound)
+    return builder.build()
+
+
 @given(st.lists(ids, max_size=30), st.lists(ids, max_size=40), st.booleans())
 def test_v2_a_listed_key_is_dead(deleted, rows, in_order) -> None:  # type: ignore[no-untyped-def]
     rows = sorted(rows) if in_order else rows
-    found = DeleteSet(keys_of(deleted), always_dead(len(deleted))).dead(keys_of(rows))
+    half = len(deleted) // 2
+    made = set_of((keys_of(deleted[:half]), None), (keys_of(deleted[half:]), None))
+    found = made.dead(keys_of(rows))
+    assert made.is_absolute
+    assert made.size == len(set(deleted))
     wanted = [row in set(deleted) for row in rows]
     assert (found.tolist() if found is not None else [False] * len(rows)) == wanted
 
@@ -37,7 +48,7 @@ def test_v2_a_listed_key_is_dead(deleted, rows, in_order) -> None:  # type: igno
 )
 def test_v1_a_later_change_kills(changes, events, in_order) -> None:  # type: ignore[no-untyped-def]
     events = sorted(events) if in_order else events
-    made = DeleteSet(keys_of([key for key, _ in changes]), bound_of([order for _, order in changes]))
+    made = set_of((keys_of([key for key, _ in changes]), bound_of([order for _, order in changes])))
     found = made.dead(keys_of([key for key, _ in events]), bound_of([order for _, order in events]))
     wanted = [any(key == other and order < later for other, later in changes) for key, order in events]
     assert (found.tolist() if found is not None else [False] * len(events)) == wanted
@@ -52,7 +63,7 @@ def test_valid_mask(current, hwm, exceptions) -> None:  # type: ignore[no-untype
 
 
 def test_pitfall_7_statement_bits_are_part_of_the_key() -> None:
-    deleted = DeleteSet(keys_of([(1, 536870912, 0)]), always_dead(1))
+    deleted = set_of((keys_of([(1, 536870912, 0)]), None))
     found = deleted.dead(keys_of([(1, 536870912, 0), (1, 536870913, 0)]))
     assert found is not None
     assert found.tolist() == [True, False]
