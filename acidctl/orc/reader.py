@@ -32,13 +32,14 @@ _RATIO = {"none": 1, "zlib": 1032, "snappy": 64, "lz4": 255, "lzo": 255}
 _TIME_PROBLEMS = ("out of range for nanosecond resolution", "Time zone file")
 
 
-def open_orc(fs: FileReader, path: str, length: int | None = None) -> OrcFile:
+def open_orc(fs: FileReader, path: str, length: int | None = None, tail: Tail | None = None) -> OrcFile:
     """Open an ORC file for reading its rows.
 
     Args:
         fs: the file system.
         path: the path inside it.
         length: the logical length (flush length), None for the whole file.
+        tail: of this very file, when it was read already.
 
     Raises:
         BadDataError: not an ORC file, damaged, or one that acidctl cannot read (encrypted, LZO).
@@ -46,7 +47,7 @@ def open_orc(fs: FileReader, path: str, length: int | None = None) -> OrcFile:
     source = ByteSource(fs, path, length)
     local = source.local_whole()
     if local is not None:
-        return OrcFile(read_tail(source), local)
+        return OrcFile(tail or read_tail(source), local)
     # The bytes that hold the tail serve twice: for acidctl's own look and for Arrow's.
     end = source.read_end(FIRST_READ)
     return OrcFile(read_tail(source, end), window=Window(source, end))

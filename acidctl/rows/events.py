@@ -109,7 +109,7 @@ class EventFile:
 
     def open(self) -> Events:
         """Open it for reading. Raises BadDataError, NotFoundError or AccessError."""
-        return Events(self, open_orc(self.fs, self.path, self.length))
+        return Events(self, open_orc(self.fs, self.path, self.length, self.tail))
 
 
 class Events:
