@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -187,8 +187,9 @@ def _application_name(plans: Sequence[CompactionPlan]) -> str:
 def _run(plans: Sequence[CompactionPlan], engine: Engine, offline: bool, printer: _Printer) -> None:
     from acidctl.compaction.run import compact
 
-    with _progress(plans) as advance:
-        for outcome in compact(plans, engine, offline=offline, on_bucket=advance):
+    # Closed at once when interrupted: that removes what was staged.
+    with _progress(plans) as advance, closing(compact(plans, engine, offline=offline, on_bucket=advance)) as outcomes:
+        for outcome in outcomes:
             printer.done(outcome)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -70,7 +70,7 @@ def compact(
     *,
     offline: bool = False,
     on_bucket: Callable[[BucketTask], None] | None = None,
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     """Compact planned locations; one that fails does not stop the others.
 
     Args:
