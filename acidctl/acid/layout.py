@@ -10,9 +10,12 @@ from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import (
     FLUSH_LENGTH_SUFFIX,
     AcidDirectory,
+    AcidNameError,
+    BucketFile,
     Kind,
     OriginalFile,
     is_visible_path,
+    parse_directory,
     parse_file,
 )
 from acidctl.acid.state import AcidState
@@ -100,6 +103,24 @@ def data_files_of(directory: AcidDirectory, files: Iterable[Entry]) -> list[Data
             )
         )
     return found
+
+
+def is_full_acid(listing: Listing) -> bool:
+    """Whether names alone show a full-ACID table: a delete delta, or a ``bucket_N`` in an ACID directory (section 11).
+
+    Without either it is an insert-only table, or a full one that holds nothing but raw files so far.
+    """
+    for entry in listing.entries:
+        child, slash, rest = entry.path.partition("/")
+        try:
+            directory = parse_directory(child) if slash else None
+        except AcidNameError:
+            continue
+        if directory is None or not is_visible_path(entry.path):
+            continue
+        if directory.kind is Kind.DELETE_DELTA or isinstance(parse_file(rest.rpartition("/")[2]), BucketFile):
+            return True
+    return False
 
 
 def original_files(entries: Iterable[Entry]) -> list[DataFile]:

@@ -83,7 +83,7 @@ _DELTA = re.compile(r"(delta|delete_delta)_([0-9]+)_([0-9]+)(?:_([0-9]+))?(?:_v(
 _BUCKET = re.compile(r"bucket_([0-9]+)(?:_([0-9]+))?")
 _ORIGINAL = re.compile(r"([0-9]+)_([0-9]+)(?:_copy_([0-9]+))?")
 _PARTITION = re.compile(r"([^=/]+)=([^/]*)")
-_PREFIXES = ("base_", "delta_", "delete_delta_")
+ACID_PREFIXES = ("base_", "delta_", "delete_delta_")
 
 
 def parse_directory(name: str) -> AcidDirectory | None:
@@ -95,7 +95,7 @@ def parse_directory(name: str) -> AcidDirectory | None:
     Raises:
         AcidNameError: the prefix is there but the rest is not a name Hive writes.
     """
-    if not name.startswith(_PREFIXES):
+    if not name.startswith(ACID_PREFIXES):
         return None
     if match := _BASE.fullmatch(name):
         write_id = _number(match[1], name)

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import (
+    ACID_PREFIXES,
     METADATA_ACID,
     MINL,
     NO_STATEMENT,
@@ -225,7 +226,10 @@ def _classify(name: str, is_dir: bool, selection: _Selection) -> AcidDirectory |
         verdicts[name] = Verdict(name, EntryKind.OTHER, State.IGNORED, reason)
         return None
     try:
-        return parse_directory(name)
+        parsed = parse_directory(name)
+        if parsed and parsed.kind is Kind.BASE and parsed.max_write_id < 0 and parsed.max_write_id != MINL:
+            raise AcidNameError(name, f"no write id is {parsed.max_write_id}")
+        return parsed
     except AcidNameError as error:
         kind = EntryKind(name[: name.index("_", 7 if name.startswith("delete_") else 0)])
         verdicts[name] = Verdict(name, kind, State.IGNORED, Reason("unparseable", f"{error.why}; Hive fails on it"))
@@ -328,7 +332,7 @@ def _choose_deltas(
         elif previous and _same_range(delta, previous) and not _recompacted_by(delta, taken):
             pass  # the delete delta's twin, neither with a statement id
         else:
-            reason = _superseded(delta, best, _recompacted_by(delta, taken) or covering)
+            reason = _superseded(delta, best, _recompacted_by(delta, taken) or _twin_of(covering, delta, taken))
             selection.set(delta, State.OBSOLETE, reason)
             continue
         taken.append(delta)
@@ -395,6 +399,12 @@ def _recompacted_by(delta: AcidDirectory, taken: list[AcidDirectory]) -> AcidDir
     )
 
 
+def _twin_of(covering: AcidDirectory | None, delta: AcidDirectory, taken: list[AcidDirectory]) -> AcidDirectory | None:
+    """Of the two directories of a covering range the one of the same kind, if it is there."""
+    twins = (other for other in taken if covering and _same_range(covering, other) and other.kind is delta.kind)
+    return next(twins, covering)
+
+
 def _superseded(delta: AcidDirectory, best: AcidDirectory | None, covering: AcidDirectory | None) -> Reason:
     if best and delta.max_write_id <= best.max_write_id:
         return Reason("superseded-by-base", f"its write ids are in {best.name}", by=(best.name,))
@@ -430,7 +440,11 @@ def _original_files(listing: Listing, names: frozenset[str]) -> tuple[Entry, ...
     files = [
         entry
         for entry in listing.entries
-        if not entry.is_dir and entry.path.partition("/")[0] in names and is_visible_path(entry.path)
+        if not entry.is_dir
+        and entry.path.partition("/")[0] in names
+        and is_visible_path(entry.path)
+        # Never what lies below an ACID directory of some other, nested table (section 5.1).
+        and not any(part.startswith(ACID_PREFIXES) for part in entry.path.split("/")[1:-1])
     ]
     return tuple(sorted(files, key=lambda entry: entry.path))
 

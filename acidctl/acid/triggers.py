@@ -45,6 +45,8 @@ class Thresholds:
         for key, text in properties.items():
             name, convert = keys.get(key.removeprefix("compactorthreshold."), ("", str))
             if not name:
+                if key.startswith("compactorthreshold."):
+                    raise UsageProblem(f"no threshold is called {key}", f"known are {', '.join(keys)}")
                 continue
             try:
                 result = replace(result, **{name: convert(text)})
@@ -85,6 +87,11 @@ class Decision:
 
     kind: CompactionKind | None
     text: str
+
+
+def is_auto_off(properties: Mapping[str, str]) -> bool:
+    """Whether ``no_auto_compaction`` is set; Hive looks for it in lower and upper case."""
+    return any(properties.get(key, "").lower() == "true" for key in ("no_auto_compaction", "NO_AUTO_COMPACTION"))
 
 
 def decide(figures: Figures, thresholds: Thresholds | None = None, *, hive4: bool = False) -> Decision:

@@ -188,7 +188,7 @@ class ValidWriteIds(_Ids):
     def for_compactor(self) -> ValidWriteIds:
         """The list a compactor uses: below the first open id everything is resolved (section 7.3)."""
         first_open = min((self.min_open, *self.open[:1]))
-        hwm = min(self.high_watermark, first_open - 1)
+        hwm = self.high_watermark if first_open == MAXL else min(self.high_watermark, first_open - 1)
         aborted = tuple(id_ for id_ in self.aborted if id_ <= hwm)
         return replace(self, high_watermark=hwm, min_open=MAXL, open=(), aborted=aborted, mode=Mode.COMPACTOR)
 

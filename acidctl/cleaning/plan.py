@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from acidctl.acid.doubts import doubtful, half_finished, only_by_doubt, without
 from acidctl.acid.layout import files_by_child
-from acidctl.acid.listing import Listing
+from acidctl.acid.listing import Entry
+from acidctl.acid.names import OriginalFile, is_visible_path, parse_file
 from acidctl.acid.state import AcidState, EntryKind, Reason, State, Verdict, select
 from acidctl.errors import RefusedError
+from acidctl.storage.publication import refuse_half_published
 from acidctl.storage.snapshot import Snapshot
 
 
@@ -33,12 +36,12 @@ class CleaningPlan:
 
     Attributes:
         removals: in the order of removal.
-        kept_back: entries that are obsolete only if unknown transactions are committed, with the reason.
+        kept_back: entries that are obsolete, but only if something is true that a listing cannot tell; with the reason.
     """
 
     snapshot: Snapshot
     removals: tuple[Removal, ...]
-    kept_back: tuple[str, ...] = ()
+    kept_back: tuple[tuple[str, str], ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -52,21 +55,19 @@ class CleaningPlan:
 def plan_cleaning(snapshot: Snapshot) -> CleaningPlan:
     """Plan one location: obsolete and aborted directories, and originals that a base holds.
 
-    Without a transaction list nobody knows whether the compaction behind a ``_v`` directory is committed, so such a
-    directory shadows nothing here (section 10): what only it supersedes is kept back.
+    What is obsolete only because of a directory that may not be finished (format section 10, and
+    :mod:`acidctl.acid.doubts`) is kept back, and so is what only one half of a minor compaction hides.
 
     Raises:
         HistoryError: the snapshot cannot be read, so nothing may be removed.
-        RefusedError: the plan would change what the snapshot reads (it proves itself before it is returned).
+        RefusedError: a compaction was interrupted while it was published, or the plan would change what the snapshot
+            reads (it proves itself before it is returned).
     """
     state = snapshot.state
     state.require_history()
-    removable = {v.name: v for v in state.verdicts if v.state in (State.OBSOLETE, State.ABORTED)}
-    kept_back: tuple[str, ...] = ()
-    if snapshot.txns is None:
-        kept_back = tuple(sorted(_only_by_visibility(snapshot, removable)))
-        removable = {name: verdict for name, verdict in removable.items() if name not in kept_back}
+    refuse_half_published(snapshot)
     children = files_by_child(snapshot.listing)
+    kept_back = _kept_back(snapshot, children)
     removals = [
         Removal(
             verdict.name,
@@ -76,27 +77,32 @@ def plan_cleaning(snapshot: Snapshot) -> CleaningPlan:
             len(children.get(verdict.name, ())),
             sum(entry.size for entry in children.get(verdict.name, ())),
         )
-        for verdict in sorted(removable.values(), key=_removal_order)
+        for verdict in sorted(state.verdicts, key=_removal_order)
+        if verdict.state in (State.OBSOLETE, State.ABORTED) and verdict.name not in kept_back
     ]
     _prove(snapshot, {removal.name for removal in removals})
-    return CleaningPlan(snapshot, tuple(removals), kept_back)
+    return CleaningPlan(snapshot, tuple(removals), tuple(sorted(kept_back.items())))
 
 
-def _only_by_visibility(snapshot: Snapshot, removable: dict[str, Verdict]) -> set[str]:
-    """Names that are current or undecided when every ``_v`` directory is left out of the location."""
-    doubtful = {v.name for v in snapshot.state.verdicts if v.directory and v.directory.visibility_txn}
-    if not doubtful:
-        return set()
-    without = _without(snapshot.listing, doubtful)
-    state = select(without, snapshot.write_ids, None, snapshot.base_formats)
-    still = {v.name for v in state.verdicts if v.state in (State.OBSOLETE, State.ABORTED)}
-    return set(removable) - still
+def _kept_back(snapshot: Snapshot, children: dict[str, list[Entry]]) -> dict[str, str]:
+    """Names that stay although the state calls them obsolete, with the reason."""
+    state, listing = snapshot.state, snapshot.listing
+    doubts = doubtful(listing, state, snapshot.write_ids, snapshot.txns)
+    why = "; ".join(f"{name}: {reason}" for name, reason in doubts.items()) or "only _v directories supersede it"
+    kept = dict.fromkeys(only_by_doubt(listing, state, snapshot.write_ids, snapshot.txns, snapshot.base_formats), why)
+    for name, wide in half_finished(state).items():
+        kept[name] = f"{wide} hides it but has no twin of its kind: a minor compaction may be half-finished"
+    for verdict in state.in_state(State.OBSOLETE):
+        if verdict.kind is not EntryKind.ORIGINAL:
+            continue
+        odd = next((e.path for e in children.get(verdict.name, ()) if not _is_original_name(e.path)), None)
+        if odd is not None:
+            kept[verdict.name] = f"{odd} is no name that Hive gives to a data file"
+    return kept
 
 
-def _without(listing: Listing, names: set[str]) -> Listing:
-    return Listing(
-        listing.location, tuple(entry for entry in listing.entries if entry.path.partition("/")[0] not in names)
-    )
+def _is_original_name(path: str) -> bool:
+    return not is_visible_path(path) or isinstance(parse_file(path.rpartition("/")[2]), OriginalFile)
 
 
 def _removal_order(verdict: Verdict) -> tuple[int, int, int, bool, str]:
@@ -118,7 +124,7 @@ def _prove(snapshot: Snapshot, names: set[str]) -> None:
     Raises:
         RefusedError: it would not; a bug or a layout that nobody foresaw.
     """
-    after = select(_without(snapshot.listing, names), snapshot.write_ids, snapshot.txns, snapshot.base_formats)
+    after = select(without(snapshot.listing, names), snapshot.write_ids, snapshot.txns, snapshot.base_formats)
     if _what_is_read(after) != _what_is_read(snapshot.state):
         raise RefusedError(
             f"cleaning {snapshot.fs.display(snapshot.path)} would change what readers see",

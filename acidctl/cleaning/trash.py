@@ -30,12 +30,15 @@ class TrashRun:
         id: the name of its directory, ``<UTC time>-<id>``.
         names: the entries it took, in the order of removal.
         bytes: as planned.
+        is_complete: False for what was interrupted before its manifest was written, or while it was purged: nothing
+            can be restored from it.
     """
 
     location: str
     id: str
     names: tuple[str, ...]
     bytes: int
+    is_complete: bool = True
 
     @property
     def path(self) -> str:
@@ -95,6 +98,8 @@ def list_runs(fs: FileSystem, location: str) -> list[TrashRun]:
 
 def _read_run(fs: FileSystem, location: str, run_id: str) -> TrashRun:
     path = f"{location}/{TRASH}/{run_id}/{MANIFEST}"
+    if not fs.exists(path):
+        return TrashRun(location, run_id, (), 0, is_complete=False)
     try:
         manifest = json.loads(fs.read_bytes(path))
         if manifest["version"] != _VERSION or not all(isinstance(name, str) for name in manifest["names"]):
@@ -119,6 +124,10 @@ def restore(fs: FileSystem, run: TrashRun) -> tuple[str, ...]:
         ConflictError: an entry of that name exists again; nothing was moved.
         NotFoundError: an entry is neither in the trash nor in place; nothing was moved.
     """
+    if not run.is_complete:
+        raise NotFoundError(
+            f"cannot restore {run.id}", "it has no manifest: it was interrupted", "look into it, or purge it"
+        )
     there = {entry.path for entry in fs.list_dir(run.path).entries}
     in_place = {entry.path for entry in fs.list_dir(run.location).entries}
     names = [name for name in reversed(run.names) if name in there]
@@ -140,6 +149,10 @@ def restore(fs: FileSystem, run: TrashRun) -> tuple[str, ...]:
 def purge(fs: FileSystem, runs: Sequence[TrashRun]) -> None:
     """Remove runs from the trash for good, and the trash itself when it is empty."""
     for run in runs:
+        # The manifest goes last: what is left of an interrupted purge is still a run that can be purged.
+        for entry in fs.list_dir(run.path).entries:
+            if entry.path != MANIFEST:
+                fs.remove_tree(f"{run.path}/{entry.path}")
         fs.remove_tree(run.path)
     for location in {run.location for run in runs}:
         if not fs.list_dir(f"{location}/{TRASH}").entries:

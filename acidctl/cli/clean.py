@@ -73,22 +73,20 @@ def _plans(
     locations: Sequence[str], lists: SnapshotLists, storage: dict[str, str], assume_committed: bool
 ) -> tuple[list[CleaningPlan], int]:
     """The plans of all locations, and the worst status of those that have none."""
-    from acidctl.acid.writeids import ValidTxns
     from acidctl.cleaning.plan import plan_cleaning
-    from acidctl.cli.failures import show_failure
-    from acidctl.cli.locations import SnapshotLists, find
+    from acidctl.cli.failures import Failures
+    from acidctl.cli.locations import find
     from acidctl.errors import AcidctlError
 
-    if assume_committed and lists.txns is None:
-        lists = SnapshotLists(lists.write_ids, ValidTxns())
-    plans, status = [], 0
-    for found in find(locations, storage):
+    if assume_committed:
+        lists = lists.assuming_committed()
+    plans, failures = [], Failures()
+    for found in find(locations, storage, lists, failures.add):
         try:
             plans.append(plan_cleaning(found.snapshot(lists)))
         except AcidctlError as error:
-            show_failure(found.shown, error)
-            status = max(status, error.exit_status)
-    return plans, status
+            failures.add(error, found.shown)
+    return plans, failures.worst
 
 
 def _show(plans: Sequence[CleaningPlan], output: str, *, dry_run: bool) -> None:
@@ -115,11 +113,13 @@ def _show(plans: Sequence[CleaningPlan], output: str, *, dry_run: bool) -> None:
                     table.add_row("  " + safe(removal.name), removal.state.value, size, safe(removal.reason.text))
                 console().print(table)
     for plan in plans:
-        if plan.kept_back:
-            note(
-                f"{_shown(plan.snapshot)}: {', '.join(plan.kept_back)} stay: only _v directories supersede them, and "
-                "whether those are committed is not known; give --valid-txns or --assume-committed"
-            )
+        by_reason: dict[str, list[str]] = {}
+        for name, reason in plan.kept_back:
+            by_reason.setdefault(reason, []).append(name)
+        for reason, names in by_reason.items():
+            note(f"{_shown(plan.snapshot)}: kept back: {', '.join(names)}: {reason}")
+        if any("committed" in reason for reason in by_reason):
+            note("give --valid-txns, or --assume-committed when no compaction is at work")
     for text in notes:
         if "_v directory" not in text:
             note(text)
@@ -147,7 +147,7 @@ def _record(plan: CleaningPlan, result: str) -> dict[str, Any]:
             }
             for removal in plan.removals
         ],
-        "keptBack": list(plan.kept_back),
+        "keptBack": [{"name": name, "reason": reason} for name, reason in plan.kept_back],
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +13,7 @@ import click
 from acidctl.cli.options import examples, locations_argument, output_option, snapshot_options, storage_options
 
 if TYPE_CHECKING:
-    from acidctl.acid.triggers import CompactionKind, Decision, Thresholds
+    from acidctl.acid.triggers import CompactionKind
     from acidctl.cli.locations import Found, SnapshotLists
     from acidctl.compaction.kernel import BucketResult
     from acidctl.compaction.plan import BucketTask, CompactionPlan
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
     ),
 )
 @locations_argument()
-@click.option("--major", "mode", flag_value="major", help="Merge base and deltas into a new base, deletes applied.")
-@click.option("--minor", "mode", flag_value="minor", help="Merge deltas into one delta and one delete delta.")
-@click.option("--auto", "mode", flag_value="auto", help="What Hive's thresholds ask for, location by location.")
+@click.option("--major", is_flag=True, help="Merge base and deltas into a new base, deletes applied.")
+@click.option("--minor", is_flag=True, help="Merge deltas into one delta and one delete delta.")
+@click.option("--auto", is_flag=True, help="What Hive's thresholds ask for, location by location.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and stop.")
 @click.option(
     "--engine",
@@ -58,6 +59,17 @@ if TYPE_CHECKING:
     help="Name the results _v<TXN>, the compaction's own transaction (Hive 4): visible when it is committed.",
 )
 @click.option(
+    "--assume-committed",
+    is_flag=True,
+    help="Count every _v directory as committed although no --valid-txns was given.",
+)
+@click.option(
+    "--table-type",
+    type=click.Choice(["full-acid"]),
+    help="The table is full ACID although only loaded files or originals show it.",
+)
+@click.option("--force", is_flag=True, help="Go on although a writer seems to be at work.")
+@click.option(
     "--property",
     "properties",
     multiple=True,
@@ -70,7 +82,9 @@ if TYPE_CHECKING:
 @output_option("table", "json", "jsonl", default="table")
 def command(
     locations: tuple[str, ...],
-    mode: str | None,
+    major: bool,
+    minor: bool,
+    auto: bool,
     dry_run: bool,
     engine: str,
     master: str | None,
@@ -79,6 +93,9 @@ def command(
     name: str | None,
     offline: bool,
     visibility_txn: int | None,
+    assume_committed: bool,
+    table_type: str | None,
+    force: bool,
     properties: tuple[str, ...],
     exit_code: bool,
     lists: SnapshotLists,
@@ -92,16 +109,19 @@ def command(
 
     Without --write-ids everything on disk counts as committed: run it while nobody writes, or give Hive's list.
     """
-    if mode is None:
-        raise click.UsageError("Say which compaction: --major, --minor or --auto.")
-    from acidctl.acid.triggers import Thresholds
+    modes = [name for name, given in (("major", major), ("minor", minor), ("auto", auto)) if given]
+    if len(modes) != 1:
+        raise click.UsageError("Say which compaction: one of --major, --minor and --auto.")
     from acidctl.cli.locations import find
 
-    thresholds = Thresholds().with_properties(dict(_pair(item, "--property") for item in properties))
+    table_properties = dict(_pair(item, "--property") for item in properties)
+    wanted = _Wanted(modes[0], table_properties, visibility_txn or 0, table_type == "full-acid", force, dry_run)
+    if assume_committed:
+        lists = lists.assuming_committed()
     printer = _Printer(output, dry_run)
     plans: list[CompactionPlan] = []
-    for found in find(locations, storage):
-        plan = _plan(found, lists, mode, thresholds, visibility_txn or 0, printer)
+    for found in find(locations, storage, lists, printer.cannot_list):
+        plan = wanted.plan(found, lists, printer)
         if plan:
             plans.append(plan)
     if not dry_run and plans:
@@ -117,41 +137,68 @@ def _pair(item: str, option: str) -> tuple[str, str]:
     return key, value
 
 
-def _plan(
-    found: Found,
-    lists: SnapshotLists,
-    mode: str,
-    thresholds: Thresholds,
-    visibility_txn: int,
-    printer: _Printer,
-) -> CompactionPlan | None:
-    """The plan of one location; None, and said why, when there is none."""
-    from acidctl.acid.triggers import CompactionKind
-    from acidctl.compaction.plan import choose_kind, nothing_to_do, plan_compaction
-    from acidctl.errors import AcidctlError
+@dataclass(frozen=True)
+class _Wanted:
+    """What was asked for, the same for every location."""
 
-    try:
-        snapshot = found.snapshot(lists, compactor=True)
-        decision: Decision | None = None
-        kind: CompactionKind | None
-        if mode == "auto":
-            decision = choose_kind(snapshot, thresholds)
-            kind = decision.kind
-            if kind is None:
-                printer.nothing(found.shown, decision.text)
+    mode: str
+    properties: dict[str, str]
+    visibility_txn: int
+    is_full_acid: bool
+    force: bool
+    dry_run: bool
+
+    def plan(self, found: Found, lists: SnapshotLists, printer: _Printer) -> CompactionPlan | None:
+        """The plan of one location; None, and said why, when there is none."""
+        import time
+
+        from acidctl.compaction.plan import nothing_to_do, plan_compaction, refuse_unsafe
+        from acidctl.errors import AcidctlError
+
+        try:
+            snapshot = self._finished(found, lists)
+            kind, why = self._kind(snapshot)
+            idle = why if kind is None else nothing_to_do(snapshot, kind)
+            if kind is None or idle:
+                printer.nothing(found.shown, idle or "")
                 return None
-        else:
-            kind = CompactionKind(mode)
-        idle = nothing_to_do(snapshot, kind)
-        if idle:
-            printer.nothing(found.shown, idle)
+            refuse_unsafe(snapshot, time.time(), force=self.force)
+            staging = f"_tmp_{uuid.uuid4()}"
+            plan = plan_compaction(
+                snapshot, kind, staging, visibility_txn=self.visibility_txn, is_full_acid=self.is_full_acid
+            )
+        except AcidctlError as error:
+            printer.failed(found.shown, error)
             return None
-        plan = plan_compaction(snapshot, kind, f"_tmp_{uuid.uuid4()}", visibility_txn=visibility_txn)
-    except AcidctlError as error:
-        printer.failed(found.shown, error)
-        return None
-    printer.planned(found.shown, plan, decision, snapshot)
-    return plan
+        printer.planned(found.shown, plan, why, snapshot)
+        return plan
+
+    def _finished(self, found: Found, lists: SnapshotLists) -> Snapshot:
+        """The snapshot, after finishing a publication that was interrupted between its renames."""
+        from acidctl.cli.output import note
+        from acidctl.storage.publication import finish_half_published, refuse_half_published
+
+        snapshot = found.snapshot(lists, compactor=True)
+        if self.dry_run:
+            refuse_half_published(snapshot)
+            return snapshot
+        finished = finish_half_published(snapshot)
+        if not finished:
+            return snapshot
+        note(f"{found.shown}: finished an interrupted compaction: {', '.join(finished)}")
+        return found.snapshot(lists, compactor=True)
+
+    def _kind(self, snapshot: Snapshot) -> tuple[CompactionKind | None, str]:
+        """The type of compaction and why; None for nothing."""
+        from acidctl.acid.triggers import CompactionKind, Thresholds, is_auto_off
+        from acidctl.compaction.plan import choose_kind
+
+        if self.mode != "auto":
+            return CompactionKind(self.mode), "asked for"
+        if is_auto_off(self.properties):
+            return None, "no_auto_compaction is set"
+        decision = choose_kind(snapshot, Thresholds().with_properties(self.properties))
+        return decision.kind, decision.text
 
 
 def _engine(engine: str, master: str | None, conf: Sequence[str], queue: str | None, name: str) -> Engine:
@@ -230,10 +277,15 @@ class _Printer:
         self._status = 0
         self._worked = False
         self._noted: set[str] = set()
+        self._to_clean: list[str] = []
 
     def exit_status(self, idle_is_12: bool) -> int:
+        from acidctl.cli.output import note
         from acidctl.errors import NothingToDo
 
+        if self._to_clean:
+            more = f" (and {len(self._to_clean) - 1} more)" if len(self._to_clean) > 1 else ""
+            note(f"the inputs are obsolete now and stay until: acidctl clean {self._to_clean[0]}{more}")
         if self._status or self._worked or not idle_is_12:
             return self._status
         return NothingToDo.exit_status
@@ -242,7 +294,11 @@ class _Printer:
         record = {"location": location, "result": "nothing-to-do", "reason": why}
         self._put(record, f"{location}: nothing to do: {why}")
 
-    def planned(self, location: str, plan: CompactionPlan, decision: Decision | None, snapshot: Snapshot) -> None:
+    def cannot_list(self, error: AcidctlError) -> None:
+        """A directory of a tree cannot be listed; the others are gone on with."""
+        self.failed("", error)
+
+    def planned(self, location: str, plan: CompactionPlan, why: str, snapshot: Snapshot) -> None:
         from acidctl.cli.output import human_bytes, human_count, note
 
         for text in snapshot.state.notes:
@@ -256,16 +312,15 @@ class _Printer:
             "location": location,
             "result": "planned",
             "kind": plan.kind.value,
-            "reason": decision.text if decision else "asked for",
+            "reason": why,
             "inputs": list(plan.inputs),
             "outputs": list(plan.output_names),
             "buckets": len(plan.tasks),
             "inputBytes": plan.input_bytes,
         }
-        why = f" ({decision.text})" if decision else ""
         inputs = human_count(len(plan.inputs), "input")
         text = (
-            f"{location}: {plan.kind.value}{why}: {inputs}, {human_count(len(plan.tasks), 'bucket')}, "
+            f"{location}: {plan.kind.value} ({why}): {inputs}, {human_count(len(plan.tasks), 'bucket')}, "
             f"{human_bytes(plan.input_bytes)} -> {' + '.join(plan.output_names)}"
         )
         self._put(record, text)
@@ -293,17 +348,18 @@ class _Printer:
             "bytes": outcome.bytes,
             "rows": outcome.rows,
             "rowsDropped": outcome.rows_dropped,
+            "stripesCopied": outcome.stripes[0],
+            "stripesEncoded": outcome.stripes[1],
         }
         text = (
             f"{location}: {plan.kind.value}: {human_count(len(plan.inputs), 'input')} -> "
             f"{' + '.join(outcome.published)}, {human_bytes(plan.input_bytes)} -> {human_bytes(outcome.bytes)}, "
-            f"{human_count(outcome.rows, 'row')}, {outcome.rows_dropped:,} dropped"
+            f"{human_count(outcome.rows, 'row')}, {outcome.rows_dropped:,} dropped, "
+            f"{human_count(outcome.stripes[0], 'stripe')} copied, {outcome.stripes[1]:,} encoded"
         )
         self._put(record, text)
         if self._output == "table":
-            from acidctl.cli.output import note
-
-            note(f"the inputs are obsolete now and stay until: acidctl clean {location}")
+            self._to_clean.append(location)
 
     def failed(self, location: str, error: Any) -> None:
         from acidctl.cli.failures import show_failure

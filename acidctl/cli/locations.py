@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from acidctl.acid.writeids import Form, ValidTxns, ValidWriteIds
+from acidctl.errors import AcidctlError, RefusedError, UsageProblem
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
 from acidctl.storage.snapshot import Snapshot, take_snapshot
@@ -14,22 +15,42 @@ from acidctl.storage.walk import Location, find_locations
 
 @dataclass(frozen=True, slots=True)
 class SnapshotLists:
-    """The lists a user gave; None where none was given."""
+    """The lists a user gave; None where none was given.
+
+    Attributes:
+        write_ids: the list of one table.
+        by_table: lists by table name, of the form ``txn$list$list``.
+    """
 
     write_ids: ValidWriteIds | None = None
     txns: ValidTxns | None = None
+    by_table: dict[str, ValidWriteIds] | None = None
 
     @classmethod
     def parse(cls, write_ids: str | None, txns: str | None, form: str) -> SnapshotLists:
         """Raises WriteIdListError."""
-        return cls(
-            None if write_ids is None else ValidWriteIds.parse(write_ids, Form(form)),
-            None if txns is None else ValidTxns.parse(txns),
-        )
+        parsed_txns = None if txns is None else ValidTxns.parse(txns)
+        if write_ids is not None and "$" in write_ids:
+            return cls(None, parsed_txns, ValidWriteIds.parse_multi(write_ids))
+        return cls(None if write_ids is None else ValidWriteIds.parse(write_ids, Form(form)), parsed_txns)
 
-    def for_compactor(self) -> ValidWriteIds:
-        """The compactor's list: from the given one, or everything on disk."""
-        return (self.write_ids or ValidWriteIds()).for_compactor()
+    def assuming_committed(self) -> SnapshotLists:
+        """The same with every transaction committed, unless a list of them was given."""
+        return replace(self, txns=self.txns or ValidTxns())
+
+    def of(self, table: str) -> ValidWriteIds | None:
+        """The list for a table; None when none was given.
+
+        Raises:
+            UsageProblem: lists were given, but none for this table.
+        """
+        if self.by_table is None:
+            return self.write_ids
+        for name, found in self.by_table.items():
+            if table in (name, name.rpartition(".")[2]):
+                return found
+        known = ", ".join(self.by_table) or "no table"
+        raise UsageProblem(f"no write-id list for the table {table}", f"there are lists for {known}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +71,37 @@ class Found:
 
     def snapshot(self, lists: SnapshotLists, *, compactor: bool = False) -> Snapshot:
         """List it and select its state."""
-        write_ids = lists.for_compactor() if compactor else lists.write_ids
+        write_ids = lists.of(self.location.table)
+        if compactor:
+            write_ids = (write_ids or ValidWriteIds()).for_compactor()
         return take_snapshot(self.fs, self.location.path, write_ids, lists.txns)
 
 
-def find(paths: Sequence[str], storage: Mapping[str, str]) -> Iterator[Found]:
+def find(
+    paths: Sequence[str],
+    storage: Mapping[str, str],
+    lists: SnapshotLists,
+    on_error: Callable[[AcidctlError], None] | None = None,
+) -> Iterator[Found]:
     """Every location at or below the given paths, in their order.
+
+    Args:
+        lists: what the user gave; write ids are numbered by table, so one list is good for one table.
+        on_error: called with what cannot be listed below a path; without it, that is raised.
 
     Raises:
         NotFoundError, AccessError, StorageError: a path cannot be listed.
+        RefusedError: one write-id list was given, and there is a second table.
     """
+    first: str | None = None
     for path in paths:
         fs, root = open_location(path, storage)
-        for location, _ in find_locations(fs, root):
+        for location, _ in find_locations(fs, root, on_error):
+            first = first or location.table
+            if lists.write_ids is not None and location.table != first:
+                raise RefusedError(
+                    "one write-id list cannot serve several tables",
+                    f"{fs.display(location.path)} is of {location.table}, not of {first}",
+                    "give one table, or all lists in the form txn$list$list (hive.txn.tables.valid.writeids)",
+                )
             yield Found(fs, location, location.path == root)

@@ -17,13 +17,15 @@ from acidctl.cli.options import examples, locations_argument, storage_options
 def command(locations: tuple[str, ...], dry_run: bool, yes: bool, storage: dict[str, str]) -> None:
     """Delete what cleaning runs moved to the trash of every location at or below LOCATION. This cannot be undone."""
     from acidctl.cleaning.trash import list_runs, purge
-    from acidctl.cli.locations import find
+    from acidctl.cli.locations import SnapshotLists, find
     from acidctl.cli.output import human_bytes, human_count, safe
     from acidctl.errors import RefusedError
 
-    found = [(f.fs, run) for f in find(locations, storage) for run in list_runs(f.fs, f.location.path)]
+    found = [(f.fs, run) for f in find(locations, storage, SnapshotLists()) for run in list_runs(f.fs, f.location.path)]
     for fs, run in found:
-        click.echo(f"{safe(fs.display(run.path))}: {len(run.names)} entries, {human_bytes(run.bytes)}")
+        entries = human_count(len(run.names), "entry", "entries")
+        what = f"{entries}, {human_bytes(run.bytes)}" if run.is_complete else "incomplete: interrupted"
+        click.echo(f"{safe(fs.display(run.path))}: {what}")
     if not found:
         click.echo("the trash is empty")
     if not found or dry_run:

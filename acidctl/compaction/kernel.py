@@ -13,8 +13,9 @@ from acidctl.acid.layout import Role
 from acidctl.acid.names import format_bucket
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.checksum import add, key_checksum
-from acidctl.compaction.merge import Chunk, Piece, is_sorted, key_range, merge
+from acidctl.compaction.merge import Chunk, Piece, StripeCopy, is_sorted, key_range, merge
 from acidctl.compaction.plan import PROLEPTIC_GREGORIAN, BucketTask, Input
+from acidctl.compaction.stripes import fits, stripe_copy
 from acidctl.errors import VerifyError
 from acidctl.orc.acid_writer import AcidWriter
 from acidctl.orc.reader import open_orc
@@ -27,6 +28,9 @@ from acidctl.rows.scan import live_rows, load_deletes, visible_events
 from acidctl.rows.schema import conform
 from acidctl.storage.port import FileSystem
 
+COPY_CHUNK = 8 << 20
+"""Bytes of a copied stripe that are held at a time."""
+
 
 @dataclass(frozen=True, slots=True)
 class OutputFile:
@@ -35,6 +39,7 @@ class OutputFile:
     Attributes:
         attempt_path: absolute; a hidden name of this attempt, so that a repeated task never meets another's file.
         name: the name it will get, ``bucket_N``.
+        stripes_copied: how many of its stripes are byte copies.
         checksum: of the keys of its rows, as read back from the file.
     """
 
@@ -43,6 +48,7 @@ class OutputFile:
     rows: int
     bytes: int
     stripes: int
+    stripes_copied: int
     checksum: int
 
 
@@ -108,27 +114,52 @@ def _write(
     target = arrow_type(task.row)
     collapse = task.kind is CompactionKind.MINOR
     proleptic = task.calendar == PROLEPTIC_GREGORIAN
-    pieces = list(_pieces(sources, keep, target, proleptic))
-    batches = merge(pieces, collapse=collapse)
-    first = next(batches, None)
+    pieces = list(_pieces(task, sources, keep, target, proleptic))
+    merged = merge(pieces, collapse=collapse)
+    first = next(merged, None)
     if first is None:
         return None
+    block_size = max((source.tail.block_size for source in sources), default=0)
     name = format_bucket(task.bucket)
     path = f"{directory}/_attempt_{uuid.uuid4().hex}_{name}"
     fs.make_dirs(directory)
-    rows, checksum = 0, 0
+    rows = checksum = copied = 0
     with fs.open_output(path) as sink:
-        writer = AcidWriter(sink, task.row, task.settings, calendar=task.calendar)
-        for ids, values in itertools.chain([first], batches):
-            writer.write(with_ids(ids, values))
-            rows += len(ids.current)
-            checksum = add(checksum, key_checksum(ids.keys))
+        writer = AcidWriter(
+            sink, task.row, task.settings, calendar=task.calendar, block_size=block_size, acid_version=task.acid_version
+        )
+        for item in itertools.chain([first], merged):
+            if isinstance(item, StripeCopy):
+                writer.copy_stripe(item.stripe, _bytes_of(item))
+                copied += 1
+                rows += item.stripe.info.numberOfRows
+                checksum = add(checksum, item.checksum)
+            else:
+                ids, values = item
+                writer.write(with_ids(ids, values))
+                rows += len(ids.current)
+                checksum = add(checksum, key_checksum(ids.keys))
         result = writer.close()
     _verify(fs, path, rows, checksum)
-    return OutputFile(path, name, rows, result.bytes, result.stripes, checksum)
+    return OutputFile(path, name, rows, result.bytes, result.stripes, copied, checksum)
+
+
+def _bytes_of(copy: StripeCopy) -> Iterator[bytes]:
+    """A stripe's bytes in pieces."""
+    info = copy.stripe.info
+    left = info.indexLength + info.dataLength + info.footerLength
+    with copy.fs.open_input(copy.path) as file:
+        file.seek(copy.offset)
+        while left:
+            chunk = file.read(min(left, COPY_CHUNK))
+            if not chunk:
+                return  # the writer notices that the stripe is not whole
+            left -= len(chunk)
+            yield chunk
 
 
 def _pieces(
+    task: BucketTask,
     sources: Sequence[EventFile],
     keep: Callable[[EventFile, Ids], Bools | None],
     target: pa.StructType,
@@ -136,16 +167,18 @@ def _pieces(
 ) -> Iterator[Piece]:
     """The stripes of all files that keep an event, with the range of their keys; ids are read, rows are not."""
     for source in sources:
+        copies = fits(source, task)
         with source.open() as events:
             for stripe in range(events.stripes):
                 ids = events.ids(stripe)
                 kept = keep(source, ids)
-                if kept is not None:
-                    if not kept.any():
-                        continue
+                copy = None
+                if kept is not None and not kept.all():
                     ids = ids.take(kept)
+                elif copies:
+                    copy = stripe_copy(source, stripe, ids)
                 if len(ids.current):
-                    yield Piece(*key_range(ids.keys), _loader(source, stripe, keep, target, proleptic))
+                    yield Piece(*key_range(ids.keys), _loader(source, stripe, keep, target, proleptic), copy)
 
 
 def _loader(

@@ -13,8 +13,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from acidctl.orc.acid_writer import CopiedStripe
 from acidctl.rows.deletes import Bools, Keys
 from acidctl.rows.events import Ids
+from acidctl.rows.schema import same_types
+from acidctl.storage.port import FileSystem
 
 Key = tuple[int, int, int]
 
@@ -30,11 +33,33 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stripe before it is loaded: its least and greatest key, and how to get its events."""
+    """A stripe before it is loaded: its least and greatest key, and how to get its events.
+
+    Attributes:
+        copy: what the writer needs to take the stripe byte for byte; None when its rows must be encoded again.
+    """
 
     first: Key
     last: Key
     load: Callable[[], Chunk]
+    copy: StripeCopy | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StripeCopy:
+    """A clean stripe: every event of it is kept, and the output can hold its bytes.
+
+    Attributes:
+        checksum: of its keys.
+        path: absolute.
+        offset: where its bytes begin.
+    """
+
+    fs: FileSystem
+    path: str
+    offset: int
+    stripe: CopiedStripe
+    checksum: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +107,16 @@ def _key(keys: Keys, at: int) -> Key:
     return int(keys.original[at]), int(keys.bucket[at]), int(keys.row_id[at])
 
 
-def is_sorted(keys: Keys) -> bool:
-    """Whether keys ascend; equal ones may follow each other."""
+def is_sorted(keys: Keys, *, strictly: bool = False) -> bool:
+    """Whether keys ascend; equal ones may follow each other unless `strictly`."""
     original, bucket, row = (np.diff(column) for column in (keys.original, keys.bucket, keys.row_id))
-    descends = (original < 0) | ((original == 0) & ((bucket < 0) | ((bucket == 0) & (row < 0))))
+    stays = row <= 0 if strictly else row < 0
+    descends = (original < 0) | ((original == 0) & ((bucket < 0) | ((bucket == 0) & stays)))
     return not descends.any()
 
 
-def merge(pieces: Sequence[Piece], *, collapse: bool) -> Iterator[tuple[Ids, pa.Array]]:
-    """All events in the order of format section 4.2, in batches of about a stripe.
+def merge(pieces: Sequence[Piece], *, collapse: bool) -> Iterator[tuple[Ids, pa.Array] | StripeCopy]:
+    """All events in the order of format section 4.2, in batches of about a stripe; clean stripes as they are.
 
     Args:
         collapse: of events with the same key and the same current write id keep the first (section 8.2).
@@ -98,6 +124,10 @@ def merge(pieces: Sequence[Piece], *, collapse: bool) -> Iterator[tuple[Ids, pa.
     ordered = sorted(pieces, key=lambda piece: piece.first)
     waiting: _Events | None = None
     for at, piece in enumerate(ordered):
+        alone = at + 1 == len(ordered) or piece.last < ordered[at + 1].first
+        if piece.copy is not None and waiting is None and alone:
+            yield piece.copy
+            continue
         chunk = piece.load()
         events = _events(chunk)
         if waiting is not None and len(waiting):
@@ -128,7 +158,7 @@ def _concat(one: _Events, other: _Events) -> _Events:
         Keys.concat([one.keys, other.keys]),
         np.concatenate([one.current, other.current]),
         np.concatenate([one.statement, other.statement]),
-        pa.concat_arrays([one.rows, other.rows]),
+        pa.concat_arrays(same_types([one.rows, other.rows])),
     )
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from acidctl.acid.doubts import doubtful, layout_errors, live_writers, only_by_doubt
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, files_by_child
+from acidctl.acid.layout import is_full_acid as shows_full_acid
 from acidctl.acid.names import MINL, Kind, format_directory
 from acidctl.acid.state import State
 from acidctl.acid.triggers import CompactionKind, Decision, Figures, Thresholds, decide
@@ -14,6 +16,7 @@ from acidctl.errors import BadDataError, ConflictError, RefusedError
 from acidctl.orc.encode import WriterSettings
 from acidctl.orc.types import OrcType
 from acidctl.rows.events import EventFile, Synthetic, open_event_files
+from acidctl.rows.foreign import Format
 from acidctl.rows.schema import merge_row_types
 from acidctl.storage.port import FileSystemSpec
 from acidctl.storage.snapshot import Snapshot
@@ -49,6 +52,8 @@ class BucketTask:
         insert_directory, delete_directory: absolute; where the outputs go.
         row: the table's columns in the output.
         calendar: of the output's footer; 1 Julian/Gregorian, 2 proleptic Gregorian.
+        acid_version: 2, or 0 for ACID v1, whose files carry no version: with one, readers would ignore the operation
+            of each event and show deleted rows (rule V12).
         weight: input bytes, for scheduling.
     """
 
@@ -64,6 +69,7 @@ class BucketTask:
     row: OrcType
     settings: WriterSettings
     calendar: int
+    acid_version: int
     weight: int
 
 
@@ -87,6 +93,7 @@ class CompactionPlan:
     min_write_id: int
     max_write_id: int
     visibility_txn: int
+    acid_version: int
     tasks: tuple[BucketTask, ...]
 
     @property
@@ -145,6 +152,8 @@ def plan_compaction(
     staging_name: str,
     settings: WriterSettings | None = None,
     visibility_txn: int = 0,
+    *,
+    is_full_acid: bool = False,
 ) -> CompactionPlan:
     """Plan one location.
 
@@ -152,13 +161,17 @@ def plan_compaction(
         snapshot: taken with the compactor's write-id list (section 7.3).
         staging_name: a fresh hidden name, ``_tmp_<uuid>``.
         visibility_txn: of the compaction's own transaction; 0 without a metastore.
+        is_full_acid: the table is known to be full ACID, although only raw files may be there.
 
     Raises:
         HistoryError, BadDataError, ConflictError: what is there cannot be compacted.
+        RefusedError: the table is insert-only, or may be.
     """
     state = snapshot.state
     state.require_history()
     files = snapshot.files()
+    if not is_full_acid:
+        _refuse_insert_only(snapshot, files)
     _refuse_odd_names(snapshot, files)
     if kind is CompactionKind.MINOR:
         deltas = {verdict.name for verdict in state.deltas}
@@ -178,12 +191,82 @@ def plan_compaction(
         )
     _refuse_existing(snapshot, names)
     staging = snapshot.absolute(staging_name)
-    tasks = _tasks(snapshot, kind, sources, (f"{staging}/{names[0]}", f"{staging}/{names[1] or ''}"), settings)
+    version = 0 if any(source.may_hold_changes and source.tail.acid_version is None for source in sources) else 2
+    outputs = (f"{staging}/{names[0]}", f"{staging}/{names[1] or ''}")
+    tasks = _tasks(snapshot, kind, sources, outputs, settings, acid_version=version)
     inputs = [v.name for v in (state.base if kind is CompactionKind.MAJOR else None, *state.deltas) if v]
     if kind is CompactionKind.MAJOR:
         inputs = sorted({entry.path.partition("/")[0] for entry in state.originals}) + inputs
     return CompactionPlan(
-        snapshot, kind, tuple(inputs), names[0], names[1], staging, low, high, visibility_txn, tuple(tasks)
+        snapshot, kind, tuple(inputs), names[0], names[1], staging, low, high, visibility_txn, version, tuple(tasks)
+    )
+
+
+def refuse_unsafe(snapshot: Snapshot, now: float, *, force: bool) -> None:
+    """Refuse what a listing cannot prove to be safe to compact, before any file is opened.
+
+    Args:
+        now: seconds since the epoch.
+        force: go on although writers seem to be at work.
+
+    Raises:
+        BadDataError: a layout that Hive never writes; merging it would make its faults permanent.
+        RefusedError: directories are obsolete only because of others that may not be finished, or a writer is at work.
+    """
+    listing, state, shown = snapshot.listing, snapshot.state, snapshot.fs.display(snapshot.path)
+    if errors := layout_errors(listing, state):
+        raise BadDataError(
+            f"cannot compact {shown}",
+            "; ".join(errors[:3]) + (f" and {len(errors) - 3} more" if len(errors) > 3 else ""),
+            "a compaction would make this permanent: find out which of them is right and move the other away",
+        )
+    hidden = only_by_doubt(listing, state, snapshot.write_ids, snapshot.txns, snapshot.base_formats)
+    if hidden and not force:
+        doubts = doubtful(listing, state, snapshot.write_ids, snapshot.txns)
+        raise RefusedError(
+            f"cannot compact {shown}",
+            "; ".join(f"{name} hides {len(hidden)} others, but {why}" for name, why in list(doubts.items())[:3])
+            or f"whether what hides {min(hidden)} is committed is not known",
+            "give --valid-txns, or --assume-committed when no compaction and no writer is at work",
+        )
+    # With a list of write ids the rows of open writers are left out one by one.
+    if snapshot.write_ids.is_everything and not force and (signs := live_writers(listing, state, now)):
+        raise RefusedError(
+            f"a writer seems to be at work in {shown}",
+            f"there is {', '.join(signs[:3])}",
+            "wait until it has ended, give --write-ids, or --force when you know that it is dead",
+        )
+
+
+def _refuse_insert_only(snapshot: Snapshot, files: Sequence[DataFile]) -> None:
+    """Only full-ACID tables can be compacted: the result would give an insert-only one columns that it does not have.
+
+    Raw files in ACID directories and nothing else are what an insert-only table looks like, or a full one into which
+    data was just loaded (section 11); originals alone are a converted table.
+    """
+    if all(file.role is Role.ORIGINAL for file in files) and not any(v.directory for v in snapshot.state.verdicts):
+        own = open_event_files(snapshot, files)
+        raw = [source for source in own if source.format is not Format.ORC]
+    elif shows_full_acid(snapshot.listing):
+        return
+    else:
+        raw = open_event_files(snapshot, files)
+        if any(source.synthetic is None for source in raw):
+            return
+    if not raw:
+        return
+    other = next((source for source in raw if source.format is not Format.ORC), None)
+    shown = snapshot.fs.display(snapshot.path)
+    if other is not None:
+        raise RefusedError(
+            f"cannot compact {shown}",
+            f"{snapshot.display(other.file.path)} is {other.format}: this is no full-ACID table",
+            "acidctl compacts full-ACID tables, which are ORC; let Hive compact this one",
+        )
+    raise RefusedError(
+        f"cannot compact {shown}",
+        "none of its files has ACID columns: it is an insert-only table, or a full-ACID one with loaded files alone",
+        "let Hive compact an insert-only table; for a full-ACID one give --table-type full-acid",
     )
 
 
@@ -214,6 +297,8 @@ def _tasks(
     sources: Sequence[EventFile],
     directories: tuple[str, str],
     settings: WriterSettings | None,
+    *,
+    acid_version: int,
 ) -> list[BucketTask]:
     inserts = [source for source in sources if source.file.role is not Role.DELETE]
     deletes = [source for source in sources if source.file.role is Role.DELETE]
@@ -242,6 +327,7 @@ def _tasks(
                 row,
                 chosen,
                 _calendar(own),
+                acid_version,
                 sum(source.file.size for source in (*own, *own_deletes)),
             )
         )
@@ -253,7 +339,9 @@ def _settings_like(newest: EventFile | None, kind: CompactionKind) -> WriterSett
     codec = newest.tail.compression if newest else "zlib"
     compression = codec if codec in ("none", "zlib", "snappy", "lz4", "zstd") else "zlib"
     make = WriterSettings.for_base if kind is CompactionKind.MAJOR else WriterSettings.for_delta
-    return make(compression=compression)
+    settings = make(compression=compression)
+    # Stripes can be copied only into a file of their own stride (see stripes.py).
+    return replace(settings, stride=newest.tail.stride) if newest and newest.tail.stride else settings
 
 
 def _calendar(sources: Sequence[EventFile]) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from acidctl.acid.listing import Listing
 from acidctl.acid.names import METADATA_ACID, ORC_ACID_VERSION
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED, ORC_ACID_VERSION_2
 from acidctl.acid.state import AcidState
@@ -14,6 +15,7 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.kernel import BucketResult, OutputFile
 from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.errors import AcidctlError, ConflictError, StorageError
+from acidctl.storage.publication import half_published, show
 from acidctl.storage.snapshot import Snapshot, take_snapshot
 
 
@@ -58,16 +60,20 @@ def publish(plan: CompactionPlan, results: Sequence[BucketResult], *, offline: b
         if name in names and name:
             _finish(plan, name, files)
     _recheck(plan)
-    for name in names:
-        # Fails when the target exists: a plain rename of HDFS would nest one directory in the other.
-        fs.rename(f"{plan.staging}/{name}", plan.snapshot.absolute(name))
+    # The insert delta last: a reader in between finds rows missing, not rows that were deleted.
+    show(fs, plan.snapshot.path, plan.staging, names[::-1])
     discard(plan)
     return tuple(names)
 
 
 def discard(plan: CompactionPlan) -> None:
-    """Remove the staging directory; what cannot be removed stays hidden and harms nobody."""
+    """Remove the staging directory; what cannot be removed stays hidden and harms nobody.
+
+    Never while one half of its content is shown: then it holds the only copy of the other.
+    """
     try:
+        if half_published(plan.snapshot.fs.list_tree(plan.snapshot.path)):
+            return
         plan.snapshot.fs.remove_tree(plan.staging)
     except AcidctlError:
         return
@@ -84,7 +90,8 @@ def _finish(plan: CompactionPlan, name: str, files: Sequence[OutputFile]) -> Non
             fs.remove_tree(f"{directory}/{entry.path}")
     for attempt, final in chosen.items():
         fs.rename(attempt, final)
-    fs.write_bytes(f"{directory}/{ORC_ACID_VERSION}", ORC_ACID_VERSION_2)
+    if plan.acid_version:
+        fs.write_bytes(f"{directory}/{ORC_ACID_VERSION}", ORC_ACID_VERSION_2)
     if plan.kind is CompactionKind.MAJOR and not plan.visibility_txn:
         # Without it readers would take the base for an INSERT OVERWRITE (section 8.1).
         fs.write_bytes(f"{directory}/{METADATA_ACID}", METADATA_ACID_COMPACTED)
@@ -94,13 +101,29 @@ def _recheck(plan: CompactionPlan) -> None:
     """List the location again: what was compacted must still be what readers see."""
     before = plan.snapshot
     now = take_snapshot(before.fs, before.path, before.write_ids, before.txns)
-    changed = _changes(plan, before, now.state)
+    changed = _changes(plan, before, now.state) or _changed_file(plan, before.listing, now.listing)
     if changed:
         raise ConflictError(
             f"{before.fs.display(before.path)} changed while it was compacted",
             changed,
             "nothing was published; run the compaction again",
         )
+
+
+def _changed_file(plan: CompactionPlan, before: Listing, now: Listing) -> str:
+    """Whether a file of an input came, went, or was written to."""
+    inputs = set(plan.inputs)
+
+    def files(listing: Listing) -> dict[str, tuple[int, float | None]]:
+        return {
+            entry.path: (entry.size, entry.modified)
+            for entry in listing.entries
+            if not entry.is_dir and entry.path.partition("/")[0] in inputs
+        }
+
+    old, new = files(before), files(now)
+    differing = [path for path in old.keys() | new.keys() if old.get(path) != new.get(path)]
+    return f"{min(differing)} was written to, added or removed" if differing else ""
 
 
 def _changes(plan: CompactionPlan, before: Snapshot, now: AcidState) -> str:

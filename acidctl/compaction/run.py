@@ -48,6 +48,13 @@ class Outcome:
         return sum(f.bytes for r in self.results for f in (r.inserts, r.deletes) if f)
 
     @property
+    def stripes(self) -> tuple[int, int]:
+        """Stripes that were copied, and stripes that were encoded again."""
+        files = [f for r in self.results for f in (r.inserts, r.deletes) if f]
+        copied = sum(f.stripes_copied for f in files)
+        return copied, sum(f.stripes for f in files) - copied
+
+    @property
     def rows_dropped(self) -> int:
         """Events that were read and are not in the output."""
         return sum(result.rows_dropped for result in self.results)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO, Final
 
@@ -11,13 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from acidctl.errors import BadDataError
-from acidctl.orc.assemble import OrcAssembler
+from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.assemble import CPP_WRITER, OrcAssembler, lowest_writer
 from acidctl.orc.encode import WHOLE, WriterSettings, encode_stripes
 from acidctl.orc.tail import ACID_STATS, ACID_VERSION, KEY_INDEX, RecordKey
 from acidctl.orc.types import ACID_COLUMNS, OrcType, acid_tree, to_proto
-
-VERSION: Final = b"2"
-"""What Hive 3 and later put into hive.acid.version."""
 
 _ID_TYPES: Final = (pa.int32(), pa.int64(), pa.int32(), pa.int64(), pa.int64())
 _INSERT, _UPDATE, _DELETE = 0, 1, 2
@@ -46,6 +44,26 @@ class AcidFileResult:
     bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class CopiedStripe:
+    """A stripe of another file, to be taken as it is.
+
+    Attributes:
+        info: its lengths and rows; the offset means nothing.
+        statistics: of its columns.
+        first, last: keys of its first and last row.
+        counts: inserts, updates and deletes in it.
+        writer: writer code and version of its file.
+    """
+
+    info: pb.StripeInformation
+    statistics: pb.StripeStatistics
+    first: RecordKey
+    last: RecordKey
+    counts: tuple[int, int, int]
+    writer: tuple[int, int]
+
+
 class AcidWriter:
     """Writes events to one file of a full-ACID table (format section 3), a stripe at a time.
 
@@ -59,6 +77,9 @@ class AcidWriter:
         user_metadata: further user metadata for the footer.
         calendar: the footer's calendar, that of the rows' source: 0 unknown, 1 Julian/Gregorian, 2 proleptic.
         check_order: refuse events that are out of order.
+        acid_version: what ``hive.acid.version`` says; 0 leaves it out, as ACID v1 does.
+        block_size: what the file's postscript is to claim: the largest block size among the stripes that are copied,
+            where that is more than the settings'.
     """
 
     def __init__(
@@ -70,13 +91,15 @@ class AcidWriter:
         user_metadata: Mapping[str, bytes] | None = None,
         calendar: int = 0,
         check_order: bool = True,
+        block_size: int = 0,
+        acid_version: int = 2,
     ) -> None:
         self._settings = settings or WriterSettings.for_base()
         self._tree = acid_tree(row)
         self._assembler = OrcAssembler(
             sink,
             compression=self._settings.compression,
-            block_size=self._settings.block_size,
+            block_size=max(block_size, self._settings.block_size),
             stride=self._settings.stride,
         )
         # The rows are cut here, by their decoded size: ORC C++ counts half-empty buffers and would cut far too early.
@@ -89,6 +112,8 @@ class AcidWriter:
         self._keys: list[RecordKey] = []
         self._counts = np.zeros(3, np.int64)
         self._last: RecordKey | None = None
+        self._writers: set[tuple[int, int]] = set()
+        self._acid_version = acid_version
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Take events; a stripe is encoded whenever enough are gathered.
@@ -115,6 +140,23 @@ class AcidWriter:
             if batch.num_rows or self._pending_bytes >= size:
                 self._flush()
 
+    def copy_stripe(self, stripe: CopiedStripe, chunks: Iterable[bytes]) -> None:
+        """Take a stripe of another file byte for byte; what was written before is encoded first.
+
+        The caller vouches for what cannot be seen here: equal compression, types, calendar and row index stride.
+
+        Raises:
+            BadDataError: its keys are out of order, or `chunks` are not the whole stripe.
+        """
+        if self._check_order and self._last is not None and stripe.first < self._last:
+            raise _bad("they are out of order", "a copied stripe begins before the last event")
+        self._flush()
+        self._assembler.append_stripe(chunks, stripe.info, stripe.statistics)
+        self._keys.append(stripe.last)
+        self._last = stripe.last
+        self._counts += np.asarray(stripe.counts, np.int64)
+        self._writers.add(stripe.writer)
+
     def close(self) -> AcidFileResult:
         """Write what is left and the tail.  The sink stays open."""
         self._flush()
@@ -124,9 +166,12 @@ class AcidWriter:
             **self._user_metadata,
             KEY_INDEX: index.encode(),
             ACID_STATS: f"{inserts},{updates},{deletes}".encode(),
-            ACID_VERSION: VERSION,
         }
-        length = self._assembler.finish(to_proto(self._tree), user_metadata, calendar=self._calendar)
+        if self._acid_version:
+            user_metadata[ACID_VERSION] = str(self._acid_version).encode()
+        length = self._assembler.finish(
+            to_proto(self._tree), user_metadata, calendar=self._calendar, writer=lowest_writer(self._writers)
+        )
         return AcidFileResult(
             rows=self._assembler.rows,
             inserts=inserts,
@@ -142,6 +187,7 @@ class AcidWriter:
         at = 0
         for stripe in encode_stripes(pending, self._encoder, self._tree):
             self._assembler.append_stripe(stripe.data, stripe.info, stripe.statistics)
+            self._writers.add(CPP_WRITER)
             at += stripe.rows
             # The stripe's last row, by its place in the pieces.
             i = int(np.searchsorted(starts, at - 1, side="right")) - 1

@@ -70,7 +70,7 @@ def test_unknown_visibility_shadows_nothing(tmp_path: Path) -> None:
     table = make(tmp_path / "t", "base_5", "delta_6_6_0000", "delta_3_3_0000", "base_6_v20")
     unknown = plan_cleaning(snapshot_of(table))
     assert [removal.name for removal in unknown.removals] == ["delta_3_3_0000"]
-    assert unknown.kept_back == ("base_5", "delta_6_6_0000")
+    assert [name for name, _ in unknown.kept_back] == ["base_5", "delta_6_6_0000"]
     known = plan_cleaning(snapshot_of(table, txns=ValidTxns(30)))
     assert {removal.name for removal in known.removals} == {"base_5", "delta_6_6_0000", "delta_3_3_0000"}
 
@@ -163,3 +163,46 @@ def test_a_foreign_manifest_is_refused(manifest: str, tmp_path: Path) -> None:
     fs, path = open_location(str(table))
     with pytest.raises(BadDataError, match="no manifest"):
         list_runs(fs, path)
+
+
+def test_one_half_of_a_minor_compaction_hides_nothing_for_good(tmp_path: Path) -> None:
+    """Rule V11: a lone wide delta does not hold the deletes of the narrower delete deltas it hides."""
+    table = make(tmp_path / "t", "delta_1_3", "delta_1_1_0", "delete_delta_2_2_0", "delta_3_3_0")
+    plan = plan_cleaning(snapshot_of(table))
+    assert [removal.name for removal in plan.removals] == ["delta_1_1_0", "delta_3_3_0"]
+    assert [name for name, _ in plan.kept_back] == ["delete_delta_2_2_0"]
+    table = make(tmp_path / "u", "delete_delta_1_3", "delta_1_1_0", "delete_delta_2_2_0")
+    plan = plan_cleaning(snapshot_of(table))
+    assert [removal.name for removal in plan.removals] == ["delete_delta_2_2_0"]
+    assert [name for name, _ in plan.kept_back] == ["delta_1_1_0"]
+
+
+def test_what_is_being_written_shadows_nothing(tmp_path: Path) -> None:
+    table = make(tmp_path / "t", "delta_1_1_0", "_tmp.base_0000002/000000_0.manifest", "base_0000002")
+    plan = plan_cleaning(snapshot_of(table))
+    assert (plan.removals, [name for name, _ in plan.kept_back]) == ((), ["delta_1_1_0"])
+    table = make(tmp_path / "u", "delta_1_1_0")
+    (table / "base_0000002").mkdir()
+    plan = plan_cleaning(snapshot_of(table))
+    assert (plan.removals, [name for name, _ in plan.kept_back]) == ((), ["delta_1_1_0"])
+    known = plan_cleaning(snapshot_of(table, ValidWriteIds(2)))
+    assert [removal.name for removal in known.removals] == ["delta_1_1_0"]
+
+
+def test_files_of_other_names_stay(tmp_path: Path) -> None:
+    table = make(tmp_path / "t", "base_5", "000000_0", "backup/notes.txt")
+    (table / "README.txt").write_text("x")
+    plan = plan_cleaning(snapshot_of(table))
+    assert [removal.name for removal in plan.removals] == ["000000_0"]
+    assert [name for name, _ in plan.kept_back] == ["README.txt", "backup"]
+
+
+def test_a_run_without_a_manifest_can_be_purged(tmp_path: Path) -> None:
+    table = make(tmp_path / "t", "base_5", f"{TRASH}/20260101T000000Z-1/base_3/x")
+    fs, path = open_location(str(table))
+    (run,) = list_runs(fs, path)
+    assert not run.is_complete
+    with pytest.raises(NotFoundError, match="cannot restore"):
+        restore(fs, run)
+    purge(fs, [run])
+    assert not (table / TRASH).exists()

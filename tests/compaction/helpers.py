@@ -27,7 +27,7 @@ def run_compaction(table: Path, kind: CompactionKind, write_ids: ValidWriteIds |
     snapshot = snapshot_of(table, (write_ids or ValidWriteIds()).for_compactor())
     if nothing_to_do(snapshot, kind):
         return None
-    (outcome,) = compact([plan_compaction(snapshot, kind, f"_tmp_{uuid.uuid4()}")], offline=True)
+    (outcome,) = compact([plan_compaction(snapshot, kind, f"_tmp_{uuid.uuid4()}", is_full_acid=True)], offline=True)
     if outcome.error:
         raise outcome.error
     return outcome

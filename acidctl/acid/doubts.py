@@ -1,0 +1,175 @@
+"""What a listing alone leaves open, and what must not be built on it (format sections 8.6, 10, 12 and 13.1).
+
+A state says what a reader of a snapshot reads. Whoever removes or rewrites needs more: directories that may still be
+in the making must not make others obsolete, and layouts that Hive never writes must not be merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+from acidctl.acid.layout import files_by_child
+from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.names import (
+    FLUSH_LENGTH_SUFFIX,
+    METADATA_ACID,
+    AcidDirectory,
+    BucketFile,
+    Kind,
+    is_hidden,
+    is_native_data_file,
+    parse_file,
+)
+from acidctl.acid.sidefiles import BaseFormat
+from acidctl.acid.state import AcidState, State, Verdict, select
+from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+
+YOUNG_SECONDS = 3600
+"""A staging directory that changed within this time may belong to a writer at work."""
+
+
+def without(listing: Listing, names: set[str]) -> Listing:
+    """The listing less some direct children."""
+    return Listing(
+        listing.location, tuple(entry for entry in listing.entries if entry.path.partition("/")[0] not in names)
+    )
+
+
+def doubtful(listing: Listing, state: AcidState, write_ids: ValidWriteIds, txns: ValidTxns | None) -> dict[str, str]:
+    """Current directories that may not be finished, with the reason.
+
+    * ``_v`` directories, when nobody said which transactions are committed: Hive 4 writes them in place;
+    * directories with a manifest ``_tmp.<name>`` beside them: a direct insert at work, or dead (section 1.4);
+    * an empty base without ``_metadata_acid``, when nobody said which write ids are committed: an INSERT OVERWRITE
+      that has just begun looks like this (rule V15).
+    """
+    children = files_by_child(listing)
+    names = {entry.path.partition("/")[0] for entry in listing.entries}
+    found = {}
+    for verdict in state.in_state(State.CURRENT):
+        directory = verdict.directory
+        if directory is None:
+            continue
+        files = children.get(verdict.name, [])
+        if directory.visibility_txn and txns is None:
+            found[verdict.name] = f"whether transaction {directory.visibility_txn} is committed is not known"
+        elif f"_tmp.{verdict.name}" in names:
+            found[verdict.name] = f"a writer's _tmp.{verdict.name} is beside it"
+        elif directory.kind is Kind.BASE and write_ids.is_everything and _is_bare(verdict.name, files):
+            found[verdict.name] = "it is empty, as an INSERT OVERWRITE that has just begun"
+    return found
+
+
+def _is_bare(name: str, files: list[Entry]) -> bool:
+    return not any(entry.path == f"{name}/{METADATA_ACID}" for entry in files) and all(
+        is_hidden(entry.path.rpartition("/")[2]) for entry in files
+    )
+
+
+def only_by_doubt(
+    listing: Listing,
+    state: AcidState,
+    write_ids: ValidWriteIds,
+    txns: ValidTxns | None,
+    base_formats: Mapping[str, BaseFormat],
+) -> set[str]:
+    """Obsolete and aborted entries that would be neither without the doubtful directories."""
+    doubts = set(doubtful(listing, state, write_ids, txns))
+    # A _v directory that is not current now may still be what makes others obsolete by way of it.
+    if txns is None:
+        doubts |= {v.name for v in state.verdicts if v.directory and v.directory.visibility_txn}
+    if not doubts:
+        return set()
+    bare = select(without(listing, doubts), write_ids, txns, base_formats)
+    still = {verdict.name for verdict in _removable(bare)}
+    return {verdict.name for verdict in _removable(state)} - still - (doubts & _aborted(state))
+
+
+def _removable(state: AcidState) -> Iterator[Verdict]:
+    return (verdict for verdict in state.verdicts if verdict.state in (State.OBSOLETE, State.ABORTED))
+
+
+def _aborted(state: AcidState) -> set[str]:
+    return {verdict.name for verdict in state.in_state(State.ABORTED)}
+
+
+def half_finished(state: AcidState) -> dict[str, str]:
+    """Obsolete deltas that only a lone wide twin hides (rule V11), with the name of that twin.
+
+    A minor compaction shows a delta and a delete delta of one range by two renames. Between them, and for good when
+    it dies there, the one hides narrower directories of the *other* kind, whose events it does not hold.
+    """
+    current = [verdict.directory for verdict in state.deltas if verdict.directory]
+    found = {}
+    for verdict in state.in_state(State.OBSOLETE):
+        delta = verdict.directory
+        if delta is None or delta.kind is Kind.BASE or verdict.reason.code != "superseded-by-delta":
+            continue
+        covering = [wide for wide in current if wide.name in verdict.reason.by and not wide.visibility_txn]
+        for wide in covering:
+            twins = {other.kind for other in current if _range(other) == _range(wide)}
+            if wide.kind is not delta.kind and delta.kind not in twins:
+                found[verdict.name] = wide.name
+    return found
+
+
+def _range(directory: AcidDirectory) -> tuple[int, int]:
+    return directory.min_write_id, directory.max_write_id
+
+
+def live_writers(listing: Listing, state: AcidState, now: float) -> list[str]:
+    """Signs of a writer at work, as paths (sections 1.4 and 12).
+
+    Args:
+        now: seconds since the epoch.
+    """
+    current = state.current_names
+    found = set()
+    for entry in listing.entries:
+        name = entry.path.partition("/")[0]
+        young = entry.modified is not None and now - entry.modified < YOUNG_SECONDS
+        if name in current and entry.path.endswith(FLUSH_LENGTH_SUFFIX):
+            found.add(entry.path)
+        elif name.startswith("_tmp.") or (name.startswith(".hive-staging") and young):
+            found.add(name)
+    return sorted(found)
+
+
+def layout_errors(listing: Listing, state: AcidState) -> list[str]:
+    """What Hive never writes and no merge may be built on: rules V5, V7, V17, V22 and stray ``bucket_`` names."""
+    children = files_by_child(listing)
+    current = [verdict.directory for verdict in (state.base, *state.deltas) if verdict and verdict.directory]
+    errors = []
+    spelled: dict[str, str] = {}
+    for directory in current:
+        other = spelled.setdefault(directory.canonical_name, directory.name)
+        if other != directory.name:
+            errors.append(f"{other} and {directory.name} are the same directory spelled twice (V5)")
+    for kind in (Kind.DELTA, Kind.DELETE_DELTA):
+        ranges = sorted((d for d in current if d.kind is kind), key=_range)
+        for one, next_one in pairwise(ranges):
+            if one.max_write_id >= next_one.min_write_id and _range(one) != _range(next_one):
+                errors.append(f"{one.name} and {next_one.name} overlap (V7)")
+    for directory in current:
+        errors += _file_errors(directory, children.get(directory.name, []))
+    return errors
+
+
+def _file_errors(directory: AcidDirectory, files: list[Entry]) -> Iterator[str]:
+    buckets: dict[int, str] = {}
+    native = any(is_native_data_file(entry.path.rpartition("/")[2]) for entry in files)
+    for entry in files:
+        parts = entry.path.split("/")
+        if any(is_hidden(part) for part in parts):
+            continue
+        if native and len(parts) > 2:
+            yield f"{entry.path} is nested in {directory.name} (V17)"
+            continue
+        parsed = parse_file(parts[-1])
+        if isinstance(parsed, BucketFile):
+            if parsed.bucket in buckets:
+                yield f"{entry.path} and {buckets[parsed.bucket]} are attempts at the same bucket (V22)"
+            buckets.setdefault(parsed.bucket, entry.path)
+        elif is_native_data_file(parts[-1]):
+            yield f"{entry.path} is no bucket file, though its name begins like one"

@@ -1,0 +1,215 @@
+"""What a compaction refuses, what it notices, and what an interruption leaves behind."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+from rows.test_files_without_ids import B0, found, write_acid
+from tables import snapshot_of
+
+from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.cleaning.plan import plan_cleaning
+from acidctl.compaction import kernel
+from acidctl.compaction.plan import CompactionPlan, plan_compaction, refuse_unsafe
+from acidctl.compaction.run import Outcome, compact, run_here
+from acidctl.errors import BadDataError, ConflictError, RefusedError
+from acidctl.orc.source import ByteSource
+from acidctl.orc.tail import read_tail
+from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.publication import finish_half_published, half_published
+
+MAJOR, MINOR = CompactionKind.MAJOR, CompactionKind.MINOR
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Three rows, one of them updated, that one deleted."""
+    table = tmp_path / "t"
+    write_acid(table / "delta_1_1_0" / "bucket_00000", *((0, 1, B0, i, 1, (i, i)) for i in range(3)))
+    write_acid(table / "delete_delta_2_2_0" / "bucket_00000", (2, 1, B0, 2, 2, None))
+    write_acid(table / "delta_2_2_0" / "bucket_00000", (0, 2, B0, 0, 2, (9, 9)))
+    write_acid(table / "delete_delta_3_3_0" / "bucket_00000", (2, 2, B0, 0, 3, None))
+    return table
+
+
+def plan_of(table: Path, kind: CompactionKind) -> CompactionPlan:
+    snapshot = snapshot_of(table, ValidWriteIds().for_compactor())
+    return plan_compaction(snapshot, kind, f"_tmp_{uuid.uuid4()}", is_full_acid=True)
+
+
+def run(plan: CompactionPlan) -> Outcome:
+    (outcome,) = compact([plan], run_here, offline=True)
+    return outcome
+
+
+def contents(table: Path) -> set[str]:
+    return {path.name for path in table.iterdir()}
+
+
+@pytest.mark.parametrize("dies_at", [1, 2])
+@pytest.mark.parametrize("how", [KeyboardInterrupt, OSError])
+def test_a_minor_that_fails_between_its_renames_is_taken_back(
+    table: Path, monkeypatch: pytest.MonkeyPatch, how: type[BaseException], dies_at: int
+) -> None:
+    before, rows = contents(table), found(table)
+    plan = plan_of(table, MINOR)
+    rename = LocalFileSystem.rename
+    calls = []
+
+    def fails(self: LocalFileSystem, source: str, target: str) -> None:
+        if "/_tmp_" in source and "/_tmp_" not in target:
+            calls.append(target)
+            if len(calls) == dies_at:
+                raise RefusedError("no") if how is OSError else how
+        rename(self, source, target)
+
+    monkeypatch.setattr(LocalFileSystem, "rename", fails)
+    if how is KeyboardInterrupt:
+        with pytest.raises(KeyboardInterrupt):
+            run(plan)
+    else:
+        assert run(plan).error
+    monkeypatch.undo()
+    assert len(calls) == dies_at
+    assert contents(table) == before
+    assert found(table) == rows
+
+
+def test_a_minor_that_was_killed_between_its_renames_is_finished(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = found(table)
+    plan = plan_of(table, MINOR)
+    rename = LocalFileSystem.rename
+    calls = []
+
+    class Killed(BaseException):
+        pass
+
+    def dies(self: LocalFileSystem, source: str, target: str) -> None:
+        # From the second rename on nothing works any more: as if the process were gone.
+        if calls or "/_tmp_" not in target:
+            calls.append(target)
+            if len(calls) > 1:
+                raise Killed
+        rename(self, source, target)
+
+    monkeypatch.setattr(LocalFileSystem, "rename", dies)
+    monkeypatch.setattr(LocalFileSystem, "remove_tree", lambda *_: (_ for _ in ()).throw(Killed()))
+    with pytest.raises(Killed):
+        run(plan)
+    monkeypatch.undo()
+    snapshot = snapshot_of(table)
+    assert half_published(snapshot.listing)
+    with pytest.raises(RefusedError, match="interrupted while it was published"):
+        plan_cleaning(snapshot)
+    assert finish_half_published(snapshot) == ("delta_0000001_0000003",)
+    assert found(table) == rows
+    assert not [name for name in contents(table) if name.startswith("_tmp")]
+    assert plan_cleaning(snapshot_of(table)).kept_back == ()
+
+
+@pytest.mark.parametrize("change", ["grow", "add", "remove"])
+def test_an_input_that_changes_meanwhile_is_noticed(table: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+    plan = plan_of(table, MAJOR)
+    file = table / "delta_2_2_0" / "bucket_00000"
+    work = kernel.run_task
+
+    def works(task):  # type: ignore[no-untyped-def]
+        result = work(task)
+        if change == "grow":
+            file.write_bytes(file.read_bytes() + b"more")
+        elif change == "add":
+            (file.parent / "bucket_00001").write_bytes(file.read_bytes())
+        else:
+            file.unlink()
+        return result
+
+    monkeypatch.setattr("acidctl.compaction.run.run_task", works)
+    outcome = run(plan)
+    assert isinstance(outcome.error, ConflictError)
+    assert "delta_2_2_0/bucket_0000" in outcome.error.why
+    assert not [name for name in contents(table) if name.startswith(("_tmp", "base"))]
+
+
+def test_of_two_compactions_one_wins(table: Path) -> None:
+    rows = found(table)
+    one, other = plan_of(table, MAJOR), plan_of(table, MAJOR)
+    assert run(one).published == ("base_0000003",)
+    assert isinstance(run(other).error, ConflictError)
+    assert found(table) == rows
+    assert not [name for name in contents(table) if name.startswith("_tmp")]
+
+
+def test_unfinished_visibility_directories_are_not_built_on(table: Path) -> None:
+    write_acid(table / "base_0000002_v0000100" / "bucket_00000", (0, 1, B0, 0, 1, (0, 0)))
+    snapshot = snapshot_of(table, ValidWriteIds().for_compactor())
+    with pytest.raises(RefusedError, match="cannot compact") as caught:
+        refuse_unsafe(snapshot, time.time(), force=False)
+    assert "--valid-txns" in caught.value.hint
+    refuse_unsafe(snapshot_of(table, ValidWriteIds().for_compactor(), ValidTxns(200)), time.time(), force=False)
+
+
+@pytest.mark.parametrize("sign", ["delta_4_5/bucket_00000_flush_length", "_tmp.delta_9_9_0/000000_0.manifest"])
+def test_writers_at_work_are_noticed(table: Path, sign: str) -> None:
+    write_acid(table / "delta_4_5" / "bucket_00000", (0, 4, B0, 0, 4, (1, 1)))
+    (table / sign).parent.mkdir(exist_ok=True)
+    (table / sign).write_bytes(bytes(8))
+    snapshot = snapshot_of(table, ValidWriteIds().for_compactor())
+    with pytest.raises(RefusedError, match="a writer seems to be at work"):
+        refuse_unsafe(snapshot, time.time(), force=False)
+    refuse_unsafe(snapshot, time.time(), force=True)
+    refuse_unsafe(snapshot_of(table, ValidWriteIds(3).for_compactor()), time.time(), force=False)
+
+
+@pytest.mark.parametrize(
+    ("extra", "rule"),
+    [
+        ("delta_0000001_0000001_0000/bucket_00001", "V5"),
+        ("delta_1_2/bucket_00001", "overlap"),
+        ("delta_1_1_0/bucket_00000_1", "V22"),
+        ("delta_1_1_0/delta_1_1_0/bucket_00000", "V17"),
+        ("delta_1_1_0/bucket_00000.fixacidindex", "no bucket file"),
+    ],
+)
+def test_layouts_that_hive_never_writes_are_not_merged(table: Path, extra: str, rule: str) -> None:
+    if rule == "overlap":
+        write_acid(table / "delta_2_4" / "bucket_00001", (0, 4, B0, 0, 4, (1, 1)))
+        write_acid(table / "delta_3_5" / "bucket_00001", (0, 5, B0, 0, 5, (1, 1)))
+    else:
+        write_acid(table / extra, (0, 1, B0, 7, 1, (1, 1)))
+    with pytest.raises(BadDataError, match="cannot compact") as caught:
+        refuse_unsafe(snapshot_of(table, ValidWriteIds().for_compactor()), time.time(), force=True)
+    assert rule in caught.value.why
+
+
+def test_acid_v1_stays_without_a_version(tmp_path: Path) -> None:
+    """With the marker of v2, readers would ignore the operations and show deleted rows (rule V12)."""
+    table = tmp_path / "t"
+    for write_id, operation in ((1, 0), (2, 1), (3, 2)):
+        write_acid(table / f"delta_{write_id}_{write_id}" / "bucket_00000", (operation, 1, 0, 0, write_id, None))
+    for file in table.rglob("bucket*"):
+        rewrite_without_version(file)
+    outcome = run(plan_of(table, MINOR))
+    assert not outcome.error
+    (name,) = outcome.published
+    assert [path.name for path in (table / name).iterdir()] == ["bucket_00000"]
+    fs = LocalFileSystem()
+    assert read_tail(ByteSource(fs, str(table / name / "bucket_00000"))).acid_version is None
+
+
+def rewrite_without_version(file: Path) -> None:
+    """The file as Hive 1 would have written it."""
+    from pyarrow import orc
+    from rows.test_files_without_ids import ROW
+
+    from acidctl.orc.acid_writer import AcidWriter
+
+    batches = orc.read_table(file).to_batches()
+    with file.open("wb") as sink:
+        writer = AcidWriter(sink, ROW, acid_version=0)
+        for batch in batches:
+            writer.write(batch.replace_schema_metadata(None))
+        writer.close()
