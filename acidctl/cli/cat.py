@@ -8,6 +8,7 @@ import click
 
 from acidctl.cli.options import (
     DIRECTORY,
+    FILE,
     columns_option,
     examples,
     limit_option,
@@ -15,50 +16,130 @@ from acidctl.cli.options import (
     snapshot_options,
     storage_options,
 )
-from acidctl.cli.rows_out import ROW_FORMS
+from acidctl.cli.rows_out import EXPORT_FORMS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from acidctl.cli.locations import SnapshotLists
+    from acidctl.rows.live import Loss
 
 
 @click.command(
     "cat",
     epilog=examples(
         "acidctl cat orders --limit 10",
-        "acidctl cat --row-id --columns id,value orders",
-        "acidctl cat --write-ids 'sales.orders:12:9:9:7' -o parquet orders > orders.parquet",
+        "acidctl cat orders --partition day=2024-02-29 --columns id,address.city --where 'id > 100'",
+        "acidctl cat orders --deleted --row-id --where 'ROW__ID.writeid = 12'",
+        "acidctl cat orders --at 11 --count",
+        "acidctl cat --write-ids 'sales.orders:12:9:9:7' -o parquet --to orders.parquet orders",
     ),
 )
-@click.argument("location", metavar="LOCATION", type=DIRECTORY)
+@click.argument("location", metavar="LOCATION|TABLE", type=DIRECTORY)
 @click.option("--row-id", is_flag=True, help="Put ROW__ID first: writeid, bucketid, rowid.")
 @columns_option
+@click.option(
+    "--where",
+    metavar="CONDITION",
+    help="Only rows that meet a condition in SQL.",
+)
+@click.option(
+    "--partition", "partitions", multiple=True, metavar="KEY=VALUE", help="Only partitions of this value. Repeatable."
+)
+@click.option(
+    "--at", type=click.IntRange(min=0), metavar="WRITE_ID", help="The rows when this write id was the newest."
+)
+@click.option("--deleted", is_flag=True, help="The rows that deletes and updates removed, not those that are left.")
+@click.option("--count", is_flag=True, help="Print the number of rows only.")
 @limit_option
 @snapshot_options
 @storage_options
-@output_option(*ROW_FORMS, default="jsonl")
+@output_option(*EXPORT_FORMS, default="jsonl")
+@click.option("--to", type=FILE, metavar="PATH", help="Write to a new file, complete or not at all.")
+@click.option("--skip-bad-files", is_flag=True, help="Go on without what cannot be read; say so, and fail, at the end.")
 def command(
     location: str,
     row_id: bool,
     columns: list[str] | None,
+    where: str | None,
+    partitions: tuple[str, ...],
+    at: int | None,
+    deleted: bool,
+    count: bool,
     limit: int | None,
     lists: SnapshotLists,
     storage: dict[str, str],
     output: str,
+    to: str | None,
+    skip_bad_files: bool,
 ) -> None:
-    """Print the rows of one LOCATION, deletes applied, as a reader of the snapshot would return them.
+    """Print the rows of a LOCATION or a TABLE with all its partitions, deletes applied, as a reader of the snapshot
+    would return them.
 
     Without --write-ids every write id on disk counts as committed. The rows come file by file: base, originals, then
-    deltas in Hive's order.
+    deltas in Hive's order. Partition columns come last; they are numbers or dates if all their values are spelled so.
+
+    Conditions are SQL: = <> < <= > >= IN BETWEEN LIKE IS NULL AND OR NOT, with numbers, 'text', dates and timestamps.
     """
     from acidctl.cli.output import note
     from acidctl.cli.rows_out import limited, write_rows
-    from acidctl.rows.scan import Scan
-    from acidctl.storage.registry import open_location
-    from acidctl.storage.snapshot import take_snapshot
+    from acidctl.errors import UsageProblem
+    from acidctl.rows.table import open_table
 
-    fs, path = open_location(location, storage)
-    snapshot = take_snapshot(fs, path, lists.write_ids, lists.txns)
-    scan = Scan(snapshot, columns, row_id=row_id)
-    for text in snapshot.state.notes:
+    if count and (to is not None or columns is not None or row_id):
+        raise UsageProblem("--count prints one number", "", "leave --to, --columns and --row-id out")
+    wanted = _partition(partitions)
+    losses: list[Loss] = []
+    table = open_table(location, storage_options=storage, write_ids=lists.write_ids, valid_txns=lists.txns)
+    scan = table.scan(
+        columns,
+        where,
+        at=at,
+        row_id=row_id,
+        deleted=deleted,
+        partition=wanted,
+        on_loss=losses.append if skip_bad_files else None,
+    )
+    for text in dict.fromkeys(text for snapshot in scan.snapshots for text in snapshot.state.notes):
         note(text)
-    write_rows(limited(scan.batches(), limit), output, scan.output_type, scan.schema)
+    if count:
+        found = scan.count()
+        click.echo(str(found if limit is None else min(found, limit)))
+    else:
+        write_rows(limited(scan.to_batches(), limit), output, scan.output_type, scan.schema, to)
+    if losses:
+        _fail(losses)
+
+
+def _partition(given: Iterable[str]) -> dict[str, str | int | None]:
+    """The values by key, unescaped as the names of directories are not."""
+    wanted: dict[str, str | int | None] = {}
+    for item in given:
+        key, equals, value = item.partition("=")
+        if not equals or not key:
+            raise click.BadParameter(f"{item!r} is not KEY=VALUE", param_hint="--partition")
+        if wanted.get(key, value) != value:
+            raise click.BadParameter(f"{key} cannot be both {wanted[key]} and {value}", param_hint="--partition")
+        wanted[key] = value
+    return wanted
+
+
+def _fail(losses: list[Loss]) -> None:
+    """Name every file that was skipped, wholly or in part, and fail."""
+    from acidctl.cli.output import out_stream, warn
+    from acidctl.errors import BadDataError
+
+    out_stream().flush()
+    files: dict[tuple[str, bool], list[Loss]] = {}
+    for loss in losses:
+        files.setdefault((loss.path, loss.deletes), []).append(loss)
+    for (path, deletes), parts in files.items():
+        known = None if any(part.rows is None for part in parts) else sum(part.rows or 0 for part in parts)
+        number = "an unknown number of" if known is None else str(known)
+        what = f"{number} delete events are lost: deleted rows may show" if deletes else f"{number} rows are lost"
+        warn(f"skipped {path}: {what} ({parts[0].error})")
+    raise BadDataError(
+        f"{len(files)} {'file' if len(files) == 1 else 'files'} could not be read, wholly or in part",
+        "what is printed is incomplete",
+        "restore the files named above",
+    )

@@ -90,39 +90,50 @@ def _plans(
 
 
 def _show(plans: Sequence[CleaningPlan], output: str, *, dry_run: bool) -> None:
-    from acidctl.cli.output import console, human_bytes, human_count, note, put_json, safe
+    from acidctl.cli.output import note, put_json
 
-    notes = dict.fromkeys(text for plan in plans for text in plan.snapshot.state.notes)
-    if output != "table":
-        for plan in plans:
-            if dry_run or not plan.removals:
-                put_json(_record(plan, "planned" if plan.removals else "nothing-to-do"), lines=output == "jsonl")
-    else:
-        from rich.table import Table
-
-        for plan in plans:
-            location = safe(_shown(plan.snapshot))
-            if not plan.removals:
-                click.echo(f"{location}: nothing to clean")
-            else:
-                files = human_count(plan.files, "file")
-                click.echo(f"{location}: {len(plan.removals)} to remove, {files}, {human_bytes(plan.bytes)}")
-                table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-                for removal in plan.removals:
-                    size = human_bytes(removal.bytes)
-                    table.add_row("  " + safe(removal.name), removal.state.value, size, safe(removal.reason.text))
-                console().print(table)
     for plan in plans:
-        by_reason: dict[str, list[str]] = {}
-        for name, reason in plan.kept_back:
-            by_reason.setdefault(reason, []).append(name)
-        for reason, names in by_reason.items():
-            note(f"{_shown(plan.snapshot)}: kept back: {', '.join(names)}: {reason}")
-        if any("committed" in reason for reason in by_reason):
-            note("give --valid-txns, or --assume-committed when no compaction is at work")
-    for text in notes:
+        if output == "table":
+            _table(plan)
+        elif dry_run or not plan.removals:
+            put_json(_record(plan, "planned" if plan.removals else "nothing-to-do"), lines=output == "jsonl")
+    for plan in plans:
+        _kept_back(plan)
+    for text in dict.fromkeys(text for plan in plans for text in plan.snapshot.state.notes):
         if "_v directory" not in text:
             note(text)
+
+
+def _table(plan: CleaningPlan) -> None:
+    from rich.table import Table
+
+    from acidctl.cli.output import console, human_bytes, human_count, safe
+
+    location = safe(_shown(plan.snapshot))
+    if not plan.removals:
+        click.echo(f"{location}: nothing to clean")
+        return
+    files = human_count(plan.files, "file")
+    click.echo(f"{location}: {len(plan.removals)} to remove, {files}, {human_bytes(plan.bytes)}")
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True, overflow="fold")
+    for removal in plan.removals:
+        size = human_bytes(removal.bytes)
+        table.add_row("  " + safe(removal.name), removal.state.value, size, safe(removal.reason.text))
+    console().print(table)
+
+
+def _kept_back(plan: CleaningPlan) -> None:
+    """What stays, and why: entries of one reason in one line."""
+    from acidctl.cli.output import note
+
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in plan.kept_back:
+        by_reason.setdefault(reason, []).append(name)
+    for reason, names in by_reason.items():
+        note(f"{_shown(plan.snapshot)}: kept back: {', '.join(names)}: {reason}")
+    if any("committed" in reason for reason in by_reason):
+        note("give --valid-txns, or --assume-committed when no compaction is at work")
 
 
 def _shown(snapshot: Snapshot) -> str:

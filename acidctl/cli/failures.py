@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import click
-
-from acidctl.cli.output import safe, say, warn
+from acidctl.cli.output import say, warn
 from acidctl.errors import AcidctlError
 
 
@@ -12,7 +10,7 @@ def show_error(what: str, why: str, hint: str) -> None:
     """The lines on standard error; nothing in a name reaches the terminal raw."""
     for label, text, colour in (("error:", what, "red"), ("  why:", why, "yellow"), ("   do:", hint, "yellow")):
         if text:
-            say(f"{click.style(label, fg=colour)} {safe(text)}")
+            say(label, text, fg=colour)
 
 
 class Failures:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,12 +11,14 @@ import click
 from acidctl.cli.options import DIRECTORY, examples, output_option, snapshot_options, storage_options
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from acidctl.cli.locations import Found, SnapshotLists
+    from acidctl.cli.screen import FittedTable
     from acidctl.storage.snapshot import Snapshot
 
 STATE_STYLES = {"current": "green", "obsolete": "yellow", "aborted": "red", "ignored": "dim"}
+
+_NARROWEST_BAR = 20
+"""Where fewer columns are left beside the names, the bars of the timeline go below them."""
 
 _COLUMNS = (
     "location", "name", "kind", "minWriteId", "maxWriteId", "statementId", "visibilityTxnId", "state", "reason",
@@ -67,7 +70,7 @@ def command(
     lists: SnapshotLists,
     storage: dict[str, str],
     output: str,
-) -> None:
+) -> int:
     """List the directories of ACID tables with kind, write ids, state and the reason for it.
 
     PATH is a location, a partitioned table, a database or a warehouse; the current directory by default. A tree of
@@ -75,19 +78,27 @@ def command(
 
     Without --write-ids every write id on disk counts as committed.
     """
+    from acidctl.cli.failures import Failures
     from acidctl.cli.locations import find
     from acidctl.cli.report import location_report
+    from acidctl.errors import AcidctlError
 
+    failures = Failures()
     printer = _PRINTERS[output](show_all=show_all, timeline=timeline, rows=rows)
-    for found in find(paths or (".",), storage):
-        snapshot = found.snapshot(lists)
-        report = location_report(snapshot, rows=rows)
+    for found in find(paths or (".",), storage, lists, failures.add):
+        try:
+            snapshot = found.snapshot(lists)
+            report = location_report(snapshot, rows=rows, on_error=failures.warn)
+        except AcidctlError as error:
+            failures.add(error, found.shown)
+            continue
         if states:
             report["entries"] = [entry for entry in report["entries"] if entry["state"] in states]
         if sort_key:
             report["entries"].sort(key=_SORT_KEYS[sort_key])
         printer.location(found, snapshot, report, detail=recursive or found.is_given)
-    printer.close()
+    printer.close(failures.worst)
+    return failures.worst
 
 
 class _Json:
@@ -103,7 +114,7 @@ class _Json:
 
         put_json(report, lines=self.lines)
 
-    def close(self) -> None:
+    def close(self, status: int) -> None:
         pass
 
 
@@ -115,16 +126,19 @@ class _Csv:
     """One line an entry."""
 
     def __init__(self, **_: bool) -> None:
-        self._rows: list[list[object]] = []
-
-    def location(self, found: Found, snapshot: Snapshot, report: dict[str, Any], *, detail: bool) -> None:
-        for entry in report["entries"]:
-            self._rows.append([report["location"], *(entry[column] for column in _COLUMNS[1:])])
-
-    def close(self) -> None:
         from acidctl.cli.output import put_csv
 
-        put_csv(_COLUMNS, self._rows)
+        self._put = put_csv
+        self._header: tuple[str, ...] | None = _COLUMNS
+
+    def location(self, found: Found, snapshot: Snapshot, report: dict[str, Any], *, detail: bool) -> None:
+        rows = ([report["location"], *(entry[column] for column in _COLUMNS[1:])] for entry in report["entries"])
+        self._put(self._header, rows)
+        self._header = None
+
+    def close(self, status: int) -> None:
+        if self._header:
+            self._put(self._header, ())
 
 
 class _Tables:
@@ -148,10 +162,10 @@ class _Tables:
         screen = console()
         if self._seen > 1:
             screen.print()
-        screen.print(safe(report["location"]), style="bold")
+        screen.print(safe(report["location"]), style="bold", soft_wrap=True)
         entries = [e for e in report["entries"] if self._show_all or e["kind"] not in ("staging", "other")]
         if entries:
-            screen.print(self._table(entries))
+            self._table(entries).print(screen)
         hidden = len(report["entries"]) - len(entries)
         if self._timeline:
             _print_timeline(snapshot)
@@ -160,59 +174,83 @@ class _Tables:
         more = f" ({hidden} hidden, -a shows them)" if hidden else ""
         screen.print(safe(summary_line(report)) + more)
 
-    def _table(self, entries: list[dict[str, Any]]) -> Table:
-        from rich.text import Text
+    def _table(self, entries: list[dict[str, Any]]) -> FittedTable:
+        from acidctl.cli.output import human_bytes
+        from acidctl.cli.screen import Column, FittedTable, Row
 
-        from acidctl.cli.output import human_bytes, safe
-
-        table = _new_table("name", "kind", "write ids", "stmt", "vis txn", "state", "files", "size")
-        if self._rows:
-            table.add_column("rows", justify="right")
-        table.add_column("modified (UTC)")
-        table.add_column("reason", overflow="fold")
+        columns = [
+            Column("name"),
+            Column("kind", worth=5),
+            Column("write ids", worth=6, is_clear=False),
+            Column("stmt", right=True, worth=2, beside=True, is_clear=False),
+            Column("vis txn", right=True, worth=1, beside=True, is_clear=False),
+            Column("state"),
+            Column("files", right=True, worth=3, beside=True, is_clear=False),
+            Column("size", right=True, worth=8),
+            Column("rows", right=True, worth=7, is_clear=False),
+            Column("modified (UTC)", worth=4),
+        ]
+        rows = []
         for entry in entries:
             low, high = entry["minWriteId"], entry["maxWriteId"]
-            ids = "" if low is None else str(high) if low == high else f"{low} to {high}"
-            cells = [
-                safe(entry["name"]),
+            cells = (
+                entry["name"],
                 entry["kind"],
-                ids,
+                "" if low is None else str(high) if low == high else f"{low} to {high}",
                 _number(entry["statementId"]),
                 _number(entry["visibilityTxnId"]),
-                Text(entry["state"], STATE_STYLES[entry["state"]]),
+                entry["state"],
                 str(entry["files"]),
                 human_bytes(entry["bytes"]),
-            ]
-            if self._rows:
-                cells.append(_number(entry["rows"]))
-            cells += [(entry["modified"] or "-").replace("T", " ").rstrip("Z"), safe(entry["reason"])]
-            table.add_row(*cells)
-        return table
+                _number(entry["rows"]),
+                (entry["modified"] or "-").replace("T", " ").rstrip("Z"),
+            )
+            styles = ((5, STATE_STYLES[entry["state"]]),)
+            rows.append(Row(cells, entry["reason"], entry["reasonCode"] in ("committed", "chosen-base"), styles))
+        if not self._rows:
+            del columns[8]
+            rows = [replace(row, cells=row.cells[:8] + row.cells[9:]) for row in rows]
+        return FittedTable(tuple(columns), "reason", tuple(rows))
 
-    def close(self) -> None:
-        from acidctl.cli.output import console, human_bytes, note, safe
-        from acidctl.cli.report import summary_line
+    def close(self, status: int) -> None:
+        from acidctl.cli.output import console, note
 
         if self._overview:
-            table = _new_table("location", "base", "deltas", "current", "obsolete", "aborted", "size")
-            table.add_column("compaction", overflow="fold")
-            for report in self._overview:
-                summary = report["summary"]
-                table.add_row(
-                    safe(report["location"]),
-                    safe(report["base"] or "-"),
-                    str(summary["deltas"]),
-                    str(summary["current"]["entries"]),
-                    str(summary["obsolete"]["entries"]),
-                    str(summary["aborted"]["entries"]),
-                    human_bytes(summary["bytes"]),
-                    safe(summary_line(report).partition("; ")[2]),
-                )
-            console().print(table)
-        if not self._seen:
+            self._overview_table().print(console())
+        if not self._seen and not status:
             note("no table was found there")
         for text in self._notes:
             note(text)
+
+    def _overview_table(self) -> FittedTable:
+        from acidctl.cli.output import human_bytes
+        from acidctl.cli.report import summary_line
+        from acidctl.cli.screen import Column, FittedTable, Row
+
+        columns = (
+            Column("location"),
+            Column("base", worth=4, is_clear=False),
+            Column("deltas", right=True, is_clear=False),
+            Column("current", right=True, worth=1, beside=True, is_clear=False),
+            Column("obsolete", right=True, is_clear=False),
+            Column("aborted", right=True, worth=2, is_clear=False),
+            Column("size", right=True, worth=3),
+        )
+        rows = []
+        for report in self._overview:
+            summary = report["summary"]
+            cells = (
+                report["location"],
+                report["base"] or "-",
+                str(summary["deltas"]),
+                str(summary["current"]["entries"]),
+                str(summary["obsolete"]["entries"]),
+                str(summary["aborted"]["entries"]),
+                human_bytes(summary["bytes"]),
+            )
+            due = summary["compaction"] is not None
+            rows.append(Row(cells, summary_line(report).partition("; ")[2], is_plain=not due))
+        return FittedTable(columns, "compaction", tuple(rows))
 
 
 _PRINTERS: dict[str, type[_Json] | type[_Csv] | type[_Tables]] = {
@@ -223,16 +261,6 @@ _PRINTERS: dict[str, type[_Json] | type[_Csv] | type[_Tables]] = {
 }
 
 
-def _new_table(*names: str) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in names:
-        right = name in ("stmt", "vis txn", "files", "size", "deltas", "current", "obsolete", "aborted")
-        table.add_column(name, justify="right" if right else "left", no_wrap=name in ("name", "write ids", "size"))
-    return table
-
-
 def _number(value: int | None) -> str:
     return "" if value is None else str(value)
 
@@ -241,23 +269,30 @@ def _print_timeline(snapshot: Snapshot) -> None:
     from rich.text import Text
 
     from acidctl.cli.output import console, safe
-    from acidctl.cli.timeline import MARKS, bars
+    from acidctl.cli.timeline import bars, marks_for
 
     screen = console()
     names = [len(safe(v.name)) for v in snapshot.state.verdicts if v.directory]
     if not names:
         return
     indent = max(names) + 2
-    width = max(10, min(100, screen.width - indent - 1))
+    beside = screen.width - indent > _NARROWEST_BAR
+    if not beside:
+        indent = 2
+    width = max(_NARROWEST_BAR, min(100, screen.width - indent - 1))
+    marks = marks_for(screen.encoding)
     drawn, (low, high) = bars(snapshot.state.verdicts, width)
     used = max(bar.end for bar in drawn)
-    axis = f"{low}{' ' * max(1, used - len(str(low)) - len(str(high)))}{high}"
+    ends = f"{low}{' ' * max(1, used - len(str(low)) - len(str(high)))}{high}"
     screen.print()
-    screen.print(Text("write ids".ljust(indent) + axis, "dim"))
+    screen.print(Text(("write ids" if beside else "").ljust(indent) + ends, "dim"), soft_wrap=True)
     for bar in drawn:
-        line = Text(safe(bar.verdict.name).ljust(indent))
-        line.append(bar.draw(width).rstrip(), STATE_STYLES[bar.verdict.state.value])
-        screen.print(line)
-    legend = "  ".join(f"{mark} {state.value}" for state, mark in MARKS.items())
+        name = safe(bar.verdict.name)
+        if not beside:
+            screen.print(name, soft_wrap=True)
+        line = Text((name if beside else "").ljust(indent))
+        line.append(bar.draw(width, marks).rstrip(), STATE_STYLES[bar.verdict.state.value])
+        screen.print(line, soft_wrap=True)
+    legend = "  ".join(f"{mark} {state.value}" for state, mark in marks.items())
     screen.print(Text(" " * indent + legend, "dim"))
     screen.print()

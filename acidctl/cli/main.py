@@ -11,6 +11,7 @@ from typing import NoReturn
 import click
 
 from acidctl import __version__
+from acidctl.cli.streams import ending_signals, standard_streams
 from acidctl.errors import BROKEN_PIPE, INTERRUPTED, AcidctlError
 
 COMPLETION = "_ACIDCTL_COMPLETE"
@@ -37,6 +38,14 @@ SECTIONS: dict[str, dict[str, str]] = {
 """Every command with its one line; a command's module is imported when it is called, and not before."""
 
 SUMMARIES = {name: text for section in SECTIONS.values() for name, text in section.items()}
+
+AFTER_INTERRUPT = {
+    "compact": "run it again; what was staged is hidden and harmless",
+    "clean": "run it again: it plans what is left",
+    "restore": "run it again: it moves back what is left",
+    "purge": "run it again: it deletes what is left",
+}
+"""What to do when a command that changes a table was interrupted."""
 
 
 class LazyGroup(click.Group):
@@ -94,8 +103,10 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run acidctl and exit with the status of the error table."""
     given = list(sys.argv[1:] if args is None else args)
     debug = "--debug" in given or bool(os.environ.get("ACIDCTL_DEBUG"))
-    # Wherever it stands: whoever meets an error appends it to the line.
-    sys.exit(_run([arg for arg in given if arg != "--debug"], debug))
+    with standard_streams(), ending_signals():
+        # Wherever it stands: whoever meets an error appends it to the line.
+        status = _run([arg for arg in given if arg != "--debug"], debug)
+    sys.exit(status)
 
 
 def _run(args: Sequence[str], debug: bool) -> int:
@@ -112,11 +123,10 @@ def _run(args: Sequence[str], debug: bool) -> int:
         _show_usage(error)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        _say("interrupted: nothing was half-published", "", "")
+        name = next((arg for arg in args if arg in SUMMARIES), "")
+        _say("interrupted", "", AFTER_INTERRUPT.get(name, ""))
         return INTERRUPTED
     except BrokenPipeError:
-        # Python would complain about the pipe once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except AcidctlError as error:
         if debug:

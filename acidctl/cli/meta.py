@@ -19,35 +19,48 @@ from acidctl.cli.options import FILE, examples, output_option, storage_options
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...", type=FILE)
 @storage_options
 @output_option("table", "json", "jsonl", default="table")
-def command(paths: tuple[str, ...], storage: dict[str, str], output: str) -> None:
+def command(paths: tuple[str, ...], storage: dict[str, str], output: str) -> int:
     """Show the tail of ORC files: types, stripes with the key index, statistics, compression, writer, hive.acid.*."""
+    from acidctl.cli.failures import Failures
     from acidctl.cli.output import put_json
+    from acidctl.errors import AcidctlError
     from acidctl.orc.meta import describe
     from acidctl.orc.source import ByteSource
     from acidctl.orc.tail import read_tail
     from acidctl.storage.registry import open_location
 
-    for place, path in enumerate(paths):
-        fs, inner = open_location(path, storage)
-        source = ByteSource(fs, inner)
-        description = {"path": fs.display(inner), **describe(read_tail(source), source)}
+    failures = Failures()
+    shown = 0
+    for path in paths:
+        try:
+            fs, inner = open_location(path, storage)
+            source = ByteSource(fs, inner)
+            description = {"path": fs.display(inner), **describe(read_tail(source), source)}
+        except AcidctlError as error:
+            if len(paths) == 1:
+                raise
+            failures.add(error, path)
+            continue
         if output == "table":
-            if place:
+            if shown:
                 click.echo()
             _print(description)
         else:
             put_json(description, lines=output == "jsonl")
+        shown += 1
+    return failures.worst
 
 
 def _print(found: dict[str, Any]) -> None:
     """The description for people: facts, then stripes, then columns."""
-    from acidctl.cli.output import console, human_bytes, safe
+    from acidctl.cli.output import console, human_bytes, human_count, safe
 
     screen = console()
-    screen.print(safe(found["path"]), style="bold")
+    screen.print(safe(found["path"]), style="bold", soft_wrap=True)
     software = f", {found['softwareVersion']}" if found["softwareVersion"] else ""
+    stripes = human_count(len(found["stripes"]), "stripe")
     facts = [
-        ("rows", f"{found['rows']:,} in {len(found['stripes'])} stripes, {human_bytes(found['fileLength'])}"),
+        ("rows", f"{found['rows']:,} in {stripes}, {human_bytes(found['fileLength'])}"),
         ("type", found["type"]),
         ("compression", f"{found['compression']}, blocks of {human_bytes(found['compressionBlockSize'])}"),
         ("row index", f"a row in {found['rowIndexStride']:,}" if found["rowIndexStride"] else "none"),
@@ -60,7 +73,7 @@ def _print(found: dict[str, Any]) -> None:
     if acid := found["acid"]:
         stats = acid["stats"]
         counts = ", ".join(f"{count:,} {name}" for name, count in stats.items()) if stats else "missing"
-        index = "missing" if acid["keyIndex"] is None else f"{len(acid['keyIndex'])} entries"
+        index = "missing" if acid["keyIndex"] is None else human_count(len(acid["keyIndex"]), "entry", "entries")
         facts += [
             ("hive.acid.version", acid["version"] if acid["version"] is not None else "missing"),
             ("hive.acid.stats", counts),
@@ -69,7 +82,7 @@ def _print(found: dict[str, Any]) -> None:
     facts += [(f"metadata {key}", value) for key, value in found["userMetadata"].items()]
     facts += [("note", text) for text in found["notes"]] + [("problem", text) for text in found["problems"]]
     for label, value in facts:
-        screen.print(f"  {safe(label):20} {safe(str(value))}")
+        screen.print(f"  {safe(label):20} {safe(str(value))}", soft_wrap=True)
     if found["stripes"]:
         screen.print(_stripes(found["stripes"]))
     screen.print(_columns(found["columns"]))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -35,12 +37,28 @@ def _escape(char: str) -> str:
 
 def note(text: str) -> None:
     """A remark on standard error."""
-    click.echo(click.style("note: ", dim=True) + safe(text), err=True)
+    say("note:", text, dim=True)
 
 
 def warn(text: str) -> None:
     """A warning on standard error."""
-    click.echo(click.style("warning: ", fg="yellow") + safe(text), err=True)
+    say("warning:", text, fg="yellow")
+
+
+def say(label: str, text: str, **style: Any) -> None:
+    """A labelled line on standard error, made safe here; on a terminal it breaks between words.
+
+    One that cannot be written is lost, as there is no other place to say so.
+    """
+    lines = [safe(text)]
+    with suppress(OSError):
+        if sys.stderr.isatty():
+            indent = " " * (len(label) + 1)
+            width = max(20, os.get_terminal_size(sys.stderr.fileno()).columns - len(indent))
+            broken = textwrap.wrap(lines[0], width, break_long_words=False, break_on_hyphens=False)
+            lines = [indent * bool(place) + line for place, line in enumerate(broken)] or [""]
+        shown = label if os.environ.get("NO_COLOR") else click.style(label, **style)
+        click.echo(f"{shown} " + "\n".join(lines), err=True)
 
 
 def out_stream() -> BinaryIO:
@@ -56,14 +74,15 @@ def put_json(value: Any, *, lines: bool) -> None:
     out_stream().flush()
 
 
-def put_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """RFC 4180 on standard output, with a header."""
+def put_csv(header: Sequence[str] | None, rows: Iterable[Sequence[object]]) -> None:
+    """RFC 4180 on standard output; None for the header where one was put before."""
     import csv
     import io
 
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
+    if header:
+        writer.writerow(header)
     writer.writerows(["" if cell is None else cell for cell in row] for row in rows)
     out_stream().write(text.getvalue().encode("utf-8", "surrogateescape"))
     out_stream().flush()
@@ -73,8 +92,14 @@ def console() -> Console:
     """A rich console on standard output; plain and unwrapped when it is no terminal, colourless with NO_COLOR."""
     from rich.console import Console
 
+    class PassingOn(Console):
+        def on_broken_pipe(self) -> None:
+            # rich would end the process with 1; the exit status is the entry point's to choose.
+            self.quiet = True
+            raise BrokenPipeError
+
     terminal = sys.stdout.isatty()
-    return Console(
+    return PassingOn(
         highlight=False,
         markup=False,
         emoji=False,

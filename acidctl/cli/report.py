@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from acidctl.acid.layout import DataFile, data_files_of, files_by_child, original_files
+from acidctl.acid.layout import DataFile, data_files_of, files_by_child, is_full_acid, original_files
 from acidctl.acid.state import EntryKind, State, Verdict
 from acidctl.acid.triggers import Thresholds
 from acidctl.cli.output import iso_time
 from acidctl.compaction.plan import choose_kind
+from acidctl.errors import AcidctlError
 from acidctl.storage.snapshot import Snapshot
 
 SCHEMA_VERSION = 1
 
 
-def location_report(snapshot: Snapshot, *, rows: bool = False, thresholds: Thresholds | None = None) -> dict[str, Any]:
+def location_report(
+    snapshot: Snapshot,
+    *,
+    rows: bool = False,
+    thresholds: Thresholds | None = None,
+    on_error: Callable[[AcidctlError], None] | None = None,
+) -> dict[str, Any]:
     """One location as an object: see the README for the meaning of every key.
 
     Args:
         rows: count rows from the files' footers.
+        on_error: called with what is wrong with a footer; the rows of its entry are None then.  Without it, that is
+            raised.
     """
     state = snapshot.state
-    counts = _row_counts(snapshot) if rows else {}
+    counts = _row_counts(snapshot, on_error) if rows else {}
     entries = [_entry(verdict, counts) for verdict in state.verdicts]
     _add_sizes(snapshot, entries)
     return {
@@ -70,12 +80,15 @@ def _add_sizes(snapshot: Snapshot, entries: list[dict[str, Any]]) -> None:
         by_name[name]["modified"] = iso_time(seconds)
 
 
-def _row_counts(snapshot: Snapshot) -> dict[str, int]:
-    """Rows by child, from the footers of its data files; of the children that hold data."""
-    from acidctl.orc.source import ByteSource
-    from acidctl.orc.tail import read_tail
+def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None] | None) -> dict[str, int]:
+    """Rows by child, from the footers of its data files; of the children that hold data.
+
+    Text has no footer, and a damaged file none that can be read: a child that holds one is left out.
+    """
+    from acidctl.rows.foreign import footer_rows
 
     counts: dict[str, int] = {}
+    full = is_full_acid(snapshot.listing)
     children = files_by_child(snapshot.listing)
     for verdict in snapshot.state.verdicts:
         files: list[DataFile] = []
@@ -85,12 +98,18 @@ def _row_counts(snapshot: Snapshot) -> dict[str, int]:
             files = original_files(children.get(verdict.name, ()))
         else:
             continue
-        total = 0
+        rows = []
         for file in files:
-            length = snapshot.logical_length(file)
-            if length != 0:
-                total += read_tail(ByteSource(snapshot.fs, snapshot.absolute(file.path), length)).rows
-        counts[verdict.name] = total
+            try:
+                rows.append(footer_rows(snapshot, file, full=full))
+            except AcidctlError as error:
+                if on_error is None:
+                    raise
+                on_error(error)
+                rows.append(None)
+        known = [count for count in rows if count is not None]
+        if len(known) == len(rows):
+            counts[verdict.name] = sum(known)
     return counts
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def command(location: str, list_only: bool, run_id: str | None, storage: dict[str, str], output: str) -> None:
     """Undo a cleaning run of one LOCATION: move everything it took back to its place."""
     from acidctl.cleaning.trash import list_runs, restore
-    from acidctl.cli.output import human_bytes, put_json, safe
+    from acidctl.cli.output import human_bytes, human_count, note, put_json, safe
     from acidctl.errors import NotFoundError
     from acidctl.storage.registry import open_location
 
@@ -34,18 +34,28 @@ def command(location: str, list_only: bool, run_id: str | None, storage: dict[st
     fs.stat(path)
     runs = list_runs(fs, path)
     if list_only:
+        if not runs:
+            note("the trash is empty")
         for run in runs:
             if output != "table":
                 put_json(_record(fs.display(path), run, "in-trash"), lines=output == "jsonl")
                 continue
-            click.echo(f"{run.id}  {len(run.names)} entries  {human_bytes(run.bytes)}  {safe(' '.join(run.names))}")
+            if not run.is_complete:
+                click.echo(f"{safe(run.id)}  incomplete: interrupted, nothing can be restored from it")
+                continue
+            count = human_count(len(run.names), "entry", "entries")
+            click.echo(f"{safe(run.id)}  {count}  {human_bytes(run.bytes)}  {safe(' '.join(run.names))}")
         return
     matching = [run for run in runs if run_id is None or run.id.startswith(run_id)]
     if not matching:
         raise NotFoundError(f"no such run in the trash of {fs.display(path)}", "", "see `acidctl restore --list`")
-    names = restore(fs, matching[-1])
+    # Nothing was moved by a run without a manifest: the newest one that can be undone is meant.
+    chosen = next((run for run in reversed(matching) if run.is_complete), matching[-1])
+    if chosen is not matching[-1]:
+        note(f"passed over {matching[-1].id}: it was interrupted, nothing can be restored from it")
+    names = restore(fs, chosen)
     if output != "table":
-        put_json(_record(fs.display(path), matching[-1], "restored"), lines=output == "jsonl")
+        put_json(_record(fs.display(path), chosen, "restored"), lines=output == "jsonl")
         return
     click.echo(f"{safe(fs.display(path))}: {len(names)} restored: {safe(' '.join(names))}")
 
@@ -56,6 +66,7 @@ def _record(location: str, run: TrashRun, result: str) -> dict[str, Any]:
         "location": location,
         "result": result,
         "trashRun": run.id,
+        "isComplete": run.is_complete,
         "names": list(run.names),
         "bytes": run.bytes,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from acidctl.orc.types import OrcType
 
 ROW_FORMS = ("jsonl", "csv", "table", "parquet", "arrow")
+EXPORT_FORMS = ("jsonl", "csv", "table", "arrow", "parquet", "orc")
+_BINARY = ("parquet", "arrow", "orc")
 TABLE_ROWS = 1000
 """A table for people stops here: its columns are aligned, so all of it is in memory at once."""
 
@@ -34,30 +36,83 @@ def limited(batches: Iterable[pa.RecordBatch], limit: int | None, offset: int = 
             yield rows
 
 
-def write_rows(batches: Iterable[pa.RecordBatch], form: str, types: OrcType | None, schema: pa.Schema) -> None:
-    """Write all batches; binary forms refuse a terminal.
+def write_rows(
+    batches: Iterable[pa.RecordBatch], form: str, types: OrcType | None, schema: pa.Schema, to: str | None = None
+) -> None:
+    """Write all batches to standard output, or to a new file; binary forms refuse a terminal.
+
+    A file appears under its name when it is complete, and not before.
+
+    Args:
+        to: path of the file; it must not exist.
 
     Raises:
-        UsageProblem: Parquet or Arrow to a terminal.
+        UsageProblem: a binary form to a terminal, or a table for people to a file.
+        ConflictError: the file exists.
         BadDataError: a value that the form cannot hold.
     """
-    if form == "table":
-        _table(batches, types, schema)
-        return
     import sys
 
     from acidctl.cli.output import out_stream
     from acidctl.errors import UsageProblem
-    from acidctl.rows.export.sinks import open_sink
 
-    if form in ("parquet", "arrow") and sys.stdout.isatty():
-        raise UsageProblem(f"{form} is not for a terminal", "it is binary", f"redirect it: ... -o {form} > rows.{form}")
-    out = out_stream()
-    sink = open_sink(form, out, types=types, schema=schema)
+    if to is not None:
+        if form == "table":
+            raise UsageProblem("a table is for people, not for files", "", "use --to with another form: -o csv")
+        _write_file(batches, form, types, schema, to)
+    elif form == "table":
+        _table(batches, types, schema)
+    else:
+        if form in _BINARY and sys.stdout.isatty():
+            name = f"{form} is not for a terminal"
+            raise UsageProblem(name, "it is binary", f"redirect it: ... -o {form} > rows.{form}")
+        out = out_stream()
+        _write(batches, form, types, schema, out)
+        out.flush()
+
+
+def _write(
+    batches: Iterable[pa.RecordBatch], form: str, types: OrcType | None, schema: pa.Schema, out: BinaryIO
+) -> None:
+    from acidctl.rows.export.sinks import Sink, open_sink
+
+    sink: Sink
+    if form == "orc":
+        from acidctl.rows.export.orc_sink import OrcSink
+
+        assert types is not None
+        sink = OrcSink(out, types)
+    else:
+        sink = open_sink(form, out, types=types, schema=schema)
     for batch in batches:
         sink.write(batch)
     sink.close()
-    out.flush()
+
+
+def _write_file(
+    batches: Iterable[pa.RecordBatch], form: str, types: OrcType | None, schema: pa.Schema, to: str
+) -> None:
+    """To a hidden sibling first, which is renamed at the end and removed on failure."""
+    import os
+    from contextlib import suppress
+    from uuid import uuid4
+
+    from acidctl.errors import AcidctlError, ConflictError
+    from acidctl.storage.port import base_name, join, parent_of
+    from acidctl.storage.registry import open_location
+
+    fs, path = open_location(os.fspath(to))
+    if fs.exists(path):
+        raise ConflictError(f"{fs.display(path)} exists already", "", "choose another name, or remove it first")
+    part = join(parent_of(path), f".{base_name(path)}.{uuid4().hex[:8]}.part")
+    try:
+        with fs.open_output(part) as out:
+            _write(batches, form, types, schema, out)
+        fs.rename(part, path)
+    except BaseException:
+        with suppress(AcidctlError):
+            fs.remove_tree(part)
+        raise
 
 
 def _table(batches: Iterable[pa.RecordBatch], types: OrcType | None, schema: pa.Schema) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from acidctl.acid.names import MINL
@@ -10,6 +10,17 @@ from acidctl.acid.state import State, Verdict
 
 MARKS = {State.CURRENT: "█", State.OBSOLETE: "░", State.ABORTED: "x", State.IGNORED: "·"}
 """How the bar of each state is drawn; the marks differ, so that colour is not needed to tell them apart."""
+
+_ASCII_MARKS = {State.CURRENT: "#", State.OBSOLETE: "-", State.ABORTED: "x", State.IGNORED: "."}
+
+
+def marks_for(encoding: str) -> Mapping[State, str]:
+    """The marks that an encoding of the output can show."""
+    try:
+        "".join(MARKS.values()).encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return _ASCII_MARKS
+    return MARKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +35,9 @@ class Bar:
     start: int
     end: int
 
-    def draw(self, width: int) -> str:
+    def draw(self, width: int, marks: Mapping[State, str] = MARKS) -> str:
         """The bar in `width` columns."""
-        return " " * self.start + MARKS[self.verdict.state] * (self.end - self.start) + " " * (width - self.end)
+        return " " * self.start + marks[self.verdict.state] * (self.end - self.start) + " " * (width - self.end)
 
 
 def bars(verdicts: Sequence[Verdict], width: int) -> tuple[list[Bar], tuple[int, int]]:

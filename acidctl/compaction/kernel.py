@@ -25,7 +25,7 @@ from acidctl.orc.types import arrow_type
 from acidctl.rows.deletes import Bools
 from acidctl.rows.events import ID_COLUMNS, EventFile, Events, Ids, read_ids, with_ids
 from acidctl.rows.scan import live_rows, load_deletes, visible_events
-from acidctl.rows.schema import conform
+from acidctl.rows.schema import all_null, conform
 from acidctl.storage.port import FileSystem
 
 COPY_CHUNK = 8 << 20
@@ -205,7 +205,7 @@ def _rows(events: Events, stripe: int, target: pa.StructType, proleptic: bool) -
     source = events.source
     if source.file.role is Role.DELETE:
         # A delete event has no row, whatever row type its file declares (section 3.1).
-        return pa.nulls(source.tail.stripes[stripe].numberOfRows, target)
+        return all_null(source.tail.stripes[stripe].numberOfRows, target)
     return conform(events.rows(stripe, proleptic=proleptic), target, source.fs.display(source.path))
 
 

@@ -191,7 +191,7 @@ def plan_compaction(
         )
     _refuse_existing(snapshot, names)
     staging = snapshot.absolute(staging_name)
-    version = 0 if any(source.may_hold_changes and source.tail.acid_version is None for source in sources) else 2
+    version = 0 if any(_is_v1(source) for source in sources) else 2
     outputs = (f"{staging}/{names[0]}", f"{staging}/{names[1] or ''}")
     tasks = _tasks(snapshot, kind, sources, outputs, settings, acid_version=version)
     inputs = [v.name for v in (state.base if kind is CompactionKind.MAJOR else None, *state.deltas) if v]
@@ -200,6 +200,12 @@ def plan_compaction(
     return CompactionPlan(
         snapshot, kind, tuple(inputs), names[0], names[1], staging, low, high, visibility_txn, version, tuple(tasks)
     )
+
+
+def _is_v1(source: EventFile) -> bool:
+    """An insert delta or base with updates or deletes among its events (format section 4.1)."""
+    is_delete = source.file.role is Role.DELETE
+    return not is_delete and source.may_hold_changes and source.tail.acid_version is None
 
 
 def refuse_unsafe(snapshot: Snapshot, now: float, *, force: bool) -> None:

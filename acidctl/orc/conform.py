@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError
 from acidctl.orc.types import OrcType, arrow_type, hive_type
+from acidctl.orc.union_nulls import has_null_member
 from acidctl.orc.unions import as_struct, chosen
 from acidctl.orc.wide_time import WideTimestamp
 from acidctl.orc.write_time import Form, Half, in_form
@@ -205,8 +206,10 @@ def _children(array: pa.Array, tree: OrcType) -> list[pa.Array]:
     if tree.kind == "map" and pa.types.is_map(kind):
         first, count = _extent(array)
         return [array.keys.slice(first, count), array.items.slice(first, count)]
-    if tree.kind == "uniontype" and pa.types.is_union(kind) and kind.num_fields == len(tree.children):
-        return [array.field(i) for i in range(kind.num_fields)]
+    if tree.kind == "uniontype" and pa.types.is_union(kind):
+        members = kind.num_fields - has_null_member(kind)
+        if members == len(tree.children):
+            return [array.field(i) for i in range(members)]
     raise _mismatch(array, tree)
 
 

@@ -13,9 +13,11 @@ from pyarrow import orc
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc import wide_time
+from acidctl.orc.map_keys import check_map_keys
 from acidctl.orc.source import ByteSource, FileReader, Window, native_errors
 from acidctl.orc.tail import FIRST_READ, Tail, as_text, read_tail
 from acidctl.orc.types import ACID_COLUMNS, OrcType, arrow_type, hive_type, restricted, row_type
+from acidctl.orc.union_nulls import UnionNulls, present_streams
 from acidctl.orc.zones import is_utc
 
 _READ_WHOLE = 1 << 20
@@ -104,10 +106,11 @@ class OrcFile:
 
         Returns:
             A batch of the wanted columns in the file's order.  Timestamps are ``timestamp[ns]``; a timestamp column
-            with a value in this stripe that nanoseconds of 64 bits cannot hold comes as WideTimestamp, see wide_time.
+            with a value in this stripe that nanoseconds of 64 bits cannot hold comes as WideTimestamp, see wide_time;
+            a union with NULLs in this stripe has an alternative more, see union_nulls.
 
         Raises:
-            BadDataError: the stripe is damaged.
+            BadDataError: the stripe is damaged, or holds a map with a NULL key, which Arrow has no place for.
             UsageProblem: there is no such column.
         """
         self._check_rows(i)
@@ -118,6 +121,8 @@ class OrcFile:
         if self.stripe_rows(i) == 0:
             fields = list(arrow_type(self._tree(chosen)))
             return self._named(pa.RecordBatch.from_pylist([], schema=pa.schema(fields)))
+        if self._has_maps and _has(self._tree(chosen), "map"):
+            check_map_keys(self.tail, i, self._stripe_footer(i), self._tree(chosen))
         with native_errors(self.path, i):
             reader = self._native()
             self._fetch_ahead(i, chosen)
@@ -128,7 +133,11 @@ class OrcFile:
                 if not any(words in str(error) for words in _TIME_PROBLEMS):
                     raise
                 certain = False
-        return self._named(batch if certain else wide_time.read_stripe(self.tail, i, self._tree(chosen)))
+        if not certain:
+            batch = wide_time.read_stripe(self.tail, i, self._tree(chosen))
+        if self._has_unions:
+            batch = self._with_union_nulls(batch, i, self._tree(chosen))
+        return self._named(batch)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -219,9 +228,24 @@ class OrcFile:
             return False
         return any(wide_time.doubtful(column) for column in batch.columns)
 
+    def _with_union_nulls(self, batch: pa.RecordBatch, i: int, tree: OrcType) -> pa.RecordBatch:
+        """The batch with what Arrow's reader loses: which unions are NULL, and which hold NULL."""
+        if not _has(tree, "uniontype"):
+            return batch
+        streams = present_streams(self._stripe_footer(i), tree)
+        return UnionNulls(self.tail, i, streams).marked(batch, tree) if streams else batch
+
+    @cached_property
+    def _has_maps(self) -> bool:
+        return _has(self.tail.type_tree, "map")
+
+    @cached_property
+    def _has_unions(self) -> bool:
+        return _has(self.tail.type_tree, "uniontype")
+
     @cached_property
     def _has_timestamps(self) -> bool:
-        return any(node.kind == "timestamp" for node in self.tail.type_tree.walk())
+        return _has(self.tail.type_tree, "timestamp")
 
     def _check_rows(self, i: int) -> None:
         """Refuse more rows than the stripe's bytes can hold: Arrow would take memory for all of them at once."""
@@ -265,6 +289,10 @@ class OrcFile:
                     ranges.append((at, at + stream.length))
             at += stream.length
         self._window.fetch([(low, high - low) for low, high in ranges])
+
+
+def _has(tree: OrcType, kind: str) -> bool:
+    return any(node.kind == kind for node in tree.walk())
 
 
 def _check_readable(tail: Tail) -> None:

@@ -8,7 +8,6 @@ the lists' own streams are dropped, and the tags given to the union.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +16,8 @@ import pyarrow.compute as pc
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.splice import StripeParts
 from acidctl.orc.types import OrcType, renumbered
+from acidctl.orc.union_nulls import has_null_member
+from acidctl.orc.wide_time import tags_of, union_buffer
 
 _TAG = OrcType("tinyint")
 
@@ -43,8 +44,12 @@ def as_struct(array: pa.UnionArray, alternatives: list[pa.Array], nulls: pa.Bool
         alternatives: for each alternative the values that were chosen, see :func:`chosen`.
         nulls: where something around the union is null, so that it is not there at all.
     """
-    tags = _tags(array)
-    lists = [_optional(tags == i, values) for i, values in enumerate(alternatives)]
+    tags = tags_of(array)
+    absent = tags == len(alternatives)  # NULLs, see union_nulls.py
+    if absent.any():
+        nulls = pa.array(absent) if nulls is None else pc.or_(nulls, pa.array(absent))
+        tags = np.where(absent, np.int8(0), tags)
+    lists = [_optional((tags == i) & ~absent, values) for i, values in enumerate(alternatives)]
     names = ["tag", *(f"alternative{i}" for i in range(len(lists)))]
     columns = [pa.array(tags, pa.int8()), *lists]
     if nulls is not None:
@@ -53,29 +58,15 @@ def as_struct(array: pa.UnionArray, alternatives: list[pa.Array], nulls: pa.Bool
 
 
 def chosen(array: pa.UnionArray) -> list[pa.Array]:
-    """For each alternative of a union the values of the rows that have it, in their order."""
-    tags = _tags(array)
+    """For each alternative of a union the values of the rows that have it, in their order; not that for NULL."""
+    tags = tags_of(array)
     values = []
-    for i in range(array.type.num_fields):
+    for i in range(array.type.num_fields - has_null_member(array.type)):
         rows = np.flatnonzero(tags == i)
         if array.type.mode == "dense":
-            rows = _buffer(array, 2, np.dtype(np.int32))[rows]
+            rows = union_buffer(array, 2, np.dtype(np.int32))[rows]
         values.append(array.field(i).take(pa.array(rows, pa.int64())))
     return values
-
-
-def _tags(array: pa.UnionArray) -> np.ndarray[tuple[int], np.dtype[np.int8]]:
-    """Which alternative each row has, counted from 0 whatever Arrow's type codes are."""
-    places = np.zeros(128, np.int8)
-    places[list(array.type.type_codes)] = np.arange(array.type.num_fields)
-    tags: np.ndarray[tuple[int], np.dtype[np.int8]] = places[_buffer(array, 1, np.dtype(np.int8))]
-    return tags
-
-
-def _buffer(array: pa.UnionArray, number: int, kind: np.dtype[Any]) -> Any:
-    """The type codes (1) or offsets (2); pyarrow's own attributes overlook that an array is a slice."""
-    values = np.frombuffer(array.buffers()[number], kind) if len(array) else np.zeros(0, kind)
-    return values[array.offset : array.offset + len(array)]
 
 
 def _optional(present: np.ndarray[tuple[int], np.dtype[np.bool_]], values: pa.Array) -> pa.ListArray:

@@ -219,46 +219,58 @@ class _Stripe:
 
     def _zeros(self, values: int, version: int) -> memoryview:
         run, length = (_ZEROS_V2, _ZEROS_V2_LENGTH) if version == 2 else (_ZEROS_V1, _ZEROS_V1_LENGTH)
-        return memoryview(self._chunks(run * (values // length + 1)))
-
-    def _chunks(self, data: bytes) -> bytes:
-        return encode_original(data, self.tail.compression, self.tail.block_size)
+        return memoryview(_chunks(self.tail, run * (values // length + 1)))
 
     def _file(self, tree: OrcType, pieces: list[memoryview], footer: pb.StripeFooter) -> list[bytes | memoryview]:
-        length = sum(map(len, pieces))
-        stripe_footer = self._chunks(footer.SerializeToString())
-        tail = pb.Footer(
-            headerLength=len(MAGIC),
-            contentLength=len(MAGIC) + length + len(stripe_footer),
-            types=to_proto(tree),
-            numberOfRows=self.rows,
-            rowIndexStride=0,
-            writer=self.tail.footer.writer,
-        )
-        tail.stripes.add(
-            offset=len(MAGIC),
-            indexLength=0,
-            dataLength=length,
-            footerLength=len(stripe_footer),
-            numberOfRows=self.rows,
-        )
-        file_footer = self._chunks(tail.SerializeToString())
-        postscript = pb.PostScript(
-            footerLength=len(file_footer),
-            compression=self.tail.postscript.compression,
-            compressionBlockSize=self.tail.block_size,
-            version=self.tail.version,
-            metadataLength=0,
-            writerVersion=self.tail.writer_version,
-            magic=MAGIC.decode(),
-        ).SerializeToString()
-        return [MAGIC, *pieces, stripe_footer, file_footer, postscript, bytes((len(postscript),))]
+        return memory_file(self.tail, tree, pieces, footer, self.rows)
 
     def native(self, file: list[bytes | memoryview], tree: OrcType) -> pa.RecordBatch:
         """Arrow's reading of one of the two files."""
         with native_errors(self.tail.path, self.index):
             reader = orc.ORCFile(pa.BufferReader(pa.py_buffer(b"".join(file))))
             return reader.read_stripe(0, columns=list(_paths(tree)))
+
+
+def memory_file(
+    like: Tail, tree: OrcType, pieces: list[memoryview], footer: pb.StripeFooter, rows: int
+) -> list[bytes | memoryview]:
+    """The pieces of an ORC file of one stripe without an index.
+
+    Args:
+        like: the file whose codec, version and writer it gets.
+        tree: its types.
+        pieces: the stripe's data, in the order of the footer's streams.
+        footer: of the stripe.
+        rows: of the stripe.
+    """
+    length = sum(map(len, pieces))
+    stripe_footer = _chunks(like, footer.SerializeToString())
+    tail = pb.Footer(
+        headerLength=len(MAGIC),
+        contentLength=len(MAGIC) + length + len(stripe_footer),
+        types=to_proto(tree),
+        numberOfRows=rows,
+        rowIndexStride=0,
+        writer=like.footer.writer,
+    )
+    tail.stripes.add(
+        offset=len(MAGIC), indexLength=0, dataLength=length, footerLength=len(stripe_footer), numberOfRows=rows
+    )
+    file_footer = _chunks(like, tail.SerializeToString())
+    postscript = pb.PostScript(
+        footerLength=len(file_footer),
+        compression=like.postscript.compression,
+        compressionBlockSize=like.block_size,
+        version=like.version,
+        metadataLength=0,
+        writerVersion=like.writer_version,
+        magic=MAGIC.decode(),
+    ).SerializeToString()
+    return [MAGIC, *pieces, stripe_footer, file_footer, postscript, bytes((len(postscript),))]
+
+
+def _chunks(like: Tail, data: bytes) -> bytes:
+    return encode_original(data, like.compression, like.block_size)
 
 
 def _retyped(tree: OrcType, seconds: bool) -> OrcType:
@@ -407,4 +419,19 @@ def nested(like: pa.Array, children: list[pa.Array], names: Sequence[str] = ()) 
     if pa.types.is_list(like.type):
         kind = pa.list_(pa.field("item", children[0].type))
         return pa.Array.from_buffers(kind, len(like), like.buffers()[:2], offset=like.offset, children=children)
-    return pa.UnionArray.from_sparse(like.type_codes, children, [f"_union_{i}" for i in range(len(children))])
+    labels = [like.type.field(i).name for i in range(like.type.num_fields)]
+    return pa.UnionArray.from_sparse(pa.array(tags_of(like), pa.int8()), children, labels)
+
+
+def tags_of(array: pa.UnionArray) -> np.ndarray[tuple[int], np.dtype[np.int8]]:
+    """Which alternative each row has, counted from 0 whatever Arrow's type codes are."""
+    places = np.zeros(128, np.int8)
+    places[list(array.type.type_codes)] = np.arange(array.type.num_fields)
+    tags: np.ndarray[tuple[int], np.dtype[np.int8]] = places[union_buffer(array, 1, np.dtype(np.int8))]
+    return tags
+
+
+def union_buffer(array: pa.UnionArray, number: int, kind: np.dtype[Any]) -> Any:
+    """The type codes (1) or offsets (2); pyarrow's own attributes overlook that an array is a slice."""
+    values = np.frombuffer(array.buffers()[number], kind) if len(array) else np.zeros(0, kind)
+    return values[array.offset : array.offset + len(array)]

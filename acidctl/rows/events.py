@@ -16,7 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from acidctl.acid import bucket as codec
-from acidctl.acid.layout import NO_BUCKET, DataFile, Role
+from acidctl.acid.layout import NO_BUCKET, DataFile, Role, is_full_acid
+from acidctl.acid.names import AcidDirectory, Kind
+from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import BadDataError
 from acidctl.orc.gregorian import is_hybrid, shown
 from acidctl.orc.reader import OrcFile, open_orc
@@ -24,6 +26,7 @@ from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import OrcType, row_type
 from acidctl.rows.deletes import Bools, Bound, Keys, Longs
+from acidctl.rows.foreign import ForeignReader, Format, open_foreign, read_any_tail
 from acidctl.rows.ranges import StripeRange, stripe_ranges
 from acidctl.storage.port import FileSystem
 from acidctl.storage.snapshot import Snapshot
@@ -69,7 +72,9 @@ class EventFile:
     Attributes:
         path: absolute inside `fs`.
         length: the logical length in bytes, None for the whole file.
+        tail: the file's own; of Parquet and text the one that an ORC file of these rows would have.
         synthetic: None for a native file.
+        format: anything but ORC is for insert-only tables.
     """
 
     fs: FileSystem
@@ -78,6 +83,7 @@ class EventFile:
     length: int | None
     tail: Tail
     synthetic: Synthetic | None
+    format: Format = Format.ORC
 
     @property
     def row_type(self) -> OrcType:
@@ -109,13 +115,15 @@ class EventFile:
 
     def open(self) -> Events:
         """Open it for reading. Raises BadDataError, NotFoundError or AccessError."""
+        if self.format is not Format.ORC:
+            return Events(self, open_foreign(self.tail.source, self.format, self.tail))
         return Events(self, open_orc(self.fs, self.path, self.length, self.tail))
 
 
 class Events:
     """An open event file; a context manager."""
 
-    def __init__(self, source: EventFile, orc: OrcFile) -> None:
+    def __init__(self, source: EventFile, orc: OrcFile | ForeignReader) -> None:
         self.source = source
         self._orc = orc
         rows = [0, *(stripe.numberOfRows for stripe in source.tail.stripes)]
@@ -258,13 +266,17 @@ def open_event_files(snapshot: Snapshot, files: Iterable[DataFile]) -> list[Even
             directory: row ids go on from file to file (format section 5).
 
     Raises:
-        BadDataError: a file is not ORC, is empty, or its flush length is damaged or longer than the file.
+        BadDataError: a file is of no format that the table may have (full-ACID tables: ORC), is empty, or its flush
+            length is damaged or longer than the file.
     """
     opened: list[EventFile] = []
     counters: dict[tuple[str, int], int] = {}
     version: int | None = None
     listed = list(files)
+    full = is_full_acid(snapshot.listing)
     for file in listed:
+        if not file.size and not file.native_name:
+            continue  # an empty bucket without ids
         length = snapshot.logical_length(file)
         if length == 0:
             continue  # a streaming writer that has not committed yet (section 12)
@@ -276,18 +288,41 @@ def open_event_files(snapshot: Snapshot, files: Iterable[DataFile]) -> list[Even
             )
         path = snapshot.absolute(file.path)
         # Without a side file the size from the listing spares one call a file.
-        tail = read_tail(ByteSource(snapshot.fs, path, length))
+        source = ByteSource(snapshot.fs, path, length)
+        format_ = Format.ORC
+        if full:
+            tail = read_tail(source)
+        else:
+            found = read_any_tail(source)
+            format_, tail = found.format, found.tail
         synthetic = None
-        if not tail.is_acid:
+        if not tail.is_acid or format_ is not Format.ORC:
             if file.role is Role.ORIGINAL and version is None:
                 version = _codec_version(snapshot, listed)
-            synthetic = _synthetic(file, tail, counters, version)
-        opened.append(EventFile(snapshot.fs, file, path, length, tail, synthetic))
+            synthetic = _synthetic(snapshot.write_ids, file, tail, counters, version)
+        opened.append(EventFile(snapshot.fs, file, path, length, tail, synthetic, format_))
+    if not full and any(source.synthetic is None for source in opened):
+        _refuse_foreign(snapshot, opened)
     return opened
 
 
+def _refuse_foreign(snapshot: Snapshot, files: Iterable[EventFile]) -> None:
+    """One ACID file makes it a full-ACID table, which is all ORC."""
+    for file in files:
+        if file.format is not Format.ORC:
+            raise BadDataError(
+                f"{snapshot.display(file.file.path)} is not an ORC file",
+                f"it is {file.format}, and other files here make this a full-ACID table",
+                "the file does not belong here, or was overwritten: restore it",
+            )
+
+
 def _synthetic(
-    file: DataFile, tail: Tail, counters: dict[tuple[str, int], int], original_version: int | None
+    write_ids: ValidWriteIds,
+    file: DataFile,
+    tail: Tail,
+    counters: dict[tuple[str, int], int],
+    original_version: int | None,
 ) -> Synthetic:
     if file.role is Role.DELETE or file.native_name:
         raise BadDataError(
@@ -305,7 +340,24 @@ def _synthetic(
         value = codec.encode(file.bucket, version=1 if original_version is None else original_version)
     else:
         value = codec.encode(file.bucket, directory.statement_id)
-    return Synthetic(directory.max_write_id if directory else 0, value, first)
+    return Synthetic(_raw_write_id(directory, write_ids) if directory else 0, value, first)
+
+
+def _raw_write_id(directory: AcidDirectory, write_ids: ValidWriteIds) -> int:
+    """The write id of the rows of a raw directory: one that the snapshot sees, since it reads the directory.
+
+    A directory that a compaction made has rows of several write ids, and none of aborted ones (section 11): it counts
+    wholly, although its last write id may have been aborted or be open.
+    """
+    last = directory.max_write_id
+    if write_ids.is_valid(last):
+        return last
+    low = 0 if directory.kind is Kind.BASE else directory.min_write_id
+    skipped = {write_id for write_id in write_ids.exceptions if low <= write_id <= last}
+    write_id = min(last, write_ids.high_watermark)
+    while write_id in skipped:
+        write_id -= 1
+    return write_id if write_id >= low else last
 
 
 def _codec_version(snapshot: Snapshot, files: Sequence[DataFile]) -> int:
@@ -315,7 +367,7 @@ def _codec_version(snapshot: Snapshot, files: Sequence[DataFile]) -> int:
     originals so. The first row of any native file tells; without one it is today's codec.
     """
     for file in files:
-        if file.role is Role.ORIGINAL or not file.size:
+        if not file.native_name or not file.size:
             continue
         path = snapshot.absolute(file.path)
         with open_orc(snapshot.fs, path, snapshot.logical_length(file)) as orc:

@@ -9,8 +9,8 @@ from acidctl.acid.names import FLUSH_LENGTH_SUFFIX, AcidDirectory, AcidNameError
 from acidctl.acid.sidefiles import parse_flush_length
 from acidctl.errors import NotFoundError
 from acidctl.orc.source import ByteSource
-from acidctl.orc.tail import read_tail
 from acidctl.rows.events import EventFile, open_event_files
+from acidctl.rows.foreign import Format, read_any_tail
 from acidctl.storage.port import FileSystem, base_name, parent_of
 from acidctl.storage.snapshot import take_snapshot
 
@@ -24,22 +24,23 @@ def event_files_at(fs: FileSystem, path: str) -> list[EventFile]:
 
     Raises:
         NotFoundError: nothing is there, or no data file.
-        BadDataError: a file is not ORC.
+        BadDataError: a file is damaged, or not of a format that acidctl reads.
     """
     entry = fs.stat(path)
     if not entry.is_dir:
         length = _flush_length(fs, path)
         if length != 0:
-            tail = read_tail(ByteSource(fs, path, length))
-            if tail.is_acid:
+            found = read_any_tail(ByteSource(fs, path, length))
+            tail = found.tail
+            if tail.is_acid and found.format is Format.ORC:
                 directory = _acid_directory(parent_of(path))
                 role = Role.DELETE if directory and directory.kind == "delete_delta" else Role.INSERT
                 file = DataFile(base_name(path), entry.size, role, directory, NO_BUCKET, True)
                 return [EventFile(fs, file, path, length, tail, None)]
-    found = [source for source in _all_of_location(fs, path, entry.is_dir) if _is_below(source.path, path)]
-    if not found and entry.is_dir:
+    below = [source for source in _all_of_location(fs, path, entry.is_dir) if _is_below(source.path, path)]
+    if not below and entry.is_dir:
         raise NotFoundError(f"no data file in {fs.display(path)}", "it holds no file that a reader would open")
-    return found
+    return below
 
 
 def _flush_length(fs: FileSystem, path: str) -> int | None:

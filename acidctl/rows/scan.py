@@ -2,83 +2,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from acidctl.acid.layout import Role
-from acidctl.acid.writeids import ValidWriteIds
-from acidctl.errors import BadDataError, NotFoundError
+from acidctl.errors import BadDataError
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.rows.deletes import DELETE, Bools, DeleteSet, DeleteSetBuilder, valid_mask
+from acidctl.rows.columns import ROW_ID, ROW_ID_TYPE, Column, FileColumns, Kind, Namespace, PartitionColumn
+from acidctl.rows.deletes import Bools, DeleteSet
 from acidctl.rows.events import EventFile, Events, Ids, open_event_files
-from acidctl.rows.schema import children_of, conform, merge_row_types
+from acidctl.rows.live import (
+    Loss,
+    OnLoss,
+    Unreadable,
+    dead_rows,
+    describe,
+    live_rows,
+    load_deletes,
+    loss_of,
+    open_sources,
+    row_types,
+    visible_events,
+    with_loss,
+)
+from acidctl.rows.predicate import Path, Predicate
+from acidctl.rows.pruning import Bounds, constant, integers, stripe_bounds
+from acidctl.rows.ranges import StripeRange
+from acidctl.rows.schema import merge_row_types
 from acidctl.storage.snapshot import Snapshot
 
-ROW_ID = "ROW__ID"
-ROW_ID_TYPE = pa.struct([("writeid", pa.int64()), ("bucketid", pa.int32()), ("rowid", pa.int64())])
-"""Hive's virtual column; the bucket id is the encoded one (format section 4)."""
+__all__ = [
+    "ROW_ID",
+    "ROW_ID_TYPE",
+    "Loss",
+    "Piece",
+    "Scan",
+    "live_rows",
+    "load_deletes",
+    "open_event_files",
+    "scan_pieces",
+    "visible_events",
+]
 
+PIECE_BYTES = 64 << 20
+"""What a piece of a scan is about as large as."""
 
 SLICE_ROWS = 8192
 """Fewer rows than this between two deleted ones, on average, are filtered rather than sliced."""
 
 
-def load_deletes(files: Iterable[EventFile], write_ids: ValidWriteIds, *, same_write_id: bool = False) -> DeleteSet:
-    """Every key that an event of the snapshot kills or replaces.
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some stripes of one file of rows: what one worker of many reads. ``Scan(..., only={path: stripes})`` reads it.
 
-    Args:
-        same_write_id: only delete events of the write id that inserted the row, as a minor compaction needs them
-            (format section 8.2); updates and deletes of ACID v1 are left out.
-
-    Delete events count from whatever bucket file they lie in (section 4.2: Hive 3 wrote them anywhere for tables
-    without buckets). Events of write ids that the snapshot does not see kill nothing.
+    Attributes:
+        path: relative to the location, as :attr:`DataFile.path`.
+        stripes: their numbers.
+        bytes: of the stripes on disk.
+        rows: in the stripes, dead and invisible ones included.
     """
-    builder = DeleteSetBuilder()
-    for source in files:
-        is_delete = source.file.role is Role.DELETE
-        if not is_delete and (same_write_id or not source.may_hold_changes):
+
+    path: str
+    stripes: range
+    bytes: int
+    rows: int
+
+
+def scan_pieces(snapshot: Snapshot, target_bytes: int = PIECE_BYTES) -> list[Piece]:
+    """Every stripe of the insert and original files of a location, in pieces of about `target_bytes`.
+
+    A stripe is never split, a piece never spans files. The pieces come in read order; the union of their scans is
+    the scan of the snapshot.
+
+    Raises:
+        HistoryError, BadDataError: as :class:`Scan`.
+    """
+    snapshot.state.require_history()
+    pieces = []
+    for source in open_event_files(snapshot, snapshot.files()):
+        if source.file.role is Role.DELETE:
             continue
-        with source.open() as events:
-            for stripe in range(events.stripes):
-                ids = events.ids(stripe)
-                kept = visible_events(ids, write_ids)
-                wanted = None
-                if same_write_id:
-                    wanted = ids.current == ids.keys.original
-                elif not is_delete:
-                    wanted = ids.operation != 0
-                if wanted is not None:
-                    kept = wanted if kept is None else kept & wanted
-                if kept is not None:
-                    ids = ids.take(kept)
-                builder.add(ids.keys, None if is_delete else ids.bound(source.file.statement_id))
-    return builder.build()
+        start = size = rows = 0
+        last = len(source.tail.stripes) - 1
+        for number, stripe in enumerate(source.tail.stripes):
+            size += stripe.indexLength + stripe.dataLength + stripe.footerLength
+            rows += stripe.numberOfRows
+            if size >= target_bytes or number == last:
+                pieces.append(Piece(source.file.path, range(start, number + 1), size, rows))
+                start, size, rows = number + 1, 0, 0
+    return pieces
 
 
-def visible_events(ids: Ids, write_ids: ValidWriteIds) -> Bools | None:
-    """Which events the snapshot sees by their current write id; None for all."""
-    return valid_mask(ids.current, write_ids.high_watermark, write_ids.exceptions)
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What was read of a stripe; `ids` where they are needed."""
 
-
-def live_rows(source: EventFile, ids: Ids, write_ids: ValidWriteIds, deletes: DeleteSet) -> Bools | None:
-    """Which events of a stripe are rows that a reader returns; None when all are."""
-    live = visible_events(ids, write_ids)
-    bound = None
-    if source.may_hold_changes:
-        rows = ids.operation != DELETE
-        live = rows if live is None else live & rows
-        bound = ids.bound(source.file.statement_id)
-    elif not deletes.is_absolute:
-        bound = ids.bound(source.file.statement_id)
-    dead = deletes.dead(ids.keys, bound)
-    if dead is not None:
-        live = ~dead if live is None else live & ~dead
-    return None if live is None or live.all() else live
+    source: EventFile
+    ids: Ids | None
+    rows: pa.StructArray
+    files: FileColumns
 
 
 class Scan:
@@ -86,58 +115,70 @@ class Scan:
 
     Args:
         snapshot: what is read, and which write ids count.
-        columns: top-level columns in the order wanted; None for all.
+        columns: names in the order wanted, dotted for fields inside structs; None for all of the rows, then those of
+            the partition.
         row_id: put ``ROW__ID`` first.
+        only: numbers of the stripes to read by the file's path relative to the location, as :func:`scan_pieces`
+            gives them; files that are not named are not read. What is deleted does not depend on it. None for all.
+        where: a condition (see :mod:`acidctl.rows.predicate`); stripes that cannot hold such rows are not read.
+        deleted: the rows that deletes and updates removed, in place of those that are left.
+        partition: further columns with the same value in all rows.
+        row_type: of the result; by default that of the location's files together.
+        sources: the files of the snapshot, when they have been opened already.
+        on_loss: called for every stripe or file that cannot be read, which is then left out; without it, that is an
+            error.
 
     Raises:
         HistoryError: the snapshot needs history that a compaction destroyed.
         NotFoundError: a column that no file has, with the nearest names.
+        UsageProblem: a condition that cannot be used.
         BadDataError: a file cannot be read.
     """
 
-    def __init__(self, snapshot: Snapshot, columns: Sequence[str] | None = None, *, row_id: bool = False) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        columns: Sequence[str] | None = None,
+        *,
+        row_id: bool = False,
+        only: Mapping[str, range] | None = None,
+        where: str | Predicate | None = None,
+        deleted: bool = False,
+        partition: Sequence[PartitionColumn] = (),
+        row_type: OrcType | None = None,
+        sources: Sequence[EventFile] | None = None,
+        on_loss: OnLoss | None = None,
+    ) -> None:
         snapshot.state.require_history()
         self._snapshot = snapshot
-        self._sources = open_event_files(snapshot, snapshot.files())
-        self._row_id = row_id
-        typed = sorted(
-            (source for source in self._sources if source.file.role is not Role.DELETE),
-            key=lambda s: s.file.directory.max_write_id if s.file.directory else 0,
-        )
-        self.row_type = merge_row_types([source.row_type for source in typed] or [OrcType("struct")])
-        self._positions = self._resolve(columns)
+        self._only = only
+        self._deleted = deleted
+        self._on_loss = on_loss
+        self._sources = list(open_sources(snapshot, on_loss) if sources is None else sources)
+        self.row_type = row_type or merge_row_types(row_types(self._sources) or [OrcType("struct")])
+        self._partition = tuple(partition)
+        self._names = Namespace(self.row_type, self._partition)
+        shown = snapshot.fs.display(snapshot.path)
+        chosen = self._names.tops if columns is None else [self._names.find(name, shown) for name in columns]
+        self._columns = [self._names.row_id, *chosen] if row_id else list(chosen)
+        self._where = Predicate(where, self._names.struct) if isinstance(where, str) else where
+        used = [self._names.find_path(path) for path in self._where.paths] if self._where else []
+        self._used = dict(zip(self._where.paths, used, strict=True)) if self._where else {}
+        self._where_ids = any(column.kind is Kind.ROW_ID for column in used)
 
-    def _resolve(self, columns: Sequence[str] | None) -> list[int]:
-        names = self.row_type.names
-        if columns is None:
-            return list(range(len(names)))
-        folded = {name.lower(): position for position, name in reversed(list(enumerate(names)))}
-        positions = []
-        for column in columns:
-            position = folded.get(column.lower())
-            if position is None:
-                near = get_close_matches(column.lower(), list(folded), 3)
-                raise NotFoundError(
-                    f"no column {column!r} in {self._snapshot.fs.display(self._snapshot.path)}",
-                    f"its columns are {', '.join(names) or 'unknown: there is no data file'}",
-                    f"did you mean {', '.join(near)}?" if near else "",
-                )
-            positions.append(position)
-        return positions
+    @property
+    def where(self) -> Predicate | None:
+        """The condition, parsed."""
+        return self._where
 
     @cached_property
     def output_type(self) -> OrcType:
-        """The type of the rows that come out, ROW__ID included."""
-        children = [self.row_type.children[position] for position in self._positions]
-        names = [self.row_type.names[position] for position in self._positions]
-        if self._row_id:
-            ids = OrcType(
-                "struct",
-                children=(OrcType("bigint"), OrcType("int"), OrcType("bigint")),
-                names=("writeid", "bucketid", "rowid"),
-            )
-            children, names = [ids, *children], [ROW_ID, *names]
-        return OrcType("struct", children=tuple(children), names=tuple(names))
+        """The type of the rows that come out, ROW__ID and partition columns included."""
+        return OrcType(
+            "struct",
+            children=tuple(column.type for column in self._columns),
+            names=tuple(column.name for column in self._columns),
+        )
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -146,73 +187,203 @@ class Scan:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows. Raises BadDataError naming the file when one cannot be read."""
-        deletes = load_deletes(self._sources, self._snapshot.write_ids)
-        for source in self._sources:
-            if source.file.role is Role.DELETE:
-                continue
-            with source.open() as events:
-                for stripe in range(events.stripes):
-                    yield from self._stripe(events, stripe, deletes)
+        if not self._columns:
+            if not self.row_type.names:
+                return  # a location without any data file: empty, truncated, or never written to
+            raise BadDataError(f"{self._snapshot.fs.display(self._snapshot.path)} has no columns")
+        for events, stripe, files in self._stripes(self._columns):
+            with self._guarded(events.source, stripe):
+                yield from self._stripe(events, stripe, files)
 
-    def _stripe(self, events: Events, stripe: int, deletes: DeleteSet) -> Iterator[pa.RecordBatch]:
-        """The visible rows of one stripe."""
-        source, write_ids = events.source, self._snapshot.write_ids
-        own = source.row_type.names
-        wanted = None
-        if len(set(self._positions)) < len(self.row_type.names):
-            wanted = [own[position] for position in sorted(set(self._positions)) if position < len(own)]
-        known = None
-        if deletes.size or not write_ids.is_everything:
-            known = events.ranges[stripe]
-        plain = not (self._row_id or source.may_hold_changes)
-        valid = write_ids.is_everything or (known is not None and known.is_all_valid(write_ids))
-        if plain and valid and (not deletes.size or (known is not None and not deletes.may_hit(known))):
-            yield from self._finish(source, None, events.rows(stripe, wanted), wanted)
-        elif plain and valid and known is not None and known.is_dense and deletes.is_absolute:
-            for batch in self._finish(source, None, events.rows(stripe, wanted), wanted):
-                yield from _without(batch, deletes.places(known))
-        else:
-            ids, rows = events.ids_with_rows(stripe, wanted)
-            live = live_rows(source, ids, write_ids, deletes)
-            if live is not None:
-                rows = rows.filter(pa.array(live))
-                ids = ids.take(live) if self._row_id else ids
-            yield from self._finish(source, ids, rows, wanted)
+    def count(self) -> int:
+        """How many rows :meth:`batches` gives: from footers where they settle it, else from as few columns as can be.
 
-    def _finish(
-        self, source: EventFile, ids: Ids | None, rows: pa.StructArray, wanted: list[str] | None
-    ) -> Iterator[pa.RecordBatch]:
-        """The batch that comes out, unless it is empty."""
-        if not len(rows):
+        Raises:
+            BadDataError: a file cannot be read.
+        """
+        total = 0
+        for events, stripe, files in self._stripes([]):
+            with self._guarded(events.source, stripe):
+                total += self._count(events, stripe, files)
+        return total
+
+    def _stripes(self, columns: Sequence[Column]) -> Iterator[tuple[Events, int, FileColumns]]:
+        """The stripes that may hold rows of the result, and what to read of them for the columns and the condition."""
+        places = {column.place: None for column in (*columns, *self._used.values()) if column.kind is Kind.DATA}
+        if self._where and not self._where.may_match(self._constant_bounds):
             return
-        shown = self._snapshot.display(source.file.path)
-        columns = self._columns(rows, wanted, source.row_type.names, shown)
-        if self._row_id and ids is not None:
-            keys = ids.keys
-            parts = [pa.array(keys.original), pa.array(keys.bucket.astype(np.int32)), pa.array(keys.row_id)]
-            columns = [pa.StructArray.from_arrays(parts, fields=list(ROW_ID_TYPE)), *columns]
+        for source in self._sources:
+            if source.file.role is Role.DELETE or (self._only is not None and source.file.path not in self._only):
+                continue
+            files = FileColumns(source.row_type, self.row_type, list(places))
+            with ExitStack() as stack:
+                events = None
+                with self._guarded(source, None):
+                    events = stack.enter_context(source.open())
+                if events is None:
+                    continue
+                for stripe in range(events.stripes) if self._only is None else self._only[source.file.path]:
+                    if self._where is None or self._where.may_match(self._stripe_bounds(events, stripe)):
+                        yield events, stripe, files
+
+    @cached_property
+    def _deletes(self) -> DeleteSet:
+        return load_deletes(self._sources, self._snapshot.write_ids, on_loss=self._on_loss)
+
+    @contextmanager
+    def _guarded(self, source: EventFile, stripe: int | None) -> Iterator[None]:
+        """An error in it is a loss of a stripe's rows, or of the file's, and says so."""
+        try:
+            yield
+        except Unreadable as error:
+            loss = loss_of(source, stripe, error)
+            if self._on_loss is None:
+                raise with_loss(error, describe(loss, stripe, source)) from error
+            self._on_loss(loss)
+
+    def _stripe(self, events: Events, stripe: int, files: FileColumns) -> Iterator[pa.RecordBatch]:
+        """The rows of one stripe that belong to the result."""
+        source = events.source
+        wants_ids = self._where_ids or any(column.kind is Kind.ROW_ID for column in self._columns)
+        known = self._known(events, stripe)
+        if self._is_out(known):
+            return
+        all_live = self._all_live(source, known)
+        if all_live and not wants_ids:
+            ids, rows, live = None, events.rows(stripe, files.names), None
+        elif not wants_ids and self._where is None and (places := self._dead_places(source, known)) is not None:
+            for batch in self._finish(_Read(source, None, events.rows(stripe, files.names), files)):
+                yield from _without(batch, places)
+            return
+        else:
+            ids, rows = events.ids_with_rows(stripe, files.names)
+            live = None if all_live else self._live(source, ids)
+        if self._where is not None:
+            matching = self._matching(_Read(source, ids, rows, files))
+            live = matching if live is None else live & matching
+        if live is not None and not live.all():
+            if not live.any():
+                return
+            rows = rows.filter(pa.array(live))
+            ids = ids.take(live) if ids is not None else None
+        yield from self._finish(_Read(source, ids, rows, files))
+
+    def _count(self, events: Events, stripe: int, files: FileColumns) -> int:
+        source = events.source
+        known = self._known(events, stripe)
+        if self._is_out(known):
+            return 0
+        all_live = self._all_live(source, known)
+        rows = source.tail.stripes[stripe].numberOfRows
+        if self._where is None:
+            if all_live:
+                return rows
+            places = self._dead_places(source, known)
+            if places is not None:
+                return rows - len(places)
+            live = self._live(source, events.ids(stripe))
+            return rows if live is None else int(np.count_nonzero(live))
+        ids = None
+        if all_live and not self._where_ids:
+            found = events.rows(stripe, files.names)
+        else:
+            ids, found = events.ids_with_rows(stripe, files.names)
+        matching = self._matching(_Read(source, ids, found, files))
+        live = None if all_live or ids is None else self._live(source, ids)
+        return int(np.count_nonzero(matching if live is None else live & matching))
+
+    def _known(self, events: Events, stripe: int) -> StripeRange | None:
+        """The keys of a stripe by its statistics, where they can matter."""
+        if self._deletes.size or not self._snapshot.write_ids.is_everything:
+            return events.ranges[stripe]
+        return None
+
+    def _is_out(self, known: StripeRange | None) -> bool:
+        """Whether no row of the stripe can be in the result, known without reading it."""
+        if not self._deleted:
+            return False
+        return not self._deletes.size or (known is not None and not self._deletes.may_hit(known))
+
+    def _all_live(self, source: EventFile, known: StripeRange | None) -> bool:
+        """Whether all rows of the stripe are there and visible, known without reading it."""
+        if self._deleted or source.may_hold_changes:
+            return False
+        write_ids, deletes = self._snapshot.write_ids, self._deletes
+        valid = write_ids.is_everything or (known is not None and known.is_all_valid(write_ids))
+        return valid and (not deletes.size or (known is not None and not deletes.may_hit(known)))
+
+    def _dead_places(self, source: EventFile, known: StripeRange | None) -> NDArray[np.intp] | None:
+        """Where the dead rows of the stripe lie, when that is known without reading it and all others are visible."""
+        if self._deleted or source.may_hold_changes or known is None or not known.is_dense:
+            return None
+        if not self._deletes.is_absolute or not known.is_all_valid(self._snapshot.write_ids):
+            return None
+        return self._deletes.places(known)
+
+    def _live(self, source: EventFile, ids: Ids) -> Bools | None:
+        choose = dead_rows if self._deleted else live_rows
+        return choose(source, ids, self._snapshot.write_ids, self._deletes)
+
+    def _matching(self, read: _Read) -> Bools:
+        """For which rows the condition is true."""
+        assert self._where is not None
+        found = self._where.mask(lambda path: self._array(self._used[path], read))
+        return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False), np.bool_)
+
+    def _finish(self, read: _Read) -> Iterator[pa.RecordBatch]:
+        """The batch that comes out, unless it is empty."""
+        if not len(read.rows):
+            return
+        columns = [self._array(column, read) for column in self._columns]
         # Field by field: a stripe whose timestamps need the wide form has a type of its own.
-        fields = [pa.field(f.name, column.type) for f, column in zip(self.schema, columns, strict=True)]
-        if not fields:
-            raise BadDataError(f"{shown} has no columns")
+        fields = [pa.field(one.name, array.type) for one, array in zip(self._columns, columns, strict=True)]
         yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
 
-    def _columns(
-        self, rows: pa.StructArray, wanted: list[str] | None, own: tuple[str, ...], path: str
-    ) -> list[pa.Array]:
-        """The wanted columns of `rows` in the order asked for, as the location's types."""
-        read = list(range(len(own))) if wanted is None else [p for p in range(len(own)) if own[p] in wanted]
-        children = dict(zip(read, children_of(rows), strict=True))
-        arrays = []
-        for position in self._positions:
-            target = pa.field(self.row_type.names[position], arrow_type(self.row_type.children[position]))
-            child = children.get(position)
-            if child is None:
-                arrays.append(pa.nulls(len(rows), target.type))
-            else:
-                one = pa.StructArray.from_arrays([child], fields=[pa.field(target.name, child.type)])
-                arrays.append(conform(one, pa.struct([target]), path).field(0))
-        return arrays
+    def _array(self, column: Column, read: _Read) -> pa.Array:
+        if column.kind is Kind.DATA:
+            return read.files.get(read.rows, column.place, read.source.fs.display(read.source.path))
+        if column.kind is Kind.PARTITION:
+            value = self._partition[column.place[0]].value
+            return pa.repeat(pa.scalar(value, arrow_type(column.type)), len(read.rows))
+        assert read.ids is not None
+        keys = read.ids.keys
+        parts = [pa.array(keys.original), pa.array(keys.bucket.astype(np.int32)), pa.array(keys.row_id)]
+        if column.place:
+            return parts[column.place[0]]
+        return pa.StructArray.from_arrays(parts, fields=list(ROW_ID_TYPE))
+
+    def _constant_bounds(self, path: Path) -> Bounds | None:
+        """What is known of a column in the whole location."""
+        column = self._used[path]
+        if column.kind is not Kind.PARTITION:
+            return None
+        return constant(arrow_type(column.type), self._partition[column.place[0]].literal)
+
+    def _stripe_bounds(self, events: Events, stripe: int) -> Callable[[Path], Bounds | None]:
+        """What is known of the columns in a stripe."""
+        source = events.source
+        of_data = stripe_bounds(source.tail, stripe)
+
+        def bounds(path: Path) -> Bounds | None:
+            column = self._used[path]
+            if column.kind is Kind.PARTITION:
+                return self._constant_bounds(path)
+            if column.kind is Kind.DATA:
+                own, target = source.row_type, self.row_type
+                for position in column.place:
+                    target = target.children[position]
+                    if own.kind != "struct":
+                        return None
+                    if position >= len(own.children):  # the file is older than the column
+                        return Bounds(arrow_type(target), nulls=True, values=False)
+                    own = own.children[position]
+                return of_data(own, target)
+            known = events.ranges[stripe]
+            if known is None or not column.place:
+                return None
+            return integers(arrow_type(column.type), (known.original, known.bucket, known.row_id)[column.place[0]])
+
+        return bounds
 
 
 def _without(batch: pa.RecordBatch, places: NDArray[np.intp]) -> Iterator[pa.RecordBatch]:

@@ -1,18 +1,26 @@
 """One row type for a location whose files declare different ones (format section 3.1).
 
 Columns are matched by position: Hive adds columns at the end only, and older inserts call them ``_col0``, ``_col1``.
-Names come from the newest file that has real ones, types from the widest.
+Names come from the newest file that has real ones, types from the newest, numbers from the widest; the same holds for
+the fields of nested structs.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError
 from acidctl.orc.types import OrcType, arrow_type
+from acidctl.orc.union_nulls import has_null_member, null_unions, with_nulls
+from acidctl.orc.wide_time import WideTimestamp, below, nested, tags_of, widened
+from acidctl.rows.export.cells import unquoted
+from acidctl.rows.export.text import Kernels
 
 _POSITIONAL = re.compile(r"_col[0-9]+")
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
@@ -21,6 +29,7 @@ _WIDER = {
     "float": 4,
     "double": 5,
 }
+_MAX_DIGITS = 38
 
 
 def merge_row_types(types: Sequence[OrcType]) -> OrcType:
@@ -35,18 +44,26 @@ def merge_row_types(types: Sequence[OrcType]) -> OrcType:
         having = [row for row in types if position < len(row.children)]
         real = [row.names[position] for row in having if not _POSITIONAL.fullmatch(row.names[position])]
         names.append(real[-1] if real else having[-1].names[position])
-        child = having[-1].children[position]
-        for row in having:
-            child = _wider(child, row.children[position])
-        children.append(child)
+        children.append(_merged([row.children[position] for row in having]))
     return OrcType("struct", children=tuple(children), names=tuple(names))
 
 
-def _wider(newest: OrcType, other: OrcType) -> OrcType:
-    """The newest declaration, unless the other is a wider number that it could not hold."""
-    ranks = _WIDER.get(newest.kind), _WIDER.get(other.kind)
-    if ranks[0] is not None and ranks[1] is not None and ranks[1] > ranks[0]:
-        return other
+def _merged(types: Sequence[OrcType]) -> OrcType:
+    """The newest declaration (the last), unless an older one is a wider number that it could not hold."""
+    newest = types[-1]
+    if all(one == newest for one in types):
+        return newest
+    alike = [one for one in types if one.kind == newest.kind]
+    if newest.kind == "struct":
+        return merge_row_types(alike)
+    if newest.children:
+        width = max(len(one.children) for one in alike)
+        members = [[one.children[i] for one in alike if i < len(one.children)] for i in range(width)]
+        return replace(newest, children=tuple(_merged(member) for member in members))
+    for one in types:
+        ranks = _WIDER.get(newest.kind), _WIDER.get(one.kind)
+        if ranks[0] is not None and ranks[1] is not None and ranks[1] > ranks[0]:
+            newest = one
     return newest
 
 
@@ -58,8 +75,15 @@ def children_of(rows: pa.StructArray) -> list[pa.Array]:
     return [rows.field(place) for place in range(rows.type.num_fields)]
 
 
+def all_null(count: int, kind: pa.DataType) -> pa.Array:
+    """`count` NULLs of a type that an ORC file can give; unions get their alternative for NULL."""
+    return null_unions(count, kind) if pa.types.is_union(kind) else pa.nulls(count, kind)
+
+
 def conform(rows: pa.StructArray, target: pa.StructType, path: str) -> pa.StructArray:
-    """The rows of one file as the location's row type: columns by position, missing ones NULL, numbers widened.
+    """The rows of one file as the location's row type: columns by position, missing ones NULL, values converted.
+
+    A column that needs the wide form of timestamps, or a union with NULLs, keeps the type it came with.
 
     Raises:
         BadDataError: a column cannot be converted.
@@ -71,34 +95,111 @@ def conform(rows: pa.StructArray, target: pa.StructType, path: str) -> pa.Struct
     for position in range(target.num_fields):
         field = target.field(position)
         if position >= len(children):
-            arrays.append(pa.nulls(len(rows), field.type))
+            arrays.append(all_null(len(rows), field.type))
             continue
         arrays.append(_cast(children[position], field, path))
-    # A column that needs the wide form of timestamps keeps the type it came with.
-    fields = [pa.field(target.field(i).name, array.type) for i, array in enumerate(arrays)]
-    mask = rows.is_null() if rows.null_count else None
-    return pa.StructArray.from_arrays(arrays, fields=fields, mask=mask)
+    return _struct(arrays, [target.field(i).name for i in range(target.num_fields)], rows)
+
+
+def _struct(arrays: list[pa.Array], names: list[str], like: pa.StructArray) -> pa.StructArray:
+    if not arrays:
+        validity = pc.is_valid(like).buffers()[1] if like.null_count else None
+        return pa.Array.from_buffers(pa.struct([]), len(like), [validity])
+    fields = [pa.field(name, array.type) for name, array in zip(names, arrays, strict=True)]
+    return pa.StructArray.from_arrays(arrays, fields=fields, mask=like.is_null() if like.null_count else None)
 
 
 def select_fields(rows: pa.StructArray, names: Sequence[str], row: OrcType, path: str) -> pa.StructArray:
     """Some fields of the rows of one file, by the location's names; missing ones are NULL."""
     wide = conform(rows, arrow_type(row), path)
     chosen = [position for position, name in enumerate(row.names) if name in names]
-    mask = wide.is_null() if wide.null_count else None
-    fields = [wide.type.field(position) for position in chosen]
-    return pa.StructArray.from_arrays([wide.field(position) for position in chosen], fields=fields, mask=mask)
+    return _struct([wide.field(position) for position in chosen], [row.names[p] for p in chosen], wide)
 
 
 def _cast(column: pa.Array, field: pa.Field, path: str) -> pa.Array:
-    if column.type == field.type or isinstance(column.type, pa.BaseExtensionType):
+    own, target = column.type, field.type
+    if own == target or (isinstance(own, WideTimestamp) and pa.types.is_timestamp(target)):
         return column
-    if pa.types.is_struct(column.type) and pa.types.is_struct(field.type):
-        return conform(column, field.type, path)
+    if pa.types.is_struct(own) and pa.types.is_struct(target):
+        return conform(column, target, path)
     try:
-        return column.cast(field.type)
+        if pa.types.is_list(own) and pa.types.is_list(target):
+            return nested(column, [_cast(column.values, target.value_field.with_name(field.name), path)])
+        if pa.types.is_map(own) and pa.types.is_map(target):
+            keys, items = target.key_field, target.item_field
+            kinds = [keys.with_name(field.name), items.with_name(field.name)]
+            return nested(column, [_cast(child, kind, path) for child, kind in zip(below(column), kinds, strict=True)])
+        if pa.types.is_union(own) and pa.types.is_union(target):
+            return _cast_union(column, field, path)
+        return _cast_leaf(column, target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise BadDataError(
             f"cannot read column {field.name} of {path}",
-            f"it is {column.type} there and {field.type} in newer files: {str(error).splitlines()[0]}",
+            f"it is {own} there and {target} in newer files: {str(error).splitlines()[0]}",
             "the table's schema was changed in a way that Hive does not convert either",
         ) from error
+
+
+def _cast_union(column: pa.UnionArray, field: pa.Field, path: str) -> pa.UnionArray:
+    target = field.type
+    members = target.num_fields - has_null_member(target)
+    own = column.type.num_fields - has_null_member(column.type)
+    if own > members:
+        raise pa.ArrowInvalid(f"it has {own} alternatives")
+    children = [_cast(column.field(i), target.field(i).with_name(field.name), path) for i in range(own)]
+    children += [all_null(len(column), target.field(i).type) for i in range(own, members)]
+    tags = tags_of(column)
+    if has_null_member(column.type) or has_null_member(target):
+        return with_nulls(tags, children, tags == own if has_null_member(column.type) else np.zeros(len(tags), bool))
+    names = [target.field(i).name for i in range(members)]
+    return pa.UnionArray.from_sparse(pa.array(tags, pa.int8()), children, names)
+
+
+def _cast_leaf(column: pa.Array, target: pa.DataType) -> pa.Array:
+    own = column.type
+    if pa.types.is_string(target) and not (pa.types.is_nested(own) or pa.types.is_binary(own)):
+        return _texts(column)
+    if pa.types.is_floating(target) and (pa.types.is_integer(own) or pa.types.is_floating(own)):
+        return column.cast(target, safe=False)  # large integers lose digits, in Hive too
+    if pa.types.is_decimal(target) and pa.types.is_integer(own):
+        column = column.cast(pa.decimal128(19, 0))
+    if pa.types.is_decimal(target) and pa.types.is_decimal(column.type):
+        if column.type.scale > target.scale:
+            column = pc.round(column, target.scale, "half_towards_infinity")
+        room = min(_MAX_DIGITS, column.type.precision - column.type.scale + target.scale)
+        column = column.cast(pa.decimal128(max(room, target.precision), target.scale))
+    return column.cast(target)
+
+
+def _texts(column: pa.Array) -> pa.Array:
+    """The values as text, in the form of the exports: a column that became STRING."""
+    kernels = Kernels(large=False)
+    if pa.types.is_boolean(column.type):
+        return pc.if_else(column, "TRUE", "FALSE")  # as Hive converts them
+    return kernels.wrapped(unquoted(column, None, kernels)).cast(pa.string())
+
+
+def same_types(arrays: Sequence[pa.Array]) -> list[pa.Array]:
+    """Columns of one ORC type as one Arrow type: stripes may come with wide timestamps or unions with NULLs, or not."""
+    kinds = {array.type for array in arrays}
+    if len(kinds) < 2:
+        return list(arrays)
+    if any(isinstance(kind, WideTimestamp) for kind in kinds):
+        return [array if isinstance(array.type, WideTimestamp) else widened(array) for array in arrays]
+    children = list(zip(*(_members(array) for array in arrays), strict=True))
+    unified = list(zip(*(same_types(column) for column in children), strict=True))
+    result = []
+    for array, parts in zip(arrays, unified, strict=True):
+        if pa.types.is_union(array.type):
+            members = len(parts)
+            tags = tags_of(array)
+            result.append(with_nulls(tags, list(parts), tags == members))
+        else:
+            result.append(nested(array, list(parts)))
+    return result
+
+
+def _members(array: pa.Array) -> list[pa.Array]:
+    """Like `below`, of unions without the alternative for NULL."""
+    children = below(array)
+    return children[:-1] if pa.types.is_union(array.type) and has_null_member(array.type) else children

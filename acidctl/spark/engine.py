@@ -122,7 +122,11 @@ def _rounds(
     session: Session, tasks: Sequence[Any], function: bytes, weights: Sequence[int] | None
 ) -> Iterator[tuple[int, Any]]:
     """Run everything; after a worker's death run what is unfinished again, the suspects each by itself."""
-    batches = make_batches(weights, len(tasks), session.context.defaultParallelism)
+    try:
+        parallelism = session.context.defaultParallelism
+    except Exception as error:  # noqa: BLE001 - Java may be gone
+        raise session.explain(error) from None
+    batches = make_batches(weights, len(tasks), parallelism)
     unfinished = set(range(len(tasks)))
     for _ in range(MOST_ROUNDS):
         job = _Job(session, [split_pickled(tasks, batch) for batch in batches], function)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import signal
 import socket
@@ -71,6 +73,24 @@ def explain(error: BaseException, log: str, master: str, status: int | None) -> 
     return result
 
 
+def tells_of_an_end(error: BaseException) -> bool:
+    """Whether `error` is what a Java process leaves behind that has ended or is about to: nobody answers any more."""
+    from py4j.protocol import Py4JError, Py4JJavaError
+
+    if isinstance(error, AcidctlError):
+        return False
+    if isinstance(error, (ConnectionError, EOFError)):
+        return True
+    if isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError):
+        return True
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - Java threw it, and is not there to be asked for its text
+        return True
+    # An orderly end, say by SIGTERM, stops Spark first.
+    return "SparkContext was shut down" in text or "stopped SparkContext" in text
+
+
 def text_of(error: BaseException) -> str:
     """What an exception says, even when Java, which has to be asked for it, is gone."""
     try:
@@ -121,12 +141,19 @@ def check_master(master: str) -> None:
                 f"--master {master!r} is no master that Spark knows", "", "Write it as spark://host:7077"
             )
         try:
-            socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
+            _try_connection(host.strip("[]"), int(port))
         except OSError as error:
             problems.append(f"{address}: {error.strerror or error}")
         else:
             return
     raise unreachable(master, "; ".join(problems))
+
+
+def _try_connection(host: str, port: int) -> None:
+    with socket.create_connection((host, port), timeout=CONNECT_SECONDS) as connection:
+        # On this machine the system may pick the free port itself as the near end: TCP then connects it to itself.
+        if connection.getsockname() == connection.getpeername():
+            raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
 
 
 def _short(text: str) -> str:

@@ -91,6 +91,12 @@ class Driver:
         """The exit status, or None while the process runs."""
         return self.process.poll()
 
+    def wait(self, seconds: float) -> int | None:
+        """The exit status, waited for; None when the process still runs after `seconds`."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=seconds)
+        return self.status
+
     def drain(self) -> None:
         """Wait shortly for the last lines of a process that has ended."""
         self._pump.join(timeout=2)

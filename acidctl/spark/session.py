@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from acidctl.errors import AcidctlError, EnvironmentProblem
+from acidctl.errors import AcidctlError, EnvironmentProblem, UsageProblem
 from acidctl.spark import archive, failures
 from acidctl.spark.gateway import Connection, Driver, DriverEnded, DriverLog, start_driver
 from acidctl.spark.java import Java
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 JAVA_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xlog:disable", "-Xlog:all=error:stderr")
 STOP_SECONDS = 20.0
+# From a connection that breaks to an exit status: moments, more on a busy machine.
+EXIT_SECONDS = 5.0
 
 
 @dataclass(slots=True)
@@ -67,10 +69,17 @@ class Session:
 
     def explain(self, error: BaseException) -> AcidctlError:
         """The error that a user understands for one that Spark, Py4J or Java raised."""
-        status = self.driver.status if self.driver is not None else None
-        if self.driver is not None and status is not None:
-            self.driver.drain()
-        return failures.explain(error, self.log.text(), self.master, status)
+        return _explain(error, self.driver, self.log, self.master)
+
+
+def _explain(error: BaseException, driver: Driver | None, log: DriverLog, master: str) -> AcidctlError:
+    status = driver.status if driver is not None else None
+    if driver is not None and status is None and failures.tells_of_an_end(error):
+        # A process that dies closes its connections before it has an exit status to be asked for.
+        status = driver.wait(EXIT_SECONDS)
+    if driver is not None and status is not None:
+        driver.drain()
+    return failures.explain(error, log.text(), master, status)
 
 
 @contextlib.contextmanager
@@ -79,8 +88,8 @@ def start_session(
 ) -> Iterator[Session]:
     """Start Spark and stop it at the end, whatever happens in between.
 
-    Inside ``spark-submit``, or where a SparkContext is active already, that one is used: its master stays, and
-    a context that was there before is left running.
+    Inside ``spark-submit``, or where a SparkContext is active already, that one is used: its master stays (asking
+    for another one is refused), and a context that was there before is left running.
 
     Args:
         options: the user's wishes.
@@ -89,16 +98,28 @@ def start_session(
 
     Raises:
         EnvironmentProblem: no Java, no PySpark, versions that do not fit, or a master that cannot be reached.
-        UsageProblem: a master or queue that Spark does not know.
+        UsageProblem: a master or queue that Spark does not know, or another master than that of the Spark that runs.
     """
     pyspark = _import_pyspark()
     active = pyspark.SparkContext._active_spark_context
     if active is not None:
+        _check_same_master(options, active.master)
         yield Session(active, active.master, None, None, DriverLog(), options)
     elif "PYSPARK_GATEWAY_PORT" in os.environ:
         yield from _session_of_spark_submit(pyspark, options)
     else:
         yield from _own_session(pyspark, options, record_archive, use_archive)
+
+
+def _check_same_master(options: SparkOptions, running: str) -> None:
+    """Refuse a master that the user named when it is not the one in use: tasks must not run where nobody asked."""
+    asked = options.master or dict(options.conf).get("spark.master")
+    if asked is not None and asked != running:
+        raise UsageProblem(
+            f"Spark's master {asked} cannot be used, Spark runs on {running} in this process already",
+            "a process has one Spark at a time",
+            "Name no master to use the one that runs, or stop it first",
+        )
 
 
 def _import_pyspark() -> Any:
@@ -147,6 +168,7 @@ def _quiet_py4j() -> Iterator[None]:
 
 def _session_of_spark_submit(pyspark: Any, options: SparkOptions) -> Iterator[Session]:
     conf = pyspark.SparkConf()
+    _check_same_master(options, conf.get("spark.master", "") or "")
     for key, value in options.conf:
         conf.set(key, value)
     conf.set("spark.app.name", options.app_name)
@@ -256,9 +278,7 @@ def _context(pyspark: Any, plan: SessionPlan, options: SparkOptions, driver: Dri
     except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
         if late.is_set():
             raise failures.unreachable(plan.master, f"no answer within {options.start_timeout:g} seconds") from None
-        if driver.status is not None:
-            driver.drain()
-        raise failures.explain(error, log.text(), plan.master, driver.status) from None
+        raise _explain(error, driver, log, plan.master) from None
     finally:
         timer.cancel()
     server: Any = getattr(context, "_accumulatorServer", None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import hashlib
 import shutil
@@ -48,7 +49,7 @@ def prepare_executors(session: Session) -> list[ExecutorFacts]:
         return []
     path_before = list(sys.path)
     try:
-        session.context.addPyFile(str(_package_zip()))
+        session.context.addPyFile(str(package_zip()))
     except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
         raise session.explain(error) from None
     finally:
@@ -60,7 +61,7 @@ def prepare_executors(session: Session) -> list[ExecutorFacts]:
 
 
 @functools.cache
-def _package_zip() -> Path:
+def package_zip() -> Path:
     """The zip of this package, made once a process and kept until its end: executors fetch it whenever they start."""
     import acidctl
 
@@ -101,7 +102,8 @@ def _ask(session: Session) -> list[ExecutorFacts]:
 
     def give_up() -> None:
         late.set()
-        context.cancelJobGroup(group)
+        with contextlib.suppress(Exception):  # a Java that is gone fails the job too, and says why there
+            context.cancelJobGroup(group)
 
     timer = threading.Timer(session.options.start_timeout, give_up)
     timer.daemon = True

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -124,18 +126,138 @@ def test_a_location_that_may_not_be_written(
     assert sorted(str(path) for path in crud.rglob("*")) == before
 
 
-def test_a_broken_pipe_is_quiet(crud: Path) -> None:
-    done = subprocess.run(
-        f"{sys.executable} -m acidctl dump {crud} {crud} {crud} | head -1; exit ${{PIPESTATUS[0]}}",
-        shell=True,
-        executable="/bin/bash",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stderr == ""
-    assert done.stdout.count("\n") == 1
-    assert done.returncode in (0, 141)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "ls {0}", "ls -o json {0}", "cat {0}", "cat -o parquet {0}", "meta {0}/delta_0000001_0000001_0000/bucket_00000",
+        "--help",
+    ],
+)  # fmt: skip
+def test_standard_output_that_cannot_be_written(crud: Path, arguments: str) -> None:
+    command = f"{sys.executable} -m acidctl {arguments.format(crud)}"
+    for redirection, status, message in (
+        (">/dev/full", 6, "error: cannot write to standard output: no space left on device\n"),
+        (">&-", 6, "error: cannot write to standard output: it is closed\n"),
+        # The reader has ended before anything is written.
+        ("| true; exit ${PIPESTATUS[0]}", 141, ""),
+    ):
+        # Started late enough for the reader to be gone.
+        line = f"(sleep 0.3; exec {command}) {redirection}" if status == 141 else f"{command} {redirection}"
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+        said = "".join(text for text in done.stderr.splitlines(keepends=True) if not text.startswith("note: "))
+        assert (done.returncode, said) == (status, message), redirection
+
+
+def test_a_reader_that_ends_early(crud: Path) -> None:
+    for arguments in (f"dump {crud} {crud} {crud}", f"ls -r {' '.join([str(crud)] * 200)}"):
+        line = f"{sys.executable} -m acidctl {arguments} | head -1; exit ${{PIPESTATUS[0]}}"
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+        assert done.stderr == ""
+        assert done.stdout.count("\n") == 1
+        assert done.returncode in (0, 141)
+    assert done.returncode == 141
+
+
+def test_other_standard_streams_that_are_closed(crud: Path) -> None:
+    ls = f"{sys.executable} -m acidctl ls {crud}"
+    for command, status in (
+        (f"{ls} 2>&-", 0), (f"{ls} 2>/dev/full", 0), (f"{ls} <&-", 0), (f"{ls} <&- >&- 2>&-", 6), (f"{ls}x 2>&-", 3),
+        (ls.replace(" ls ", " purge ") + " <&-", 0),
+    ):  # fmt: skip
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+        assert done.returncode == status, command
+        assert "Traceback" not in done.stderr
+        assert "bug" not in done.stderr
+
+
+SLOW = """
+import sys, time
+from acidctl.compaction import run
+
+def slow(task):
+    print("started", flush=True)
+    time.sleep(60)
+
+run.run_task = slow
+from acidctl.cli.main import main
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [[signal.SIGTERM], [signal.SIGHUP], [signal.SIGINT], [signal.SIGTERM, signal.SIGHUP]],
+    ids=lambda numbers: "+".join(number.name for number in numbers),
+)
+def test_signals_end_a_compaction_cleanly(crud: Path, numbers: list[signal.Signals]) -> None:
+    before = sorted(path.name for path in crud.iterdir())
+    command = [sys.executable, "-c", SLOW, "compact", "--major", "--engine", "local", str(crud)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        assert list(crud.glob("_tmp_*"))
+        for number in numbers:
+            process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert out == ""
+    assert err.splitlines()[-2:] == [
+        "error: interrupted", "   do: run it again; what was staged is hidden and harmless",
+    ]  # fmt: skip
+    assert sorted(path.name for path in crud.iterdir()) == before
+
+
+def test_a_signal_that_is_ignored_stays_ignored(crud: Path) -> None:
+    command = [sys.executable, "-c", SLOW, "compact", "--major", "--engine", "local", str(crud)]
+    line = f"trap '' HUP; exec {shlex.join(command)}"
+    with subprocess.Popen(["bash", "-c", line], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        process.send_signal(signal.SIGHUP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.5)
+        process.terminate()
+        assert process.wait(30) == 130
+
+
+def test_the_handlers_and_streams_are_put_back(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)], sys.stdout
+    assert acidctl("ls", crud).status == 0
+    assert ([signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)], sys.stdout) == before
+
+
+def test_meta_goes_on_after_a_bad_file(acidctl, crud: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    bad, missing = tmp_path / "bad", tmp_path / "missing"
+    bad.write_bytes(b"no ORC")
+    good = [crud / f"delta_000000{i}_000000{i}_0000" / "bucket_00000" for i in (1, 2)]
+    found = acidctl("meta", "-o", "jsonl", good[0], bad, missing, good[1])
+    assert found.status == 4
+    assert [line["path"] for line in found.lines()] == [str(path) for path in good]
+    assert str(bad) in found.err
+    assert str(missing) in found.err
+    assert acidctl("meta", missing, good[0]).status == 3
+    assert acidctl("meta", *good).status == 0
+
+
+def test_a_cleaning_run_that_never_began(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
+    run = crud / ".acidctl-trash" / "20990101T000000Z-deadbeef"
+    run.mkdir(parents=True)
+    assert "incomplete" in acidctl("restore", "--list", crud).out
+    assert acidctl("restore", "--list", "-o", "jsonl", crud).json()["isComplete"] is False
+    found = acidctl("restore", crud)
+    assert found.status == 3
+    assert "interrupted" in found.err
+    assert acidctl("compact", "--major", "--engine", "local", crud).status == 0
+    assert acidctl("clean", "--yes", crud).status == 0
+    found = acidctl("restore", crud)
+    assert found.status == 0
+    assert f"passed over {run.name}" in found.err
+    assert "4 restored" in found.out
+    found = acidctl("purge", "--yes", crud)
+    assert found.status == 0
+    assert "incomplete" in found.out
+    assert not run.parent.exists()
+    assert "empty" in acidctl("restore", "--list", crud).err
 
 
 def test_debug_shows_the_trace(tmp_path: Path) -> None:

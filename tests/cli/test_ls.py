@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from acidctl.errors import AccessError
+from acidctl.storage.local import LocalFileSystem
+
 
 def make(table: Path, *names: str) -> Path:
     for name in names:
@@ -88,3 +93,54 @@ def test_an_empty_directory(acidctl, tmp_path: Path) -> None:  # type: ignore[no
     assert found.status == 0
     assert "empty" in found.out
     assert acidctl("ls", "-o", "json", tmp_path / "empty").json()["entries"] == []
+
+
+def test_a_broken_file_leaves_a_gap_in_the_rows(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    for name in ("a", "b"):
+        assert acidctl("demo", tmp_path / name).status == 0
+    broken = tmp_path / "a" / "delta_0000002_0000002_0000" / "bucket_00000"
+    broken.write_bytes(b"no ORC")
+    found = acidctl("ls", "--rows", "-o", "jsonl", tmp_path)
+    assert found.status == 4
+    assert found.err.count("\n") == 1
+    assert found.err.startswith(f"warning: {broken} ")
+    first, second = found.lines()
+    assert {e["name"]: e["rows"] for e in first["entries"]} == {
+        "delta_0000001_0000001_0000": 3, "delete_delta_0000002_0000002_0000": 1, "delta_0000002_0000002_0000": None,
+        "delete_delta_0000003_0000003_0000": 1,
+    }  # fmt: skip
+    assert [entry["rows"] for entry in second["entries"]] == [3, 1, 1, 1]
+    assert acidctl("ls", tmp_path).status == 0
+
+
+@pytest.mark.parametrize("method", ["list_dir", "list_tree"])
+def test_what_cannot_be_listed_does_not_stop_the_others(  # type: ignore[no-untyped-def]
+    acidctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    for name in ("a", "locked", "z"):
+        make(tmp_path / "x.db" / name, "delta_1_1")
+    locked = str(tmp_path / "x.db" / "locked")
+    real = getattr(LocalFileSystem, method)
+
+    def refuse(self: LocalFileSystem, path: str) -> object:
+        if path == locked:
+            raise AccessError(f"cannot list {path}", "permission denied")
+        return real(self, path)
+
+    monkeypatch.setattr(LocalFileSystem, method, refuse)
+    for output in ("table", "csv", "jsonl"):
+        found = acidctl("ls", "-o", output, tmp_path)
+        assert found.status == 5
+        assert f"error: cannot list {locked}\n" in found.err
+        assert all(str(tmp_path / "x.db" / name) in found.out for name in ("a", "z"))
+
+
+def test_csv_is_written_by_location_with_one_header(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    for name in ("a", "b"):
+        make(tmp_path / name, "delta_1_1")
+    out = acidctl("ls", "-o", "csv", tmp_path).out
+    assert [line.split(",")[:2] for line in out.splitlines()] == [
+        ["location", "name"], [str(tmp_path / "a"), "delta_1_1"], [str(tmp_path / "b"), "delta_1_1"],
+    ]  # fmt: skip
+    (tmp_path / "empty.db").mkdir()
+    assert acidctl("ls", "-o", "csv", tmp_path / "empty.db").out.startswith("location,name,")

@@ -30,6 +30,12 @@ def main() -> None:
     Path(target).write_bytes(pickle.dumps(outcomes))
 
 
+def gone() -> None:
+    """Arguments: a master that is not there, a file for the outcome."""
+    master, target = sys.argv[1:]
+    Path(target).write_bytes(pickle.dumps(failing(SparkOptions(master=master))))
+
+
 def plain_and_lost(options: SparkOptions, workers: list[int]) -> dict[str, Any]:
     """Tasks on both executors; then one executor is killed while tasks run."""
     notices: list[str] = []

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from acidctl.errors import AcidctlError
 from acidctl.spark.engine import run_tasks
 from acidctl.spark.session import Session, SparkOptions, start_session
 from spark import spark_toys
@@ -88,10 +89,18 @@ def interrupted(session: Session) -> Any:
 
 
 def nested(session: Session) -> Any:
-    """A session within a session is the same one, and its end does not end the first."""
+    """A session within a session is the same one, and its end does not end the first; another master is refused."""
     with start_session(SparkOptions()) as inner:
         same = inner.context is session.context
-    return {"same": same, "after": collect(session, [Toy("square", 6)])}
+    with start_session(OPTIONS) as inner:
+        same = same and inner.context is session.context
+    refused = []
+    for options in (SparkOptions(master="local[7]"), SparkOptions(conf=(("spark.master", "local[7]"),))):
+        try:
+            list(run_tasks([Toy("square", 6)], play, options))
+        except AcidctlError as error:
+            refused.append(plain(error)[:3])
+    return {"same": same, "refused": refused, "after": collect(session, [Toy("square", 6)])}
 
 
 def modules(session: Session) -> Any:

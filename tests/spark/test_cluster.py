@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,15 +14,13 @@ from typing import Any
 
 import pytest
 
-from acidctl.errors import EnvironmentProblem
-from acidctl.spark.engine import run_tasks
-from acidctl.spark.session import SparkOptions
-from acidctl.spark.worker import ExecutorFacts, executor_facts
+from acidctl.spark.worker import ExecutorFacts
 from spark.cluster import standalone_cluster
 from spark.processes import marked, wait_until
 
 REPO = Path(__file__).resolve().parents[2]
 CODE = "from spark import cluster_scenarios; cluster_scenarios.main()"
+GONE = "from spark import cluster_scenarios; cluster_scenarios.gone()"
 
 pytestmark = pytest.mark.spark
 
@@ -105,10 +104,27 @@ def test_a_cluster_that_loses_every_executor_is_told(outcome: dict[str, Any]) ->
     assert seconds < 60
 
 
-def test_a_master_that_is_gone(outcome: dict[str, Any]) -> None:
-    with pytest.raises(EnvironmentProblem, match="cannot be reached") as caught:
-        list(run_tasks([0.0], executor_facts, SparkOptions(master=outcome["master"])))
-    assert "Connection refused" in caught.value.why
+def test_a_master_that_is_gone(child_environ: dict[str, str], tmp_path: Path) -> None:
+    """In a process of its own: where another test left a session open, that one would be used or in the way."""
+    target = tmp_path / "outcome"
+    with socket.socket() as kept:
+        # Nobody listens here, and nobody else can for as long as the port is taken.
+        kept.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{kept.getsockname()[1]}"
+        run = subprocess.run(
+            [sys.executable, "-c", GONE, f"spark://{address}", str(target)],
+            check=False,
+            env=child_environ,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+    kind, what, why, hint, _ = pickle.loads(target.read_bytes())
+    assert kind == "EnvironmentProblem"
+    assert what == f"Spark's master spark://{address} cannot be reached"
+    assert why == f"{address}: Connection refused"
+    assert hint
 
 
 def test_nothing_is_left(outcome: dict[str, Any]) -> None:

@@ -170,6 +170,25 @@ def test_a_master_that_does_not_answer() -> None:
         failures.check_master("spark://no-such-host.invalid:7077")
 
 
+def test_a_free_port_that_connects_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system may choose the port that is asked for as the near end, and TCP is content with that."""
+
+    def to_itself(address: tuple[str, int], timeout: float) -> socket.socket:
+        connection = socket.socket()
+        connection.settimeout(timeout)
+        connection.bind(address)
+        connection.connect(address)
+        return connection
+
+    with socket.socket() as chooser:
+        chooser.bind(("127.0.0.1", 0))
+        free = f"127.0.0.1:{chooser.getsockname()[1]}"
+    monkeypatch.setattr(socket, "create_connection", to_itself)
+    with pytest.raises(EnvironmentProblem, match="cannot be reached") as caught:
+        failures.check_master(f"spark://{free}")
+    assert caught.value.why == f"{free}: Connection refused"
+
+
 STAGE = (
     "An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.\n"
     ": org.apache.spark.SparkException: Job aborted due to stage failure: Task 3 in stage 1.0 failed 4 times, "

@@ -6,7 +6,8 @@ in ORC                    in Parquet and Arrow IPC
 timestamp                 ``timestamp[ns]``; a column with a value that 64-bit nanoseconds cannot hold is
                           ``timestamp[us]`` if microseconds hold all of its values exactly, else an error
 uniontype                 Arrow: ``sparse_union``; Parquet, which has no unions: a struct of ``tag`` (0 for the first
-                          member) and ``field0``, ``field1``, ..., all null but the one that is set
+                          member) and ``field0``, ``field1``, ..., all null but the one that is set; NULL is a null
+                          struct in Parquet; in Arrow, whose unions have no nulls, its first member is null
 char(n)                   string padded with blanks to n characters
 string, varchar, char     bytes that are not UTF-8 become U+FFFD
 struct without fields     Parquet, which has none: a struct of one null column ``_empty``
@@ -25,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from acidctl.errors import BadDataError
+from acidctl.orc.union_nulls import has_null_member
 from acidctl.rows.export.json_lines import (
     char_length,
     child_types,
@@ -155,6 +157,13 @@ class Storable:
 
     def _union(self, array: pa.UnionArray, types: OrcType | None, target: pa.DataType | None, where: str) -> pa.Array:
         which, children = union_parts(array)
+        missing = None
+        if has_null_member(array.type):
+            # Unions in Arrow have no nulls: there a NULL is the first member, which is null.
+            children.pop()
+            missing = which == len(children)
+            which = np.where(missing, 0, which)
+            children[0] = children[0].take(pa.array(np.arange(len(which)), mask=missing))
         columns = []
         for place, child in enumerate(children):
             wanted = _field_type(target, place + 1 if self.parquet else place)
@@ -162,10 +171,11 @@ class Storable:
             own = child.take(pa.array(np.arange(len(child)), mask=which != place)) if self.parquet else child
             columns.append(self.column(own, nth_child(types, place), wanted, f"{where}.{place}"))
         if not self.parquet:
-            names = [array.type.field(i).name for i in range(array.type.num_fields)]
+            names = [array.type.field(i).name for i in range(len(columns))]
             return pa.UnionArray.from_sparse(pa.array(which, pa.int8()), columns, names)
         names = ["tag", *(f"field{place}" for place in range(len(columns)))]
-        return pa.StructArray.from_arrays([pa.array(which, pa.int8()), *columns], names=names)
+        mask = None if missing is None else pa.array(missing)
+        return pa.StructArray.from_arrays([pa.array(which, pa.int8()), *columns], names=names, mask=mask)
 
 
 def _field_type(target: pa.DataType | None, place: int) -> pa.DataType | None:

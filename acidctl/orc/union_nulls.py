@@ -1,0 +1,148 @@
+"""NULL in a union column, told apart from a union that holds NULL.
+
+Arrow's unions have no nulls of their own, and its ORC reader delivers both as the first alternative with a null in it.
+ORC tells them apart: a NULL has no tag, which the column's PRESENT stream says.  Where a stripe has such a stream, a
+union gets one more alternative, of Arrow's type null, for its NULLs.  Exporters then see a null without doing
+anything, and the writer (unions.py) knows which tags not to write.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyarrow import orc
+
+from acidctl.errors import BadDataError
+from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.source import native_errors
+from acidctl.orc.tail import Tail
+from acidctl.orc.types import OrcType
+from acidctl.orc.wide_time import below, memory_file, nested, tags_of
+
+NULL_MEMBER = "_null"
+"""Name of the alternative that stands for NULL; it is the last."""
+
+Mask = NDArray[np.bool_]
+
+
+def has_null_member(kind: pa.DataType) -> bool:
+    """Whether a union type has the alternative that stands for NULL."""
+    last = kind.num_fields - 1
+    return bool(last > 0 and pa.types.is_null(kind.field(last).type) and kind.field(last).name == NULL_MEMBER)
+
+
+def null_unions(count: int, kind: pa.UnionType) -> pa.UnionArray:
+    """`count` NULLs of a union type, which need not have the alternative for NULL yet."""
+    members = kind.num_fields - has_null_member(kind)
+    return with_nulls(np.zeros(count, np.int8), [pa.nulls(count, kind.field(i).type) for i in range(members)], True)
+
+
+def with_nulls(tags: NDArray[np.int8], children: list[pa.Array], nulls: Mask | bool) -> pa.UnionArray:
+    """A sparse union that is NULL where `nulls` says so."""
+    codes = np.where(nulls, np.int8(len(children)), tags).astype(np.int8)
+    names = [*(f"_union_{i}" for i in range(len(children))), NULL_MEMBER]
+    return pa.UnionArray.from_sparse(pa.array(codes, pa.int8()), [*children, pa.nulls(len(codes))], names)
+
+
+def present_streams(footer: pb.StripeFooter, tree: OrcType) -> dict[int, tuple[int, int]]:
+    """Offset in the stripe and length of the PRESENT streams of unions in `tree`, by column id."""
+    unions = {node.column_id for node in tree.walk() if node.kind == "uniontype"}
+    found = {}
+    at = 0
+    for stream in footer.streams:
+        if stream.kind == pb.Stream.PRESENT and stream.column in unions:
+            found[stream.column] = (at, stream.length)
+        at += stream.length
+    return found
+
+
+class UnionNulls:
+    """The NULLs of the unions of one stripe.
+
+    Args:
+        tail: the file.
+        i: the stripe.
+        streams: what :func:`present_streams` found.
+    """
+
+    def __init__(self, tail: Tail, i: int, streams: dict[int, tuple[int, int]]) -> None:
+        self._tail = tail
+        self._stripe = i
+        self._streams = streams
+
+    def marked(self, batch: pa.RecordBatch, tree: OrcType) -> pa.RecordBatch:
+        """The batch, its unions with NULLs where the file has them.
+
+        Args:
+            batch: the stripe as it was read.
+            tree: the root struct of just its columns, with the file's column ids.
+
+        Raises:
+            BadDataError: a stream is damaged.
+        """
+        everywhere = np.ones(batch.num_rows, np.bool_)
+        columns = [
+            self._marked(column, child, everywhere) if self._concerns(child) else column
+            for column, child in zip(batch.columns, tree.children, strict=True)
+        ]
+        fields = [pa.field(name, column.type) for name, column in zip(batch.schema.names, columns, strict=True)]
+        return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+    def _concerns(self, tree: OrcType) -> bool:
+        return any(node.column_id in self._streams for node in tree.walk())
+
+    def _marked(self, array: pa.Array, tree: OrcType, there: Mask) -> pa.Array:
+        """`there`: where the column has a place in the file at all: not below a NULL, nor in another alternative."""
+        if not self._concerns(tree):
+            return array
+        if tree.kind == "uniontype":
+            return self._union(array, tree, there)
+        if tree.kind == "struct":
+            there = there & pc.is_valid(array).to_numpy(zero_copy_only=False)
+            children = [
+                self._marked(child, kind, there) for child, kind in zip(below(array), tree.children, strict=True)
+            ]
+            return nested(array, children)
+        # A reader of ORC puts nothing into lists that are not there: all of their values have a place.
+        children = [
+            self._marked(child, kind, np.ones(len(child), np.bool_))
+            for child, kind in zip(below(array), tree.children, strict=True)
+        ]
+        return nested(array, children)
+
+    def _union(self, array: pa.UnionArray, tree: OrcType, there: Mask) -> pa.UnionArray:
+        tags = tags_of(array)
+        nulls = np.zeros(len(array), np.bool_)
+        if tree.column_id in self._streams:
+            nulls[there] = ~self._bits(self._streams[tree.column_id], int(there.sum()))
+        there = there & ~nulls
+        children = [
+            self._marked(child, kind, there & (tags == i))
+            for i, (child, kind) in enumerate(zip(below(array), tree.children, strict=True))
+        ]
+        return with_nulls(tags, children, nulls) if nulls.any() else nested(array, children)
+
+    def _bits(self, stream: tuple[int, int], count: int) -> Mask:
+        """The first `count` bits of a PRESENT stream, which is stored as the values of a BOOLEAN column are."""
+        if count == 0:
+            return np.ones(0, np.bool_)
+        stripe = self._tail.stripes[self._stripe]
+        start, length = stream
+        data = self._tail.source.read(stripe.offset + start, length)
+        footer = pb.StripeFooter(writerTimezone="UTC")
+        footer.columns.add(kind=pb.ColumnEncoding.DIRECT)
+        footer.columns.add(kind=pb.ColumnEncoding.DIRECT)
+        footer.streams.add(kind=pb.Stream.DATA, column=1, length=length)
+        root = OrcType("struct", children=(OrcType("boolean", 1),), names=("present",))
+        file = memory_file(self._tail, root, [memoryview(data)], footer, count)
+        with native_errors(self._tail.path, self._stripe):
+            reader: Any = orc.ORCFile(pa.BufferReader(pa.py_buffer(b"".join(file))))
+            column = reader.read_stripe(0).column(0)
+        if len(column) != count:
+            raise BadDataError(f"{self._tail.path} is damaged", "a union's PRESENT stream is too short")
+        bits: Mask = column.to_numpy(zero_copy_only=False)
+        return bits

@@ -1,0 +1,220 @@
+"""The columns that a scan can be asked for: ROW__ID, those of the rows and fields inside them, those of partitions."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import Enum
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from acidctl.errors import BadDataError, NotFoundError
+from acidctl.orc.types import OrcType, arrow_type
+from acidctl.rows.compare import Literal, Moment
+from acidctl.rows.predicate import hidden
+from acidctl.rows.schema import all_null, children_of, conform
+
+ROW_ID = "ROW__ID"
+ROW_ID_TYPE = pa.struct([("writeid", pa.int64()), ("bucketid", pa.int32()), ("rowid", pa.int64())])
+"""Hive's virtual column; the bucket id is the encoded one (format section 4)."""
+
+ROW_ID_ORC = OrcType(
+    "struct",
+    children=(OrcType("bigint"), OrcType("int"), OrcType("bigint")),
+    names=("writeid", "bucketid", "rowid"),
+)
+
+Place = tuple[int, ...]
+"""A column by its position in the row type, and those of the fields inside it."""
+
+_DAY_NS = 86_400_000_000_000
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+
+
+class Kind(Enum):
+    """Where a column comes from."""
+
+    ROW_ID = "row id"
+    DATA = "data"
+    PARTITION = "partition"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionColumn:
+    """A partition column and its value in one location.
+
+    Attributes:
+        kind: ``bigint``, ``date`` or ``string``.
+        value: None for NULL.
+    """
+
+    name: str
+    kind: str
+    value: int | str | datetime.date | None
+
+    @property
+    def literal(self) -> Literal:
+        """The value as conditions know it."""
+        if isinstance(self.value, datetime.date):
+            return Moment((self.value.toordinal() - _EPOCH) * _DAY_NS)
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column that can be had.
+
+    Attributes:
+        name: in the result; dotted for a field.
+        type: its type.
+        kind: where it comes from.
+        place: positions from its kind's root.
+    """
+
+    name: str
+    type: OrcType
+    kind: Kind
+    place: Place
+
+
+class Namespace:
+    """All columns of a scan by name, whatever the case.
+
+    A column of the rows hides a partition column of the same name.
+    """
+
+    def __init__(self, row_type: OrcType, partition: Sequence[PartitionColumn] = ()) -> None:
+        taken = {name.lower() for name in row_type.names}
+        self.tops = [Column(name, child, Kind.DATA, (i,)) for i, (name, child) in enumerate(row_type.fields())]
+        self.tops += [
+            Column(column.name, OrcType(column.kind), Kind.PARTITION, (i,))
+            for i, column in enumerate(partition)
+            if column.name.lower() not in taken
+        ]
+        self.row_id = Column(ROW_ID, ROW_ID_ORC, Kind.ROW_ID, ())
+        self._by_name = {column.name.lower(): column for column in reversed([*self.tops, self.row_id])}
+
+    @property
+    def struct(self) -> OrcType:
+        """Everything that a condition may use."""
+        columns = [*self.tops, self.row_id]
+        return OrcType("struct", children=tuple(c.type for c in columns), names=tuple(c.name for c in columns))
+
+    def find(self, name: str, shown: str) -> Column:
+        """The column of a name, dotted for a field inside a struct.
+
+        Raises:
+            NotFoundError: there is none; the hint has the nearest names.
+        """
+        whole = self._by_name.get(name.lower())
+        if whole is not None:
+            return whole
+        parts = name.split(".")
+        for cut in range(len(parts) - 1, 0, -1):  # names may have dots themselves
+            column = self._by_name.get(".".join(parts[:cut]).lower())
+            if column is not None:
+                return self._inside(column, parts[cut:], name, shown)
+        raise _unknown(name, [column.name for column in self.tops], shown)
+
+    def find_path(self, path: Sequence[str]) -> Column:
+        """The column of a path that a condition uses."""
+        return self._inside(self._by_name[path[0].lower()], path[1:], ".".join(path), "the condition")
+
+    def _inside(self, column: Column, parts: Sequence[str], name: str, shown: str) -> Column:
+        for part in parts:
+            folded = {own.lower(): i for i, own in reversed(list(enumerate(column.type.names)))}
+            place = folded.get(part.lower())
+            if place is None:
+                raise _unknown(name, [f"{column.name}.{own}" for own in column.type.names], shown, column)
+            own = column.type.names[place]
+            column = Column(f"{column.name}.{own}", column.type.children[place], column.kind, (*column.place, place))
+        return column
+
+
+def _unknown(name: str, known: Sequence[str], shown: str, inside: Column | None = None) -> NotFoundError:
+    folded = {one.lower(): one for one in known}
+    near = [folded[one] for one in get_close_matches(name.lower(), list(folded), 3)]
+    if inside:
+        why = f"{inside.name} is of type {inside.type.kind}" + (f" with {', '.join(known)}" if known else "")
+    else:
+        why = f"its columns are {', '.join(known) or 'unknown: there is no data file'}"
+    return NotFoundError(f"no column {name!r} in {shown}", why, f"did you mean {', '.join(near)}?" if near else "")
+
+
+class FileColumns:
+    """What to read of one file for some columns, and how to get them out of what was read.
+
+    Columns are matched by position at every level; a file may be older than a column.
+
+    Args:
+        own: the row type of the file.
+        target: the row type of the result.
+        places: the data columns wanted.
+    """
+
+    def __init__(self, own: OrcType, target: OrcType, places: Sequence[Place]) -> None:
+        self._own = own
+        self._target = target
+        whole = {place[0] for place in places if len(place) == 1 or not self._can_pick(place)}
+        self._picked = {place for place in places if place[0] not in whole and place[0] < len(own.names)}
+        self._tops = sorted({place[0] for place in places if place[0] < len(own.names)})
+        self.names: list[str] | None = None
+        """Names to read, dotted for fields, as the file spells them; None for all."""
+        if not len(self._tops) == len(own.names) == len(whole & set(self._tops)):
+            self.names = [own.names[top] for top in self._tops if top in whole]
+            self.names += sorted({".".join(self._spelled(place)) for place in self._picked})
+
+    def _can_pick(self, place: Place) -> bool:
+        """Whether a field can be read alone: it is there, in structs, and its name is the only one such."""
+        node = self._own
+        for position in place:
+            if node.kind != "struct" or position >= len(node.names):
+                return False
+            name = node.names[position]
+            if node.names.count(name) > 1 or "." in name:
+                return False
+            node = node.children[position]
+        return True
+
+    def _spelled(self, place: Place) -> list[str]:
+        node, names = self._own, []
+        for position in place:
+            names.append(node.names[position])
+            node = node.children[position]
+        return names
+
+    def get(self, rows: pa.StructArray, place: Place, path: str) -> pa.Array:
+        """A column of `rows`, which were read by :attr:`names`, as the result's type.
+
+        Raises:
+            BadDataError: its values cannot be converted.
+        """
+        target = self._target
+        for position in place:
+            name, target = target.names[position], target.children[position]
+        field = pa.field(name, arrow_type(target))
+        if place[0] >= len(self._own.names):
+            return all_null(len(rows), field.type)
+        array = children_of(rows)[self._tops.index(place[0])]
+        node, missing = self._own.children[place[0]], None
+        for position in place[1:]:
+            if node.kind != "struct":
+                raise BadDataError(f"cannot read {name} of {path}", f"it lies in a {node.kind} there", "")
+            if array.null_count:
+                here = array.is_null()
+                missing = here if missing is None else pc.or_(missing, here)
+            if position >= len(node.names):
+                return all_null(len(rows), field.type)
+            array = self._child(array, node, position, picked=place in self._picked)
+            node = node.children[position]
+        if missing is not None:
+            array = hidden(array, missing)
+        one = pa.StructArray.from_arrays([array], fields=[pa.field(name, array.type)])
+        return conform(one, pa.struct([field]), path).field(0)
+
+    def _child(self, array: pa.StructArray, node: OrcType, position: int, *, picked: bool) -> pa.Array:
+        # Beside a picked field others may have been left out: there names are unique, elsewhere all fields are.
+        return array.field(array.type.get_field_index(node.names[position]) if picked else position)

@@ -1,0 +1,297 @@
+"""Comparing one column with one value, exactly: what ``--where`` means for every type, and what statistics exclude.
+
+Integers, decimals, dates and timestamps are counted in the smallest unit of the column (1, ``10^-scale``, a day, a
+nanosecond), so that ``id < 2.5`` and ``ts = '1500-01-01'`` are decided without rounding.  Floating point numbers follow
+IEEE: NaN is not equal to, less or greater than anything.  Text compares by its bytes, CHAR without the padding.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Context, Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from acidctl.orc.wide_time import WideTimestamp
+
+_TIME = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?:[ T](\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?", re.ASCII)
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+_SECOND = 1_000_000_000
+_DAY = 86_400 * _SECOND
+_WIDE_DECIMALS = Context(prec=100)
+
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_KERNELS = {
+    "=": pc.equal,
+    "<>": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A date or a timestamp without a zone: nanoseconds since 1970-01-01 00:00:00."""
+
+    ns: int
+
+
+Literal = None | bool | int | Decimal | str | Moment
+"""A value in a condition."""
+
+
+class MismatchError(ValueError):
+    """A column and a value that cannot be compared; the text says why."""
+
+
+def parse_moment(text: str) -> Moment:
+    """``yyyy-MM-dd``, with ``HH:mm[:ss[.f]]`` of up to nine digits if wanted; years 1 to 9999.
+
+    Raises:
+        MismatchError: no such text.
+    """
+    match = _TIME.fullmatch(text.strip())
+    if match is None:
+        raise MismatchError(f"{text!r} is no date or timestamp, as in 2024-02-29 or 2024-02-29 23:59:59.5")
+    year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
+    try:
+        days = datetime.date(year, month, day).toordinal() - _EPOCH
+        datetime.time(hour, minute, second)
+    except ValueError as error:
+        raise MismatchError(f"{text!r} is no date or timestamp: {error}") from None
+    seconds = hour * 3600 + minute * 60 + second
+    return Moment(days * _DAY + seconds * _SECOND + int((match[7] or "").ljust(9, "0")))
+
+
+def ticks_of(kind: pa.DataType) -> Fraction | None:
+    """The smallest unit of a type of exact values, in its natural one (1, a nanosecond); None for other types."""
+    if pa.types.is_integer(kind):
+        return Fraction(1)
+    if pa.types.is_decimal(kind):
+        return Fraction(1, 10**kind.scale)
+    if pa.types.is_date(kind):
+        return Fraction(_DAY)
+    if isinstance(kind, WideTimestamp):
+        return Fraction(1)
+    if pa.types.is_timestamp(kind):
+        return Fraction({"s": _SECOND, "ms": 1_000_000, "us": 1000, "ns": 1}[kind.unit])
+    return None
+
+
+def domain(kind: pa.DataType, value: bool | int | Decimal | str | Moment) -> Fraction | float | bytes | bool:
+    """The value as it is compared with a column of that type: units, a double, bytes, a truth value.
+
+    Raises:
+        MismatchError: they cannot be compared.
+    """
+    unit = ticks_of(kind)
+    if unit is not None and not isinstance(value, bool):
+        if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
+            return Fraction(_number(kind, value)) / unit
+        moment = parse_moment(value) if isinstance(value, str) else value
+        if isinstance(moment, Moment):
+            return Fraction(moment.ns) / unit
+    elif pa.types.is_floating(kind) and not isinstance(value, bool):
+        return float(_number(kind, value))
+    elif _is_text(kind) and isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass")
+    elif pa.types.is_boolean(kind):
+        truth = {"true": True, "false": False}.get(value.lower()) if isinstance(value, str) else value
+        if isinstance(truth, bool):
+            return truth
+    raise MismatchError(f"{_shown(value)} cannot be compared with a column of type {_type_name(kind)}")
+
+
+def compare(column: pa.Array, sign: str, value: Literal) -> pa.BooleanArray:
+    """``column sign value`` for every row; NULL where either is NULL.
+
+    Raises:
+        MismatchError: they cannot be compared.
+    """
+    if value is None:
+        return pa.nulls(len(column), pa.bool_())
+    kind = column.type
+    if pa.types.is_null(kind):
+        return pa.nulls(len(column), pa.bool_())
+    wanted = domain(kind, value)
+    if isinstance(wanted, Fraction):
+        return _compare_ticks(column, sign, wanted)
+    if isinstance(wanted, bool) and sign not in ("=", "<>"):
+        raise MismatchError(f"a boolean is equal to {_shown(value)} or not, but never {sign} it")
+    if isinstance(wanted, float):
+        return _KERNELS[sign](column, pa.scalar(wanted, pa.float64()))
+    if isinstance(wanted, bytes):
+        # By bytes: files may hold text that is not UTF-8.
+        return _KERNELS[sign](_as_bytes(column), pa.scalar(wanted, _bytes_type(kind)))
+    return _KERNELS[sign](column, pa.scalar(wanted, pa.bool_()))
+
+
+def compare_columns(left: pa.Array, sign: str, right: pa.Array) -> pa.BooleanArray:
+    """``left sign right`` row by row; NULL where either is NULL.
+
+    Raises:
+        MismatchError: columns of such types cannot be compared.
+    """
+    kinds = left.type, right.type
+    if any(isinstance(kind, WideTimestamp) or pa.types.is_timestamp(kind) for kind in kinds):
+        if not all(_is_time(kind) for kind in kinds):
+            raise _mismatch(*kinds)
+        seconds, nanos = zip(*(_seconds(column) for column in (left, right)), strict=True)
+        return _masked(_by_parts(seconds[0], nanos[0], sign, seconds[1], nanos[1]), left, right)
+    if all(_is_text(kind) for kind in kinds):
+        return _KERNELS[sign](_as_bytes(left), _as_bytes(right))
+    numbers = [pa.types.is_integer(k) or pa.types.is_floating(k) or pa.types.is_decimal(k) for k in kinds]
+    if all(numbers) and any(pa.types.is_floating(kind) for kind in kinds):
+        left, right = (column.cast(pa.float64(), safe=False) for column in (left, right))
+    elif not all(numbers) and kinds[0] != kinds[1]:
+        raise _mismatch(*kinds)
+    if pa.types.is_nested(left.type):
+        raise _mismatch(*kinds)
+    try:
+        return _KERNELS[sign](left, right)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise MismatchError(str(error).splitlines()[0]) from None
+
+
+def unpadded(column: pa.Array) -> pa.Array:
+    """CHAR as it compares: without the blanks at the end."""
+    return pc.ascii_rtrim(column, characters=" ") if _is_text(column.type) else column
+
+
+def _compare_ticks(column: pa.Array, sign: str, wanted: Fraction) -> pa.BooleanArray:
+    """Compare with a value that may lie between two units, or beyond all."""
+    if wanted.denominator != 1:
+        if sign in ("=", "<>"):
+            return _constant(column, truth=sign == "<>")
+        below = sign in ("<", "<=")
+        sign, wanted = ("<=", Fraction(math.floor(wanted))) if below else (">=", Fraction(math.ceil(wanted)))
+    ticks = int(wanted)
+    kind = column.type
+    if isinstance(kind, WideTimestamp):
+        seconds, nanos = _seconds(column)
+        least, most = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+        whole, rest = divmod(ticks, _SECOND)
+        assert least <= whole <= most  # years have four digits
+        return _masked(_by_parts(seconds, nanos, sign, np.int64(whole), np.int64(rest)), column)
+    scalar = _tick_scalar(kind, ticks)
+    if scalar is None:
+        return _constant(column, truth=bool(OPERATORS[sign](0, ticks)))
+    return _KERNELS[sign](column, scalar)
+
+
+def _tick_scalar(kind: pa.DataType, ticks: int) -> pa.Scalar | None:
+    """So many units as a value of the type; None where it cannot hold them."""
+    if pa.types.is_decimal(kind):
+        if abs(ticks) >= 10**kind.precision:
+            return None
+        return pa.scalar(Decimal(ticks).scaleb(-kind.scale, _WIDE_DECIMALS), kind)
+    storage = kind if pa.types.is_integer(kind) else pa.int32() if pa.types.is_date32(kind) else pa.int64()
+    bits = storage.bit_width - 1
+    if not -(1 << bits) <= ticks < 1 << bits:
+        return None
+    return pa.scalar(ticks, storage).cast(kind)
+
+
+def _constant(column: pa.Array, *, truth: bool) -> pa.BooleanArray:
+    """The same answer for every row that is not NULL."""
+    return _masked(np.full(len(column), truth), column)
+
+
+def _masked(truth: Any, *columns: pa.Array) -> pa.BooleanArray:
+    missing = np.zeros(len(columns[0]), np.bool_)
+    for column in columns:
+        if column.null_count:
+            missing |= column.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(truth, pa.bool_(), mask=missing)
+
+
+def _by_parts(seconds: Any, nanos: Any, sign: str, other_seconds: Any, other_nanos: Any) -> Any:
+    same = seconds == other_seconds
+    if sign == "=":
+        return same & (nanos == other_nanos)
+    if sign == "<>":
+        return ~(same & (nanos == other_nanos))
+    strict = OPERATORS[sign[0]]
+    return strict(seconds, other_seconds) | (same & OPERATORS[sign](nanos, other_nanos))
+
+
+def _seconds(column: pa.Array) -> tuple[Any, Any]:
+    """(seconds, nanoseconds) of dates and timestamps of any form; anything where they are NULL."""
+    kind = column.type
+    if isinstance(kind, WideTimestamp):
+        storage = column.storage
+        return tuple(pc.fill_null(storage.field(i), 0).to_numpy(zero_copy_only=False).astype(np.int64) for i in (0, 1))
+    if pa.types.is_date32(kind):
+        days = pc.fill_null(column.cast(pa.int32()), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+        return days * 86_400, np.zeros(len(column), np.int64)
+    ticks = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    unit = ticks_of(kind)
+    assert unit is not None
+    seconds, rest = np.divmod(ticks, _SECOND // int(unit))
+    return seconds, rest * int(unit)
+
+
+def _number(kind: pa.DataType, value: int | Decimal | str | Moment) -> Decimal | int:
+    if isinstance(value, str):
+        try:
+            parsed = Decimal(value.strip())
+        except InvalidOperation:
+            parsed = Decimal("NaN")
+        if not parsed.is_finite():
+            raise MismatchError(f"{value!r} is no number, and the column is of type {_type_name(kind)}")
+        value = parsed
+    if isinstance(value, Moment):
+        raise MismatchError(f"a date or timestamp cannot be compared with a column of type {_type_name(kind)}")
+    if isinstance(value, Decimal) and abs(value.adjusted()) > 1000:
+        raise MismatchError(f"{_shown(value)} is too large or too small a number to compare with")
+    return value
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _is_time(kind: pa.DataType) -> bool:
+    return isinstance(kind, WideTimestamp) or bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
+def _bytes_type(kind: pa.DataType) -> pa.DataType:
+    return pa.large_binary() if pa.types.is_large_string(kind) else pa.binary()
+
+
+def _as_bytes(column: pa.Array) -> pa.Array:
+    return column.cast(_bytes_type(column.type))
+
+
+def _mismatch(left: pa.DataType, right: pa.DataType) -> MismatchError:
+    return MismatchError(f"columns of type {_type_name(left)} and {_type_name(right)} cannot be compared")
+
+
+def _type_name(kind: pa.DataType) -> str:
+    return "timestamp" if isinstance(kind, WideTimestamp) else str(kind)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Moment):
+        return "a date or timestamp"
+    return repr(value) if isinstance(value, str) else str(value)

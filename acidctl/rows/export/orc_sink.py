@@ -1,0 +1,53 @@
+"""Rows as a plain ORC file, with the table's own types (CHAR, VARCHAR, unions), stripe after stripe."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from acidctl.orc.assemble import OrcAssembler
+from acidctl.orc.encode import WHOLE, WriterSettings, encode_stripes
+from acidctl.orc.types import OrcType, renumbered, to_proto
+
+_PROLEPTIC = 2
+
+
+class OrcSink:
+    """Writes one file.
+
+    Args:
+        out: where it goes; not closed.
+        types: the struct whose fields are the columns.
+        settings: of the writer; :meth:`WriterSettings.for_base` by default.
+    """
+
+    def __init__(self, out: BinaryIO, types: OrcType, settings: WriterSettings | None = None) -> None:
+        settings = settings or WriterSettings.for_base("zstd")
+        self._types = renumbered(types)
+        self._limit = settings.stripe_size
+        # Rows are cut here, by their decoded size.
+        self._encoder = replace(settings, stripe_size=WHOLE)
+        self._assembler = OrcAssembler(
+            out, compression=settings.compression, block_size=settings.block_size, stride=settings.stride
+        )
+        self._pending: list[pa.RecordBatch] = []
+        self._bytes = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take rows. Raises BadDataError for a value that ORC cannot hold."""
+        self._pending.append(batch)
+        self._bytes += batch.nbytes
+        if self._bytes >= self._limit:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what is left, and the tail."""
+        self._flush()
+        self._assembler.finish(to_proto(self._types), {}, calendar=_PROLEPTIC)
+
+    def _flush(self) -> None:
+        pending, self._pending, self._bytes = self._pending, [], 0
+        for stripe in encode_stripes(pending, self._encoder, self._types):
+            self._assembler.append_stripe(stripe.data, stripe.info, stripe.statistics)

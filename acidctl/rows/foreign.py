@@ -1,0 +1,428 @@
+"""Data files that are not ORC: Parquet and text, as insert-only tables may hold them (format sections 1.4 and 11).
+
+They are given the tail that an ORC file of the same rows would have, a stripe for each row group or block of lines, so
+that everything else reads them as it reads raw ORC files.  A line of text is one row with one column, ``line``: what
+separates the fields is known to the metastore alone.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet as pq
+
+from acidctl.acid.layout import DataFile
+from acidctl.errors import BadDataError
+from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.source import ByteSource, Window, native_errors
+from acidctl.orc.tail import MAGIC, Tail, read_tail
+from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
+from acidctl.orc.wide_time import below, nested, wide
+from acidctl.storage.snapshot import Snapshot
+
+LINE = OrcType("struct", children=(OrcType("string"),), names=("line",))
+"""The row type of a text file."""
+
+_BLOCK = 8 << 20
+"""Bytes of text that make a stripe; more where a line is longer."""
+_PROLEPTIC = 2
+_CODECS = {"gz": "gzip", "deflate": "gzip", "bz2": "bz2", "zst": "zstd"}
+_HADOOP_CODECS = {"snappy": "snappy", "lz4": "lz4_raw"}
+_REFUSED = {b"Obj\x01": "Avro", b"SEQ": "a Hadoop SequenceFile", b"RCF": "RCFile", b"PARE": "encrypted Parquet"}
+_LEAVES = {
+    pa.bool_(): "boolean",
+    pa.int8(): "tinyint",
+    pa.uint8(): "smallint",
+    pa.int16(): "smallint",
+    pa.uint16(): "int",
+    pa.int32(): "int",
+    pa.uint32(): "bigint",
+    pa.int64(): "bigint",
+    pa.float16(): "float",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.string(): "string",
+    pa.large_string(): "string",
+    pa.binary(): "binary",
+    pa.large_binary(): "binary",
+    pa.date32(): "date",
+    pa.null(): "string",
+}
+
+
+class Format(StrEnum):
+    """How a data file is encoded."""
+
+    ORC = "ORC"
+    PARQUET = "Parquet"
+    TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """The format of a data file and its tail: the file's own, or the one an ORC file of these rows would have."""
+
+    format: Format
+    tail: Tail
+
+
+def read_any_tail(source: ByteSource) -> TableFile:
+    """What is known of a data file of any format without its rows; text is read once, to count its lines.
+
+    Raises:
+        BadDataError: damaged, or of a format that acidctl cannot read.
+    """
+    try:
+        return TableFile(Format.ORC, read_tail(source))
+    except BadDataError:
+        format_ = sniff(source)
+        if format_ is Format.ORC:
+            raise
+    if format_ is Format.PARQUET:
+        return TableFile(format_, _ParquetReader.describe(source))
+    return TableFile(format_, _TextReader.describe(source))
+
+
+def footer_rows(snapshot: Snapshot, file: DataFile, *, full: bool) -> int | None:
+    """Rows of a data file without reading them; None for text.
+
+    Args:
+        full: whether the table is known to be full ACID, so that every file is ORC.
+
+    Raises:
+        BadDataError: damaged, or of a format that acidctl cannot read.
+    """
+    length = snapshot.logical_length(file)
+    if length == 0 or not (file.size or file.native_name):
+        return 0
+    source = ByteSource(snapshot.fs, snapshot.absolute(file.path), length)
+    try:
+        return read_tail(source).rows
+    except BadDataError:
+        format_ = Format.ORC if full else sniff(source)
+        if format_ is Format.ORC:
+            raise
+    return _ParquetReader.describe(source).rows if format_ is Format.PARQUET else None
+
+
+def sniff(source: ByteSource) -> Format:
+    """The format of a file that has no ORC tail; ORC when it once was ORC, or is no known format at all.
+
+    Raises:
+        BadDataError: a format that is known by name only.
+    """
+    head = source.read(0, min(4096, source.size))
+    for magic, name in _REFUSED.items():
+        if head.startswith(magic):
+            raise BadDataError(f"{source.path} is {name}", "acidctl reads ORC, Parquet and text", "read it with Hive")
+    if head.startswith(b"PAR1"):
+        return Format.PARQUET
+    tail = source.read_end(16)
+    if head.startswith(MAGIC) or MAGIC in tail or not head:
+        return Format.ORC
+    if _extension(source.path) or b"\0" not in head:
+        return Format.TEXT
+    return Format.ORC
+
+
+def open_foreign(source: ByteSource, format_: Format, tail: Tail) -> ForeignReader:
+    """Open a file of Parquet or text for reading its rows."""
+    return (_ParquetReader if format_ is Format.PARQUET else _TextReader)(source, tail)
+
+
+class ForeignReader:
+    """The part of :class:`~acidctl.orc.reader.OrcFile` that reading rows takes."""
+
+    def __init__(self, source: ByteSource, tail: Tail) -> None:
+        self._source = source
+        self._tail = tail
+
+    @property
+    def stripe_count(self) -> int:
+        """How many row groups or blocks there are."""
+        return len(self._tail.stripes)
+
+    def read_stripe(self, i: int, columns: Sequence[str] | None = None) -> pa.RecordBatch:
+        """The rows of stripe `i`, in the types that an ORC file gives; `columns` as for ORC.
+
+        Raises:
+            BadDataError: it is damaged.
+        """
+        if columns is not None and not columns:
+            rows = self._tail.stripes[i].numberOfRows
+            return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
+        return self._read(i, columns)
+
+    def _read(self, i: int, columns: Sequence[str] | None) -> pa.RecordBatch:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Let go of the file."""
+
+
+def _made_tail(source: ByteSource, row: OrcType, stripes: list[tuple[int, int]]) -> Tail:
+    """A tail of a row type and (rows, bytes) of each stripe; no statistics, dates in everybody's calendar."""
+    footer = pb.Footer(types=to_proto(renumbered(row)), calendar=_PROLEPTIC)
+    for rows, size in stripes:
+        footer.stripes.add(numberOfRows=rows, dataLength=size)
+    footer.numberOfRows = sum(rows for rows, _ in stripes)
+    return Tail(
+        source=source,
+        postscript=pb.PostScript(),
+        footer=footer,
+        file_length=source.size,
+        content_end=source.size,
+        metadata_start=source.size,
+        compression="none",
+        block_size=0,
+        _raw_metadata=b"",
+    )
+
+
+# --- Parquet -------------------------------------------------------------------------------------------------------
+
+
+class _ParquetReader(ForeignReader):
+    @staticmethod
+    def describe(source: ByteSource) -> Tail:
+        with native_errors(source.path):
+            metadata = pq.read_metadata(pa.PythonFile(Window(source, source.read_end(16 * 1024)), mode="r"))
+            schema = metadata.schema.to_arrow_schema()
+        row = OrcType("struct", children=tuple(_type(f, source.path) for f in schema), names=tuple(schema.names))
+        groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+        return _made_tail(source, row, [(group.num_rows, group.total_byte_size) for group in groups])
+
+    @cached_property
+    def _file(self) -> Any:
+        # Timestamps of 96 bits reach beyond 64 bits of nanoseconds: Arrow would wrap them around.
+        return self._open("us")
+
+    def _open(self, unit: str) -> Any:
+        local = self._source.local_whole()
+        source = pa.OSFile(local) if local is not None else pa.PythonFile(Window(self._source), mode="r")
+        return pq.ParquetFile(source, coerce_int96_timestamp_unit=unit)
+
+    @cached_property
+    def _exact(self) -> Any:
+        """The same file with nanoseconds where they fit; None when no column has 96 bits."""
+        columns = self._file.schema
+        wide_ones = any(columns.column(i).physical_type == "INT96" for i in range(len(columns)))
+        return self._open("ns") if wide_ones else None
+
+    def _read(self, i: int, columns: Sequence[str] | None) -> pa.RecordBatch:
+        wanted = None if columns is None else list(columns)
+        with native_errors(self._source.path, i):
+            table = self._file.read_row_group(i, columns=wanted)
+            if self._exact is not None:
+                table = _finer(table, self._exact.read_row_group(i, columns=wanted))
+            arrays, names = [], []
+            for name, kind in self._tail.type_tree.fields():
+                if name in table.schema.names:
+                    column = table.column(name)
+                    chunks = column.chunks or [pa.nulls(0, column.type)]
+                    arrays.append(_as_orc(chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks), kind))
+                    names.append(name)
+        return pa.RecordBatch.from_arrays(arrays, names=names)
+
+    def close(self) -> None:
+        for name in ("_file", "_exact"):
+            file = self.__dict__.pop(name, None)
+            if file is not None:
+                file.close(force=True)
+
+
+def _finer(coarse: pa.Table, fine: pa.Table) -> pa.Table:
+    """Columns in nanoseconds unless they wrapped around."""
+    for place, column in enumerate(coarse.columns):
+        exact = fine.column(place)
+        if exact.type != column.type and exact.cast(column.type, safe=False).equals(column):
+            coarse = coarse.set_column(place, fine.schema.field(place), exact)
+    return coarse
+
+
+def _type(field: pa.Field, path: str) -> OrcType:
+    """ORC's type for a column of Parquet."""
+    kind = field.type
+    if kind in _LEAVES:
+        return OrcType(_LEAVES[kind])
+    if pa.types.is_timestamp(kind):
+        return OrcType("timestamp" if kind.tz is None else "timestamp with local time zone")
+    if pa.types.is_fixed_size_binary(kind):
+        return OrcType("binary")
+    if kind == pa.uint64():
+        return OrcType("decimal", precision=20)
+    if pa.types.is_decimal(kind) and kind.precision <= 38 and kind.scale >= 0:
+        return OrcType("decimal", precision=kind.precision, scale=kind.scale)
+    if pa.types.is_struct(kind):
+        names = tuple(child.name for child in kind)
+        return OrcType("struct", children=tuple(_type(child, path) for child in kind), names=names)
+    if pa.types.is_map(kind):
+        return OrcType("map", children=(_type(kind.key_field, path), _type(kind.item_field, path)))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return OrcType("array", children=(_type(kind.value_field, path),))
+    raise BadDataError(f"{path} cannot be read", f"Hive has no type for its column {field.name} of {kind}")
+
+
+def _as_orc(array: pa.Array, tree: OrcType) -> pa.Array:
+    """A column of Parquet as ORC's reader would give it."""
+    kind = array.type
+    if tree.kind.startswith("timestamp"):
+        return _timestamps(array, tree)
+    if tree.kind == "struct":
+        # Of the fields only some may have been read.
+        kinds = dict(tree.fields())
+        names = [child.name for child in kind]
+        return nested(array, [_as_orc(c, kinds[name]) for c, name in zip(below(array), names, strict=True)], names)
+    if tree.kind == "array" and not pa.types.is_list(kind):
+        array = array.cast(pa.list_(kind.value_type))
+    if tree.kind in ("array", "map"):
+        return nested(array, [_as_orc(c, k) for c, k in zip(below(array), tree.children, strict=True)])
+    target = arrow_type(tree)
+    if kind == pa.uint64():
+        return pa.array(array.to_pylist(), target)  # which Arrow does not cast; Hive writes none
+    return array if kind == target else array.cast(target)
+
+
+def _timestamps(array: pa.Array, tree: OrcType) -> pa.Array:
+    target = arrow_type(tree)
+    if target.tz is not None and array.type.tz != "UTC":
+        array = array.cast(pa.timestamp(array.type.unit, "UTC"))
+    try:
+        return array.cast(target)
+    except pa.ArrowInvalid:
+        per_second = {"s": 1, "ms": 10**3, "us": 10**6}[array.type.unit]
+        ticks = pc.fill_null(array.cast(pa.int64()), 0).to_numpy()
+        seconds, rest = np.divmod(ticks, per_second)
+        return wide(seconds, rest * (10**9 // per_second), array, instant=target.tz is not None)
+
+
+# --- text ----------------------------------------------------------------------------------------------------------
+
+
+class _TextReader(ForeignReader):
+    """Lines in blocks; a compressed file can only be read from its beginning."""
+
+    def __init__(self, source: ByteSource, tail: Tail) -> None:
+        super().__init__(source, tail)
+        self._blocks: Iterator[bytes] = iter(())
+        self._next = -1
+
+    @staticmethod
+    def describe(source: ByteSource) -> Tail:
+        with native_errors(source.path):
+            stripes = [(len(_ends(block)), len(block)) for block in _blocks(source)]
+        return _made_tail(source, LINE, stripes)
+
+    def _read(self, i: int, columns: Sequence[str] | None) -> pa.RecordBatch:
+        if columns is not None and list(columns) != ["line"]:
+            raise BadDataError(f"{self._source.path} has no such column", "a text file has the one column `line`")
+        with native_errors(self._source.path, i):
+            if not 0 <= self._next <= i:
+                self._blocks, self._next = _blocks(self._source), 0
+            block = next(itertools.islice(self._blocks, i - self._next, None), b"")
+            self._next = i + 1
+        ends = _ends(block)
+        if len(ends) != self._tail.stripes[i].numberOfRows:
+            raise BadDataError(f"{self._source.path} changed while it was read", "its lines are others", "try again")
+        return pa.RecordBatch.from_arrays([_lines(block, ends)], names=["line"])
+
+
+def _extension(path: str) -> str | None:
+    """The extension by which Hadoop finds the codec of a text file; None for a plain one."""
+    extension = path.rpartition("/")[2].rpartition(".")[2].lower()
+    return extension if extension in _CODECS or extension in _HADOOP_CODECS else None
+
+
+def _decoded(source: ByteSource) -> Iterator[bytes]:
+    """The text in pieces."""
+    extension = _extension(source.path)
+    raw = Window(source)
+    if extension in _HADOOP_CODECS:
+        yield from _hadoop_blocks(raw, pa.Codec(_HADOOP_CODECS[extension]), source.path)
+        return
+    stream = io.BufferedReader(raw, _BLOCK)
+    with (
+        pa.PythonFile(stream, mode="r") as plain,
+        plain if extension is None else pa.CompressedInputStream(plain, _CODECS[extension]) as text,
+    ):
+        while piece := text.read(_BLOCK):
+            yield piece
+
+
+def _hadoop_blocks(raw: Window, codec: Any, path: str) -> Iterator[bytes]:
+    """Hadoop's own framing: the length of a block as four bytes, then its chunks, each after its length in the file."""
+    end = raw.size()
+    while raw.tell() < end:
+        left = int.from_bytes(raw.read(4), "big")
+        pieces = []
+        while left > 0:
+            length = int.from_bytes(raw.read(4), "big")
+            data = raw.read(length)
+            if len(data) != length or not length:
+                raise BadDataError(f"{path} is damaged", "a compressed block ends too early", "it was cut short")
+            size = _snappy_size(data) if codec.name == "snappy" else left
+            piece = codec.decompress(data, min(size, left), asbytes=True)
+            pieces.append(piece)
+            left -= len(piece)
+        yield b"".join(pieces)
+
+
+def _snappy_size(data: bytes) -> int:
+    """The decoded length in front of a snappy block: a base-128 number."""
+    size = 0
+    for place, byte in enumerate(data[:5]):
+        size |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            break
+    return size
+
+
+def _blocks(source: ByteSource) -> Iterator[bytes]:
+    """The text cut behind line ends, in blocks of about _BLOCK bytes or one line."""
+    waiting: list[bytes] = []
+    size = 0
+    for piece in _decoded(source):
+        waiting.append(piece)
+        size += len(piece)
+        if size < _BLOCK:
+            continue
+        # A line feed is the only safe place: a carriage return may be half of a line's end.
+        cut = piece.rfind(b"\n") + 1
+        if cut:
+            yield b"".join([*waiting[:-1], piece[:cut]])
+            waiting, size = [piece[cut:]], len(piece) - cut
+    if size:
+        yield b"".join(waiting)
+
+
+def _ends(block: bytes) -> Any:
+    """Where each line ends, its line end included: at LF, CR, CR LF or the end, as in Hadoop."""
+    data = np.frombuffer(block, np.uint8)
+    feeds = data == ord("\n")
+    breaks = feeds.copy()
+    if b"\r" in block:
+        returns = data == ord("\r")
+        returns[:-1] &= ~feeds[1:]
+        breaks |= returns
+    ends = np.flatnonzero(breaks) + 1
+    if len(data) and (not len(ends) or ends[-1] != len(data)):
+        ends = np.append(ends, len(data))
+    return ends
+
+
+def _lines(block: bytes, ends: Any) -> pa.Array:
+    """The lines without their ends, as a string column whose bytes need not be UTF-8."""
+    data = np.frombuffer(block, np.uint8)
+    kept = (data != ord("\n")) & (data != ord("\r"))  # all of these end a line
+    offsets = np.zeros(len(ends) + 1, np.int32)
+    offsets[1:] = np.cumsum(kept)[ends - 1]
+    return pa.Array.from_buffers(pa.string(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(data[kept])])

@@ -1,0 +1,185 @@
+"""Which events of a snapshot are rows: deletes loaded, write ids judged; and what to do where a file cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from acidctl.acid.layout import DataFile, Role
+from acidctl.acid.writeids import ValidWriteIds
+from acidctl.errors import AcidctlError, BadDataError, NotFoundError
+from acidctl.orc.types import OrcType
+from acidctl.rows.deletes import DELETE, Bools, DeleteSet, DeleteSetBuilder, valid_mask
+from acidctl.rows.events import EventFile, Ids, open_event_files
+from acidctl.storage.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Rows that could not be read, or whose deletes could not.
+
+    Attributes:
+        path: the file, as a user would type it.
+        rows: how many of its rows its footer counts that are lost; None when not even that can be read.
+        deletes: whether they are delete events: then rows appear that are deleted.
+        error: what went wrong.
+    """
+
+    path: str
+    rows: int | None
+    deletes: bool
+    error: AcidctlError
+
+
+OnLoss = Callable[[Loss], None]
+Unreadable = BadDataError, NotFoundError
+
+
+def load_deletes(
+    files: Iterable[EventFile],
+    write_ids: ValidWriteIds,
+    *,
+    same_write_id: bool = False,
+    on_loss: OnLoss | None = None,
+) -> DeleteSet:
+    """Every key that an event of the snapshot kills or replaces.
+
+    Args:
+        same_write_id: only delete events of the write id that inserted the row, as a minor compaction needs them
+            (format section 8.2); updates and deletes of ACID v1 are left out.
+        on_loss: called for what cannot be read, which then kills nothing; without it, that is an error.
+
+    Delete events count from whatever bucket file they lie in (section 4.2: Hive 3 wrote them anywhere for tables
+    without buckets). Events of write ids that the snapshot does not see kill nothing.
+    """
+    builder = DeleteSetBuilder()
+    for source in files:
+        is_delete = source.file.role is Role.DELETE
+        if not is_delete and (same_write_id or not source.may_hold_changes):
+            continue
+        try:
+            _load(builder, source, write_ids, same_write_id=same_write_id)
+        except Unreadable as error:
+            if on_loss is None:
+                raise with_loss(error, describe(loss_of(source, None, error), None, source)) from error
+            # Of rows that hold updates too, their own scan says that they are lost.
+            if is_delete:
+                on_loss(loss_of(source, None, error))
+    return builder.build()
+
+
+def _load(builder: DeleteSetBuilder, source: EventFile, write_ids: ValidWriteIds, *, same_write_id: bool) -> None:
+    """Add what one file kills."""
+    is_delete = source.file.role is Role.DELETE
+    with source.open() as events:
+        for stripe in range(events.stripes):
+            ids = events.ids(stripe)
+            kept = visible_events(ids, write_ids)
+            wanted = None
+            if same_write_id:
+                wanted = ids.current == ids.keys.original
+            elif not is_delete:
+                wanted = ids.operation != 0
+            if wanted is not None:
+                kept = wanted if kept is None else kept & wanted
+            if kept is not None:
+                ids = ids.take(kept)
+            builder.add(ids.keys, None if is_delete else ids.bound(source.file.statement_id))
+
+
+def visible_events(ids: Ids, write_ids: ValidWriteIds) -> Bools | None:
+    """Which events the snapshot sees by their current write id; None for all."""
+    return valid_mask(ids.current, write_ids.high_watermark, write_ids.exceptions)
+
+
+def dead_rows(source: EventFile, ids: Ids, write_ids: ValidWriteIds, deletes: DeleteSet) -> Bools:
+    """Which events of a stripe are rows that a delete or an update of the snapshot removed."""
+    bound = None if deletes.is_absolute else ids.bound(source.file.statement_id)
+    dead = deletes.dead(ids.keys, bound)
+    if dead is None:
+        return np.zeros(len(ids.current), np.bool_)
+    if source.may_hold_changes:
+        dead &= ids.operation != DELETE
+    visible = visible_events(ids, write_ids)
+    return dead if visible is None else dead & visible
+
+
+def live_rows(source: EventFile, ids: Ids, write_ids: ValidWriteIds, deletes: DeleteSet) -> Bools | None:
+    """Which events of a stripe are rows that a reader returns; None when all are."""
+    live = visible_events(ids, write_ids)
+    bound = None
+    if source.may_hold_changes:
+        rows = ids.operation != DELETE
+        live = rows if live is None else live & rows
+        bound = ids.bound(source.file.statement_id)
+    elif not deletes.is_absolute:
+        bound = ids.bound(source.file.statement_id)
+    dead = deletes.dead(ids.keys, bound)
+    if dead is not None:
+        live = ~dead if live is None else live & ~dead
+    return None if live is None or live.all() else live
+
+
+def row_types(sources: Iterable[EventFile]) -> list[OrcType]:
+    """The row types of the files that hold rows, oldest first."""
+    typed = [source for source in sources if source.file.role is not Role.DELETE]
+    typed.sort(key=lambda source: source.file.directory.max_write_id if source.file.directory else 0)
+    return [source.row_type for source in typed]
+
+
+def open_sources(snapshot: Snapshot, on_loss: OnLoss | None = None) -> list[EventFile]:
+    """The data files of a snapshot; with `on_loss`, without those whose tails cannot be read.
+
+    Row ids of files without ids go on from file to file: those after a lost one cannot be told, and are lost as well.
+
+    Raises:
+        BadDataError, NotFoundError: a file cannot be read and there is no `on_loss`.
+    """
+    files = snapshot.files()
+    if on_loss is None:
+        return open_event_files(snapshot, files)
+    try:
+        return open_event_files(snapshot, files)
+    except Unreadable:
+        pass
+    good: list[DataFile] = []
+    broken: set[tuple[str, int]] = set()
+    for file in files:
+        shown = snapshot.display(file.path)
+        counter = (file.directory.name if file.directory else "", file.bucket)
+        deletes = file.role is Role.DELETE
+        try:
+            found = open_event_files(snapshot, [file])
+        except Unreadable as error:
+            on_loss(Loss(shown, None, deletes, error))
+            if not (deletes or file.native_name):
+                broken.add(counter)
+            continue
+        if counter in broken and found and found[0].synthetic is not None:
+            problem = BadDataError(f"the rows of {shown} cannot be numbered", "a file before it cannot be read")
+            on_loss(Loss(shown, found[0].rows, deletes, problem))
+        else:
+            good.append(file)
+    return open_event_files(snapshot, good)
+
+
+def loss_of(source: EventFile, stripe: int | None, error: AcidctlError) -> Loss:
+    """What is lost when a stripe, or the whole file, cannot be read."""
+    rows = source.rows if stripe is None else source.tail.stripes[stripe].numberOfRows
+    return Loss(source.fs.display(source.path), rows, source.file.role is Role.DELETE, error)
+
+
+def describe(loss: Loss, stripe: int | None, source: EventFile) -> str:
+    """Which rows of a file a loss means, in words."""
+    what = "delete events" if loss.deletes else "rows"
+    if stripe is None:
+        return f"its {loss.rows} {what} are lost"
+    before = sum(source.tail.stripes[i].numberOfRows for i in range(stripe))
+    return f"{what} {before + 1} to {before + (loss.rows or 0)} of its {source.rows} are lost"
+
+
+def with_loss(error: AcidctlError, lost: str) -> AcidctlError:
+    """The same error, which says what is lost too."""
+    return type(error)(error.what, "; ".join(part for part in (error.why, lost) if part), error.hint)

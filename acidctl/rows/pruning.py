@@ -1,0 +1,194 @@
+"""What stripe statistics say of a column, and which stripes a condition therefore cannot match.
+
+Statistics are used where they can be trusted and nowhere else.  Never: files without a row index (their statistics are
+meaningless, format section 3.4), CHAR (padding), timestamps without UTC bounds or before 1700, old Hive's strings
+(HIVE-8732), dates of two calendars, columns whose type the location's newer files changed, bounds that are NaN or
+replaced bytes that were no UTF-8.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+
+from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.gregorian import SWITCH, is_hybrid
+from acidctl.orc.tail import Tail
+from acidctl.orc.types import OrcType, arrow_type
+from acidctl.rows.compare import NEGATED, OPERATORS, Literal, MismatchError, domain
+
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+_FLOATS = ("float", "double")
+_TEXTS = ("string", "varchar")
+_TIMES = ("timestamp", "timestamp with local time zone")
+_DAY_MS = 86_400_000
+_YEAR_1700_MS = -8_520_336_000_000
+_HIVE_8732 = 1
+"""The writer version of Java that made the greatest string of a stripe right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What is known of a column in some rows.
+
+    Attributes:
+        kind: the column's Arrow type.
+        nulls: whether there may be a NULL.
+        values: whether there may be anything else.
+        low: at most the least value, in the units of :func:`acidctl.rows.compare.domain`; None when unknown.
+        high: at least the greatest value.
+    """
+
+    kind: pa.DataType
+    nulls: bool = True
+    values: bool = True
+    low: Any = None
+    high: Any = None
+
+    def may(self, sign: str, value: Literal, *, negated: bool = False) -> bool:
+        """Whether ``column sign value`` may be true for some row, or false when `negated`."""
+        if value is None or not self.values:
+            return False  # a comparison with NULL is neither
+        if negated:
+            if pa.types.is_floating(self.kind):
+                return True  # a NaN makes every comparison but <> false
+            sign = NEGATED[sign]
+        try:
+            wanted = domain(self.kind, value)
+        except MismatchError:
+            return True
+        low, high = self.low, self.high
+        compare = OPERATORS[sign]
+        if sign == "=":
+            return (low is None or low <= wanted) and (high is None or high >= wanted)
+        if sign == "<>":
+            return pa.types.is_floating(self.kind) or low is None or low != high or low != wanted
+        known = low if sign[0] == "<" else high
+        return known is None or bool(compare(known, wanted))
+
+
+def constant(kind: pa.DataType, value: Literal) -> Bounds:
+    """A column with one value in all rows, a partition's for example."""
+    if value is None:
+        return Bounds(kind, nulls=True, values=False)
+    wanted = domain(kind, value)
+    return Bounds(kind, nulls=False, values=True, low=wanted, high=wanted)
+
+
+def integers(kind: pa.DataType, found: tuple[int, int]) -> Bounds:
+    """Whole numbers in a range, no NULL among them."""
+    return Bounds(kind, nulls=False, values=True, low=Fraction(found[0]), high=Fraction(found[1]))
+
+
+def stripe_bounds(tail: Tail, stripe: int) -> Callable[[OrcType, OrcType], Bounds | None]:
+    """What is known of the columns of a stripe.
+
+    Returns:
+        A function of the column's type in the file and the type it is read as; None when nothing is known.
+    """
+    statistics = tail.stripe_statistics(stripe) if tail.stride else None
+    rows = tail.stripes[stripe].numberOfRows
+    # A writer that counts the rows in the root column has kept statistics at all.
+    if not statistics or not statistics[0].HasField("numberOfValues") or statistics[0].numberOfValues != rows:
+        return lambda own, target: None  # noqa: ARG005
+    return lambda own, target: _bounds(tail, statistics, rows, own, target)
+
+
+def _bounds(
+    tail: Tail, statistics: Sequence[pb.ColumnStatistics], rows: int, own: OrcType, target: OrcType
+) -> Bounds | None:
+    if not 0 < own.column_id < len(statistics):
+        return None
+    found = statistics[own.column_id]
+    if not found.HasField("numberOfValues") or found.numberOfValues > rows:
+        return None
+    kind = arrow_type(target)
+    nulls, values = found.numberOfValues < rows, found.numberOfValues > 0
+    low, high = _range(tail, found, own, target) if values else (None, None)
+    if low is not None and high is not None and low > high:
+        return Bounds(kind, nulls, values)
+    return Bounds(kind, nulls, values, low, high)
+
+
+def _range(tail: Tail, found: pb.ColumnStatistics, own: OrcType, target: OrcType) -> tuple[Any, Any]:
+    """Least and greatest value where they can be trusted; None where not."""
+    read: dict[str, Callable[[], tuple[Any, Any]]] = {}
+    if own.kind in _INTEGERS and target.kind in _INTEGERS:
+        read["intStatistics"] = lambda: _numbers(found.intStatistics)
+    elif own.kind in _FLOATS and target.kind in _FLOATS:
+        read["doubleStatistics"] = lambda: _doubles(found.doubleStatistics)
+    elif own.kind in _TEXTS and target.kind in _TEXTS:
+        if tail.footer.writer != 0 or tail.writer_version >= _HIVE_8732:
+            read["stringStatistics"] = lambda: _texts(found.stringStatistics)
+    elif own.kind == target.kind == "date":
+        read["dateStatistics"] = lambda: _dates(found.dateStatistics, hybrid=is_hybrid(tail))
+    elif own.kind == target.kind and own.kind in _TIMES:
+        read["timestampStatistics"] = lambda: _times(found.timestampStatistics)
+    elif own.kind == target.kind == "decimal" and own.precision and _same_decimal(own, target):
+        read["decimalStatistics"] = lambda: _decimals(found.decimalStatistics, own.scale)
+    for field, function in read.items():
+        if found.HasField(field):
+            return function()
+    return None, None
+
+
+def _same_decimal(own: OrcType, target: OrcType) -> bool:
+    return (own.precision, own.scale) == (target.precision, target.scale)
+
+
+def _ends(found: Any, low: str = "minimum", high: str = "maximum") -> tuple[Any, Any]:
+    return tuple(getattr(found, name) if found.HasField(name) else None for name in (low, high))  # type: ignore[return-value]
+
+
+def _numbers(found: pb.IntegerStatistics) -> tuple[Any, Any]:
+    low, high = _ends(found)
+    return (None if low is None else Fraction(low)), (None if high is None else Fraction(high))
+
+
+def _doubles(found: pb.DoubleStatistics) -> tuple[Any, Any]:
+    low, high = _ends(found)
+    if any(end is None or math.isnan(end) for end in (low, high)):
+        return None, None
+    return low, high
+
+
+def _texts(found: pb.StringStatistics) -> tuple[Any, Any]:
+    low, high = _ends(found)
+    shorter, longer = _ends(found, "lowerBound", "upperBound")
+    low, high = (shorter if low is None else low), (longer if high is None else high)
+    # Java puts U+FFFD for what is no UTF-8, which sorts elsewhere; "" may stand for "none".
+    odd = "\N{REPLACEMENT CHARACTER}".encode()
+    return (None if low is None or odd in low else low), (None if not high or odd in high else high)
+
+
+def _dates(found: pb.DateStatistics, *, hybrid: bool) -> tuple[Any, Any]:
+    low, high = _ends(found)
+    if low is None or high is None or (hybrid and low < SWITCH):
+        return None, None
+    return Fraction(low), Fraction(high)
+
+
+def _times(found: pb.TimestampStatistics) -> tuple[Any, Any]:
+    """Milliseconds, cut off, and from writers whose idea of a zone's gaps differs: a day more on either side."""
+    low, high = _ends(found, "minimumUtc", "maximumUtc")
+    if low is None or high is None or low < _YEAR_1700_MS or high < low:
+        return None, None
+    return Fraction((low - _DAY_MS) * 1_000_000), Fraction((high + _DAY_MS) * 1_000_000)
+
+
+def _decimals(found: pb.DecimalStatistics, scale: int) -> tuple[Any, Any]:
+    ends: list[Fraction | None] = []
+    for text in _ends(found):
+        try:
+            number = Decimal(text) if text else None
+        except InvalidOperation:
+            number = None
+        finite = number is not None and number.is_finite() and abs(number.adjusted()) < 100
+        ends.append(Fraction(number) * 10**scale if finite and number is not None else None)
+    return ends[0], ends[1]

@@ -1,0 +1,347 @@
+"""A table as one thing: all its locations, partition columns, one row type; what ``acidctl.open_table`` gives."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+
+import pyarrow as pa
+
+from acidctl.acid.names import Kind
+from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.errors import BadDataError, HistoryError, NotFoundError, UsageProblem
+from acidctl.orc.types import OrcType
+from acidctl.rows.columns import PartitionColumn
+from acidctl.rows.events import EventFile
+from acidctl.rows.live import OnLoss, open_sources, row_types
+from acidctl.rows.predicate import Predicate
+from acidctl.rows.scan import Scan
+from acidctl.rows.schema import merge_row_types
+from acidctl.rows.unify import one_table
+from acidctl.storage.port import FileSystem
+from acidctl.storage.registry import open_location
+from acidctl.storage.snapshot import Snapshot, take_snapshot
+from acidctl.storage.walk import Location, find_locations
+
+NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+"""The directory name that stands for NULL."""
+
+PartitionValue = int | str | datetime.date | None
+
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+_PARALLEL = 8
+_KEPT_FILES = 2000
+"""Up to so many files, tails are read once for the types and kept for the rows."""
+
+
+def open_table(
+    url: str,
+    *,
+    storage_options: Mapping[str, str] | None = None,
+    write_ids: str | ValidWriteIds | None = None,
+    valid_txns: str | ValidTxns | None = None,
+) -> Table:
+    """Find a table: one location, or the partitions below a directory.
+
+    Args:
+        url: a path, or a URL of any supported store.
+        storage_options: for the store, by their fsspec names.
+        write_ids: Hive's valid write-id list (``db.t:hwm:minOpen:open:aborted``); without it all on disk is committed.
+        valid_txns: Hive's valid transaction list, which decides which ``_v`` directories count.
+
+    Raises:
+        NotFoundError, AccessError, StorageError: nothing there, or it cannot be listed.
+        UsageProblem: the lists cannot be parsed, or `url` holds several tables.
+        BadDataError: the partitions have different keys.
+    """
+    fs, root = open_location(url, dict(storage_options or {}))
+    if isinstance(write_ids, str):
+        write_ids = ValidWriteIds.parse(write_ids)
+    if isinstance(valid_txns, str):
+        valid_txns = ValidTxns.parse(valid_txns)
+    return Table(fs, root, [location for location, _ in find_locations(fs, root)], write_ids, valid_txns)
+
+
+@dataclass(frozen=True, slots=True)
+class TableLocation:
+    """One location of a table.
+
+    Attributes:
+        path: as a user would type it.
+        partition: values by the names of the partition columns, as their types; empty without partitions.
+    """
+
+    path: str
+    partition: dict[str, PartitionValue]
+
+
+class Table:
+    """A table; made by :func:`open_table`. It holds nothing open, and every scan lists the directories anew.
+
+    Attributes:
+        locations: with their partition values, by path.
+    """
+
+    def __init__(
+        self,
+        fs: FileSystem,
+        root: str,
+        found: Sequence[Location],
+        write_ids: ValidWriteIds | None,
+        txns: ValidTxns | None,
+    ) -> None:
+        self._fs = fs
+        self._root = fs.display(root)
+        self._found = tuple(found)
+        self._write_ids = write_ids
+        self._txns = txns
+        keys = self._keys()
+        self._kinds = [partition_kind([one.partition[i][1] for one in found]) for i in range(len(keys))]
+        self.locations: tuple[TableLocation, ...] = tuple(
+            TableLocation(fs.display(one.path), {column.name: column.value for column in self.partition_of(one)})
+            for one in found
+        )
+
+    def __repr__(self) -> str:
+        return f"<acidctl table {self._root}, locations: {len(self.locations)}>"
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows, then those of the partitions, as Arrow's types. Reads the tails of all files."""
+        return self.scan().schema
+
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        *,
+        at: int | None = None,
+        row_id: bool = False,
+        deleted: bool = False,
+        partition: Mapping[str, PartitionValue] | None = None,
+        on_loss: OnLoss | None = None,
+    ) -> TableScan:
+        """Take a snapshot of the table, to read rows from.
+
+        Args:
+            columns: names in the order wanted, dotted for fields inside structs; None for all.
+            where: a condition in SQL, see :mod:`acidctl.rows.predicate`; ``ROW__ID.writeid`` and partition columns
+                may be used whether or not they are wanted.
+            at: the table as it was when this write id was the newest one.
+            row_id: put ``ROW__ID`` first, a struct of writeid, bucketid and rowid.
+            deleted: the rows that deletes and updates removed, in place of those that are left.
+            partition: only the partitions with these values.
+            on_loss: called for what cannot be read, which is then left out; without it, that is an error.
+
+        Raises:
+            NotFoundError: no such column or partition; the hint has near names.
+            UsageProblem: the condition or `at` cannot be used.
+            HistoryError: compactions have destroyed what `at`, or the write-id list, asks for.
+            BadDataError: a file cannot be read.
+        """
+        if at is not None and at < 0:
+            raise UsageProblem(f"there is no write id {at}", "write ids are 0 (before any of them) and up")
+        write_ids = self._write_ids if at is None else (self._write_ids or ValidWriteIds()).at(at)
+        kept = [self._matches(one, partition or {}) for one in self.locations]
+        if not any(kept):
+            known = ["/".join(f"{k}={v}" for k, v in one.partition.items()) for one in self.locations[:10]]
+            wanted = "/".join(f"{k}={v}" for k, v in (partition or {}).items())
+            more = ", ..." if len(self.locations) > len(known) else ""
+            raise NotFoundError(f"no partition {wanted} in {self._root}", f"there are {', '.join(known)}{more}")
+        snapshots = self._snapshots(write_ids, at)
+        opened = [open_sources(snapshot, on_loss) for snapshot in snapshots]
+        everything = [source for sources in opened for source in sources]
+        row_type = merge_row_types(row_types(everything) or [OrcType("struct")])
+        keep = len(everything) <= _KEPT_FILES
+        parts = [
+            _Part(snapshot, tuple(self.partition_of(one)), sources if keep else None)
+            for snapshot, one, sources, wanted in zip(snapshots, self._found, opened, kept, strict=True)
+            if wanted
+        ]
+        return TableScan(parts, row_type, _Request(columns, where, row_id, deleted, on_loss))
+
+    def partition_of(self, location: Location) -> list[PartitionColumn]:
+        """The partition columns with their values in one location."""
+        return [
+            PartitionColumn(name, kind, typed(text, kind))
+            for (name, text), kind in zip(location.partition, self._kinds, strict=True)
+        ]
+
+    def _keys(self) -> tuple[str, ...]:
+        """The partition keys that all locations share."""
+        tables = sorted({one.table for one in self._found})
+        if len(tables) != 1:
+            raise UsageProblem(
+                f"{self._root} holds {len(tables) or 'no'} tables",
+                ", ".join(tables[:5]) + (", ..." if len(tables) > 5 else ""),
+                "give the path of one table, or of one partition",
+            )
+        layouts = sorted({tuple(key for key, _ in one.partition) for one in self._found})
+        if len(layouts) > 1:
+            raise BadDataError(
+                f"{self._root} is not one partitioned table",
+                "its locations have the partition keys " + " and ".join(f"({', '.join(keys)})" for keys in layouts[:3]),
+                "move away what does not belong to the table, or give one location of it",
+            )
+        return layouts[0]
+
+    def _matches(self, location: TableLocation, wanted: Mapping[str, PartitionValue]) -> bool:
+        own = {name.lower(): value for name, value in location.partition.items()}
+        for name, value in wanted.items():
+            if name.lower() not in own:
+                near = get_close_matches(name.lower(), list(own), 3)
+                raise NotFoundError(
+                    f"no partition column {name!r} in {self._root}",
+                    f"its partition columns are {', '.join(location.partition)}" if own else "it has no partitions",
+                    f"did you mean {', '.join(near)}?" if near else "",
+                )
+            found = own[name.lower()]
+            if value in (None, NULL_PARTITION):
+                if found is not None:
+                    return False
+            elif found is None or (found != value and str(found) != str(value)):
+                return False
+        return True
+
+    def _snapshots(self, write_ids: ValidWriteIds | None, at: int | None) -> list[Snapshot]:
+        def take(location: Location) -> Snapshot:
+            return take_snapshot(self._fs, location.path, write_ids, self._txns)
+
+        if len(self._found) == 1:
+            snapshots = [take(self._found[0])]
+        else:
+            with ThreadPoolExecutor(_PARALLEL) as pool:
+                snapshots = list(pool.map(take, self._found))
+        for snapshot in snapshots:
+            try:
+                snapshot.state.require_history()
+            except HistoryError as error:
+                if at is None:
+                    raise
+                raise _history_gone(snapshot, at, error) from error
+        return snapshots
+
+
+def _history_gone(snapshot: Snapshot, at: int, error: HistoryError) -> HistoryError:
+    bases = [v.directory.max_write_id for v in snapshot.state.verdicts if v.directory and v.directory.kind is Kind.BASE]
+    left = min((base for base in bases if base > at), default=None)
+    return HistoryError(
+        f"the rows at write id {at} are gone from {snapshot.fs.display(snapshot.path)}",
+        f"a compaction merged them with newer ones: {error.why}" if error.why else "a compaction merged them",
+        "" if left is None else f"the oldest write id that can still be read is {left}",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What is read of one location; `sources` are its files where they were kept."""
+
+    snapshot: Snapshot
+    partition: tuple[PartitionColumn, ...]
+    sources: Sequence[EventFile] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What :meth:`Table.scan` was asked for."""
+
+    columns: Sequence[str] | None
+    where: str | None
+    row_id: bool
+    deleted: bool
+    on_loss: OnLoss | None
+
+
+class TableScan:
+    """Rows of a snapshot of a table; made by :meth:`Table.scan`. It may be read any number of times.
+
+    Attributes:
+        schema: of the batches, as Arrow's types.
+        output_type: the same as ORC's types, which tell CHAR from STRING.
+    """
+
+    def __init__(self, parts: Sequence[_Part], row_type: OrcType, request: _Request) -> None:
+        self._parts = parts
+        self._row_type = row_type
+        self._request = request
+        first = self._scan(parts[0], request.where)
+        self._where = first.where
+        self.output_type = first.output_type
+        self.schema: pa.Schema = first.schema
+
+    @property
+    def snapshots(self) -> list[Snapshot]:
+        """Of the locations that are read."""
+        return [part.snapshot for part in self._parts]
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows, a stripe at a time, location by location; memory is bounded by a stripe and the deletes.
+
+        A timestamp column is ``acidctl.wide_timestamp``, not ``timestamp[ns]``, in batches where a value needs it.
+
+        Raises:
+            BadDataError, NotFoundError: a file is damaged or has vanished; the error says which rows are lost.
+        """
+        for part in self._parts:
+            yield from self._scan(part, self._where).batches()
+
+    def to_table(self) -> pa.Table:
+        """All rows in memory; errors as for :meth:`to_batches`."""
+        return one_table(list(self.to_batches()), self.schema)
+
+    def count(self) -> int:
+        """How many rows there are: from footers where they settle it, else from the columns that do.
+
+        Raises:
+            BadDataError, NotFoundError: as :meth:`to_batches`.
+        """
+        return sum(self._scan(part, self._where).count() for part in self._parts)
+
+    def _scan(self, part: _Part, where: str | Predicate | None) -> Scan:
+        return Scan(
+            part.snapshot,
+            self._request.columns,
+            row_id=self._request.row_id,
+            where=where,
+            deleted=self._request.deleted,
+            partition=part.partition,
+            row_type=self._row_type,
+            sources=part.sources,
+            on_loss=self._request.on_loss,
+        )
+
+
+def partition_kind(values: Sequence[str]) -> str:
+    """``bigint`` or ``date`` where all values but NULL are spelled as such, else ``string``.
+
+    A number with leading zeros or a plus sign is text: as a number it would lose them.
+    """
+    given = {value for value in values if value != NULL_PARTITION}
+    if given and all(_INTEGER.fullmatch(value) and -(1 << 63) <= int(value) < 1 << 63 for value in given):
+        return "bigint"
+    return "date" if given and all(_is_date(value) for value in given) else "string"
+
+
+def typed(value: str, kind: str) -> PartitionValue:
+    """A partition's value from the name of its directory."""
+    if value == NULL_PARTITION:
+        return None
+    if kind == "date":
+        return datetime.date.fromisoformat(value)
+    return int(value) if kind == "bigint" else value
+
+
+def _is_date(value: str) -> bool:
+    if not _DATE.fullmatch(value):
+        return False
+    try:
+        datetime.date.fromisoformat(value)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,242 @@
+"""The Spark data source ``hive_acid``: rows of Hive ACID tables as a DataFrame.
+
+    from acidctl.spark.source import register
+
+    register(spark)
+    orders = spark.read.format("hive_acid").option("rowId", "true").load("/warehouse/sales.db/orders")
+
+The table is listed once, when ``load()`` is called; every action on the DataFrame reads that snapshot.  With a schema
+of the user's own (``spark.read.schema(...)``) Spark asks for none, and the table is listed when a query is planned.
+
+Importing this module needs PySpark and nothing else that is heavy: Spark's executors import it as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from acidctl.errors import AcidctlError
+from acidctl.spark.worker import as_acidctl_error
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+    from acidctl.spark.source_filters import Condition
+    from acidctl.spark.source_plan import TablePlan, Work
+    from acidctl.spark.source_read import Reading
+
+NAME = "hive_acid"
+
+
+class HiveAcidError(Exception):
+    """What acidctl says inside a failure of Spark's: one line what, then why and what to do.
+
+    Spark shows it as the end of a Python traceback; :func:`explain` finds it there.
+    """
+
+
+def register(spark: SparkSession) -> None:
+    """Make ``spark.read.format("hive_acid")`` known to a session, and ship this package to a cluster's executors.
+
+    On a cluster the executors' Python needs pyarrow, numpy, fsspec and protobuf; acidctl itself comes as a zip file.
+
+    Raises:
+        EnvironmentProblem: acidctl runs from something that is no folder, so it cannot be shipped.
+    """
+    from acidctl.spark.plan import is_local
+    from acidctl.spark.shipping import package_zip
+
+    path_before = list(sys.path)
+    try:
+        if _is_remote(spark):
+            spark.addArtifacts(str(package_zip()), pyfile=True)
+        elif not is_local(spark.sparkContext.master or ""):
+            spark.sparkContext.addPyFile(str(package_zip()))
+    finally:
+        sys.path[:] = path_before  # PySpark puts the zip first here too, before the package that runs
+    spark.dataSource.register(HiveAcidDataSource)
+
+
+def _is_remote(spark: SparkSession) -> bool:
+    """Whether this is a Spark Connect session, which has no SparkContext."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+_SAID = re.compile(
+    r"HiveAcidError: \[(?P<code>[a-z-]+)\] (?P<what>[^\n]*)(?:\n  why: (?P<why>[^\n]*))?(?:\n  hint: (?P<hint>[^\n]*))?"
+)
+
+
+def explain(error: BaseException) -> AcidctlError | None:
+    """The error of acidctl's inside one that Spark raised; None when Spark failed by itself.
+
+    try:
+        orders.count()
+    except Exception as error:
+        print(explain(error) or error)
+    """
+    found = _SAID.search(str(error))
+    if found is None:
+        return None
+    classes: list[type[AcidctlError]] = [AcidctlError, *AcidctlError.__subclasses__()]
+    kind = next((cls for cls in classes if cls.code == found["code"]), AcidctlError)
+    return kind(found["what"], found["why"] or "", found["hint"] or "")
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """Errors in the words of acidctl, and without the frames that nobody needs."""
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, AcidctlError | ImportError | MemoryError):
+            raise  # a bug: its own traceback says more
+        raise HiveAcidError(_text(as_acidctl_error(error))) from None
+
+
+def _text(error: AcidctlError) -> str:
+    lines = [f"[{error.code}] {_line(error.what)}"]
+    lines += [f"  {name}: {_line(text)}" for name, text in (("why", error.why), ("hint", error.hint)) if text]
+    return "\n".join(lines)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split("\n"))
+
+
+class HiveAcidDataSource(DataSource):
+    """The data source; its options are listed in :mod:`acidctl.spark.source_options`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name for ``format(...)``."""
+        return NAME
+
+    def schema(self) -> StructType:
+        """The columns: ``ROW__ID`` if wanted, the table's, then the partition columns."""
+        with _told():
+            from acidctl.spark.source_read import table_schema
+
+            table = self._plan()
+            # Spark pickles this object now and hands it to the planner: the snapshot of this moment goes along.
+            self._table: TablePlan | None = table
+            return table_schema(table, self._parsed())
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """What plans and reads."""
+        with _told():
+            from acidctl.spark.source_read import plan_reading
+
+            table = getattr(self, "_table", None) or self._plan()
+            # Spark ships this object to every task, which needs none of the plan.
+            self._table = None
+            options = self._parsed()
+            return HiveAcidReader(table, plan_reading(table, schema), options.target_bytes)
+
+    def _parsed(self) -> Any:
+        from acidctl.spark.source_options import SourceOptions
+
+        return SourceOptions.parse(self.options)
+
+    def _plan(self) -> TablePlan:
+        from acidctl.spark.source_plan import plan_table
+
+        return plan_table(self._parsed())
+
+
+class AcidPartition(InputPartition):
+    """The share of one task: stripes of one or more locations."""
+
+    def __init__(self, works: tuple[Work, ...]) -> None:
+        super().__init__(works)
+
+    def __repr__(self) -> str:
+        stripes = sum(len(numbers) for work in self.value for numbers in work.only.values())
+        return f"AcidPartition({len(self.value)} locations, {stripes} stripes)"
+
+
+class _Optional:
+    """A ``pushFilters`` that is there when Spark wants it.
+
+    Spark refuses sources that have one while ``spark.sql.python.filterPushdown.enabled`` is off, its default, lest the
+    user believe that filters are pushed.  This source answers the same with and without, so it must work with both:
+    to that check (``pushFilters.__func__``) the method looks like the base class' own, which takes no filter.
+    """
+
+    def __get__(self, reader: Any, owner: type) -> Any:
+        if reader is None:
+            return self
+        return _BoundPush(reader)
+
+
+class _BoundPush:
+    def __init__(self, reader: HiveAcidReader) -> None:
+        self._reader = reader
+        self.__func__ = getattr(DataSourceReader, "pushFilters", None)  # Spark 4.0 has none
+
+    def __call__(self, filters: list[Any]) -> Iterable[Any]:
+        return self._reader.use_filters(filters)
+
+
+class HiveAcidReader(DataSourceReader):
+    """Plans on the driver, reads on the executors.
+
+    Args:
+        table: what there is; stays on the driver.
+        reading: how columns come about.
+        target_bytes: about how much one task reads.
+    """
+
+    pushFilters = _Optional()  # noqa: N815 - Spark's name
+
+    def __init__(self, table: TablePlan, reading: Reading, target_bytes: int) -> None:
+        self._table: TablePlan | None = table
+        self._reading = reading
+        self._target_bytes = target_bytes
+        self._conditions: list[Condition] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the plan: the tasks have their own share of it."""
+        return self.__dict__ | {"_table": None}
+
+    def use_filters(self, filters: list[Any]) -> Iterable[Any]:
+        """Remember what can exclude partitions or stripes; Spark applies every filter itself all the same."""
+        with _told():
+            from acidctl.spark.source_filters import conditions
+
+            self._conditions = conditions(filters)
+        return filters
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """The tasks; at least one."""
+        with _told():
+            from acidctl.spark.source_filters import may_match, partition_bounds
+            from acidctl.spark.source_plan import works
+
+            table = self._table
+            assert table is not None  # only a copy in an executor has none
+            chosen = []
+            for location in table.locations:
+                known = partition_bounds(table.partition_of(location))
+                if may_match(self._conditions, known.get):
+                    chosen.append(location)
+            tasks = works(table, chosen, self._target_bytes)
+            return [AcidPartition(task) for task in tasks] or [AcidPartition(())]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one partition, in Arrow batches of bounded size."""
+        with _told():
+            from acidctl.spark.source_read import WorkReader
+
+            for work in partition.value:
+                yield from WorkReader(work, self._reading).batches(self._conditions)

@@ -1,0 +1,142 @@
+"""The options of the Spark data source: what a user may write between ``format("hive_acid")`` and ``load()``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from acidctl.acid.writeids import Form, ValidTxns, ValidWriteIds
+from acidctl.errors import UsageProblem
+
+TARGET_BYTES = 32 << 20
+"""Stripes of about so many bytes make one partition of Spark's."""
+
+STORAGE = "storage."
+
+# As users write them; Spark does not mind the case.
+NAMES = (
+    "path", "writeIds", "writeIdsForm", "validTxns", "at", "rowId", "columns", "targetBytes", "partitionTypes",
+)  # fmt: skip
+
+_SIZE = re.compile(r"([0-9]+)\s*([kmg]?)b?", re.IGNORECASE)
+_NAME = re.compile(r"\s*`((?:[^`]|``)*)`\s*(?=,|$)|([^,`]*)(?=,|$)")
+_UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """The options, checked.
+
+    Attributes:
+        path: a location, or a table with partitions.
+        write_ids: the write ids that count as committed, `at` applied; None for all on disk.
+        txns: the transactions that count as committed; None for all.
+        row_id: whether ``ROW__ID`` comes first.
+        columns: the top-level columns wanted, in order; None for all.
+        target_bytes: about how much one partition of Spark's reads.
+        infer_partitions: whether partition values that are all numbers, or all dates, are typed so.
+        storage: for the store, by their fsspec names.
+    """
+
+    path: str
+    write_ids: ValidWriteIds | None
+    txns: ValidTxns | None
+    row_id: bool
+    columns: tuple[str, ...] | None
+    target_bytes: int
+    infer_partitions: bool
+    storage: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str]) -> SourceOptions:
+        """Read them; the case of their names does not matter.
+
+        Raises:
+            UsageProblem: no path, an unknown option, or a value that cannot be used.
+        """
+        given = {name.lower(): value for name, value in options.items()}
+        storage = {name.removeprefix(STORAGE): value for name, value in given.items() if name.startswith(STORAGE)}
+        _refuse_unknown([name for name in given if not name.startswith(STORAGE)])
+        path = given.get("path", "")
+        if not path:
+            raise UsageProblem(
+                "no path is given", "", 'write spark.read.format("hive_acid").load("/path/of/the/table")'
+            )
+        inferring = given.get("partitiontypes", "infer").lower()
+        if inferring not in ("infer", "string"):
+            raise _unusable("partitionTypes", inferring, "write infer or string")
+        txns = given.get("validtxns")
+        return cls(
+            path=path,
+            write_ids=_write_ids(given),
+            txns=None if txns is None else ValidTxns.parse(txns),
+            row_id=_flag("rowId", given.get("rowid", "false")),
+            columns=_columns(given.get("columns")),
+            target_bytes=_size(given.get("targetbytes")),
+            infer_partitions=inferring == "infer",
+            storage=tuple(sorted(storage.items())),
+        )
+
+
+def _refuse_unknown(given: list[str]) -> None:
+    known = {name.lower(): name for name in NAMES}
+    for name in given:
+        if name == "paths":
+            raise UsageProblem("several paths are given", "", "load one table at a time, and union them")
+        if name not in known:
+            near = [known[found] for found in get_close_matches(name, list(known), 2)]
+            raise UsageProblem(
+                f"no option {name!r}",
+                f"the options are {', '.join(NAMES)} and {STORAGE}NAME",
+                f"did you mean {' or '.join(near)}?" if near else "",
+            )
+
+
+def _write_ids(given: Mapping[str, str]) -> ValidWriteIds | None:
+    text, form, at = given.get("writeids"), given.get("writeidsform", Form.HIVE3.value), given.get("at")
+    if form.lower() not in list(Form):
+        raise _unusable("writeIdsForm", form, f"write {', '.join(Form)}")
+    lists = None if text is None else ValidWriteIds.parse(text, Form(form.lower()))
+    if at is None:
+        return lists
+    if not (at.isascii() and at.isdigit() and len(at) <= 18):
+        raise _unusable("at", at, "write a write id, a whole number")
+    return (lists or ValidWriteIds()).at(int(at))
+
+
+def _columns(text: str | None) -> tuple[str, ...] | None:
+    """Names separated by commas; in back quotes, doubled inside, where a name holds a comma itself."""
+    if text is None:
+        return None
+    names, at = [], 0
+    while at <= len(text):
+        match = _NAME.match(text, at)
+        if match is None:
+            raise _unusable("columns", text, "write names separated by commas, odd ones in back quotes: id,`x,y`")
+        names.append(match[1].replace("``", "`") if match[2] is None else match[2].strip())
+        at = match.end() + 1  # behind the comma
+    if not all(names):
+        raise _unusable("columns", text, "write names separated by commas: id,value")
+    return tuple(names)
+
+
+def _flag(name: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise _unusable(name, text, "write true or false")
+    return text.lower() == "true"
+
+
+def _size(text: str | None) -> int:
+    if text is None:
+        return TARGET_BYTES
+    match = _SIZE.fullmatch(text.strip())
+    size = int(match[1]) << _UNITS[match[2].lower()] if match else 0
+    if not size:
+        raise _unusable("targetBytes", text, "write a number of bytes, or 64m")
+    return size
+
+
+def _unusable(name: str, value: str, hint: str) -> UsageProblem:
+    return UsageProblem(f"option {name} cannot be {value!r}", "", hint)

@@ -1,0 +1,274 @@
+"""What a load reads, settled once on the driver: locations, schema, and the pieces that Spark's tasks share.
+
+A task gets no more than it needs: the files of its stripes, the delete files whose keys may hit them, and of files
+without ids those that come before, for their rows are numbered on from file to file (format section 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from acidctl.acid.layout import Role
+from acidctl.acid.listing import Listing
+from acidctl.acid.names import FLUSH_LENGTH_SUFFIX
+from acidctl.errors import BadDataError, UsageProblem
+from acidctl.orc.types import OrcType
+from acidctl.rows.columns import PartitionColumn
+from acidctl.rows.events import EventFile, open_event_files
+from acidctl.rows.ranges import StripeRange, stripe_ranges
+from acidctl.rows.schema import merge_row_types
+from acidctl.rows.table import partition_kind, typed
+from acidctl.spark.source_options import SourceOptions
+from acidctl.storage.port import FileSystem
+from acidctl.storage.registry import open_location
+from acidctl.storage.snapshot import Snapshot, take_snapshot
+from acidctl.storage.walk import Location, find_locations
+
+PARALLEL_LOCATIONS = 16
+# Opening a file costs about as much as reading this many bytes.
+FILE_COST = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """A data file as the plan knows it once its tail was read.
+
+    Attributes:
+        path: relative to the location.
+        side: path of the streaming side file, if it counts.
+        counter: of files without ids, what numbers their rows together; None for files with ids.
+        max_write_id: 0 for original files.
+        stripes: (bytes, rows, keys) of each; None for keys that are not known.
+        changes: whether updates or deletes of ACID v1 may be in it.
+    """
+
+    path: str
+    side: str | None
+    role: Role
+    bucket: int
+    counter: tuple[str, int] | None
+    max_write_id: int
+    row_type: OrcType
+    stripes: tuple[tuple[int, int, StripeRange | None], ...]
+    changes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LocationPlan:
+    """One location: its snapshot, and its files in read order."""
+
+    snapshot: Snapshot
+    partition: tuple[tuple[str, str], ...]
+    files: tuple[FileFacts, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """All that a load reads.
+
+    Attributes:
+        path: as the user knows it.
+        locations: in the order of their paths.
+        row_type: the table's columns; None when no location has a data file.
+        partitions: partition columns, each with its type by Hive's name.
+    """
+
+    path: str
+    locations: tuple[LocationPlan, ...]
+    row_type: OrcType | None
+    partitions: tuple[tuple[str, str], ...]
+
+    def partition_of(self, location: LocationPlan) -> tuple[PartitionColumn, ...]:
+        """The partition columns with their values in one location."""
+        return tuple(
+            PartitionColumn(name, kind, typed(text, kind))
+            for (_, text), (name, kind) in zip(location.partition, self.partitions, strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a task reads in one location: small, picklable.
+
+    Attributes:
+        snapshot: trimmed to the files that matter.
+        only: stripes by the file's path.
+        partition: the partition columns with their values.
+        rows: in the stripes, dead ones included.
+    """
+
+    snapshot: Snapshot
+    only: dict[str, range]
+    partition: tuple[PartitionColumn, ...]
+    rows: int
+
+
+def plan_table(options: SourceOptions) -> TablePlan:
+    """List everything once and read the tails of all data files.
+
+    Raises:
+        NotFoundError, AccessError, StorageError: the path cannot be listed.
+        BadDataError: a file is not ORC or damaged.
+        HistoryError: a compaction destroyed what the snapshot needs.
+        UsageProblem: the path holds several tables.
+    """
+    fs, root = open_location(options.path, dict(options.storage))
+    found = [location for location, _ in find_locations(fs, root)]
+    keys = _one_table(found, fs.display(root))
+    with ThreadPoolExecutor(PARALLEL_LOCATIONS) as pool:
+        plans = tuple(pool.map(lambda location: _plan_location(fs, location, options), found))
+    rows = [file for plan in plans for file in plan.files if file.role is not Role.DELETE]
+    rows.sort(key=lambda file: file.max_write_id)
+    partitions = tuple(
+        (key, partition_kind([plan.partition[place][1] for plan in plans]) if options.infer_partitions else "string")
+        for place, key in enumerate(keys)
+    )
+    row_type = merge_row_types([file.row_type for file in rows]) if rows else None
+    return TablePlan(fs.display(root), plans, row_type, partitions)
+
+
+def _one_table(found: Sequence[Location], shown: str) -> tuple[str, ...]:
+    """The partition keys that all locations share."""
+    tables = sorted({location.table for location in found})
+    if len(tables) > 1 or not found:
+        raise UsageProblem(
+            f"{shown} holds {len(tables) or 'no'} tables",
+            ", ".join(tables[:5]) + (", ..." if len(tables) > 5 else ""),
+            "load one table, or one location of it",
+        )
+    layouts = sorted({tuple(key for key, _ in location.partition) for location in found})
+    if len(layouts) > 1:
+        raise BadDataError(
+            f"{shown} is not one partitioned table",
+            "its locations have the partition keys " + " and ".join(f"({', '.join(keys)})" for keys in layouts[:3]),
+            "move away what does not belong to the table, or load one location of it",
+        )
+    return layouts[0]
+
+
+def _plan_location(fs: FileSystem, location: Location, options: SourceOptions) -> LocationPlan:
+    snapshot = take_snapshot(fs, location.path, options.write_ids, options.txns)
+    snapshot.state.require_history()
+    files = tuple(_facts(source) for source in open_event_files(snapshot, snapshot.files()))
+    return LocationPlan(snapshot, location.partition, files)
+
+
+def _facts(source: EventFile) -> FileFacts:
+    file, stripes = source.file, source.tail.stripes
+    synthetic, ranges = source.synthetic, list[StripeRange | None]()
+    counter = None
+    if synthetic is None:
+        # What Hive 2 inserted by an update carries the statistics of its delete file: they say "changes", and lie.
+        lies = file.role is not Role.DELETE and source.may_hold_changes
+        ranges = [None] * len(stripes) if lies else stripe_ranges(source.tail)
+    else:
+        counter = (file.directory.name if file.directory else "", file.bucket)
+        first = synthetic.first_row_id
+        for stripe in stripes:
+            ids, rows = (synthetic.write_id,) * 2, (first, first + stripe.numberOfRows - 1)
+            ranges.append(StripeRange(ids, (synthetic.bucket,) * 2, rows, ids, True))
+            first += stripe.numberOfRows
+    return FileFacts(
+        file.path,
+        file.path + FLUSH_LENGTH_SUFFIX if file.flush_length_path else None,
+        file.role,
+        file.bucket,
+        counter,
+        file.directory.max_write_id if file.directory else 0,
+        source.row_type,
+        tuple(
+            (stripe.indexLength + stripe.dataLength + stripe.footerLength, stripe.numberOfRows, known)
+            for stripe, known in zip(stripes, ranges, strict=True)
+        ),
+        source.may_hold_changes,
+    )
+
+
+def works(table: TablePlan, locations: Iterable[LocationPlan], target_bytes: int) -> list[tuple[Work, ...]]:
+    """The tasks: stripes of about `target_bytes` each, bucket by bucket; small locations share one."""
+    tasks: list[tuple[Work, ...]] = []
+    filling: list[Work] = []
+    filled = 0
+    for location in locations:
+        only: dict[str, range] = {}
+        for path, stripes, cost in _pieces(location, target_bytes):
+            if filled and filled + cost > target_bytes:
+                if only:
+                    filling.append(_work(table, location, only))
+                tasks.append(tuple(filling))
+                filling, filled, only = [], 0, {}
+            # Pieces of one file never share a task: the first of two has filled it.
+            only[path] = stripes
+            filled += cost
+        if only:
+            filling.append(_work(table, location, only))
+    if filling:
+        tasks.append(tuple(filling))
+    return tasks
+
+
+def _pieces(location: LocationPlan, target_bytes: int) -> Iterator[tuple[str, range, int]]:
+    """(path, stripes, cost) of the row files by bucket."""
+    rows = [file for file in location.files if file.role is not Role.DELETE]
+    for file in sorted(rows, key=lambda f: f.bucket):
+        start, cost = 0, FILE_COST
+        for number, (size, _, _) in enumerate(file.stripes):
+            cost += size
+            if cost >= target_bytes or number == len(file.stripes) - 1:
+                yield file.path, range(start, number + 1), cost
+                start, cost = number + 1, FILE_COST
+
+
+def _work(table: TablePlan, location: LocationPlan, only: dict[str, range]) -> Work:
+    snapshot = location.snapshot
+    chosen = [file for file in location.files if file.path in only]
+    ranges = [file.stripes[number][2] for file in chosen for number in only[file.path]]
+    kept = {file.path for file in chosen}
+    # What kills rows of these stripes: delete files, and in ACID v1 any file with updates.
+    kept |= {
+        file.path
+        for file in location.files
+        if (file.role is Role.DELETE or file.changes) and may_hit([keys for _, _, keys in file.stripes], ranges)
+    }
+    counters = {file.counter for file in chosen if file.counter}
+    kept |= {file.path for file in location.files if file.counter in counters}
+    if any(file.role is Role.ORIGINAL for file in chosen):
+        # The first file with ids tells how the buckets of original files are numbered (format section 5.1).
+        donors = [file.path for file in location.files if not file.counter and any(rows for _, rows, _ in file.stripes)]
+        kept |= set(donors[:1])
+    sides = {file.side for file in location.files if file.path in kept and file.side}
+    state = snapshot.state
+    tops = {path.partition("/")[0] for path in kept}
+    trimmed = replace(
+        snapshot,
+        listing=Listing(
+            snapshot.listing.location,
+            tuple(entry for entry in snapshot.listing.entries if entry.path in kept or entry.path in sides),
+        ),
+        state=replace(
+            state,
+            deltas=tuple(verdict for verdict in state.deltas if verdict.name in tops),
+            originals=tuple(entry for entry in state.originals if entry.path in kept),
+            verdicts=(),
+            notes=(),
+        ),
+        base_formats={},
+    )
+    count = sum(file.stripes[number][1] for file in chosen for number in only[file.path])
+    return Work(trimmed, only, table.partition_of(location), count)
+
+
+def may_hit(killers: Sequence[StripeRange | None], rows: Sequence[StripeRange | None]) -> bool:
+    """Whether a key of the one may be among those of the other; what is not known may be anything."""
+    if not killers or not rows:
+        return False
+    if any(keys is None for keys in (*killers, *rows)):
+        return True
+    return any(a and b and _meet(a, b) for a in killers for b in rows)
+
+
+def _meet(a: StripeRange, b: StripeRange) -> bool:
+    pairs = ((a.original, b.original), (a.bucket, b.bucket), (a.row_id, b.row_id))
+    return all(x[0] <= y[1] and y[0] <= x[1] for x, y in pairs)

@@ -1,0 +1,159 @@
+"""From a table's plan to Spark's schema, and from stripes to batches of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import types as st
+
+from acidctl.errors import NotFoundError
+from acidctl.orc.types import OrcType
+from acidctl.rows.columns import Column, Kind, Namespace, PartitionColumn
+from acidctl.rows.events import open_event_files
+from acidctl.rows.scan import Scan
+from acidctl.spark.source_filters import Condition, narrowed
+from acidctl.spark.source_options import SourceOptions
+from acidctl.spark.source_plan import TablePlan, Work
+from acidctl.spark.source_types import SparkForm, arrow_target, check_asked, spark_type
+
+BATCH_BYTES = 8 << 20
+BATCH_ROWS = 1 << 16
+MIN_ROWS = 64
+"""Java takes memory of its own for a batch, beside the executor's heap: none is larger than this."""
+
+_NARROW = ("boolean", "tinyint", "smallint", "int", "date", "bigint", "float", "double")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a task must know of the table: small, picklable.
+
+    Attributes:
+        columns: of Spark's schema, in its order.
+        names: of the columns, as Spark's schema spells them.
+        targets: the Arrow types to deliver.
+        row_type: the table's columns; None when no location has a data file.
+    """
+
+    columns: tuple[Column, ...]
+    names: tuple[str, ...]
+    targets: tuple[pa.DataType, ...]
+    row_type: OrcType | None
+
+
+def _namespace(table: TablePlan) -> Namespace:
+    row_type = table.row_type or OrcType("struct")
+    return Namespace(row_type, [PartitionColumn(name, kind, None) for name, kind in table.partitions])
+
+
+def table_schema(table: TablePlan, options: SourceOptions) -> st.StructType:
+    """The schema when the user gives none.
+
+    Raises:
+        NotFoundError: no data file tells one; or a column that was asked for is not there.
+    """
+    if table.row_type is None:
+        raise NotFoundError(
+            f"no data file in {table.path} tells the columns",
+            "the table is empty for this snapshot",
+            'give them yourself: spark.read.schema("id int, value string").format("hive_acid")',
+        )
+    known = _namespace(table)
+    columns = known.tops
+    if options.columns is not None:
+        columns = [known.find(name, table.path) for name in options.columns]
+    if options.row_id and not any(column.kind is Kind.ROW_ID and not column.place for column in columns):
+        columns = [known.row_id, *columns]
+    return st.StructType([st.StructField(column.name, spark_type(column.type)) for column in columns])
+
+
+def plan_reading(table: TablePlan, schema: st.StructType) -> Reading:
+    """How the columns of Spark's schema come about.
+
+    Raises:
+        NotFoundError: a column of a schema of the user's own is not there.
+        UsageProblem: it has another type.
+    """
+    if table.row_type is None:
+        return Reading((), (), (), None)  # nothing to read, so whatever the user's schema says is right
+    known = _namespace(table)
+    columns = []
+    for field in schema.fields:
+        column = known.find(field.name, table.path)
+        check_asked(field, spark_type(column.type), table.path)
+        columns.append(column)
+    targets = tuple(arrow_target(field.dataType) for field in schema.fields)
+    return Reading(tuple(columns), tuple(schema.names), targets, table.row_type)
+
+
+class WorkReader:
+    """Reads one share, on an executor."""
+
+    def __init__(self, work: Work, reading: Reading) -> None:
+        self._work = work
+        self._reading = reading
+        assert reading.row_type is not None  # there would be no work else
+        self._row_type = reading.row_type
+        self._form = SparkForm()
+        self._schema = pa.schema(list(zip(reading.names, reading.targets, strict=True)))
+
+    def batches(self, conditions: list[Condition]) -> Iterator[pa.RecordBatch]:
+        """The rows, less those of stripes that cannot meet the conditions.
+
+        Raises:
+            BadDataError: a file cannot be read, or a value has no place in Spark's type.
+            NotFoundError: a file has vanished since the table was listed.
+        """
+        work = self._work
+        sources = open_event_files(work.snapshot, work.snapshot.files())
+        only = work.only
+        data = {
+            name: column.place[0]
+            for name, column in zip(self._reading.names, self._reading.columns, strict=True)
+            if column.kind is Kind.DATA and len(column.place) == 1
+        }
+        useful = [one for one in conditions if one.column in data]
+        if useful:
+            only = narrowed(sources, only, useful, data, self._row_type)
+        if not only:
+            return
+        scan = Scan(
+            work.snapshot,
+            self._wanted(),
+            only=only,
+            partition=work.partition,
+            row_type=self._row_type,
+            sources=sources,
+        )
+        for batch in scan.batches():
+            for rows in _bounded(batch):
+                yield self._converted(rows)
+
+    def _wanted(self) -> list[str]:
+        """Names for the scan.  Rows of partition columns alone are counted by a narrow column of the files."""
+        names = [column.name for column in self._reading.columns]
+        if all(column.kind is Kind.PARTITION for column in self._reading.columns) and self._row_type.names:
+            kinds = [child.kind for child in self._row_type.children]
+            ranks = [_NARROW.index(kind) if kind in _NARROW else len(_NARROW) for kind in kinds]
+            names.append(self._row_type.names[ranks.index(min(ranks))])
+        return names
+
+    def _converted(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        arrays = [
+            self._form.column(rows.column(place), column.type, target, name)
+            for place, (column, target, name) in enumerate(
+                zip(self._reading.columns, self._reading.targets, self._reading.names, strict=True)
+            )
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+
+def _bounded(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Slices that Java can take one by one; nothing is copied."""
+    # Of a slice this counts the whole buffers behind it: at worst the pieces are smaller than they could be.
+    per_row = max(1, batch.get_total_buffer_size() // max(1, batch.num_rows))
+    step = max(MIN_ROWS, min(BATCH_ROWS, BATCH_BYTES // per_row))
+    for start in range(0, batch.num_rows, step):
+        yield batch.slice(start, step)

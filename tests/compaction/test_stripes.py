@@ -1,0 +1,80 @@
+"""Which stripes are copied: clean ones alone, and only into a file that can hold them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rows.test_files_without_ids import B0, ROW, dumped, found, write_acid
+
+from acidctl.acid.triggers import CompactionKind
+from acidctl.compaction import stripes
+from acidctl.orc.acid_writer import AcidWriter
+from acidctl.orc.encode import WriterSettings
+from compaction.helpers import run_compaction
+
+MAJOR = CompactionKind.MAJOR
+
+
+@pytest.fixture(autouse=True)
+def copy_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stripes, "SMALL_STRIPE", 0)
+
+
+def write_with(settings: WriterSettings, path: Path, write_id: int) -> None:
+    from pyarrow import orc
+
+    write_acid(path, *((0, write_id, B0, i, write_id, (i, write_id)) for i in range(50)))
+    batches = orc.read_table(path).replace_schema_metadata(None).to_batches()
+    with path.open("wb") as sink:
+        writer = AcidWriter(sink, ROW, settings)
+        for batch in batches:
+            writer.write(batch)
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    ("older", "copied"),
+    [
+        (WriterSettings(), 2),
+        (WriterSettings(stride=1000), 1),
+        (WriterSettings(stride=0), 1),
+        (WriterSettings(compression="snappy"), 1),
+        (WriterSettings(block_size=512 * 1024), 2),
+    ],
+    ids=["same", "stride", "no index", "compression", "block size"],
+)
+def test_what_must_agree(older: WriterSettings, copied: int, tmp_path: Path) -> None:
+    """A stride that differs would give silently wrong seeks, another compression unreadable bytes."""
+    table = tmp_path / "t"
+    write_with(older, table / "delta_1_1_0" / "bucket_00000", 1)
+    write_with(WriterSettings(), table / "delta_2_2_0" / "bucket_00000", 2)
+    rows = found(table)
+    outcome = run_compaction(table, MAJOR)
+    assert outcome
+    assert outcome.stripes[0] == copied
+    assert found(table) == rows
+
+
+def test_a_dirty_stripe_is_encoded_and_a_clean_one_copied(tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    for write_id in (1, 2):
+        write_with(WriterSettings(), table / f"delta_{write_id}_{write_id}_0" / "bucket_00000", write_id)
+    write_acid(table / "delete_delta_3_3_0" / "bucket_00000", (2, 1, B0, 7, 3, None))
+    rows = found(table)
+    outcome = run_compaction(table, MAJOR)
+    assert outcome
+    assert outcome.stripes == (1, 1)
+    assert found(table) == rows
+    assert len(dumped(table / "base_0000003" / "bucket_00000")) == 99
+
+
+def test_stripes_whose_keys_interleave_are_merged(tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    write_acid(table / "delta_1_3" / "bucket_00000", *((0, w, B0, 0, w, (w, w)) for w in (1, 3)))
+    write_acid(table / "delta_4_4_0" / "bucket_00000", (0, 4, B0, 0, 4, (4, 4)))
+    write_acid(table / "delta_1_3" / "bucket_00001", (0, 2, B0 | 1 << 16, 0, 2, (2, 2)))
+    outcome = run_compaction(table, MAJOR)
+    assert outcome
+    assert [key[:2] for key in found(table)] == [(1, B0), (2, B0 | 1 << 16), (3, B0), (4, B0)]
+    assert outcome.stripes == (3, 0)
