@@ -132,7 +132,7 @@ def exit_statuses() -> list[tuple[int, str]]:
     classes: list[type[AcidctlError]] = [AcidctlError, *AcidctlError.__subclasses__()]
     rows = {
         0: "done",
-        INTERRUPTED: "interrupted by a signal; nothing was half-published",
+        INTERRUPTED: "interrupted by a signal",
         BROKEN_PIPE: "the program that read the output has ended, as head does",
     }
     rows |= {cls.exit_status: cls.meaning for cls in classes}

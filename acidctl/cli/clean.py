@@ -105,9 +105,8 @@ def _show(plans: Sequence[CleaningPlan], output: str, *, dry_run: bool) -> None:
 
 
 def _table(plan: CleaningPlan) -> None:
-    from rich.table import Table
-
     from acidctl.cli.output import console, human_bytes, human_count, safe
+    from acidctl.cli.screen import Column, FittedTable, Row
 
     location = safe(_shown(plan.snapshot))
     if not plan.removals:
@@ -115,12 +114,12 @@ def _table(plan: CleaningPlan) -> None:
         return
     files = human_count(plan.files, "file")
     click.echo(f"{location}: {len(plan.removals)} to remove, {files}, {human_bytes(plan.bytes)}")
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True, overflow="fold")
-    for removal in plan.removals:
-        size = human_bytes(removal.bytes)
-        table.add_row("  " + safe(removal.name), removal.state.value, size, safe(removal.reason.text))
-    console().print(table)
+    rows = tuple(
+        Row((removal.name, removal.state.value, human_bytes(removal.bytes)), removal.reason.text)
+        for removal in plan.removals
+    )
+    columns = (Column("name"), Column("state"), Column("size", right=True))
+    FittedTable(columns, "reason", rows).print(console())
 
 
 def _kept_back(plan: CleaningPlan) -> None:

@@ -194,7 +194,7 @@ class _Wanted:
         from acidctl.compaction.plan import choose_kind
 
         if self.mode != "auto":
-            return CompactionKind(self.mode), "asked for"
+            return CompactionKind(self.mode), ""
         if is_auto_off(self.properties):
             return None, "no_auto_compaction is set"
         decision = choose_kind(snapshot, Thresholds().with_properties(self.properties))
@@ -251,8 +251,10 @@ def _progress(plans: Sequence[CompactionPlan]) -> Iterator[Any]:
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
+    from acidctl.cli.output import human_count
+
     columns = (
-        TextColumn("compacting {task.fields[buckets]} buckets"),
+        TextColumn("compacting {task.fields[buckets]}"),
         BarColumn(),
         DownloadColumn(binary_units=True),
         TransferSpeedColumn(),
@@ -260,7 +262,7 @@ def _progress(plans: Sequence[CompactionPlan]) -> Iterator[Any]:
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         tasks = [task for plan in plans for task in plan.tasks]
-        bar = progress.add_task("", total=sum(task.weight for task in tasks), buckets=len(tasks))
+        bar = progress.add_task("", total=sum(task.weight for task in tasks), buckets=human_count(len(tasks), "bucket"))
 
         def advance(task: BucketTask) -> None:
             progress.advance(bar, task.weight)
@@ -312,15 +314,16 @@ class _Printer:
             "location": location,
             "result": "planned",
             "kind": plan.kind.value,
-            "reason": why,
+            "reason": why or "asked for",
             "inputs": list(plan.inputs),
             "outputs": list(plan.output_names),
             "buckets": len(plan.tasks),
             "inputBytes": plan.input_bytes,
         }
         inputs = human_count(len(plan.inputs), "input")
+        because = f" ({why})" if why else ""
         text = (
-            f"{location}: {plan.kind.value} ({why}): {inputs}, {human_count(len(plan.tasks), 'bucket')}, "
+            f"{location}: {plan.kind.value}{because}: {inputs}, {human_count(len(plan.tasks), 'bucket')}, "
             f"{human_bytes(plan.input_bytes)} -> {' + '.join(plan.output_names)}"
         )
         self._put(record, text)

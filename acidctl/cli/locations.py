@@ -96,7 +96,7 @@ def find(
     first: str | None = None
     for path in paths:
         fs, root = open_location(path, storage)
-        for location, _ in find_locations(fs, root, on_error):
+        for location in _locations(fs, root, on_error, alone=len(paths) == 1):
             first = first or location.table
             if lists.write_ids is not None and location.table != first:
                 raise RefusedError(
@@ -105,3 +105,16 @@ def find(
                     "give one table, or all lists in the form txn$list$list (hive.txn.tables.valid.writeids)",
                 )
             yield Found(fs, location, location.path == root)
+
+
+def _locations(
+    fs: FileSystem, root: str, on_error: Callable[[AcidctlError], None] | None, *, alone: bool
+) -> Iterator[Location]:
+    """The locations below one path; of several paths, one that cannot be listed does not stop the others."""
+    try:
+        for location, _ in find_locations(fs, root, on_error):
+            yield location
+    except AcidctlError as error:
+        if alone or on_error is None:
+            raise
+        on_error(error)

@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import pty
+import re
 import struct
 import subprocess
 import sys
@@ -89,11 +90,11 @@ def test_the_timeline_without_blocks() -> None:
 
 
 def on_terminal(columns: int, *args: str | Path) -> str:
-    """What a terminal of that width is sent, standard error included."""
+    """What a terminal of that width shows, standard error included."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
-    environment |= {"NO_COLOR": "1", "TERM": "dumb"}
+    environment |= {"NO_COLOR": "1", "TERM": "xterm"}
     command = [sys.executable, "-m", "acidctl", *map(str, args)]
     process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment)
     os.close(slave)
@@ -109,7 +110,7 @@ def on_terminal(columns: int, *args: str | Path) -> str:
         sent += part
     process.wait()
     os.close(master)
-    return sent.decode().replace("\r\n", "\n")
+    return re.sub("\x1b\\[[0-9;]*m", "", sent.decode()).replace("\r\n", "\n")
 
 
 @pytest.mark.parametrize("columns", [80, 40])
