@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -84,6 +84,7 @@ def data_files_of(directory: AcidDirectory, files: Iterable[Entry]) -> list[Data
     streams = streams and not directory.visibility_txn
     sides = {entry.path for entry in visible if entry.path.endswith(FLUSH_LENGTH_SUFFIX)}
     role = Role.DELETE if directory.kind is Kind.DELETE_DELTA else Role.INSERT
+    native = any(isinstance(parse_file(name), BucketFile) for name in _direct(visible))
     found = []
     for entry in visible:
         if entry.path in sides:
@@ -91,6 +92,8 @@ def data_files_of(directory: AcidDirectory, files: Iterable[Entry]) -> list[Data
         side = entry.path + FLUSH_LENGTH_SUFFIX
         name = entry.path.rpartition("/")[2]
         parsed = parse_file(name)
+        if native and (entry.path.count("/") > 1 or (parsed is None and name.startswith("bucket_"))):
+            continue  # bucket_00000.fixacidindex beside bucket_00000, or a directory renamed into this one: not data
         found.append(
             DataFile(
                 entry.path,
@@ -103,6 +106,11 @@ def data_files_of(directory: AcidDirectory, files: Iterable[Entry]) -> list[Data
             )
         )
     return found
+
+
+def _direct(files: Iterable[Entry]) -> Iterator[str]:
+    """Names of the files that lie in the directory itself."""
+    return (entry.path.partition("/")[2] for entry in files if entry.path.count("/") == 1)
 
 
 def is_full_acid(listing: Listing) -> bool:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from acidctl.orc.types import OrcType
     from acidctl.rows.events import EventFile
     from acidctl.rows.predicate import Predicate
+    from acidctl.storage.port import FileSystem
 
 DECODED = ("operationName", "bucketId", "statementId")
 
@@ -58,10 +59,27 @@ def command(
     sources: list[EventFile] = []
     for path in paths:
         fs, inner = open_location(path, storage)
-        sources += event_files_at(fs, inner)
+        for place in _places(fs, inner):
+            sources += event_files_at(fs, place)
     selection = _Selection(sources, columns, where, decode)
     batches = limited(selection.batches(), limit, offset)
     write_rows(batches, output, selection.types, selection.schema)
+
+
+def _places(fs: FileSystem, path: str) -> list[str]:
+    """The path itself, or the partitions of the table that it is."""
+    from acidctl.errors import UsageProblem
+    from acidctl.storage.walk import find_locations
+
+    if not fs.stat(path).is_dir:
+        return [path]
+    locations = [location for location, _ in find_locations(fs, path)]
+    tables = sorted({location.table for location in locations})
+    if len(tables) > 1:
+        raise UsageProblem(
+            f"{fs.display(path)} holds several tables", f"there are {', '.join(tables[:5])}", "give one of them"
+        )
+    return [location.path for location in locations] if len(locations) > 1 else [path]
 
 
 class _Selection:

@@ -43,3 +43,10 @@ def test_modes_exclude_each_other_and_properties_are_checked(acidctl, warehouse:
     assert "4 deltas > 1" in due.out
     off = acidctl("compact", "--auto", "--property", key, "--property", "no_auto_compaction=true", warehouse / "a")
     assert "no_auto_compaction" in off.out
+
+
+def test_dump_takes_a_partitioned_table_but_not_a_database(acidctl, warehouse: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    assert acidctl("dump", warehouse).status == 2
+    for day in (1, 2):
+        acidctl("demo", tmp_path / "orders" / f"day={day}")
+    assert len(acidctl("dump", tmp_path / "orders").lines()) == 12

@@ -301,3 +301,11 @@ def test_dump_shows_the_ids_that_readers_give(converted: Path, loaded: Path, tmp
     assert len(ids(converted)) == 10
     assert ids(loaded / "delta_0000020_0000020_0000" / "000000_0") == [(0, 20, B0, 0), (0, 20, B0, 1)]
     assert len(ids(loaded)) == 6
+
+
+def test_pitfall_11_stray_files_beside_a_bucket_are_no_data(tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    bucket = table / "delta_1_1_0" / "bucket_00000"
+    for path in (bucket, Path(f"{bucket}.fixacidindex"), bucket.parent / "delta_1_1_0" / "bucket_00000"):
+        write_acid(path, (0, 1, B0, 0, 1, (1, 1)))
+    assert read_rows(table) == [((1, B0, 0), {"a": 1, "b": 1})]
