@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from acidctl.cli.options import examples, locations_argument, output_option, snapshot_options, storage_options
+from acidctl.cli.options import (
+    assume_committed_option,
+    examples,
+    exit_code_option,
+    locations_argument,
+    output_option,
+    snapshot_options,
+    storage_options,
+)
 
 if TYPE_CHECKING:
     from acidctl.cleaning.plan import CleaningPlan
@@ -29,12 +37,8 @@ if TYPE_CHECKING:
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and stop.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--no-trash", is_flag=True, help="Delete at once instead of moving to the location's trash.")
-@click.option(
-    "--assume-committed",
-    is_flag=True,
-    help="Count every _v directory as committed although no --valid-txns was given.",
-)
-@click.option("--exit-code", is_flag=True, help="Exit with 12 when there was nothing to do.")
+@assume_committed_option
+@exit_code_option
 @snapshot_options
 @storage_options
 @output_option("table", "json", "jsonl", default="table")

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from acidctl.cli.options import examples, locations_argument, output_option, snapshot_options, storage_options
+from acidctl.cli.options import (
+    assume_committed_option,
+    examples,
+    exit_code_option,
+    locations_argument,
+    output_option,
+    snapshot_options,
+    storage_options,
+)
 
 if TYPE_CHECKING:
     from acidctl.acid.triggers import CompactionKind
@@ -58,11 +66,7 @@ if TYPE_CHECKING:
     metavar="TXN",
     help="Name the results _v<TXN>, the compaction's own transaction (Hive 4): visible when it is committed.",
 )
-@click.option(
-    "--assume-committed",
-    is_flag=True,
-    help="Count every _v directory as committed although no --valid-txns was given.",
-)
+@assume_committed_option
 @click.option(
     "--table-type",
     type=click.Choice(["full-acid"]),
@@ -76,7 +80,7 @@ if TYPE_CHECKING:
     metavar="KEY=VALUE",
     help="A table property for --auto, e.g. compactorthreshold.hive.compactor.delta.num.threshold=4. Repeatable.",
 )
-@click.option("--exit-code", is_flag=True, help="Exit with 12 when there was nothing to do.")
+@exit_code_option
 @snapshot_options
 @storage_options
 @output_option("table", "json", "jsonl", default="table")

@@ -123,3 +123,14 @@ def columns_option(function: F) -> F:
 def limit_option(function: F) -> F:
     """``--limit N``."""
     return click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Stop after N rows.")(function)
+
+
+def assume_committed_option(function: F) -> F:
+    """``--assume-committed``."""
+    text = "Count every _v directory as committed although no --valid-txns was given."
+    return click.option("--assume-committed", is_flag=True, help=text)(function)
+
+
+def exit_code_option(function: F) -> F:
+    """``--exit-code``."""
+    return click.option("--exit-code", is_flag=True, help="Exit with 12 when there was nothing to do.")(function)

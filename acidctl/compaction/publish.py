@@ -15,7 +15,7 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.kernel import BucketResult, OutputFile
 from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.errors import AcidctlError, ConflictError, StorageError
-from acidctl.storage.publication import half_published, show
+from acidctl.storage.publication import show
 from acidctl.storage.snapshot import Snapshot, take_snapshot
 
 
@@ -71,10 +71,12 @@ def discard(plan: CompactionPlan) -> None:
 
     Never while one half of its content is shown: then it holds the only copy of the other.
     """
+    fs = plan.snapshot.fs
     try:
-        if half_published(plan.snapshot.fs.list_tree(plan.snapshot.path)):
+        waiting = {name for name in plan.output_names if fs.exists(f"{plan.staging}/{name}")}
+        if waiting and any(fs.exists(plan.snapshot.absolute(name)) for name in set(plan.output_names) - waiting):
             return
-        plan.snapshot.fs.remove_tree(plan.staging)
+        fs.remove_tree(plan.staging)
     except AcidctlError:
         return
 

@@ -213,3 +213,26 @@ def rewrite_without_version(file: Path) -> None:
         for batch in batches:
             writer.write(batch.replace_schema_metadata(None))
         writer.close()
+
+
+def test_what_could_not_be_taken_back_is_kept_and_finished(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second rename fails, and so does undoing the first: the staging directory holds the only other half."""
+    rows = found(table)
+    plan = plan_of(table, MINOR)
+    rename = LocalFileSystem.rename
+    calls = []
+
+    def fails(self: LocalFileSystem, source: str, target: str) -> None:
+        if "_attempt_" not in source:
+            calls.append(target)
+            if len(calls) > 1:
+                raise RefusedError("no")
+        rename(self, source, target)
+
+    monkeypatch.setattr(LocalFileSystem, "rename", fails)
+    error = run(plan).error
+    monkeypatch.undo()
+    assert error
+    assert "appeared alone" in error.what
+    assert finish_half_published(snapshot_of(table)) == ("delta_0000001_0000003",)
+    assert found(table) == rows
