@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from acidctl.rows.deletes import Keys
 
 _MASK = (1 << 64) - 1
-_SEEDS = (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)
+SEEDS = (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)
+"""Of the two lanes."""
 
 
 def key_checksum(keys: Keys) -> int:
@@ -17,7 +20,7 @@ def key_checksum(keys: Keys) -> int:
     A sum, so that stripes and files can be added up in any order: ``(a + b) & MASK128`` by :func:`add`. Unlike an
     exclusive or, a sum notices a row that appears twice.
     """
-    low, high = (_lane(keys, seed) for seed in _SEEDS)
+    low, high = (int(key_hashes(keys, seed).sum(dtype=np.uint64)) for seed in SEEDS)
     return high << 64 | low
 
 
@@ -26,15 +29,45 @@ def add(one: int, other: int) -> int:
     return ((one >> 64) + (other >> 64) & _MASK) << 64 | ((one & _MASK) + (other & _MASK) & _MASK)
 
 
-def _lane(keys: Keys, seed: int) -> int:
+def subtract(whole: int, part: int) -> int:
+    """The checksum of the rows of `whole` that are not in `part`."""
+    return ((whole >> 64) - (part >> 64) & _MASK) << 64 | ((whole & _MASK) - (part & _MASK) & _MASK)
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What must be the same of the rows that should be in a file and of those that are.
+
+    Attributes:
+        keys: their :func:`key_checksum`.
+        values: the checksum over all their columns; 0 where it was not asked for.
+    """
+
+    rows: int = 0
+    keys: int = 0
+    values: int = 0
+
+    def __add__(self, other: Proof) -> Proof:
+        return Proof(self.rows + other.rows, add(self.keys, other.keys), add(self.values, other.values))
+
+    def __sub__(self, other: Proof) -> Proof:
+        return Proof(self.rows - other.rows, subtract(self.keys, other.keys), subtract(self.values, other.values))
+
+
+def key_hashes(keys: Keys, seed: int) -> NDArray[np.uint64]:
+    """64 bits for each row's key."""
     mixed = np.full(len(keys), seed, np.uint64)
     for column in (keys.original, keys.bucket, keys.row_id):
-        mixed = _mix(mixed ^ column.view(np.uint64) * np.uint64(0xBF58476D1CE4E5B9))
-    return int(mixed.sum(dtype=np.uint64))
+        mixed = mix(mixed ^ column.view(np.uint64) * np.uint64(0xBF58476D1CE4E5B9))
+    return mixed
 
 
-def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finisher of splitmix64; wraps around, as it must."""
-    values = (values ^ values >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ values >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
-    return values ^ values >> np.uint64(31)
+def mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finisher of splitmix64: every bit of the result hangs on every bit of the value; wraps around, as it must."""
+    mixed = values >> np.uint64(30)
+    mixed ^= values
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(27)
+    mixed *= np.uint64(0x94D049BB133111EB)
+    mixed ^= mixed >> np.uint64(31)
+    return mixed

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import itertools
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import BinaryIO
 
 import pyarrow as pa
 
 from acidctl.acid.layout import Role
 from acidctl.acid.names import format_bucket
 from acidctl.acid.triggers import CompactionKind
-from acidctl.compaction.checksum import add, key_checksum
-from acidctl.compaction.merge import Chunk, Piece, StripeCopy, is_sorted, key_range, merge
+from acidctl.compaction.checksum import Proof, key_checksum
+from acidctl.compaction.merge import Chunk, Key, Piece, StripeCopy, is_sorted, key_range, merge
 from acidctl.compaction.plan import PROLEPTIC_GREGORIAN, BucketTask, Input
-from acidctl.compaction.stripes import fits, stripe_copy
+from acidctl.compaction.stripes import describe, fits, stripe_copy
 from acidctl.errors import VerifyError
-from acidctl.orc.acid_writer import AcidWriter
+from acidctl.orc.acid_writer import AcidFileResult, AcidWriter
 from acidctl.orc.reader import open_orc
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.orc.types import arrow_type
-from acidctl.rows.deletes import Bools
+from acidctl.rows.deletes import Bools, Keys
 from acidctl.rows.events import ID_COLUMNS, EventFile, Events, Ids, read_ids, with_ids
 from acidctl.rows.scan import live_rows, load_deletes, visible_events
 from acidctl.rows.schema import all_null, conform
@@ -40,36 +40,93 @@ class OutputFile:
         attempt_path: absolute; a hidden name of this attempt, so that a repeated task never meets another's file.
         name: the name it will get, ``bucket_N``.
         stripes_copied: how many of its stripes are byte copies.
-        checksum: of the keys of its rows, as read back from the file.
+        expected: worked out from what was read, less what was dropped.
+        found: worked out from the written file, read again.
+        counts: inserts, updates and deletes in it.
+        first, last: its least and greatest key.
     """
 
     attempt_path: str
     name: str
-    rows: int
     bytes: int
     stripes: int
     stripes_copied: int
-    checksum: int
+    expected: Proof
+    found: Proof
+    counts: tuple[int, int, int]
+    first: Key
+    last: Key
+
+    @property
+    def rows(self) -> int:
+        """Events in it."""
+        return self.found.rows
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What a task for a part of a bucket leaves: stripes that are still to be put together.
+
+    Attributes:
+        number: its place in the bucket.
+        stripes: in order; of the inputs, where they can be copied, and of the segment's own file.
+        encoded: how many of them are of its own file.
+    """
+
+    number: int
+    stripes: tuple[StripeCopy, ...]
+    encoded: int
+    expected: Proof
 
 
 @dataclass(frozen=True, slots=True)
 class BucketResult:
-    """What a task did; None for a kind of file that got no event."""
+    """What a task did; None for a kind of file that got no event.
+
+    Attributes:
+        segment: of a task that is a part of a bucket, instead of `inserts`.
+    """
 
     bucket: int
     inserts: OutputFile | None
     deletes: OutputFile | None
     rows_read: int
     rows_dropped: int
+    segment: Segment | None = None
 
 
-def run_task(task: BucketTask) -> BucketResult:
-    """Read, merge, filter, write and read back one bucket.
+@dataclass(frozen=True, slots=True)
+class JoinTask:
+    """One bucket's segments, to be put together.
+
+    Attributes:
+        like: a task of the bucket, for what its segments have in common.
+        segments: in the order of their numbers.
+    """
+
+    like: BucketTask
+    segments: tuple[Segment, ...]
+
+    @property
+    def weight(self) -> int:
+        """Bytes to copy, for scheduling."""
+        return sum(stripe.length for segment in self.segments for stripe in segment.stripes)
+
+
+Task = BucketTask | JoinTask
+
+
+def run_task(task: Task) -> BucketResult:
+    """Read, merge, filter, write and read back one bucket or a segment of one; or put segments together.
 
     Raises:
         BadDataError: an input cannot be read.
         VerifyError: what was written is not what was to be written.
     """
+    return _join(task) if isinstance(task, JoinTask) else _compact(task)
+
+
+def _compact(task: BucketTask) -> BucketResult:
     fs = task.storage.open()
     inserts = [_reopen(fs, item) for item in task.inserts]
     deletes = [_reopen(fs, item) for item in task.deletes]
@@ -91,11 +148,17 @@ def run_task(task: BucketTask) -> BucketResult:
     def keep_delete(_: EventFile, ids: Ids) -> Bools | None:
         return visible_events(ids, task.write_ids)
 
-    written = _write(fs, task, inserts, task.insert_directory, keep_insert)
-    deleted = _write(fs, task, deletes, task.delete_directory, keep_delete) if deletes else None
-    rows_read = sum(source.rows for source in (*inserts, *deletes))
-    rows_written = sum(output.rows for output in (written, deleted) if output)
-    return BucketResult(task.bucket, written, deleted, rows_read, rows_read - rows_written)
+    insert_side = _Side(fs, task, list(zip(inserts, task.inserts, strict=True)), task.insert_directory, keep_insert)
+    delete_side = _Side(fs, task, list(zip(deletes, task.deletes, strict=True)), task.delete_directory, keep_delete)
+    segment = written = None
+    if task.segment is None:
+        written = insert_side.write()
+    else:
+        segment = insert_side.write_segment(task.segment)
+    deleted = delete_side.write()
+    read = insert_side.rows_read + delete_side.rows_read
+    kept = sum(item.expected.rows for item in (written, segment, deleted) if item)
+    return BucketResult(task.bucket, written, deleted, read, read - kept, segment)
 
 
 def _reopen(fs: FileSystem, item: Input) -> EventFile:
@@ -103,52 +166,154 @@ def _reopen(fs: FileSystem, item: Input) -> EventFile:
     return EventFile(fs, item.file, item.path, item.length, tail, item.synthetic)
 
 
-def _write(
-    fs: FileSystem,
-    task: BucketTask,
-    sources: Sequence[EventFile],
-    directory: str,
-    keep: Callable[[EventFile, Ids], Bools | None],
-) -> OutputFile | None:
-    """Write the events of `sources` that are kept; None when there are none."""
-    target = arrow_type(task.row)
-    collapse = task.kind is CompactionKind.MINOR
-    proleptic = task.calendar == PROLEPTIC_GREGORIAN
-    pieces = list(_pieces(task, sources, keep, target, proleptic))
-    merged = merge(pieces, collapse=collapse)
-    first = next(merged, None)
-    if first is None:
-        return None
-    block_size = max((source.tail.block_size for source in sources), default=0)
-    name = format_bucket(task.bucket)
-    path = f"{directory}/_attempt_{uuid.uuid4().hex}_{name}"
-    fs.make_dirs(directory)
-    rows = checksum = copied = 0
-    with fs.open_output(path) as sink:
-        writer = AcidWriter(
-            sink, task.row, task.settings, calendar=task.calendar, block_size=block_size, acid_version=task.acid_version
-        )
-        for item in itertools.chain([first], merged):
+class _Side:
+    """The insert events or the delete events of a task, on their way to a file."""
+
+    def __init__(
+        self,
+        fs: FileSystem,
+        task: BucketTask,
+        sources: Sequence[tuple[EventFile, Input]],
+        directory: str,
+        keep: Callable[[EventFile, Ids], Bools | None],
+    ) -> None:
+        self._fs = fs
+        self._task = task
+        self._sources = sources
+        self._directory = directory
+        self._keep = keep
+        self._target = arrow_type(task.row)
+        self._proleptic = task.calendar == PROLEPTIC_GREGORIAN
+        self._expected = Proof()
+        self.rows_read = 0
+
+    def write(self) -> OutputFile | None:
+        """Write the events that are kept; None when there are none."""
+        pieces = list(self._pieces())
+        if not pieces:
+            return None
+        name = format_bucket(self._task.bucket)
+        path = self._new_path(name)
+        copied = 0
+        with self._fs.open_output(path) as sink:
+            writer = _writer(sink, self._task, max(source.tail.block_size for source, _ in self._sources))
+            for item in self._events(pieces):
+                if isinstance(item, StripeCopy):
+                    writer.copy_stripe(item.stripe, _bytes_of(self._fs, item))
+                    copied += 1
+                else:
+                    writer.write(item)
+            result = writer.close()
+        return _proven(self._fs, self._task, path, name, result, copied, self._expected)
+
+    def write_segment(self, number: int) -> Segment:
+        """Write only what must be encoded; stripes that can be copied are named, to be copied once, by the join."""
+        path = self._new_path(f"segment_{number}")
+        copies: list[tuple[int, StripeCopy]] = []
+        with self._fs.open_output(path) as sink:
+            writer = _writer(sink, self._task, 0)
+            for item in self._events(list(self._pieces())):
+                if isinstance(item, StripeCopy):
+                    copies.append((writer.flush(), item))
+                else:
+                    writer.write(item)
+            writer.close()
+        encoded = list(_stripes_of(self._fs, path))
+        stripes: list[StripeCopy] = []
+        done = 0
+        for before, copy in copies:
+            stripes += [*encoded[done:before], copy]
+            done = before
+        stripes += encoded[done:]
+        return Segment(number, tuple(stripes), len(encoded), self._expected)
+
+    def _new_path(self, name: str) -> str:
+        self._fs.make_dirs(self._directory)
+        return f"{self._directory}/_attempt_{uuid.uuid4().hex}_{name}"
+
+    def _events(self, pieces: Sequence[Piece]) -> Iterator[pa.RecordBatch | StripeCopy]:
+        collapses = self._task.kind is CompactionKind.MINOR
+        for item in merge(pieces, self._drop if collapses else None):
             if isinstance(item, StripeCopy):
-                writer.copy_stripe(item.stripe, _bytes_of(item))
-                copied += 1
-                rows += item.stripe.info.numberOfRows
-                checksum = add(checksum, item.checksum)
+                yield item
             else:
-                ids, values = item
-                writer.write(with_ids(ids, values))
-                rows += len(ids.current)
-                checksum = add(checksum, key_checksum(ids.keys))
+                ids, rows = item
+                yield with_ids(ids, rows)
+
+    def _drop(self, keys: Keys) -> None:
+        """Events that the merge leaves out."""
+        self._expected -= Proof(len(keys), key_checksum(keys))
+
+    def _pieces(self) -> Iterator[Piece]:
+        """The stripes of all files that keep an event, with the range of their keys; ids are read, rows are not."""
+        for source, item in self._sources:
+            copies = fits(source, self._task)
+            with source.open() as events:
+                for stripe in range(*(item.stripes or (0, events.stripes))):
+                    ids = events.ids(stripe)
+                    self.rows_read += len(ids.current)
+                    kept = self._keep(source, ids)
+                    copy = None
+                    if kept is not None and not kept.all():
+                        ids = ids.take(kept)
+                    elif copies and len(ids.current):
+                        copy = stripe_copy(source, stripe, ids)
+                    if len(ids.current):
+                        checksum = copy.checksum if copy else key_checksum(ids.keys)
+                        self._expected += Proof(len(ids.current), checksum)
+                        yield Piece(*key_range(ids.keys), self._loader(source, stripe), copy)
+
+    def _loader(self, source: EventFile, stripe: int) -> Callable[[], Chunk]:
+        def load() -> Chunk:
+            with source.open() as events:
+                ids = events.ids(stripe)
+                kept = self._keep(source, ids)
+                rows = self._rows(events, stripe)
+                if kept is not None:
+                    rows = rows.filter(pa.array(kept))
+                    ids = ids.take(kept)
+                return Chunk(ids, source.file.statement_id, rows)
+
+        return load
+
+    def _rows(self, events: Events, stripe: int) -> pa.Array:
+        source = events.source
+        if source.file.role is Role.DELETE:
+            # A delete event has no row, whatever row type its file declares (section 3.1).
+            return all_null(source.tail.stripes[stripe].numberOfRows, self._target)
+        rows = events.rows(stripe, proleptic=self._proleptic)
+        return conform(rows, self._target, source.fs.display(source.path))
+
+
+def _writer(sink: BinaryIO, task: BucketTask, block_size: int) -> AcidWriter:
+    return AcidWriter(
+        sink, task.row, task.settings, calendar=task.calendar, block_size=block_size, acid_version=task.acid_version
+    )
+
+
+def _join(task: JoinTask) -> BucketResult:
+    """Copy the stripes of all segments into one file."""
+    like = task.like
+    fs = like.storage.open()
+    stripes = [stripe for segment in task.segments for stripe in segment.stripes]
+    expected = sum((segment.expected for segment in task.segments), Proof())
+    if not stripes:
+        return BucketResult(like.bucket, None, None, 0, 0)
+    name = format_bucket(like.bucket)
+    path = f"{like.insert_directory}/_attempt_{uuid.uuid4().hex}_{name}"
+    with fs.open_output(path) as sink:
+        writer = _writer(sink, like, max(stripe.block_size for stripe in stripes))
+        for stripe in stripes:
+            writer.copy_stripe(stripe.stripe, _bytes_of(fs, stripe))
         result = writer.close()
-    _verify(fs, path, rows, checksum)
-    return OutputFile(path, name, rows, result.bytes, result.stripes, copied, checksum)
+    copied = len(stripes) - sum(segment.encoded for segment in task.segments)
+    return BucketResult(like.bucket, _proven(fs, like, path, name, result, copied, expected), None, 0, 0)
 
 
-def _bytes_of(copy: StripeCopy) -> Iterator[bytes]:
+def _bytes_of(fs: FileSystem, copy: StripeCopy) -> Iterator[bytes]:
     """A stripe's bytes in pieces."""
-    info = copy.stripe.info
-    left = info.indexLength + info.dataLength + info.footerLength
-    with copy.fs.open_input(copy.path) as file:
+    left = copy.length
+    with fs.open_input(copy.path) as file:
         file.seek(copy.offset)
         while left:
             chunk = file.read(min(left, COPY_CHUNK))
@@ -158,74 +323,44 @@ def _bytes_of(copy: StripeCopy) -> Iterator[bytes]:
             yield chunk
 
 
-def _pieces(
-    task: BucketTask,
-    sources: Sequence[EventFile],
-    keep: Callable[[EventFile, Ids], Bools | None],
-    target: pa.StructType,
-    proleptic: bool,
-) -> Iterator[Piece]:
-    """The stripes of all files that keep an event, with the range of their keys; ids are read, rows are not."""
-    for source in sources:
-        copies = fits(source, task)
-        with source.open() as events:
-            for stripe in range(events.stripes):
-                ids = events.ids(stripe)
-                kept = keep(source, ids)
-                copy = None
-                if kept is not None and not kept.all():
-                    ids = ids.take(kept)
-                elif copies:
-                    copy = stripe_copy(source, stripe, ids)
-                if len(ids.current):
-                    yield Piece(*key_range(ids.keys), _loader(source, stripe, keep, target, proleptic), copy)
+def _stripes_of(fs: FileSystem, path: str) -> Iterator[StripeCopy]:
+    """The stripes of a file that was just written, read again; with proof that it is in order and indexed.
 
-
-def _loader(
-    source: EventFile,
-    stripe: int,
-    keep: Callable[[EventFile, Ids], Bools | None],
-    target: pa.StructType,
-    proleptic: bool,
-) -> Callable[[], Chunk]:
-    def load() -> Chunk:
-        with source.open() as events:
-            ids = events.ids(stripe)
-            kept = keep(source, ids)
-            rows = _rows(events, stripe, target, proleptic)
-            if kept is not None:
-                rows = rows.filter(pa.array(kept))
-                ids = ids.take(kept)
-            return Chunk(ids, source.file.statement_id, rows)
-
-    return load
-
-
-def _rows(events: Events, stripe: int, target: pa.StructType, proleptic: bool) -> pa.Array:
-    source = events.source
-    if source.file.role is Role.DELETE:
-        # A delete event has no row, whatever row type its file declares (section 3.1).
-        return all_null(source.tail.stripes[stripe].numberOfRows, target)
-    return conform(events.rows(stripe, proleptic=proleptic), target, source.fs.display(source.path))
-
-
-def _verify(fs: FileSystem, path: str, rows: int, checksum: int) -> None:
-    """Read the written file again: its rows, the order of its keys, its index, its checksum."""
-    found, total = 0, 0
-    previous: tuple[int, int, int] | None = None
+    Raises:
+        VerifyError: it is not.
+    """
+    previous: Key | None = None
     with open_orc(fs, path) as orc:
         index = orc.tail.key_index() or []
         for stripe in range(orc.stripe_count):
             ids = read_ids(orc.read_stripe(stripe, ID_COLUMNS), fs.display(path))
-            first, last = key_range(ids.keys)
-            ascends = is_sorted(ids.keys) and (previous is None or previous <= first)
-            if not ascends or index[stripe : stripe + 1] != [last]:
+            found = describe(orc.tail, path, stripe, ids)
+            ascends = is_sorted(ids.keys) and (previous is None or previous <= found.stripe.first)
+            if not ascends or index[stripe : stripe + 1] != [found.stripe.last]:
                 raise _mismatch(fs, path, f"stripe {stripe} is out of order or not in the key index")
-            previous = last
-            found += len(ids.current)
-            total = add(total, key_checksum(ids.keys))
-    if (found, total) != (rows, checksum):
-        raise _mismatch(fs, path, f"{rows} rows were written and {found} read back, or their keys differ")
+            previous = found.stripe.last
+            yield found
+
+
+def _proven(
+    fs: FileSystem, task: BucketTask, path: str, name: str, result: AcidFileResult, copied: int, expected: Proof
+) -> OutputFile:
+    """The written file, read again and compared with what was to be written.
+
+    Raises:
+        VerifyError: they differ.
+    """
+    stripes = list(_stripes_of(fs, path))
+    found = sum((Proof(s.stripe.info.numberOfRows, s.checksum) for s in stripes), Proof())
+    if found != expected:
+        raise _mismatch(
+            fs, path, f"{expected.rows} rows were to be written and {found.rows} are there, or their keys differ"
+        )
+    counts = tuple(sum(s.stripe.counts[kind] for s in stripes) for kind in range(3))
+    if counts != (result.inserts, result.updates, result.deletes):
+        raise _mismatch(fs, path, "its operations are not those of hive.acid.stats")
+    first, last = stripes[0].stripe.first, stripes[-1].stripe.last
+    return OutputFile(path, name, result.bytes, result.stripes, copied, expected, found, counts, first, last)
 
 
 def _mismatch(fs: FileSystem, path: str, why: str) -> VerifyError:

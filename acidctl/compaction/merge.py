@@ -17,7 +17,6 @@ from acidctl.orc.acid_writer import CopiedStripe
 from acidctl.rows.deletes import Bools, Keys
 from acidctl.rows.events import Ids
 from acidctl.rows.schema import same_types
-from acidctl.storage.port import FileSystem
 
 Key = tuple[int, int, int]
 
@@ -49,17 +48,26 @@ class Piece:
 class StripeCopy:
     """A clean stripe: every event of it is kept, and the output can hold its bytes.
 
+    Small, so that it can be sent to another process.
+
     Attributes:
-        checksum: of its keys.
         path: absolute.
         offset: where its bytes begin.
+        checksum: of its keys.
+        block_size: that its file's postscript claims.
     """
 
-    fs: FileSystem
     path: str
     offset: int
     stripe: CopiedStripe
     checksum: int
+    block_size: int
+
+    @property
+    def length(self) -> int:
+        """Its bytes."""
+        info = self.stripe.info
+        return int(info.indexLength + info.dataLength + info.footerLength)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +123,14 @@ def is_sorted(keys: Keys, *, strictly: bool = False) -> bool:
     return not descends.any()
 
 
-def merge(pieces: Sequence[Piece], *, collapse: bool) -> Iterator[tuple[Ids, pa.Array] | StripeCopy]:
+def merge(
+    pieces: Sequence[Piece], on_collapse: Callable[[Keys], None] | None = None
+) -> Iterator[tuple[Ids, pa.Array] | StripeCopy]:
     """All events in the order of format section 4.2, in batches of about a stripe; clean stripes as they are.
 
     Args:
-        collapse: of events with the same key and the same current write id keep the first (section 8.2).
+        on_collapse: of events with the same key and the same current write id only the first is kept (section 8.2),
+            and this is called with the keys of the others; None keeps all.
     """
     ordered = sorted(pieces, key=lambda piece: piece.first)
     waiting: _Events | None = None
@@ -140,8 +151,8 @@ def merge(pieces: Sequence[Piece], *, collapse: bool) -> Iterator[tuple[Ids, pa.
             cut = _count_before(events.keys, ordered[at + 1].first)
             waiting = events.slice(cut, len(events)) if cut < len(events) else None
             events = events.slice(0, cut)
-        if collapse:
-            events = _collapse(events)
+        if on_collapse:
+            events = _collapse(events, on_collapse)
         if len(events):
             yield Ids(events.operation, events.keys, events.current), events.rows
 
@@ -177,10 +188,11 @@ def _repeats(keys: Keys) -> Bools:
     return same
 
 
-def _collapse(events: _Events) -> _Events:
+def _collapse(events: _Events, on_collapse: Callable[[Keys], None]) -> _Events:
     same = _repeats(events.keys) & (np.diff(events.current) == 0)
     if not same.any():
         return events
+    on_collapse(events.keys.take(np.flatnonzero(same) + 1))
     return events.take(np.flatnonzero(np.concatenate([[True], ~same])))
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from acidctl.acid.doubts import doubtful, layout_errors, live_writers, only_by_doubt
-from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, files_by_child
+from acidctl.acid.layout import NO_BUCKET, DataFile, Role
 from acidctl.acid.layout import is_full_acid as shows_full_acid
 from acidctl.acid.names import MINL, Kind, format_directory
-from acidctl.acid.state import State
-from acidctl.acid.triggers import CompactionKind, Decision, Figures, Thresholds, decide
+from acidctl.acid.triggers import CompactionKind, Decision, Figures, Thresholds, decide, figures_of
 from acidctl.acid.writeids import ValidWriteIds
+from acidctl.compaction.split import StripeSpan, split
 from acidctl.errors import BadDataError, ConflictError, RefusedError
 from acidctl.orc.encode import WriterSettings
 from acidctl.orc.types import OrcType
@@ -33,17 +34,19 @@ class Input:
         path: absolute inside the file system.
         length: the logical length, None for the whole file.
         synthetic: the ids of a file that has none.
+        stripes: the first that the task writes and the one after the last; None for all of them.
     """
 
     file: DataFile
     path: str
     length: int | None
     synthetic: Synthetic | None
+    stripes: StripeSpan | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class BucketTask:
-    """The independent piece of a compaction: one bucket of one location.
+    """The independent piece of a compaction: one bucket of one location, or a segment of a big one.
 
     Attributes:
         inserts: base, original and insert delta files of this bucket.
@@ -55,6 +58,10 @@ class BucketTask:
         acid_version: 2, or 0 for ACID v1, whose files carry no version: with one, readers would ignore the operation
             of each event and show deleted rows (rule V12).
         weight: input bytes, for scheduling.
+        rows: events in its input stripes, by their tails.
+        segment: its place among the bucket's segments; None when it is the whole bucket.
+        may_copy: False when every stripe is to be encoded again.
+        verify_values: also compare all column values with what was read.
     """
 
     storage: FileSystemSpec
@@ -71,6 +78,25 @@ class BucketTask:
     calendar: int
     acid_version: int
     weight: int
+    rows: int
+    segment: int | None = None
+    may_copy: bool = True
+    verify_values: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """How the results of compactions are written.
+
+    Attributes:
+        overrides: fields of :class:`WriterSettings` that the user chose; any of them has every stripe encoded again.
+        task_bytes: buckets with more input bytes are cut into segments of about this size.
+        verify_values: compare all column values of what is written with what was read, not only the keys.
+    """
+
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    task_bytes: int = 2 << 30
+    verify_values: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,19 +134,7 @@ class CompactionPlan:
 
 def figures(snapshot: Snapshot) -> Figures:
     """What the initiator looks at, from one listing (format section 9): data files only, hidden ones excluded."""
-    state = snapshot.state
-    children = files_by_child(snapshot.listing)
-    base_bytes = sum(entry.size for entry in state.originals)
-    if state.base and state.base.directory:
-        base_bytes = sum(f.size for f in data_files_of(state.base.directory, children.get(state.base.name, ())))
-    delta_bytes = sum(
-        file.size
-        for verdict in state.deltas
-        if verdict.directory
-        for file in data_files_of(verdict.directory, children.get(verdict.name, ()))
-    )
-    obsolete_base = any(v.kind.value == "base" for v in state.in_state(State.OBSOLETE))
-    return Figures(base_bytes, delta_bytes, len(state.deltas), has_obsolete_base=obsolete_base)
+    return figures_of(snapshot.listing, snapshot.state)
 
 
 def choose_kind(snapshot: Snapshot, thresholds: Thresholds | None = None) -> Decision:
@@ -150,7 +164,7 @@ def plan_compaction(
     snapshot: Snapshot,
     kind: CompactionKind,
     staging_name: str,
-    settings: WriterSettings | None = None,
+    writing: Writing | None = None,
     visibility_txn: int = 0,
     *,
     is_full_acid: bool = False,
@@ -193,7 +207,7 @@ def plan_compaction(
     staging = snapshot.absolute(staging_name)
     version = 0 if any(_is_v1(source) for source in sources) else 2
     outputs = (f"{staging}/{names[0]}", f"{staging}/{names[1] or ''}")
-    tasks = _tasks(snapshot, kind, sources, outputs, settings, acid_version=version)
+    tasks = _tasks(snapshot, kind, sources, outputs, writing or Writing(), acid_version=version)
     inputs = [v.name for v in (state.base if kind is CompactionKind.MAJOR else None, *state.deltas) if v]
     if kind is CompactionKind.MAJOR:
         inputs = sorted({entry.path.partition("/")[0] for entry in state.originals}) + inputs
@@ -302,7 +316,7 @@ def _tasks(
     kind: CompactionKind,
     sources: Sequence[EventFile],
     directories: tuple[str, str],
-    settings: WriterSettings | None,
+    writing: Writing,
     *,
     acid_version: int,
 ) -> list[BucketTask]:
@@ -310,7 +324,7 @@ def _tasks(
     deletes = [source for source in sources if source.file.role is Role.DELETE]
     by_age = sorted(inserts, key=lambda s: s.file.directory.max_write_id if s.file.directory else 0)
     row = merge_row_types([source.row_type for source in by_age or deletes]) if sources else OrcType("struct")
-    chosen = settings or _settings_like(by_age[-1] if by_age else None, kind)
+    settings = replace(_settings_like(by_age[-1] if by_age else None, kind), **writing.overrides)
     kills = [source for source in sources if source in deletes or source.may_hold_changes]
     tasks = []
     for bucket in sorted({source.file.bucket for source in sources}):
@@ -320,23 +334,52 @@ def _tasks(
             own_deletes = []
         if not own and not own_deletes:
             continue
+        whole = BucketTask(
+            snapshot.fs.spec,
+            kind,
+            bucket,
+            _inputs(own),
+            _inputs(own_deletes),
+            _inputs(kills) if own else (),
+            snapshot.write_ids,
+            *directories,
+            row,
+            settings,
+            _calendar(own),
+            acid_version,
+            sum(source.file.size for source in (*own, *own_deletes)),
+            sum(source.rows for source in (*own, *own_deletes)),
+            may_copy=not writing.overrides,
+            verify_values=writing.verify_values,
+        )
+        tasks += _segments(whole, own, own_deletes, writing.task_bytes)
+    return tasks
+
+
+def _segments(
+    whole: BucketTask, own: Sequence[EventFile], own_deletes: Sequence[EventFile], limit: int
+) -> list[BucketTask]:
+    """The task itself, or tasks for ranges of its stripes and one more for its delete events."""
+    segments = split(own, limit) if sum(source.file.size for source in own) > limit else []
+    if len(segments) < 2:
+        return [whole]
+    tasks = []
+    for number, spans in enumerate(segments):
+        files = sorted(spans)
+        stripes = [info for at in files for info in own[at].tail.stripes[slice(*spans[at])]]
         tasks.append(
-            BucketTask(
-                snapshot.fs.spec,
-                kind,
-                bucket,
-                _inputs(own),
-                _inputs(own_deletes),
-                _inputs(kills) if own else (),
-                snapshot.write_ids,
-                *directories,
-                row,
-                chosen,
-                _calendar(own),
-                acid_version,
-                sum(source.file.size for source in (*own, *own_deletes)),
+            replace(
+                whole,
+                inserts=tuple(replace(whole.inserts[at], stripes=spans[at]) for at in files),
+                deletes=(),
+                weight=sum(info.indexLength + info.dataLength + info.footerLength for info in stripes),
+                rows=sum(info.numberOfRows for info in stripes),
+                segment=number,
             )
         )
+    if own_deletes:
+        weight, rows = sum(s.file.size for s in own_deletes), sum(s.rows for s in own_deletes)
+        tasks.append(replace(whole, inserts=(), kills=(), weight=weight, rows=rows))
     return tasks
 
 

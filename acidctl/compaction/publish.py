@@ -12,9 +12,10 @@ from acidctl.acid.names import METADATA_ACID, ORC_ACID_VERSION
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED, ORC_ACID_VERSION_2
 from acidctl.acid.state import AcidState
 from acidctl.acid.triggers import CompactionKind
+from acidctl.compaction.checksum import Proof
 from acidctl.compaction.kernel import BucketResult, OutputFile
 from acidctl.compaction.plan import CompactionPlan, require_atomic
-from acidctl.errors import AcidctlError, ConflictError, StorageError
+from acidctl.errors import AcidctlError, ConflictError, StorageError, VerifyError
 from acidctl.storage.publication import show
 from acidctl.storage.snapshot import Snapshot, take_snapshot
 
@@ -48,8 +49,10 @@ def publish(plan: CompactionPlan, results: Sequence[BucketResult], *, offline: b
     Raises:
         RefusedError: two renames would be needed (section 8.6).
         ConflictError: the location changed in a way that matters, or another compaction was first.
+        VerifyError: the results are not those of the plan.
     """
     fs = plan.snapshot.fs
+    _prove(plan, results)
     inserts = [result.inserts for result in results if result.inserts]
     deletes = [result.deletes for result in results if result.deletes]
     names = [plan.insert_name] if inserts or not deletes else []
@@ -64,6 +67,35 @@ def publish(plan: CompactionPlan, results: Sequence[BucketResult], *, offline: b
     show(fs, plan.snapshot.path, plan.staging, names[::-1])
     discard(plan)
     return tuple(names)
+
+
+def _prove(plan: CompactionPlan, results: Sequence[BucketResult]) -> None:
+    """Every task gave one result, read what the tails announced, and wrote what it had to; nothing came twice."""
+    shown = plan.snapshot.fs.display(plan.snapshot.path)
+    announced = sum(task.rows for task in plan.tasks)
+    read = sum(result.rows_read for result in results)
+    if read != announced:
+        raise _wrong(shown, f"the tasks read {read} rows where the files' tails announce {announced}")
+    segments = sum((r.segment.expected for r in results if r.segment), Proof())
+    cut = {task.bucket for task in plan.tasks if task.segment is not None}
+    joined = sum((r.inserts.expected for r in results if r.inserts and r.bucket in cut), Proof())
+    if segments != joined:
+        raise _wrong(shown, f"segments with {segments.rows} rows were put together to {joined.rows}")
+    files = [file for result in results for file in (result.inserts, result.deletes) if file]
+    if any(file.expected != file.found for file in files):
+        raise _wrong(shown, "a written file does not hold what was to be written")
+    kept = sum(file.rows for file in files)
+    dropped = sum(result.rows_dropped for result in results)
+    if kept + dropped != read:
+        raise _wrong(shown, f"{read} rows were read, {kept} are written and {dropped} were dropped")
+    for side in ([r.inserts for r in results], [r.deletes for r in results]):
+        names = [file.name for file in side if file]
+        if len(names) != len(set(names)):
+            raise _wrong(shown, f"two results are called {max(names, key=names.count)}")
+
+
+def _wrong(shown: str, why: str) -> VerifyError:
+    return VerifyError(f"the compaction of {shown} does not add up", why, "nothing was published; report this")
 
 
 def discard(plan: CompactionPlan) -> None:

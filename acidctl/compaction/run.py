@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from acidctl.acid.triggers import CompactionKind
-from acidctl.compaction.kernel import BucketResult, run_task
-from acidctl.compaction.plan import BucketTask, CompactionPlan, require_atomic
+from acidctl.compaction.kernel import BucketResult, JoinTask, Segment, Task, run_task
+from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.compaction.publish import discard, publish, stage_directories
 from acidctl.errors import AcidctlError, VerifyError
 
@@ -17,9 +17,9 @@ class Engine(Protocol):
     """Where tasks run."""
 
     def __call__(
-        self, tasks: Sequence[BucketTask], function: Callable[[BucketTask], BucketResult]
+        self, tasks: Sequence[Task], function: Callable[[Task], BucketResult]
     ) -> Iterator[tuple[int, BucketResult | AcidctlError]]:
-        """The place and outcome of every task, in the order they end."""
+        """The place and outcome of every task, in the order they end. Called twice where buckets were cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Outcome:
 
 
 def run_here(
-    tasks: Sequence[BucketTask], function: Callable[[BucketTask], BucketResult]
+    tasks: Sequence[Task], function: Callable[[Task], BucketResult]
 ) -> Iterator[tuple[int, BucketResult | AcidctlError]]:
     """The local engine: every task in this process, one after the other."""
     for place, task in enumerate(tasks):
@@ -76,13 +76,13 @@ def compact(
     engine: Engine = run_here,
     *,
     offline: bool = False,
-    on_bucket: Callable[[BucketTask], None] | None = None,
+    on_task: Callable[[Task], None] | None = None,
 ) -> Generator[Outcome, None, None]:
     """Compact planned locations; one that fails does not stop the others.
 
     Args:
         offline: nothing reads the locations meanwhile, see :func:`acidctl.compaction.plan.require_atomic`.
-        on_bucket: called when a task has ended.
+        on_task: called when a task has ended.
 
     Yields:
         One outcome a plan, as soon as its last bucket is done.
@@ -96,7 +96,7 @@ def compact(
         except AcidctlError as error:
             yield Outcome(plan, error=error)
     try:
-        yield from _run(staged, engine, offline, on_bucket)
+        yield from _run(staged, engine, offline, on_task)
     except BaseException:
         for plan in staged:
             discard(plan)
@@ -110,34 +110,68 @@ def _refuse_before_work(plan: CompactionPlan, offline: bool) -> None:
         require_atomic(plan, both, offline)
 
 
+class _Location:
+    """The tasks of one plan: how many are still out, and what they gave."""
+
+    def __init__(self, plan: CompactionPlan) -> None:
+        self.plan = plan
+        self.waiting = len(plan.tasks)
+        self.results: list[BucketResult] = []
+        self.errors: list[AcidctlError] = []
+
+    def take(self, result: BucketResult | AcidctlError) -> None:
+        """One task has ended."""
+        self.waiting -= 1
+        if isinstance(result, AcidctlError):
+            self.errors.append(result)
+        else:
+            self.results.append(result)
+
+    def joins(self) -> list[JoinTask]:
+        """What is to be put together, once every segment is there."""
+        segments: dict[int, list[Segment]] = {}
+        for result in self.results:
+            if result.segment:
+                segments.setdefault(result.bucket, []).append(result.segment)
+        return [
+            JoinTask(
+                next(task for task in self.plan.tasks if task.bucket == bucket and task.segment is not None),
+                tuple(sorted(found, key=lambda segment: segment.number)),
+            )
+            for bucket, found in segments.items()
+        ]
+
+    def outcome(self, offline: bool) -> Outcome:
+        """Publish, or say why not."""
+        return _failed(self.plan, self.errors) if self.errors else _publish(self.plan, self.results, offline)
+
+
 def _run(
     plans: list[CompactionPlan],
     engine: Engine,
     offline: bool,
-    on_bucket: Callable[[BucketTask], None] | None,
+    on_task: Callable[[Task], None] | None,
 ) -> Iterator[Outcome]:
-    tasks = [task for plan in plans for task in plan.tasks]
-    owner = [number for number, plan in enumerate(plans) for _ in plan.tasks]
-    waiting = [len(plan.tasks) for plan in plans]
-    results: list[list[BucketResult]] = [[] for _ in plans]
-    errors: list[list[AcidctlError]] = [[] for _ in plans]
-    for plan in plans:
-        if not plan.tasks:
-            yield _publish(plan, [], offline)
-    if not tasks:
-        return
-    for place, result in engine(tasks, run_task):
-        number = owner[place]
-        if isinstance(result, AcidctlError):
-            errors[number].append(result)
-        else:
-            results[number].append(result)
-        if on_bucket:
-            on_bucket(tasks[place])
-        waiting[number] -= 1
-        if not waiting[number]:
-            plan = plans[number]
-            yield _failed(plan, errors[number]) if errors[number] else _publish(plan, results[number], offline)
+    locations = [_Location(plan) for plan in plans]
+    work: list[tuple[_Location, Task]] = [(location, task) for location in locations for task in location.plan.tasks]
+    for location in locations:
+        if not location.waiting:
+            yield location.outcome(offline)
+    while work:
+        further: list[tuple[_Location, Task]] = []
+        for place, result in engine([task for _, task in work], run_task):
+            location, task = work[place]
+            location.take(result)
+            if on_task:
+                on_task(task)
+            if location.waiting:
+                continue
+            joins = [] if location.errors or isinstance(task, JoinTask) else location.joins()
+            location.waiting = len(joins)
+            further += [(location, join) for join in joins]
+            if not joins:
+                yield location.outcome(offline)
+        work = further
 
 
 def _publish(plan: CompactionPlan, results: list[BucketResult], offline: bool) -> Outcome:

@@ -20,8 +20,9 @@ from acidctl.compaction.merge import StripeCopy, is_sorted, key_range
 from acidctl.compaction.plan import JULIAN_GREGORIAN, BucketTask
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.acid_writer import CopiedStripe
-from acidctl.orc.tail import KNOWN_VERSIONS, RecordKey
-from acidctl.orc.types import acid_tree
+from acidctl.orc.settings import WriterSettings
+from acidctl.orc.tail import KNOWN_VERSIONS, RecordKey, Tail
+from acidctl.orc.types import OrcType, acid_tree
 from acidctl.rows.events import EventFile, Ids
 
 SMALL_STRIPE = 1 << 20
@@ -31,17 +32,26 @@ slower than one."""
 
 def fits(source: EventFile, task: BucketTask) -> bool:
     """Whether the stripes of a file may stand in the output of a task as they are."""
+    synthetic = source.synthetic is not None
+    return task.may_copy and not synthetic and agrees(source, task.settings, task.calendar, acid_tree(task.row))
+
+
+def agrees(source: EventFile, settings: WriterSettings, calendar: int, tree: OrcType) -> bool:
+    """Whether stripes of an ORC file may stand in another one of these settings, this calendar and these types.
+
+    Args:
+        tree: the root, numbered from 0.
+    """
     tail = source.tail
     return (
-        source.synthetic is None
-        and not tail.encrypted
+        not tail.encrypted
         and tail.version in KNOWN_VERSIONS
-        and tail.compression == task.settings.compression
-        and tail.stride == task.settings.stride
+        and tail.compression == settings.compression
+        and tail.stride == settings.stride
         and tail.stride > 0
-        and source.is_hybrid is (task.calendar == JULIAN_GREGORIAN)
+        and source.is_hybrid is (calendar == JULIAN_GREGORIAN)
         and len(tail.metadata.stripeStats) == len(tail.stripes)
-        and tail.type_tree == acid_tree(task.row)
+        and tail.type_tree == tree
     )
 
 
@@ -53,20 +63,29 @@ def stripe_copy(source: EventFile, stripe: int, ids: Ids) -> StripeCopy | None:
     """
     info = source.tail.stripes[stripe]
     length = info.indexLength + info.dataLength + info.footerLength
-    if length < SMALL_STRIPE or not is_sorted(ids.keys, strictly=True):
+    if length < SMALL_STRIPE or not is_sorted(ids.keys, strictly=True) or ids.operation.max() > 2:
         return None
+    return describe(source.tail, source.path, stripe, ids)
+
+
+def describe(tail: Tail, path: str, stripe: int, ids: Ids) -> StripeCopy:
+    """A stripe of a file that has its statistics, as the writer of another file takes it.
+
+    Args:
+        path: absolute.
+        ids: of all its events.
+    """
+    info = tail.stripes[stripe]
     operations = np.bincount(ids.operation, minlength=3)
-    if len(operations) > 3:
-        return None
     first, last = key_range(ids.keys)
     statistics = pb.StripeStatistics()
-    statistics.CopyFrom(source.tail.metadata.stripeStats[stripe])
+    statistics.CopyFrom(tail.metadata.stripeStats[stripe])
     copied = CopiedStripe(
         info,
         statistics,
         RecordKey(*first),
         RecordKey(*last),
         (int(operations[0]), int(operations[1]), int(operations[2])),
-        (source.tail.footer.writer, source.tail.writer_version),
+        (tail.footer.writer, tail.writer_version),
     )
-    return StripeCopy(source.fs, source.path, info.offset, copied, key_checksum(ids.keys))
+    return StripeCopy(path, info.offset, copied, key_checksum(ids.keys), tail.block_size)

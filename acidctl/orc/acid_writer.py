@@ -13,6 +13,7 @@ import pyarrow as pa
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.assemble import CPP_WRITER, OrcAssembler, lowest_writer
+from acidctl.orc.bloom import bloom_ids
 from acidctl.orc.encode import WHOLE, WriterSettings, encode_stripes
 from acidctl.orc.tail import ACID_STATS, ACID_VERSION, KEY_INDEX, RecordKey
 from acidctl.orc.types import ACID_COLUMNS, OrcType, acid_tree, to_proto
@@ -80,6 +81,9 @@ class AcidWriter:
         acid_version: what ``hive.acid.version`` says; 0 leaves it out, as ACID v1 does.
         block_size: what the file's postscript is to claim: the largest block size among the stripes that are copied,
             where that is more than the settings'.
+
+    Raises:
+        UsageProblem: the settings want bloom filters for a column that cannot have them.
     """
 
     def __init__(
@@ -96,6 +100,7 @@ class AcidWriter:
     ) -> None:
         self._settings = settings or WriterSettings.for_base()
         self._tree = acid_tree(row)
+        bloom_ids(self._settings.bloom_columns, self._tree)
         self._assembler = OrcAssembler(
             sink,
             compression=self._settings.compression,
@@ -156,6 +161,11 @@ class AcidWriter:
         self._last = stripe.last
         self._counts += np.asarray(stripe.counts, np.int64)
         self._writers.add(stripe.writer)
+
+    def flush(self) -> int:
+        """Encode what is gathered, be it little; the number of stripes so far."""
+        self._flush()
+        return self._assembler.stripes
 
     def close(self) -> AcidFileResult:
         """Write what is left and the tail.  The sink stays open."""

@@ -1,8 +1,8 @@
 """Putting an ORC file together from finished stripes and a tail of our own.
 
 The stripes come from the encoder or byte for byte from another file; positions inside a stripe are relative to it,
-so only the tail has to know where it came to lie.  The tail's sections are stored uncompressed inside "original"
-chunks, which every reader takes under any compression.
+so only the tail has to know where it came to lie.  Other codecs than zlib are not needed for that: the tail's sections
+are then stored inside "original" chunks, which every reader takes under any compression.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import BinaryIO, Final
 from acidctl import __version__
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.codecs import COMPRESSION_NAMES, encode_original
+from acidctl.orc.codecs import COMPRESSION_NAMES, encode_section
 from acidctl.orc.statistics import merge_column_statistics
 from acidctl.orc.tail import MAGIC
 
@@ -170,7 +170,7 @@ class OrcAssembler:
         return merged
 
     def _write_section(self, data: bytes) -> int:
-        stored = encode_original(data, self._compression, self._block_size)
+        stored = encode_section(data, self._compression, self._block_size)
         self._write(stored)
         return len(stored)
 

@@ -11,6 +11,7 @@ import zlib
 from typing import Any
 
 import pyarrow as pa
+from isal import igzip_lib
 
 from acidctl.errors import BadDataError
 
@@ -24,11 +25,18 @@ MAX_SECTION = 512 * 1024 * 1024
 """Most bytes that one section may decompress to: a bound against protobuf bombs; real footers are below a megabyte."""
 
 _HEADER = 3
+
 _MAX_CHUNK = (1 << 23) - 1
+# Level 3 is three times slower and makes nothing smaller; level 1 is no faster.
+_LEVEL = 2
 
 
 class ChunkError(ValueError):
     """A chunk that cannot be decompressed; the caller knows the path and turns it into a BadDataError."""
+
+
+class UnsupportedCodec(BadDataError):
+    """A compression that ORC has and acidctl has not: LZO."""
 
 
 def decompress(data: bytes | memoryview, kind: str, block_size: int, limit: int = MAX_SECTION) -> bytes:
@@ -42,7 +50,7 @@ def decompress(data: bytes | memoryview, kind: str, block_size: int, limit: int 
 
     Raises:
         ChunkError: a chunk is cut short, is damaged, or is larger than allowed.
-        BadDataError: the codec is one that acidctl does not have (LZO).
+        UnsupportedCodec: the codec is one that acidctl does not have (LZO).
     """
     if kind == "none":
         return bytes(data)
@@ -83,7 +91,7 @@ def _inflate(chunk: memoryview, kind: str, limit: int) -> bytes:
             return _inflate_stream(chunk, kind, limit)
     except (zlib.error, pa.ArrowException, OSError, IndexError) as error:
         raise ChunkError(f"a {kind} chunk cannot be decompressed ({error})") from error
-    raise BadDataError(
+    raise UnsupportedCodec(
         f"ORC compression {kind} is not supported",
         "acidctl reads ORC files with no compression, zlib, snappy, lz4 and zstd",
         "rewrite the table with another orc.compress",
@@ -180,3 +188,36 @@ def encode_original(data: bytes, kind: str, block_size: int) -> bytes:
         parts.append((len(chunk) << 1 | 1).to_bytes(_HEADER, "little"))
         parts.append(bytes(chunk))
     return b"".join(parts)
+
+
+def encode_zlib(data: bytes | memoryview, block_size: int) -> tuple[bytes, list[int]]:
+    """`data` as zlib chunks, several times as fast as the ORC library makes them, and the place where each begins.
+
+    Args:
+        data: the section's or stream's bytes.
+        block_size: the most bytes that go into one chunk, below 8 MiB.
+    """
+    view = memoryview(data)
+    parts: list[bytes | memoryview] = []
+    starts = []
+    at = 0
+    for first in range(0, len(view), block_size):
+        chunk = view[first : first + block_size]
+        packed: bytes | memoryview = igzip_lib.compress(
+            chunk, _LEVEL, igzip_lib.COMP_DEFLATE, igzip_lib.MEM_LEVEL_LARGE
+        )
+        original = len(packed) >= len(chunk)
+        if original:
+            packed = chunk
+        starts.append(at)
+        at += _HEADER + len(packed)
+        parts.append((len(packed) << 1 | original).to_bytes(_HEADER, "little"))
+        parts.append(packed)
+    return b"".join(parts), starts
+
+
+def encode_section(data: bytes, kind: str, block_size: int) -> bytes:
+    """`data` as the chunks of a section: compressed for zlib, else see :func:`encode_original`."""
+    if kind == "zlib":
+        return encode_zlib(data, min(block_size, _MAX_CHUNK))[0]
+    return encode_original(data, kind, block_size)

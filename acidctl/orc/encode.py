@@ -1,4 +1,8 @@
-"""Encoding rows into stripes: pyarrow writes a small ORC file in memory, of which only the stripes are kept."""
+"""Encoding rows into stripes: pyarrow writes a small ORC file in memory, of which only the stripes are kept.
+
+What pyarrow cannot do is done to the finished stripes: unions, timestamps in two halves, no row index.  zlib is the
+last step of all, since ISA-L makes it several times as fast as the ORC library; the other codecs are fast enough.
+"""
 
 from __future__ import annotations
 
@@ -6,88 +10,28 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Self
+from typing import Final
 
 import pyarrow as pa
 from pyarrow import orc
 
 from acidctl.acid.listing import Entry
-from acidctl.errors import UsageProblem, VerifyError
+from acidctl.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.bloom import bloom_ids
 from acidctl.orc.conform import TIMESTAMP_KINDS, Forms, conform, pruned, timestamp_leaves
+from acidctl.orc.deflate import deflate_stripe
+from acidctl.orc.settings import CODECS, MAX_BLOCK, WHOLE, WriterSettings
 from acidctl.orc.source import ByteSource
-from acidctl.orc.splice import StripeParts, drop_index, loosen, take_nanos
+from acidctl.orc.splice import Codec, StripeParts, drop_index, loosen, take_nanos
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import OrcType, renumbered, type_tree
 from acidctl.orc.unions import fold_unions, without_unions
 from acidctl.orc.write_time import Form, Half, choose_form
 
-_KIB, _MIB = 1 << 10, 1 << 20
-
-BLOCK_UNIT: Final = 64 * _KIB
-"""ORC C++ takes only multiples of this as compression block size."""
-
-MAX_BLOCK: Final = 8 * _MIB - BLOCK_UNIT
-"""ORC C++ ends the whole process when asked for 8 MiB or more."""
-
-WHOLE: Final = 1 << 40
-"""A stripe size that no batch reaches: all rows in one stripe."""
+__all__ = ["CODECS", "MAX_BLOCK", "WHOLE", "EncodedStripe", "WriterSettings", "encode_stripes", "split_stripes"]
 
 _ANY_STRIDE: Final = 10_000
-
-CODECS: Final = ("none", "zlib", "snappy", "lz4", "zstd")
-"""Compression that can be written."""
-
-
-@dataclass(frozen=True, slots=True)
-class WriterSettings:
-    """How stripes are encoded.
-
-    Attributes:
-        compression: one of CODECS.
-        block_size: compression block size in bytes; a multiple of 64 KiB below 8 MiB.
-        stripe_size: bytes at which a stripe ends: decoded bytes when rows are gathered, encoded ones inside a batch.
-        stride: rows a row-index entry; 0 writes no row index.
-        dictionary_threshold: a string column gets a dictionary when at most this share of its values is distinct.
-        batch_rows: rows that ORC takes at a time; a stripe ends only at a multiple of them.
-    """
-
-    compression: str = "zlib"
-    block_size: int = 256 * _KIB
-    stripe_size: int = 64 * _MIB
-    stride: int = 10_000
-    dictionary_threshold: float = 0.8
-    batch_rows: int = 4096
-
-    def __post_init__(self) -> None:
-        if self.compression not in CODECS:
-            raise UsageProblem(
-                f"ORC compression {self.compression} cannot be written", f"known are {', '.join(CODECS)}"
-            )
-        if not BLOCK_UNIT <= self.block_size <= MAX_BLOCK or self.block_size % BLOCK_UNIT:
-            raise UsageProblem(
-                f"a compression block size of {self.block_size} bytes cannot be written",
-                f"it must be a multiple of {BLOCK_UNIT} and at most {MAX_BLOCK}",
-            )
-        limits = {
-            "stripe size": (1 <= self.stripe_size <= WHOLE, self.stripe_size),
-            "row index stride": (0 <= self.stride < 1 << 31, self.stride),
-            "dictionary threshold": (0 <= self.dictionary_threshold <= 1, self.dictionary_threshold),
-            "batch size": (1 <= self.batch_rows <= _MIB, self.batch_rows),
-        }
-        for name, (good, value) in limits.items():
-            if not good:
-                raise UsageProblem(f"a {name} of {value} cannot be written")
-
-    @classmethod
-    def for_base(cls, compression: str = "zlib") -> Self:
-        """What Hive uses for a base: stripes of 64 MiB, blocks of 256 KiB (format section 3.5)."""
-        return cls(compression=compression)
-
-    @classmethod
-    def for_delta(cls, compression: str = "zlib") -> Self:
-        """What Hive uses for a delta: an eighth of a base's stripe; its blocks of 32 KiB are the least ORC C++ has."""
-        return cls(compression=compression, block_size=BLOCK_UNIT, stripe_size=8 * _MIB)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +66,8 @@ def encode_stripes(
 
     Raises:
         BadDataError: the rows do not have these types, or hold a value that ORC cannot represent.
+        UsageProblem: the settings want bloom filters for a column that cannot have them.
+        VerifyError: the ORC library wrote something else than it was given.
     """
     if isinstance(data, pa.RecordBatch):
         data = [data]
@@ -130,17 +76,45 @@ def encode_stripes(
         for batch in (data.to_batches() if isinstance(data, pa.Table) else data)
         if batch.num_rows
     ]
+    tree = renumbered(tree)
+    bloom_ids(settings.bloom_columns, tree)
     if not pieces:
         return []
-    tree = renumbered(tree)
     forms = _forms(pieces, tree)
+    raw = replace(settings, compression="none") if settings.compression == "zlib" else settings
     if Form.HALVES in forms.values():
-        whole = replace(settings, stripe_size=WHOLE)
-        (stripe,) = _encode(pieces, whole, tree, forms, Half.SECONDS)
-        stripes = [_with_nanos(stripe, pieces, whole, tree, forms)]
-    else:
-        stripes = _encode(pieces, settings, tree, forms, Half.SECONDS)
-    return stripes if settings.stride else [_without_index(stripe, settings) for stripe in stripes]
+        raw = replace(raw, stripe_size=WHOLE)
+    drafts = _encode(pieces, raw, tree, forms, Half.SECONDS)
+    if Form.HALVES in forms.values():
+        (draft,) = drafts
+        _add_nanos(draft, pieces, raw, tree, forms)
+    return [_finished(draft, settings, tree) for draft in drafts]
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A stripe on its way; `parts` is None as long as it is `stripe` without any change."""
+
+    stripe: EncodedStripe
+    codec: Codec
+    parts: StripeParts | None = None
+
+    def open(self) -> StripeParts:
+        """The stripe taken apart, to be changed."""
+        if self.parts is None:
+            self.parts = StripeParts(self.stripe.data, self.stripe.info, self.codec)
+        return self.parts
+
+
+def _finished(draft: _Draft, settings: WriterSettings, tree: OrcType) -> EncodedStripe:
+    if not settings.stride:
+        drop_index(draft.open())
+    if settings.compression == "zlib":
+        deflate_stripe(draft.open(), tree, settings.block_size)
+    if draft.parts is None:
+        return draft.stripe
+    data, info = draft.parts.joined()
+    return EncodedStripe(memoryview(data), info, draft.stripe.statistics)
 
 
 def _forms(pieces: Sequence[pa.StructArray], tree: OrcType) -> dict[int, Form]:
@@ -155,8 +129,10 @@ def _forms(pieces: Sequence[pa.StructArray], tree: OrcType) -> dict[int, Form]:
 
 def _encode(
     pieces: Sequence[pa.StructArray], settings: WriterSettings, tree: OrcType, forms: Forms, half: Half
-) -> list[EncodedStripe]:
+) -> list[_Draft]:
     batches = [pa.RecordBatch.from_struct_array(conform(piece, tree, forms, half)) for piece in pieces]
+    # The columns above a bloom filter are structs, which are written as they are: the names hold in both trees.
+    blooms = bloom_ids(settings.bloom_columns, without_unions(tree))
     sink = pa.BufferOutputStream()
     with orc.ORCWriter(
         sink,
@@ -169,31 +145,21 @@ def _encode(
         # pyarrow does not write stripes without an index; it is dropped afterwards.
         row_index_stride=settings.stride or _ANY_STRIDE,
         dictionary_key_size_threshold=settings.dictionary_threshold,
+        bloom_filter_columns=list(blooms.values()),
+        bloom_filter_fpp=settings.bloom_fpp,
     ) as writer:
         writer.write(pa.Table.from_batches(batches))
-    buffer = sink.getvalue()
-    stripes, written = split_stripes(buffer)
+    del batches
+    stripes, written = split_stripes(sink.getvalue())
     _check_types(written, without_unions(tree))
-    if any(node.kind == "uniontype" for node in tree.walk()):
-        stripes = [_with_unions(stripe, settings, tree) for stripe in stripes]
     rows = sum(len(piece) for piece in pieces)
     if sum(stripe.rows for stripe in stripes) != rows:
         raise VerifyError("the ORC library lost rows", f"{rows} went in, {sum(s.rows for s in stripes)} came out")
-    return stripes
-
-
-def _without_index(stripe: EncodedStripe, settings: WriterSettings) -> EncodedStripe:
-    parts = StripeParts(stripe.data, stripe.info, (settings.compression, settings.block_size))
-    drop_index(parts)
-    data, info = parts.joined(stripe.info)
-    return EncodedStripe(memoryview(data), info, stripe.statistics)
-
-
-def _with_unions(stripe: EncodedStripe, settings: WriterSettings, tree: OrcType) -> EncodedStripe:
-    parts = StripeParts(stripe.data, stripe.info, (settings.compression, settings.block_size))
-    statistics = fold_unions(parts, stripe.statistics, tree)
-    data, info = parts.joined(stripe.info)
-    return EncodedStripe(memoryview(data), info, statistics)
+    drafts = [_Draft(stripe, (settings.compression, settings.block_size)) for stripe in stripes]
+    if any(node.kind == "uniontype" for node in tree.walk()):
+        for draft in drafts:
+            draft.stripe = replace(draft.stripe, statistics=fold_unions(draft.open(), draft.stripe.statistics, tree))
+    return drafts
 
 
 def split_stripes(buffer: pa.Buffer) -> tuple[list[EncodedStripe], Tail]:
@@ -255,23 +221,21 @@ def _check_types(written: Tail, tree: OrcType) -> None:
             )
 
 
-def _with_nanos(
-    stripe: EncodedStripe, pieces: Sequence[pa.StructArray], settings: WriterSettings, tree: OrcType, forms: Forms
-) -> EncodedStripe:
-    """`stripe`, which has only the seconds of the columns in two halves, with their nanoseconds."""
+def _add_nanos(
+    draft: _Draft, pieces: Sequence[pa.StructArray], settings: WriterSettings, tree: OrcType, forms: Forms
+) -> None:
+    """Give `draft`, which has only the seconds of the columns in two halves, their nanoseconds."""
     halved = [column for column, form in forms.items() if form is Form.HALVES]
     smaller = [pruned(piece, tree, halved) for piece in pieces]
     old = smaller[0][1]
     new = renumbered(old)
     renamed = {before.column_id: after.column_id for before, after in zip(old.walk(), new.walk(), strict=True)}
     new_forms = {renamed[column]: form for column, form in forms.items() if column in renamed}
+    settings = replace(settings, bloom_columns=())
     (other,) = _encode([array for array, _ in smaller], settings, new, new_forms, Half.NANOS)
-    codec = (settings.compression, settings.block_size)
-    parts = StripeParts(stripe.data, stripe.info, codec)
-    take_nanos(parts, StripeParts(other.data, other.info, codec), {column: renamed[column] for column in halved})
-    data, info = parts.joined(stripe.info)
+    take_nanos(draft.open(), other.open(), {column: renamed[column] for column in halved})
     statistics = pb.StripeStatistics()
-    statistics.CopyFrom(stripe.statistics)
+    statistics.CopyFrom(draft.stripe.statistics)
     for column in halved:
         loosen(statistics.colStats[column])
-    return EncodedStripe(memoryview(data), info, statistics)
+    draft.stripe = replace(draft.stripe, statistics=statistics)

@@ -20,6 +20,10 @@ from acidctl.orc.types import OrcType, renumbered
 from acidctl.orc.wide_time import below, memory_file
 
 
+class NullMapKey(BadDataError):
+    """A map with a NULL key: legal in Hive, but not in Arrow."""
+
+
 def check_map_keys(tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType) -> None:
     """Refuse a stripe that Arrow's reader would not survive.
 
@@ -30,13 +34,14 @@ def check_map_keys(tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType) -
         tree: the root struct of the columns that are to be read, with the file's column ids.
 
     Raises:
-        BadDataError: a map among them has a NULL key, or the stripe is damaged.
+        NullMapKey: a map among them has a NULL key.
+        BadDataError: the stripe is damaged.
     """
     keys = {node.children[0].column_id: node for node in tree.walk() if node.kind == "map"}
     doubtful = [s.column for s in footer.streams if s.kind == pb.Stream.PRESENT and s.length and s.column in keys]
     for column in doubtful:
         if _null_keys(tail, i, footer, _towards(tree, column), column):
-            raise BadDataError(
+            raise NullMapKey(
                 f"stripe {i} of {tail.path} holds a map with a NULL key",
                 f"column {column} of the file is the key",
                 "leave that column out with --columns, or rewrite the rows in Hive",

@@ -1,17 +1,17 @@
 """Changing the streams of a finished stripe: dropping its index, and making one column of two halves of a timestamp.
 
-Both halves were written from the same rows with the same nulls, so that all counts agree; one has the right seconds,
-the other the right nanoseconds.
+The halves of a timestamp were written from the same rows with the same nulls, so that all counts agree; one has the
+right seconds, the other the right nanoseconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from google.protobuf.message import Message
 
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.codecs import decompress, encode_original
+from acidctl.orc.codecs import decompress, encode_section
 
 _INDEX_KINDS = frozenset((pb.Stream.ROW_INDEX, pb.Stream.BLOOM_FILTER, pb.Stream.BLOOM_FILTER_UTF8))
 # What the seconds alone may be off: a second and its fraction downward (times before 1970), a fraction upward.
@@ -26,6 +26,7 @@ class StripeParts:
 
     def __init__(self, data: memoryview, info: pb.StripeInformation, codec: Codec) -> None:
         self.codec = codec
+        self.info = info
         self.footer: pb.StripeFooter = pb.StripeFooter.FromString(
             decompress(data[info.indexLength + info.dataLength :], *codec)
         )
@@ -48,10 +49,10 @@ class StripeParts:
         raw = self.streams.get((column, pb.Stream.ROW_INDEX))
         return None if raw is None else pb.RowIndex.FromString(decompress(raw, *self.codec))
 
-    def joined(self, info: pb.StripeInformation) -> tuple[bytes, pb.StripeInformation]:
-        """The stripe put together again, and its information; `info` gives the rows."""
+    def joined(self) -> tuple[bytes, pb.StripeInformation]:
+        """The stripe put together again, and its information."""
         result = pb.StripeInformation()
-        result.CopyFrom(info)
+        result.CopyFrom(self.info)
         parts: list[bytes | memoryview] = []
         index_length = data_length = 0
         for stream in self.footer.streams:
@@ -68,14 +69,20 @@ class StripeParts:
 
     def stored(self, message: Message) -> bytes:
         """`message` as a section of the file."""
-        return encode_original(message.SerializeToString(), *self.codec)
+        return encode_section(message.SerializeToString(), *self.codec)
 
 
 def drop_index(parts: StripeParts) -> None:
     """Remove the row index and bloom filters of a stripe."""
-    kept = [stream for stream in parts.footer.streams if stream.kind not in _INDEX_KINDS]
+    drop_streams(parts, {key for key in parts.streams if key[1] in _INDEX_KINDS})
+
+
+def drop_streams(parts: StripeParts, gone: Container[tuple[int, int]]) -> None:
+    """Remove the streams `gone`, by column id and kind, of a stripe."""
+    kept = [stream for stream in parts.footer.streams if (stream.column, stream.kind) not in gone]
     del parts.footer.streams[:]
     parts.footer.streams.extend(kept)
+    parts.streams = {key: raw for key, raw in parts.streams.items() if key not in gone}
 
 
 def take_nanos(seconds: StripeParts, nanos: StripeParts, columns: Mapping[int, int]) -> None:
@@ -90,6 +97,8 @@ def take_nanos(seconds: StripeParts, nanos: StripeParts, columns: Mapping[int, i
         key = (column, pb.Stream.SECONDARY)
         if key in seconds.streams:
             seconds.streams[key] = nanos.streams[other, pb.Stream.SECONDARY]
+        # It knows the seconds only: a reader would miss every time with a fraction.
+        drop_streams(seconds, {(column, pb.Stream.BLOOM_FILTER_UTF8)})
         index, other_index = seconds.row_index(column), nanos.row_index(other)
         if index is None or other_index is None:
             continue

@@ -342,7 +342,7 @@ def _parse(message: type[_Parsed], raw: bytes | memoryview, codec: tuple[str, in
     except (DecodeError, ValueError) as error:
         raise _damaged(path, f"its {what} is not what ORC defines") from error
     except BadDataError as error:
-        raise BadDataError(f"{path}: {error.what}", error.why, error.hint) from error
+        raise type(error)(f"{path}: {error.what}", error.why, error.hint) from error
 
 
 def as_text(value: str | bytes) -> str:

@@ -10,7 +10,7 @@ from tables import snapshot_of
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.compaction.plan import nothing_to_do, plan_compaction
+from acidctl.compaction.plan import Writing, nothing_to_do, plan_compaction
 from acidctl.compaction.run import Outcome, compact
 
 
@@ -22,12 +22,15 @@ def copy_table(source: Path, target: Path) -> Path:
     return target
 
 
-def run_compaction(table: Path, kind: CompactionKind, write_ids: ValidWriteIds | None = None) -> Outcome | None:
+def run_compaction(
+    table: Path, kind: CompactionKind, write_ids: ValidWriteIds | None = None, writing: Writing | None = None
+) -> Outcome | None:
     """Compact in this process, nobody reading meanwhile; None when there is nothing to do."""
     snapshot = snapshot_of(table, (write_ids or ValidWriteIds()).for_compactor())
     if nothing_to_do(snapshot, kind):
         return None
-    (outcome,) = compact([plan_compaction(snapshot, kind, f"_tmp_{uuid.uuid4()}", is_full_acid=True)], offline=True)
+    plan = plan_compaction(snapshot, kind, f"_tmp_{uuid.uuid4()}", writing, is_full_acid=True)
+    (outcome,) = compact([plan], offline=True)
     if outcome.error:
         raise outcome.error
     return outcome

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows.test_deletes import ids, keys_of
 
-from acidctl.compaction.checksum import add, key_checksum
+from acidctl.compaction.checksum import add, key_checksum, subtract
 from acidctl.compaction.merge import Chunk, Piece, key_range, merge
 from acidctl.rows.deletes import Keys
 from acidctl.rows.events import Ids
@@ -31,8 +31,8 @@ def test_merge_against_one_sort(given_stripes, collapse) -> None:  # type: ignor
         everything += [
             (key, -write_id, -statement, -op, f"{number}.{place}") for place, (key, write_id, op) in enumerate(listed)
         ]
-    found = []
-    for batch, values in merge(pieces, collapse=collapse):
+    found, left_out = [], []
+    for batch, values in merge(pieces, left_out.append if collapse else None):
         keys = zip(batch.keys.original.tolist(), batch.keys.bucket.tolist(), batch.keys.row_id.tolist(), strict=True)
         found += list(zip(keys, batch.current.tolist(), batch.operation.tolist(), values.to_pylist(), strict=True))
     wanted = sorted(everything, key=lambda e: e[:4])
@@ -42,6 +42,11 @@ def test_merge_against_one_sort(given_stripes, collapse) -> None:  # type: ignor
             firsts.setdefault(event[:2], event)
         wanted = list(firsts.values())
     assert [(key, current, op) for key, current, op, _ in found] == [(k, -c, -o) for k, c, _, o, _ in wanted]
+    assert sum(len(keys) for keys in left_out) == len(everything) - len(found)
+    total = key_checksum(keys_of([key for key, *_ in everything]))
+    for keys in left_out:
+        total = subtract(total, key_checksum(keys))
+    assert total == key_checksum(keys_of([key for key, *_ in found]))
     if collapse:
         return
     assert sorted(value for *_, value in found) == sorted(value for *_, value in wanted)

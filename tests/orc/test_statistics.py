@@ -99,7 +99,7 @@ def describe(name: str, values: Sequence[Any]) -> pb.ColumnStatistics:
 
 
 @pytest.mark.parametrize("name", KINDS)
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_merging_says_what_all_values_say(name: str, data: st.DataObject) -> None:
     column = st.lists(st.one_of(st.none(), KINDS[name][0]), max_size=6)
@@ -124,7 +124,7 @@ def test_merging_says_what_all_values_say(name: str, data: st.DataObject) -> Non
 
 
 @pytest.mark.parametrize("name", KINDS)
-@settings(max_examples=20)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_an_unknown_part_makes_the_whole_unknown(name: str, data: st.DataObject) -> None:
     values = data.draw(st.lists(KINDS[name][0], min_size=1, max_size=4))

@@ -79,6 +79,42 @@ def row_types() -> st.SearchStrategy[OrcType]:
     return structs(st.recursive(leaf_types(), nested, max_leaves=5), least=1)
 
 
+def struct(**kinds: OrcType) -> OrcType:
+    return OrcType("struct", children=tuple(kinds.values()), names=tuple(kinds))
+
+
+def everything(unions: bool = True) -> OrcType:
+    """The columns of a table with every type that ORC has."""
+    number, long, text, time = OrcType("int"), OrcType("bigint"), OrcType("string"), OrcType("timestamp")
+    union = OrcType("uniontype", children=(number, text, OrcType("uniontype", children=(time, OrcType("double")))))
+    inner = struct(u=OrcType("uniontype", children=(text, long)), n=struct(x=number))
+    plain = struct(
+        b=OrcType("boolean"),
+        i1=OrcType("tinyint"),
+        i2=OrcType("smallint"),
+        i4=number,
+        i8=long,
+        f=OrcType("float"),
+        d=OrcType("double"),
+        s=text,
+        c=OrcType("char", max_length=5),
+        v=OrcType("varchar", max_length=5),
+        raw=OrcType("binary"),
+        day=OrcType("date"),
+        t=time,
+        z=OrcType("timestamp with local time zone"),
+        n=OrcType("decimal", precision=38, scale=10),
+        m=OrcType("decimal", precision=9, scale=2),
+        a=OrcType("array", children=(struct(x=number, t=time),)),
+        k=OrcType("map", children=(text, OrcType("array", children=(long,)))),
+        e=struct(),
+        q=struct(i=number, n=struct(x=number, b=OrcType("boolean"))),
+    )
+    if not unions:
+        return plain
+    return struct(**dict(plain.fields()), u=union, w=inner)
+
+
 _TEXTS = ("", "a", "ab ", "žluť", "\0", "x\0y", "日本", "z" * 40)
 
 

@@ -1,0 +1,126 @@
+"""A big bucket cut into segments gives the file that one task gives."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from rows.test_files_without_ids import B0, ROW, dumped, found, write_acid
+from tables import snapshot_of
+
+from acidctl.acid.triggers import CompactionKind
+from acidctl.compaction import stripes
+from acidctl.compaction.kernel import JoinTask, run_task
+from acidctl.compaction.plan import Writing, plan_compaction
+from acidctl.compaction.publish import publish, stage_directories
+from acidctl.compaction.run import compact, run_here
+from acidctl.errors import BadDataError, VerifyError
+from acidctl.orc.acid_writer import AcidWriter
+from acidctl.orc.encode import WriterSettings
+from compaction.helpers import copy_table, run_compaction
+
+MAJOR, MINOR = CompactionKind
+FINE = Writing(task_bytes=1)
+
+
+def write_stripes(path: Path, write_id: int, rows: int, compression: str = "zlib") -> None:
+    """A native file with many stripes of one write id."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as sink:
+        writer = AcidWriter(sink, ROW, WriterSettings(compression, stride=100))
+        for start in range(0, rows, 1000):
+            n = min(1000, rows - start)
+            ids = np.arange(start, start + n)
+            values = pa.StructArray.from_arrays([pa.array(ids.astype(np.int32)), pa.array((ids % 7).astype(np.int32))], names=["a", "b"])
+            constant = np.full(n, write_id, np.int64)
+            columns = [np.zeros(n, np.int32), constant, np.full(n, B0, np.int32), ids, constant]
+            writer.write(
+                pa.RecordBatch.from_arrays(
+                    [*map(pa.array, columns), values],
+                    names=["operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row"],
+                )
+            )
+            writer.flush()
+        writer.close()
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A base of five stripes, two deltas of two, deletes that hit three of the nine."""
+    table = tmp_path / "t"
+    write_stripes(table / "base_5" / "bucket_00000", 5, 4500)
+    for write_id in (6, 7):
+        write_stripes(table / f"delta_{write_id}_{write_id}_0" / "bucket_00000", write_id, 1500)
+    dead = [(5, 7), (5, 8), (5, 3200), (7, 1400)]
+    write_acid(table / "delete_delta_8_8_0" / "bucket_00000", *((2, w, B0, i, 8, None) for w, i in dead))
+    write_acid(table / "delta_6_6_0" / "bucket_00001", (0, 6, B0 | 1 << 16, 0, 6, (1, 2)))
+    return table
+
+
+@pytest.mark.parametrize("kind", [MAJOR, MINOR])
+@pytest.mark.parametrize("small", [0, 1 << 20], ids=["copied", "encoded"])
+def test_segments_give_what_one_task_gives(
+    kind: CompactionKind, small: int, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stripes, "SMALL_STRIPE", small)
+    whole, cut = copy_table(table, tmp_path / "whole"), copy_table(table, tmp_path / "cut")
+    rows = found(table)
+    one = run_compaction(whole, kind)
+    many = run_compaction(cut, kind, writing=FINE)
+    assert one
+    assert many
+    tasks = [task for task in many.plan.tasks if task.bucket == 0]
+    assert len(tasks) == {MAJOR: 9, MINOR: 5}[kind]  # a minor compaction: four stripes, and the delete events
+    assert one.stripes[0] == many.stripes[0] == (0 if small else {MAJOR: 6, MINOR: 4}[kind])
+    assert found(cut) == found(whole) == rows
+    for name in one.published:
+        for file in (whole / name).glob("bucket_*"):
+            assert dumped(cut / name / file.name) == dumped(file)
+        assert {f.name for f in (cut / name).iterdir()} == {f.name for f in (whole / name).iterdir()}
+    assert not list(cut.glob("_tmp*"))
+    assert (many.rows, many.rows_dropped) == (one.rows, one.rows_dropped)
+
+
+def test_what_travels_is_small_and_can_be_pickled(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stripes, "SMALL_STRIPE", 0)
+    plan = plan_compaction(snapshot_of(table), MAJOR, "_tmp_1", FINE)
+    stage_directories(plan)
+    results = [pickle.loads(pickle.dumps(run_task(pickle.loads(pickle.dumps(task))))) for task in plan.tasks]
+    segments = tuple(result.segment for result in results if result.segment)
+    join = JoinTask(plan.tasks[0], segments)
+    assert len(pickle.dumps(join)) < 100_000
+    results.append(pickle.loads(pickle.dumps(run_task(pickle.loads(pickle.dumps(join))))))
+    assert publish(plan, results, offline=False) == ("base_0000008",)
+
+
+def test_a_lost_segment_is_noticed(table: Path) -> None:
+    def forgetful(tasks, function):  # type: ignore[no-untyped-def]
+        for place, result in run_here(tasks, function):
+            task = tasks[place]
+            if isinstance(task, JoinTask):
+                result = function(JoinTask(task.like, task.segments[:-1]))
+            yield place, result
+
+    before = sorted(path.name for path in table.iterdir())
+    (outcome,) = compact([plan_compaction(snapshot_of(table), MAJOR, "_tmp_1", FINE)], forgetful)
+    assert isinstance(outcome.error, VerifyError)
+    assert "put together" in outcome.error.why
+    assert sorted(path.name for path in table.iterdir() if path.name != "_tmp_1") == before
+
+
+def test_a_wrong_key_index_stops_the_join(tmp_path: Path) -> None:
+    """Its file claims that the keys of two stripes do not interleave; they do."""
+    table = tmp_path / "t"
+    path = table / "base_5" / "bucket_00000"
+    write_stripes(path, 5, 2000, "none")
+    data = path.read_bytes()
+    wrong = data.replace(f"5,{B0},999;".encode(), f"5,{B0},099;".encode())
+    assert wrong != data
+    path.write_bytes(wrong)
+    write_acid(table / "delta_6_6_0" / "bucket_00000", (0, 5, B0, 500, 6, (1, 2)))
+    with pytest.raises(BadDataError, match="out of order"):
+        run_compaction(table, MAJOR, writing=FINE)
+    assert sorted(child.name for child in table.iterdir()) == ["base_5", "delta_6_6_0"]
