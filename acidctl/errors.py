@@ -122,6 +122,30 @@ class NothingToDo(AcidctlError):
     meaning = "there was nothing to do (only with --exit-code)"
 
 
+class Postponed(AcidctlError):
+    """Raised only on request (``--exit-code``): a window, a deadline or a budget of bytes ended the run early."""
+
+    exit_status = 13
+    code = "postponed"
+    meaning = "time or bytes ran out before everything was done (only with --exit-code)"
+
+
+class FindingsError(AcidctlError):
+    """`validate` found what is wrong enough; its findings are its output, so this is never shown."""
+
+    exit_status = 14
+    code = "findings"
+    meaning = "the validation found errors, or warnings with --fail-on warning"
+
+
+class UncheckedError(AcidctlError):
+    """`validate` found nothing, but could not look at everything."""
+
+    exit_status = 15
+    code = "unchecked"
+    meaning = "the validation found nothing wrong, but could not check everything"
+
+
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 """What a shell reports for a program that SIGPIPE ended: `acidctl cat t | head` ends quietly, as `cat` does."""

@@ -7,6 +7,7 @@ in the making must not make others obsolete, and layouts that Hive never writes 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 
 from acidctl.acid.layout import files_by_child
@@ -14,6 +15,7 @@ from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import (
     FLUSH_LENGTH_SUFFIX,
     METADATA_ACID,
+    ORC_ACID_VERSION,
     AcidDirectory,
     BucketFile,
     Kind,
@@ -58,6 +60,24 @@ def doubtful(listing: Listing, state: AcidState, write_ids: ValidWriteIds, txns:
             found[verdict.name] = f"a writer's _tmp.{verdict.name} is beside it"
         elif directory.kind is Kind.BASE and write_ids.is_everything and _is_bare(verdict.name, files):
             found[verdict.name] = "it is empty, as an INSERT OVERWRITE that has just begun"
+    return found
+
+
+def unmarked_bases(listing: Listing, state: AcidState) -> set[str]:
+    """Bases that count as an aborted INSERT OVERWRITE but that Hive 2 may have compacted.
+
+    Hive 3 takes every base without ``_metadata_acid`` for an INSERT OVERWRITE, and leaves it out when its write id is
+    aborted. Hive 2 marked none of its bases, and an aborted id was the highest of many a compaction (section 6.5). A
+    base that has no ``_orc_acid_version`` either, which Hive 3 writes everywhere, may hold all rows of the table.
+    """
+    children = files_by_child(listing)
+    found = set()
+    for verdict in state.in_state(State.ABORTED):
+        if verdict.directory is None or verdict.directory.kind is not Kind.BASE or verdict.directory.visibility_txn:
+            continue
+        names = {entry.path.rpartition("/")[2] for entry in children.get(verdict.name, [])}
+        if ORC_ACID_VERSION not in names and any(is_native_data_file(name) for name in names):
+            found.add(verdict.name)
     return found
 
 
@@ -136,27 +156,55 @@ def live_writers(listing: Listing, state: AcidState, now: float) -> list[str]:
     return sorted(found)
 
 
+@dataclass(frozen=True, slots=True)
+class LayoutProblem:
+    """Something that Hive never writes.
+
+    Attributes:
+        rule: of format section 13.1.
+        path: relative to the location.
+        others: what it collides with.
+        text: one sentence, naming the paths.
+    """
+
+    rule: str
+    path: str
+    others: tuple[str, ...]
+    text: str
+
+
 def layout_errors(listing: Listing, state: AcidState) -> list[str]:
-    """What Hive never writes and no merge may be built on: rules V5, V7, V17, V22 and stray ``bucket_`` names."""
+    """What no merge may be built on: :func:`layout_problems` of what is current, in words."""
+    return [f"{problem.text} ({problem.rule})" for problem in layout_problems(listing, state)]
+
+
+def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
+    """What Hive never writes among the current directories: rules V5, V7, V17, V22 and stray ``bucket_`` names."""
     children = files_by_child(listing)
     current = [verdict.directory for verdict in (state.base, *state.deltas) if verdict and verdict.directory]
-    errors = []
-    spelled: dict[str, str] = {}
+    found = []
+    spelled: dict[str, AcidDirectory] = {}
     for directory in current:
-        other = spelled.setdefault(directory.canonical_name, directory.name)
-        if other != directory.name:
-            errors.append(f"{other} and {directory.name} are the same directory spelled twice (V5)")
+        other = spelled.setdefault(directory.canonical_name, directory)
+        if other is not directory:
+            found.append(LayoutProblem("V5", directory.name, (other.name,), spelled_twice(other, directory)))
     for kind in (Kind.DELTA, Kind.DELETE_DELTA):
         ranges = sorted((d for d in current if d.kind is kind), key=_range)
         for one, next_one in pairwise(ranges):
             if one.max_write_id >= next_one.min_write_id and _range(one) != _range(next_one):
-                errors.append(f"{one.name} and {next_one.name} overlap (V7)")
+                text = f"{one.name} and {next_one.name} overlap"
+                found.append(LayoutProblem("V7", next_one.name, (one.name,), text))
     for directory in current:
-        errors += _file_errors(directory, children.get(directory.name, []))
-    return errors
+        found += _file_problems(directory, children.get(directory.name, []))
+    return found
 
 
-def _file_errors(directory: AcidDirectory, files: list[Entry]) -> Iterator[str]:
+def spelled_twice(one: AcidDirectory, other: AcidDirectory) -> str:
+    """Rule V5 in words."""
+    return f"{one.name} and {other.name} are the same directory spelled twice"
+
+
+def _file_problems(directory: AcidDirectory, files: list[Entry]) -> Iterator[LayoutProblem]:
     buckets: dict[int, str] = {}
     native = any(is_native_data_file(entry.path.rpartition("/")[2]) for entry in files)
     for entry in files:
@@ -164,12 +212,15 @@ def _file_errors(directory: AcidDirectory, files: list[Entry]) -> Iterator[str]:
         if any(is_hidden(part) for part in parts):
             continue
         if native and len(parts) > 2:
-            yield f"{entry.path} is nested in {directory.name} (V17)"
+            yield LayoutProblem("V17", entry.path, (), f"{entry.path} is nested in {directory.name}")
             continue
         parsed = parse_file(parts[-1])
         if isinstance(parsed, BucketFile):
             if parsed.bucket in buckets:
-                yield f"{entry.path} and {buckets[parsed.bucket]} are attempts at the same bucket (V22)"
+                other = buckets[parsed.bucket]
+                text = f"{entry.path} and {other} are attempts at the same bucket"
+                yield LayoutProblem("V22", entry.path, (other,), text)
             buckets.setdefault(parsed.bucket, entry.path)
         elif is_native_data_file(parts[-1]):
-            yield f"{entry.path} is no bucket file, though its name begins like one"
+            text = f"{entry.path} is no bucket file, though its name begins like one"
+            yield LayoutProblem("V22", entry.path, (), text)

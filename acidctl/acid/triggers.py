@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from acidctl.acid.layout import data_files_of, files_by_child
+from acidctl.acid.listing import Listing
+from acidctl.acid.state import AcidState, EntryKind, State
 from acidctl.errors import UsageProblem
 
 
@@ -74,6 +77,22 @@ class Figures:
     aborted_txns: int = 0
     has_obsolete_base: bool = False
     minor_supported: bool = True
+
+
+def figures_of(listing: Listing, state: AcidState) -> Figures:
+    """The figures of one location: data files only, hidden ones excluded."""
+    children = files_by_child(listing)
+    base_bytes = sum(entry.size for entry in state.originals)
+    if state.base and state.base.directory:
+        base_bytes = sum(f.size for f in data_files_of(state.base.directory, children.get(state.base.name, ())))
+    delta_bytes = sum(
+        file.size
+        for verdict in state.deltas
+        if verdict.directory
+        for file in data_files_of(verdict.directory, children.get(verdict.name, ()))
+    )
+    obsolete_base = any(verdict.kind is EntryKind.BASE for verdict in state.in_state(State.OBSOLETE))
+    return Figures(base_bytes, delta_bytes, len(state.deltas), has_obsolete_base=obsolete_base)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from acidctl.acid.doubts import doubtful, half_finished, only_by_doubt, without
+from acidctl.acid.doubts import doubtful, half_finished, only_by_doubt, unmarked_bases, without
 from acidctl.acid.layout import files_by_child
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import OriginalFile, is_visible_path, parse_file
@@ -92,6 +92,8 @@ def _kept_back(snapshot: Snapshot, children: dict[str, list[Entry]]) -> dict[str
     kept = dict.fromkeys(only_by_doubt(listing, state, snapshot.write_ids, snapshot.txns, snapshot.base_formats), why)
     for name, wide in half_finished(state).items():
         kept[name] = f"{wide} hides it but has no twin of its kind: a minor compaction may be half-finished"
+    for name in unmarked_bases(listing, state):
+        kept[name] = "it may be a compaction of Hive 2, which marked none: its rows may be nowhere else"
     for verdict in state.in_state(State.OBSOLETE):
         if verdict.kind is not EntryKind.ORIGINAL:
             continue

@@ -19,6 +19,7 @@ from acidctl.storage.snapshot import take_snapshot
 
 TRASH = ".acidctl-trash"
 MANIFEST = "manifest.json"
+_TORN = "_manifest.json"
 _VERSION = 1
 
 
@@ -73,11 +74,14 @@ def apply_plan(plan: CleaningPlan, *, trash: bool = True) -> TrashRun | None:
         for name in names:
             fs.remove_tree(before.absolute(name))
         return None
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    # Milliseconds, so that the runs of a moment keep their order: they must be undone backwards.
+    stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"[:-3] + "Z"
     run = TrashRun(before.path, f"{stamp}-{uuid.uuid4().hex[:8]}", tuple(names), plan.bytes)
     fs.make_dirs(run.path)
     manifest = {"version": _VERSION, "names": names, "bytes": plan.bytes}
-    fs.write_bytes(f"{run.path}/{MANIFEST}", json.dumps(manifest, indent=1).encode())
+    # Whole or not at all: a torn manifest would look like damage.
+    fs.write_bytes(f"{run.path}/{_TORN}", json.dumps(manifest, indent=1).encode())
+    fs.rename(f"{run.path}/{_TORN}", f"{run.path}/{MANIFEST}")
     for name in names:
         fs.rename(before.absolute(name), f"{run.path}/{name}")
     return run

@@ -1,15 +1,14 @@
-"""`acidctl compact`: minor and major compaction, on Spark or in this process."""
+"""`acidctl compact`: minor and major compaction, on Spark or in processes of this machine."""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from acidctl.cli.amounts import DURATION, SIZE, WINDOW, Window
 from acidctl.cli.options import (
     assume_committed_option,
     examples,
@@ -21,13 +20,126 @@ from acidctl.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from acidctl.acid.triggers import CompactionKind
-    from acidctl.cli.locations import Found, SnapshotLists
-    from acidctl.compaction.kernel import BucketResult
-    from acidctl.compaction.plan import BucketTask, CompactionPlan
-    from acidctl.compaction.run import Engine, Outcome
-    from acidctl.errors import AcidctlError
-    from acidctl.storage.snapshot import Snapshot
+    from acidctl.acid.triggers import Thresholds
+    from acidctl.cli.compact_engine import EngineOptions
+    from acidctl.cli.compact_results import Printer
+    from acidctl.cli.locations import SnapshotLists
+    from acidctl.compaction.plan import CompactionPlan
+    from acidctl.compaction.writing import Writing
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _engine_options(function: F) -> F:
+    for option in reversed(
+        (
+            click.option(
+                "--engine",
+                type=click.Choice(["spark", "local"]),
+                default="spark",
+                show_default=True,
+                help="Spark, or processes of this machine without Java.",
+            ),
+            click.option(
+                "--master", metavar="URL", help="Spark master; without it Spark runs on this machine (local[*])."
+            ),
+            click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting. Repeatable."),
+            click.option("--queue", metavar="NAME", help="YARN queue."),
+            click.option(
+                "--name",
+                metavar="NAME",
+                help="Name of the Spark application; without it <host>-compactor-<database>.<table>.",
+            ),
+            click.option(
+                "--jobs",
+                type=click.IntRange(min=1),
+                metavar="N",
+                help="Processes of --engine local; without it one a core.",
+            ),
+            click.option(
+                "--task-bytes",
+                type=SIZE,
+                default="1g",
+                show_default=True,
+                metavar="SIZE",
+                help="Cut larger buckets into segments of this size, so that several executors share one.",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def _when_options(function: F) -> F:
+    for option in reversed(
+        (
+            click.option(
+                "--property",
+                "properties",
+                multiple=True,
+                metavar="KEY=VALUE",
+                help="A table property for --auto, e.g. compactorthreshold.hive.compactor.delta.num.threshold=4. "
+                "Repeatable.",
+            ),
+            click.option(
+                "--min-deltas",
+                type=click.IntRange(min=1),
+                metavar="N",
+                help="Leave locations with fewer deltas alone; with --auto instead of Hive's count (more than 10).",
+            ),
+            click.option(
+                "--max-ratio",
+                type=click.FloatRange(min=0),
+                metavar="R",
+                help="With --auto: major when the deltas have more than R of the base's bytes, instead of 0.1.",
+            ),
+            click.option(
+                "--window",
+                type=WINDOW,
+                metavar="FROM-TO",
+                help="Work only in these hours, e.g. 01:00-05:00, local time.",
+            ),
+            click.option("--deadline", type=DURATION, metavar="TIME", help="End after this long, e.g. 2h or 30m."),
+            click.option(
+                "--max-bytes",
+                type=SIZE,
+                metavar="SIZE",
+                help="Read at most so much: those with most deltas a byte first.",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def _writing_options(function: F) -> F:
+    for option in reversed(
+        (
+            click.option(
+                "--verify",
+                type=click.Choice(["keys", "full"]),
+                default="keys",
+                show_default=True,
+                help="Compare the keys of all rows with what was read, or all column values too.",
+            ),
+            click.option(
+                "--compression",
+                type=click.Choice(["none", "zlib", "snappy", "lz4", "zstd"]),
+                help="Codec of the result; without it that of the newest input. Any of these settings, given, has "
+                "every row encoded again.",
+            ),
+            click.option("--stripe-size", type=SIZE, metavar="SIZE", help="Without it 64m, and 8m for deltas."),
+            click.option(
+                "--row-index-stride",
+                type=click.IntRange(min=0),
+                metavar="ROWS",
+                help="Without it that of the newest input.",
+            ),
+            click.option("--bloom-filter", metavar="COLUMNS", help="Columns that get bloom filters, by commas."),
+        )
+    ):
+        function = option(function)
+    return function
 
 
 @click.command(
@@ -37,6 +149,7 @@ if TYPE_CHECKING:
         "acidctl compact --auto --dry-run /warehouse/sales.db",
         "acidctl compact --major --master yarn --queue etl --conf spark.executor.memory=4g orders",
         "acidctl compact --minor --offline --engine local orders/day=2026-11-20",
+        "acidctl compact --auto --window 01:00-05:00 --max-bytes 500g hdfs://nn/warehouse/sales.db",
     ),
 )
 @locations_argument()
@@ -44,19 +157,6 @@ if TYPE_CHECKING:
 @click.option("--minor", is_flag=True, help="Merge deltas into one delta and one delete delta.")
 @click.option("--auto", is_flag=True, help="What Hive's thresholds ask for, location by location.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and stop.")
-@click.option(
-    "--engine",
-    type=click.Choice(["spark", "local"]),
-    default="spark",
-    show_default=True,
-    help="Spark, or this process without Java.",
-)
-@click.option("--master", metavar="URL", help="Spark master; without it Spark runs on this machine (local[*]).")
-@click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting. Repeatable.")
-@click.option("--queue", metavar="NAME", help="YARN queue.")
-@click.option(
-    "--name", metavar="NAME", help="Name of the Spark application; without it <host>-compactor-<database>.<table>."
-)
 @click.option(
     "--offline", is_flag=True, help="Nothing reads the tables meanwhile: lets a minor compaction rename twice."
 )
@@ -69,17 +169,13 @@ if TYPE_CHECKING:
 @assume_committed_option
 @click.option(
     "--table-type",
-    type=click.Choice(["full-acid"]),
-    help="The table is full ACID although only loaded files or originals show it.",
+    type=click.Choice(["full-acid", "insert-only"]),
+    help="What the table is, where its files do not show it: ORC without ACID columns may be either.",
 )
 @click.option("--force", is_flag=True, help="Go on although a writer seems to be at work.")
-@click.option(
-    "--property",
-    "properties",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="A table property for --auto, e.g. compactorthreshold.hive.compactor.delta.num.threshold=4. Repeatable.",
-)
+@_when_options
+@_engine_options
+@_writing_options
 @exit_code_option
 @snapshot_options
 @storage_options
@@ -90,17 +186,29 @@ def command(
     minor: bool,
     auto: bool,
     dry_run: bool,
-    engine: str,
-    master: str | None,
-    conf: tuple[str, ...],
-    queue: str | None,
-    name: str | None,
     offline: bool,
     visibility_txn: int | None,
     assume_committed: bool,
     table_type: str | None,
     force: bool,
     properties: tuple[str, ...],
+    min_deltas: int | None,
+    max_ratio: float | None,
+    window: Window | None,
+    deadline: float | None,
+    max_bytes: int | None,
+    engine: str,
+    master: str | None,
+    conf: tuple[str, ...],
+    queue: str | None,
+    name: str | None,
+    jobs: int | None,
+    task_bytes: int,
+    verify: str,
+    compression: str | None,
+    stripe_size: int | None,
+    row_index_stride: int | None,
+    bloom_filter: str | None,
     exit_code: bool,
     lists: SnapshotLists,
     storage: dict[str, str],
@@ -112,26 +220,124 @@ def command(
     appears by a rename; whatever fails before that leaves the table as it was.
 
     Without --write-ids everything on disk counts as committed: run it while nobody writes, or give Hive's list.
+
+    A minor compaction with both kinds of delta appears by two renames, and a reader between them would see wrong rows:
+    it needs --offline, or --visibility-txn; --major appears at once.
     """
     modes = [name for name, given in (("major", major), ("minor", minor), ("auto", auto)) if given]
     if len(modes) != 1:
         raise click.UsageError("Say which compaction: one of --major, --minor and --auto.")
+    from acidctl.acid.triggers import is_auto_off
+    from acidctl.cli.compact_engine import EngineOptions
+    from acidctl.cli.compact_plan import Wanted
+    from acidctl.cli.compact_results import Printer
     from acidctl.cli.locations import find
+    from acidctl.compaction.table_type import TableType
 
     table_properties = dict(_pair(item, "--property") for item in properties)
-    wanted = _Wanted(modes[0], table_properties, visibility_txn or 0, table_type == "full-acid", force, dry_run)
+    spark_conf = tuple(_pair(item, "--conf") for item in conf)
+    until, closed = _until(window, deadline)
+    options = EngineOptions(engine, master, spark_conf, queue, name, jobs, until)
+    options.check()
+    writing = _writing(compression, stripe_size, row_index_stride, bloom_filter, task_bytes, verify)
+    wanted = Wanted(
+        modes[0],
+        _thresholds(table_properties, min_deltas, max_ratio),
+        is_auto_off(table_properties),
+        min_deltas or 0,
+        visibility_txn or 0,
+        TableType(table_type) if table_type else None,
+        force,
+        dry_run,
+        writing,
+    )
     if assume_committed:
         lists = lists.assuming_committed()
-    printer = _Printer(output, dry_run)
+    printer = Printer(output, dry_run)
     plans: list[CompactionPlan] = []
     for found in find(locations, storage, lists, printer.cannot_list):
+        if closed or _is_past(until):
+            printer.postponed(found.shown, closed or _TIME_IS_UP)
+            continue
         plan = wanted.plan(found, lists, printer)
         if plan:
             plans.append(plan)
-    if not dry_run and plans:
-        runner = _engine(engine, master, conf, queue, name or _application_name(plans))
-        _run(plans, runner, offline, printer)
+    if max_bytes is not None:
+        plans = _within(plans, max_bytes, printer)
+    if dry_run:
+        for plan in plans:
+            printer.would_compact(plan)
+    elif plans:
+        _run(plans, options, offline, printer)
     return printer.exit_status(exit_code)
+
+
+_TIME_IS_UP = "the time is up"
+
+
+def _until(window: Window | None, deadline: float | None) -> tuple[float | None, str]:
+    """When to end, by ``time.monotonic()``; and why nothing may be done now, if so."""
+    import time
+    from datetime import datetime
+
+    ends = [] if deadline is None else [deadline]
+    if window is not None:
+        now = datetime.now()
+        left = window.seconds_left(now)
+        if left is None:
+            return None, f"outside the window {window} (it is {now:%H:%M})"
+        ends.append(left)
+    return (time.monotonic() + min(ends) if ends else None), ""
+
+
+def _is_past(until: float | None) -> bool:
+    import time
+
+    return until is not None and time.monotonic() >= until
+
+
+def _thresholds(properties: dict[str, str], min_deltas: int | None, max_ratio: float | None) -> Thresholds:
+    from dataclasses import replace
+
+    from acidctl.acid.triggers import Thresholds
+
+    limits = Thresholds().with_properties(properties)
+    if min_deltas is not None:
+        limits = replace(limits, delta_count=min_deltas - 1)
+    return limits if max_ratio is None else replace(limits, delta_ratio=max_ratio)
+
+
+def _writing(
+    compression: str | None,
+    stripe_size: int | None,
+    stride: int | None,
+    bloom_filter: str | None,
+    task_bytes: int,
+    verify: str,
+) -> Writing:
+    from acidctl.compaction.writing import Writing
+    from acidctl.orc.settings import WriterSettings
+
+    bloom = tuple(column.strip() for column in (bloom_filter or "").split(",") if column.strip())
+    given = {"compression": compression, "stripe_size": stripe_size, "stride": stride, "bloom_columns": bloom or None}
+    overrides: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    WriterSettings(**overrides)  # says what cannot be written before anything is planned
+    return Writing(overrides, task_bytes, verify_values=verify == "full")
+
+
+def _within(plans: list[CompactionPlan], budget: int, printer: Printer) -> list[CompactionPlan]:
+    """As many as the budget of input bytes allows, those with most deltas a byte first."""
+    from acidctl.cli.output import human_bytes
+
+    chosen = []
+    for plan in sorted(plans, key=lambda plan: (-len(plan.inputs) / (plan.input_bytes + 1), plan.snapshot.path)):
+        if plan.input_bytes <= budget:
+            budget -= plan.input_bytes
+            chosen.append(plan)
+        else:
+            shown = plan.snapshot.fs.display(plan.snapshot.path)
+            printer.postponed(shown, f"{human_bytes(plan.input_bytes)} are more than is left of --max-bytes")
+    return chosen
 
 
 def _pair(item: str, option: str) -> tuple[str, str]:
@@ -141,246 +347,16 @@ def _pair(item: str, option: str) -> tuple[str, str]:
     return key, value
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    """What was asked for, the same for every location."""
-
-    mode: str
-    properties: dict[str, str]
-    visibility_txn: int
-    is_full_acid: bool
-    force: bool
-    dry_run: bool
-
-    def plan(self, found: Found, lists: SnapshotLists, printer: _Printer) -> CompactionPlan | None:
-        """The plan of one location; None, and said why, when there is none."""
-        import time
-
-        from acidctl.compaction.plan import nothing_to_do, plan_compaction, refuse_unsafe
-        from acidctl.errors import AcidctlError
-
-        try:
-            snapshot = self._finished(found, lists)
-            kind, why = self._kind(snapshot)
-            idle = why if kind is None else nothing_to_do(snapshot, kind)
-            if kind is None or idle:
-                printer.nothing(found.shown, idle or "")
-                return None
-            refuse_unsafe(snapshot, time.time(), force=self.force)
-            staging = f"_tmp_{uuid.uuid4()}"
-            plan = plan_compaction(
-                snapshot, kind, staging, visibility_txn=self.visibility_txn, is_full_acid=self.is_full_acid
-            )
-        except AcidctlError as error:
-            printer.failed(found.shown, error)
-            return None
-        printer.planned(found.shown, plan, why, snapshot)
-        return plan
-
-    def _finished(self, found: Found, lists: SnapshotLists) -> Snapshot:
-        """The snapshot, after finishing a publication that was interrupted between its renames."""
-        from acidctl.cli.output import note
-        from acidctl.storage.publication import finish_half_published, refuse_half_published
-
-        snapshot = found.snapshot(lists, compactor=True)
-        if self.dry_run:
-            refuse_half_published(snapshot)
-            return snapshot
-        finished = finish_half_published(snapshot)
-        if not finished:
-            return snapshot
-        note(f"{found.shown}: finished an interrupted compaction: {', '.join(finished)}")
-        return found.snapshot(lists, compactor=True)
-
-    def _kind(self, snapshot: Snapshot) -> tuple[CompactionKind | None, str]:
-        """The type of compaction and why; None for nothing."""
-        from acidctl.acid.triggers import CompactionKind, Thresholds, is_auto_off
-        from acidctl.compaction.plan import choose_kind
-
-        if self.mode != "auto":
-            return CompactionKind(self.mode), ""
-        if is_auto_off(self.properties):
-            return None, "no_auto_compaction is set"
-        decision = choose_kind(snapshot, Thresholds().with_properties(self.properties))
-        return decision.kind, decision.text
-
-
-def _engine(engine: str, master: str | None, conf: Sequence[str], queue: str | None, name: str) -> Engine:
-    from acidctl.compaction.run import run_here
-
-    if engine == "local":
-        if master or conf or queue:
-            raise click.UsageError("--master, --conf and --queue are for --engine spark.")
-        return run_here
-    from acidctl.cli.output import note
-    from acidctl.spark.engine import run_tasks
-    from acidctl.spark.session import SparkOptions
-
-    options = SparkOptions(master, tuple(_pair(item, "--conf") for item in conf), name, queue)
-
-    def on_spark(
-        tasks: Sequence[BucketTask], function: Callable[[BucketTask], BucketResult]
-    ) -> Iterator[tuple[int, BucketResult | AcidctlError]]:
-        return run_tasks(tasks, function, options, [task.weight for task in tasks], on_notice=note)
-
-    return on_spark
-
-
-def _application_name(plans: Sequence[CompactionPlan]) -> str:
-    """Hive's own convention: ``<host>-compactor-<db>.<table>.<partition>``."""
-    import socket
-
-    parts = [part for part in plans[0].snapshot.path.split("/") if part][-3:]
-    shown = ".".join(parts[-2:]) if len(plans) == 1 else f"{len(plans)}-locations"
-    return f"{socket.gethostname()}-compactor-{shown}"
-
-
-def _run(plans: Sequence[CompactionPlan], engine: Engine, offline: bool, printer: _Printer) -> None:
+def _run(plans: Sequence[CompactionPlan], options: EngineOptions, offline: bool, printer: Printer) -> None:
+    from acidctl.cli.compact_engine import open_engine
+    from acidctl.cli.compact_results import progress
     from acidctl.compaction.run import compact
 
-    # Closed at once when interrupted: that removes what was staged.
-    with _progress(plans) as advance, closing(compact(plans, engine, offline=offline, on_bucket=advance)) as outcomes:
+    with (
+        open_engine(options, plans) as engine,
+        progress(plans) as advance,
+        # Closed at once when interrupted: that removes what was staged.
+        closing(compact(plans, engine, offline=offline, on_task=advance)) as outcomes,
+    ):
         for outcome in outcomes:
             printer.done(outcome)
-
-
-@contextmanager
-def _progress(plans: Sequence[CompactionPlan]) -> Iterator[Any]:
-    """A bar over the input bytes, on standard error and only on a terminal."""
-    import sys
-
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-
-    from acidctl.cli.output import human_count
-
-    columns = (
-        TextColumn("compacting {task.fields[buckets]}"),
-        BarColumn(),
-        DownloadColumn(binary_units=True),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        tasks = [task for plan in plans for task in plan.tasks]
-        bar = progress.add_task("", total=sum(task.weight for task in tasks), buckets=human_count(len(tasks), "bucket"))
-
-        def advance(task: BucketTask) -> None:
-            progress.advance(bar, task.weight)
-
-        yield advance
-
-
-class _Printer:
-    """One result a location, and the worst exit status of all."""
-
-    def __init__(self, output: str, dry_run: bool) -> None:
-        self._output = output
-        self._dry_run = dry_run
-        self._status = 0
-        self._worked = False
-        self._noted: set[str] = set()
-        self._to_clean: list[str] = []
-
-    def exit_status(self, idle_is_12: bool) -> int:
-        from acidctl.cli.output import note
-        from acidctl.errors import NothingToDo
-
-        if self._to_clean:
-            more = f" (and {len(self._to_clean) - 1} more)" if len(self._to_clean) > 1 else ""
-            note(f"the inputs are obsolete now and stay until: acidctl clean {self._to_clean[0]}{more}")
-        if self._status or self._worked or not idle_is_12:
-            return self._status
-        return NothingToDo.exit_status
-
-    def nothing(self, location: str, why: str) -> None:
-        record = {"location": location, "result": "nothing-to-do", "reason": why}
-        self._put(record, f"{location}: nothing to do: {why}")
-
-    def cannot_list(self, error: AcidctlError) -> None:
-        """A directory of a tree cannot be listed; the others are gone on with."""
-        self.failed("", error)
-
-    def planned(self, location: str, plan: CompactionPlan, why: str, snapshot: Snapshot) -> None:
-        from acidctl.cli.output import human_bytes, human_count, note
-
-        for text in snapshot.state.notes:
-            if text not in self._noted:
-                self._noted.add(text)
-                note(text)
-        if not self._dry_run:
-            return
-        self._worked = True
-        record = {
-            "location": location,
-            "result": "planned",
-            "kind": plan.kind.value,
-            "reason": why or "asked for",
-            "inputs": list(plan.inputs),
-            "outputs": list(plan.output_names),
-            "buckets": len(plan.tasks),
-            "inputBytes": plan.input_bytes,
-        }
-        inputs = human_count(len(plan.inputs), "input")
-        because = f" ({why})" if why else ""
-        text = (
-            f"{location}: {plan.kind.value}{because}: {inputs}, {human_count(len(plan.tasks), 'bucket')}, "
-            f"{human_bytes(plan.input_bytes)} -> {' + '.join(plan.output_names)}"
-        )
-        self._put(record, text)
-
-    def done(self, outcome: Outcome) -> None:
-        from acidctl.cli.output import human_bytes, human_count
-
-        plan = outcome.plan
-        location = plan.snapshot.fs.display(plan.snapshot.path)
-        if outcome.error:
-            self.failed(location, outcome.error)
-            if outcome.staging_kept:
-                from acidctl.cli.output import warn
-
-                warn(f"the evidence is kept in {plan.snapshot.fs.display(outcome.staging_kept)}")
-            return
-        self._worked = True
-        record = {
-            "location": location,
-            "result": "compacted",
-            "kind": plan.kind.value,
-            "inputs": list(plan.inputs),
-            "outputs": list(outcome.published),
-            "inputBytes": plan.input_bytes,
-            "bytes": outcome.bytes,
-            "rows": outcome.rows,
-            "rowsDropped": outcome.rows_dropped,
-            "stripesCopied": outcome.stripes[0],
-            "stripesEncoded": outcome.stripes[1],
-        }
-        text = (
-            f"{location}: {plan.kind.value}: {human_count(len(plan.inputs), 'input')} -> "
-            f"{' + '.join(outcome.published)}, {human_bytes(plan.input_bytes)} -> {human_bytes(outcome.bytes)}, "
-            f"{human_count(outcome.rows, 'row')}, {outcome.rows_dropped:,} dropped, "
-            f"{human_count(outcome.stripes[0], 'stripe')} copied, {outcome.stripes[1]:,} encoded"
-        )
-        self._put(record, text)
-        if self._output == "table":
-            self._to_clean.append(location)
-
-    def failed(self, location: str, error: Any) -> None:
-        from acidctl.cli.failures import show_failure
-
-        self._status = max(self._status, error.exit_status)
-        if self._output != "table":
-            record = {"location": location, "result": "failed", "error": error.code, "reason": str(error)}
-            self._put(record, "")
-        show_failure(location, error)
-
-    def _put(self, record: dict[str, Any], text: str) -> None:
-        from acidctl.cli.output import put_json, safe
-
-        if self._output == "table":
-            click.echo(safe(text))
-        else:
-            put_json({"schema_version": 1, **record}, lines=self._output == "jsonl")

@@ -83,6 +83,10 @@ class _Events:
     def __len__(self) -> int:
         return len(self.current)
 
+    @property
+    def ids(self) -> Ids:
+        return Ids(self.operation, self.keys, self.current)
+
     def take(self, selection: NDArray[np.intp]) -> _Events:
         rows = self.rows.take(pa.array(selection))
         return _Events(
@@ -124,13 +128,13 @@ def is_sorted(keys: Keys, *, strictly: bool = False) -> bool:
 
 
 def merge(
-    pieces: Sequence[Piece], on_collapse: Callable[[Keys], None] | None = None
+    pieces: Sequence[Piece], on_collapse: Callable[[Ids, pa.Array], None] | None = None
 ) -> Iterator[tuple[Ids, pa.Array] | StripeCopy]:
     """All events in the order of format section 4.2, in batches of about a stripe; clean stripes as they are.
 
     Args:
         on_collapse: of events with the same key and the same current write id only the first is kept (section 8.2),
-            and this is called with the keys of the others; None keeps all.
+            and this is called with the others; None keeps all.
     """
     ordered = sorted(pieces, key=lambda piece: piece.first)
     waiting: _Events | None = None
@@ -154,7 +158,7 @@ def merge(
         if on_collapse:
             events = _collapse(events, on_collapse)
         if len(events):
-            yield Ids(events.operation, events.keys, events.current), events.rows
+            yield events.ids, events.rows
 
 
 def _events(chunk: Chunk) -> _Events:
@@ -188,11 +192,12 @@ def _repeats(keys: Keys) -> Bools:
     return same
 
 
-def _collapse(events: _Events, on_collapse: Callable[[Keys], None]) -> _Events:
+def _collapse(events: _Events, on_collapse: Callable[[Ids, pa.Array], None]) -> _Events:
     same = _repeats(events.keys) & (np.diff(events.current) == 0)
     if not same.any():
         return events
-    on_collapse(events.keys.take(np.flatnonzero(same) + 1))
+    left_out = events.take(np.flatnonzero(same) + 1)
+    on_collapse(left_out.ids, left_out.rows)
     return events.take(np.flatnonzero(np.concatenate([[True], ~same])))
 
 

@@ -2,101 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from acidctl.acid.doubts import doubtful, layout_errors, live_writers, only_by_doubt
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role
-from acidctl.acid.layout import is_full_acid as shows_full_acid
 from acidctl.acid.names import MINL, Kind, format_directory
 from acidctl.acid.triggers import CompactionKind, Decision, Figures, Thresholds, decide, figures_of
-from acidctl.acid.writeids import ValidWriteIds
-from acidctl.compaction.split import StripeSpan, split
+from acidctl.compaction.insert_only import concat_tasks
+from acidctl.compaction.split import split
+from acidctl.compaction.table_type import TableType, type_of
+from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask
+from acidctl.compaction.writing import Writing, calendar_of, inputs_of
 from acidctl.errors import BadDataError, ConflictError, RefusedError
-from acidctl.orc.encode import WriterSettings
 from acidctl.orc.types import OrcType
-from acidctl.rows.events import EventFile, Synthetic, open_event_files
-from acidctl.rows.foreign import Format
+from acidctl.rows.events import EventFile, open_event_files
 from acidctl.rows.schema import merge_row_types
-from acidctl.storage.port import FileSystemSpec
 from acidctl.storage.snapshot import Snapshot
-
-JULIAN_GREGORIAN, PROLEPTIC_GREGORIAN = 1, 2
-"""Values of an ORC footer's calendar."""
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """One file of a task; small, so that it can be sent to an executor.
-
-    Attributes:
-        path: absolute inside the file system.
-        length: the logical length, None for the whole file.
-        synthetic: the ids of a file that has none.
-        stripes: the first that the task writes and the one after the last; None for all of them.
-    """
-
-    file: DataFile
-    path: str
-    length: int | None
-    synthetic: Synthetic | None
-    stripes: StripeSpan | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class BucketTask:
-    """The independent piece of a compaction: one bucket of one location, or a segment of a big one.
-
-    Attributes:
-        inserts: base, original and insert delta files of this bucket.
-        deletes: the delete delta files whose events this bucket writes (minor).
-        kills: files whose events kill or replace rows of this bucket.
-        insert_directory, delete_directory: absolute; where the outputs go.
-        row: the table's columns in the output.
-        calendar: of the output's footer; 1 Julian/Gregorian, 2 proleptic Gregorian.
-        acid_version: 2, or 0 for ACID v1, whose files carry no version: with one, readers would ignore the operation
-            of each event and show deleted rows (rule V12).
-        weight: input bytes, for scheduling.
-        rows: events in its input stripes, by their tails.
-        segment: its place among the bucket's segments; None when it is the whole bucket.
-        may_copy: False when every stripe is to be encoded again.
-        verify_values: also compare all column values with what was read.
-    """
-
-    storage: FileSystemSpec
-    kind: CompactionKind
-    bucket: int
-    inserts: tuple[Input, ...]
-    deletes: tuple[Input, ...]
-    kills: tuple[Input, ...]
-    write_ids: ValidWriteIds
-    insert_directory: str
-    delete_directory: str
-    row: OrcType
-    settings: WriterSettings
-    calendar: int
-    acid_version: int
-    weight: int
-    rows: int
-    segment: int | None = None
-    may_copy: bool = True
-    verify_values: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Writing:
-    """How the results of compactions are written.
-
-    Attributes:
-        overrides: fields of :class:`WriterSettings` that the user chose; any of them has every stripe encoded again.
-        task_bytes: buckets with more input bytes are cut into segments of about this size.
-        verify_values: compare all column values of what is written with what was read, not only the keys.
-    """
-
-    overrides: Mapping[str, Any] = field(default_factory=dict)
-    task_bytes: int = 2 << 30
-    verify_values: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +42,17 @@ class CompactionPlan:
     max_write_id: int
     visibility_txn: int
     acid_version: int
-    tasks: tuple[BucketTask, ...]
+    tasks: tuple[BucketTask | ConcatTask, ...]
 
     @property
     def output_names(self) -> tuple[str, ...]:
         """The directories that may appear."""
         return tuple(name for name in (self.insert_name, self.delete_name) if name)
+
+    @property
+    def cut_buckets(self) -> dict[int, BucketTask]:
+        """The buckets that are written in segments, with one of their tasks."""
+        return {task.bucket: task for task in self.tasks if isinstance(task, BucketTask) and task.segment is not None}
 
     @property
     def input_bytes(self) -> int:
@@ -167,7 +94,7 @@ def plan_compaction(
     writing: Writing | None = None,
     visibility_txn: int = 0,
     *,
-    is_full_acid: bool = False,
+    table_type: TableType | None = None,
 ) -> CompactionPlan:
     """Plan one location.
 
@@ -175,22 +102,22 @@ def plan_compaction(
         snapshot: taken with the compactor's write-id list (section 7.3).
         staging_name: a fresh hidden name, ``_tmp_<uuid>``.
         visibility_txn: of the compaction's own transaction; 0 without a metastore.
-        is_full_acid: the table is known to be full ACID, although only raw files may be there.
+        table_type: what the table is known to be; without it the files decide.
 
     Raises:
         HistoryError, BadDataError, ConflictError: what is there cannot be compacted.
-        RefusedError: the table is insert-only, or may be.
+        RefusedError: it cannot be told whether the table is insert-only; or it is, and its files are text.
     """
     state = snapshot.state
     state.require_history()
     files = snapshot.files()
-    if not is_full_acid:
-        _refuse_insert_only(snapshot, files)
-    _refuse_odd_names(snapshot, files)
     if kind is CompactionKind.MINOR:
         deltas = {verdict.name for verdict in state.deltas}
         files = [file for file in files if file.directory and file.directory.name in deltas]
     sources = open_event_files(snapshot, files)
+    insert_only = type_of(snapshot, sources, table_type) is TableType.INSERT_ONLY
+    if not insert_only:
+        _refuse_odd_names(snapshot, files)
     ids = [v.directory for v in state.deltas if v.directory]
     low = min((d.min_write_id for d in ids), default=MINL)
     high = max((d.max_write_id for d in ids), default=MINL)
@@ -199,15 +126,18 @@ def plan_compaction(
         # A base above every delta cannot be: such deltas are obsolete. Without deltas the originals become base_MINL.
         names = (format_directory(Kind.BASE, high, high, visibility_txn=visibility_txn), None)
     else:
-        names = (
-            format_directory(Kind.DELTA, low, high, visibility_txn=visibility_txn),
-            format_directory(Kind.DELETE_DELTA, low, high, visibility_txn=visibility_txn),
-        )
+        twin = None if insert_only else format_directory(Kind.DELETE_DELTA, low, high, visibility_txn=visibility_txn)
+        names = (format_directory(Kind.DELTA, low, high, visibility_txn=visibility_txn), twin)
     _refuse_existing(snapshot, names)
     staging = snapshot.absolute(staging_name)
-    version = 0 if any(_is_v1(source) for source in sources) else 2
-    outputs = (f"{staging}/{names[0]}", f"{staging}/{names[1] or ''}")
-    tasks = _tasks(snapshot, kind, sources, outputs, writing or Writing(), acid_version=version)
+    attempts = f"{staging}/{ATTEMPTS}"
+    tasks: Sequence[BucketTask | ConcatTask]
+    if insert_only:
+        version = 0
+        tasks = concat_tasks(snapshot, kind, sources, attempts, writing or Writing())
+    else:
+        version = 0 if any(_is_v1(source) for source in sources) else 2
+        tasks = _tasks(snapshot, kind, sources, attempts, writing or Writing(), acid_version=version)
     inputs = [v.name for v in (state.base if kind is CompactionKind.MAJOR else None, *state.deltas) if v]
     if kind is CompactionKind.MAJOR:
         inputs = sorted({entry.path.partition("/")[0] for entry in state.originals}) + inputs
@@ -258,38 +188,6 @@ def refuse_unsafe(snapshot: Snapshot, now: float, *, force: bool) -> None:
         )
 
 
-def _refuse_insert_only(snapshot: Snapshot, files: Sequence[DataFile]) -> None:
-    """Only full-ACID tables can be compacted: the result would give an insert-only one columns that it does not have.
-
-    Raw files in ACID directories and nothing else are what an insert-only table looks like, or a full one into which
-    data was just loaded (section 11); originals alone are a converted table.
-    """
-    if all(file.role is Role.ORIGINAL for file in files) and not any(v.directory for v in snapshot.state.verdicts):
-        own = open_event_files(snapshot, files)
-        raw = [source for source in own if source.format is not Format.ORC]
-    elif shows_full_acid(snapshot.listing):
-        return
-    else:
-        raw = open_event_files(snapshot, files)
-        if any(source.synthetic is None for source in raw):
-            return
-    if not raw:
-        return
-    other = next((source for source in raw if source.format is not Format.ORC), None)
-    shown = snapshot.fs.display(snapshot.path)
-    if other is not None:
-        raise RefusedError(
-            f"cannot compact {shown}",
-            f"{snapshot.display(other.file.path)} is {other.format}: this is no full-ACID table",
-            "acidctl compacts full-ACID tables, which are ORC; let Hive compact this one",
-        )
-    raise RefusedError(
-        f"cannot compact {shown}",
-        "none of its files has ACID columns: it is an insert-only table, or a full-ACID one with loaded files alone",
-        "let Hive compact an insert-only table; for a full-ACID one give --table-type full-acid",
-    )
-
-
 def _refuse_odd_names(snapshot: Snapshot, files: Sequence[DataFile]) -> None:
     for file in files:
         if file.bucket == NO_BUCKET and file.size:
@@ -315,7 +213,7 @@ def _tasks(
     snapshot: Snapshot,
     kind: CompactionKind,
     sources: Sequence[EventFile],
-    directories: tuple[str, str],
+    attempts: str,
     writing: Writing,
     *,
     acid_version: int,
@@ -324,7 +222,7 @@ def _tasks(
     deletes = [source for source in sources if source.file.role is Role.DELETE]
     by_age = sorted(inserts, key=lambda s: s.file.directory.max_write_id if s.file.directory else 0)
     row = merge_row_types([source.row_type for source in by_age or deletes]) if sources else OrcType("struct")
-    settings = replace(_settings_like(by_age[-1] if by_age else None, kind), **writing.overrides)
+    settings = writing.settings_for(by_age[-1] if by_age else None, kind)
     kills = [source for source in sources if source in deletes or source.may_hold_changes]
     tasks = []
     for bucket in sorted({source.file.bucket for source in sources}):
@@ -338,14 +236,14 @@ def _tasks(
             snapshot.fs.spec,
             kind,
             bucket,
-            _inputs(own),
-            _inputs(own_deletes),
-            _inputs(kills) if own else (),
+            inputs_of(own),
+            inputs_of(own_deletes),
+            inputs_of(kills) if own else (),
             snapshot.write_ids,
-            *directories,
+            attempts,
             row,
             settings,
-            _calendar(own),
+            calendar_of(own),
             acid_version,
             sum(source.file.size for source in (*own, *own_deletes)),
             sum(source.rows for source in (*own, *own_deletes)),
@@ -381,25 +279,6 @@ def _segments(
         weight, rows = sum(s.file.size for s in own_deletes), sum(s.rows for s in own_deletes)
         tasks.append(replace(whole, inserts=(), kills=(), weight=weight, rows=rows))
     return tasks
-
-
-def _settings_like(newest: EventFile | None, kind: CompactionKind) -> WriterSettings:
-    """The recommended settings with the codec of the newest input (section 3.5)."""
-    codec = newest.tail.compression if newest else "zlib"
-    compression = codec if codec in ("none", "zlib", "snappy", "lz4", "zstd") else "zlib"
-    make = WriterSettings.for_base if kind is CompactionKind.MAJOR else WriterSettings.for_delta
-    settings = make(compression=compression)
-    # Stripes can be copied only into a file of their own stride (see stripes.py).
-    return replace(settings, stride=newest.tail.stride) if newest and newest.tail.stride else settings
-
-
-def _calendar(sources: Sequence[EventFile]) -> int:
-    """Dates keep their stored numbers where all files count alike; else all are moved to the proleptic calendar."""
-    return JULIAN_GREGORIAN if sources and all(source.is_hybrid for source in sources) else PROLEPTIC_GREGORIAN
-
-
-def _inputs(sources: Sequence[EventFile]) -> tuple[Input, ...]:
-    return tuple(Input(source.file, source.path, source.length, source.synthetic) for source in sources)
 
 
 def require_atomic(plan: CompactionPlan, yields_both: bool, offline: bool) -> None:

@@ -13,11 +13,16 @@ from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED, ORC_ACID_VERSION_2
 from acidctl.acid.state import AcidState
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.checksum import Proof
-from acidctl.compaction.kernel import BucketResult, OutputFile
 from acidctl.compaction.plan import CompactionPlan, require_atomic
+from acidctl.compaction.tasks import ATTEMPTS, BucketResult, OutputFile
 from acidctl.errors import AcidctlError, ConflictError, StorageError, VerifyError
-from acidctl.storage.publication import show
+from acidctl.storage.owner import Owner
+from acidctl.storage.port import FileSystem
+from acidctl.storage.publication import half_published, show
 from acidctl.storage.snapshot import Snapshot, take_snapshot
+
+OWNER = "_owner.json"
+"""In the staging directory: the process that works there."""
 
 
 def stage_directories(plan: CompactionPlan) -> None:
@@ -33,7 +38,32 @@ def stage_directories(plan: CompactionPlan) -> None:
             "its store has no rename, so a result could be seen half-written",
             "copy the location to HDFS or a local disk, compact it there and copy the result back",
         )
-    fs.make_dirs(f"{plan.staging}/{plan.insert_name}")
+    fs.make_dirs(f"{plan.staging}/{ATTEMPTS}")
+    fs.write_bytes(f"{plan.staging}/{OWNER}", Owner.this().to_bytes())
+
+
+def remove_dead_staging(snapshot: Snapshot) -> tuple[str, ...]:
+    """Remove what compactions left that were killed: on this machine, and not half-way published.
+
+    Returns:
+        Names of the staging directories that went. Those of other machines, and whatever cannot be removed, stay
+        hidden and harm nobody.
+    """
+    fs = snapshot.fs
+    half = {staging for staging, _ in half_published(snapshot.listing)}
+    removed = []
+    for entry in snapshot.listing.entries:
+        name, _, rest = entry.path.partition("/")
+        if rest != OWNER or not name.startswith("_tmp_") or name in half:
+            continue
+        try:
+            owner = Owner.from_bytes(fs.read_bytes(snapshot.absolute(entry.path)))
+            if owner and owner.is_dead():
+                _remove_staging(fs, snapshot.absolute(name))
+                removed.append(name)
+        except AcidctlError:
+            continue
+    return tuple(removed)
 
 
 def publish(plan: CompactionPlan, results: Sequence[BucketResult], *, offline: bool) -> tuple[str, ...]:
@@ -77,7 +107,7 @@ def _prove(plan: CompactionPlan, results: Sequence[BucketResult]) -> None:
     if read != announced:
         raise _wrong(shown, f"the tasks read {read} rows where the files' tails announce {announced}")
     segments = sum((r.segment.expected for r in results if r.segment), Proof())
-    cut = {task.bucket for task in plan.tasks if task.segment is not None}
+    cut = plan.cut_buckets
     joined = sum((r.inserts.expected for r in results if r.inserts and r.bucket in cut), Proof())
     if segments != joined:
         raise _wrong(shown, f"segments with {segments.rows} rows were put together to {joined.rows}")
@@ -108,22 +138,26 @@ def discard(plan: CompactionPlan) -> None:
         waiting = {name for name in plan.output_names if fs.exists(f"{plan.staging}/{name}")}
         if waiting and any(fs.exists(plan.snapshot.absolute(name)) for name in set(plan.output_names) - waiting):
             return
-        fs.remove_tree(plan.staging)
+        _remove_staging(fs, plan.staging)
     except AcidctlError:
         return
 
 
+def _remove_staging(fs: FileSystem, staging: str) -> None:
+    """The owner's name goes last: what is left of an interrupted removal is still known to be dead."""
+    for entry in fs.list_dir(staging).entries:
+        if entry.path != OWNER:
+            fs.remove_tree(f"{staging}/{entry.path}")
+    fs.remove_tree(staging)
+
+
 def _finish(plan: CompactionPlan, name: str, files: Sequence[OutputFile]) -> None:
-    """Give the chosen attempts their names, drop the others, and add the side files (section 8.6)."""
+    """Give the chosen attempts their names and add the side files (section 8.6)."""
     fs = plan.snapshot.fs
     directory = f"{plan.staging}/{name}"
-    chosen = {file.attempt_path: f"{directory}/{file.name}" for file in files}
     fs.make_dirs(directory)
-    for entry in fs.list_dir(directory).entries:
-        if f"{directory}/{entry.path}" not in chosen:
-            fs.remove_tree(f"{directory}/{entry.path}")
-    for attempt, final in chosen.items():
-        fs.rename(attempt, final)
+    for file in files:
+        fs.rename(file.attempt_path, f"{directory}/{file.name}")
     if plan.acid_version:
         fs.write_bytes(f"{directory}/{ORC_ACID_VERSION}", ORC_ACID_VERSION_2)
     if plan.kind is CompactionKind.MAJOR and not plan.visibility_txn:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from acidctl.acid.triggers import CompactionKind
-from acidctl.compaction.kernel import BucketResult, JoinTask, Segment, Task, run_task
+from acidctl.compaction.kernel import run_task
+from acidctl.compaction.local import LocalEngine
 from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.compaction.publish import discard, publish, stage_directories
+from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, Segment, Task
 from acidctl.errors import AcidctlError, VerifyError
 
 
@@ -19,7 +21,10 @@ class Engine(Protocol):
     def __call__(
         self, tasks: Sequence[Task], function: Callable[[Task], BucketResult]
     ) -> Iterator[tuple[int, BucketResult | AcidctlError]]:
-        """The place and outcome of every task, in the order they end. Called twice where buckets were cut."""
+        """The place and outcome of every task, in the order they end. Called again where buckets were cut.
+
+        An engine whose time is up may end early.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,7 @@ class Outcome:
     Attributes:
         published: names of the new directories; empty when `error` says why not.
         staging_kept: absolute path of the evidence of a failed verification.
+        is_postponed: the engine ended before the location's turn came, or before it was done; nothing was changed.
     """
 
     plan: CompactionPlan
@@ -36,6 +42,7 @@ class Outcome:
     results: tuple[BucketResult, ...] = ()
     error: AcidctlError | None = None
     staging_kept: str | None = None
+    is_postponed: bool = False
 
     @property
     def rows(self) -> int:
@@ -55,25 +62,19 @@ class Outcome:
         return copied, sum(f.stripes for f in files) - copied
 
     @property
+    def seconds(self) -> float:
+        """Of work, in all tasks together."""
+        return sum(result.seconds for result in self.results)
+
+    @property
     def rows_dropped(self) -> int:
         """Events that were read and are not in the output."""
         return sum(result.rows_dropped for result in self.results)
 
 
-def run_here(
-    tasks: Sequence[Task], function: Callable[[Task], BucketResult]
-) -> Iterator[tuple[int, BucketResult | AcidctlError]]:
-    """The local engine: every task in this process, one after the other."""
-    for place, task in enumerate(tasks):
-        try:
-            yield place, function(task)
-        except AcidctlError as error:
-            yield place, error
-
-
 def compact(
     plans: Sequence[CompactionPlan],
-    engine: Engine = run_here,
+    engine: Engine | None = None,
     *,
     offline: bool = False,
     on_task: Callable[[Task], None] | None = None,
@@ -81,6 +82,7 @@ def compact(
     """Compact planned locations; one that fails does not stop the others.
 
     Args:
+        engine: where the tasks run; without one in this process.
         offline: nothing reads the locations meanwhile, see :func:`acidctl.compaction.plan.require_atomic`.
         on_task: called when a task has ended.
 
@@ -96,7 +98,7 @@ def compact(
         except AcidctlError as error:
             yield Outcome(plan, error=error)
     try:
-        yield from _run(staged, engine, offline, on_task)
+        yield from _run(staged, engine or LocalEngine(1), offline, on_task)
     except BaseException:
         for plan in staged:
             discard(plan)
@@ -106,7 +108,8 @@ def compact(
 def _refuse_before_work(plan: CompactionPlan, offline: bool) -> None:
     """Whether both kinds will come out is known for sure only at the end; refuse at once where it is likely."""
     if plan.kind is CompactionKind.MINOR:
-        both = any(task.deletes for task in plan.tasks) and any(task.inserts for task in plan.tasks)
+        tasks = [task for task in plan.tasks if isinstance(task, BucketTask)]
+        both = any(task.deletes for task in tasks) and any(task.inserts for task in tasks)
         require_atomic(plan, both, offline)
 
 
@@ -133,11 +136,9 @@ class _Location:
         for result in self.results:
             if result.segment:
                 segments.setdefault(result.bucket, []).append(result.segment)
+        like = self.plan.cut_buckets
         return [
-            JoinTask(
-                next(task for task in self.plan.tasks if task.bucket == bucket and task.segment is not None),
-                tuple(sorted(found, key=lambda segment: segment.number)),
-            )
+            JoinTask(like[bucket], tuple(sorted(found, key=lambda segment: segment.number)))
             for bucket, found in segments.items()
         ]
 
@@ -171,6 +172,13 @@ def _run(
             further += [(location, join) for join in joins]
             if not joins:
                 yield location.outcome(offline)
+        for location in {id(location): location for location, _ in work}.values():
+            if location.waiting and not any(location is other for other, _ in further):
+                if location.errors:
+                    yield location.outcome(offline)
+                else:
+                    discard(location.plan)
+                    yield Outcome(location.plan, is_postponed=True)
         work = further
 
 

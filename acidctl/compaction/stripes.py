@@ -5,7 +5,8 @@ the input and the output's tail:
 
 * compression kind, or the bytes cannot be read;
 * row index stride: full scans would look right, but seeks go silently wrong, and 0 crashes readers;
-* types and calendar, which the one footer states for all stripes.
+* types and calendar, which the one footer states for all stripes;
+* columns with bloom filters: rows would be right, but readers would skip less than they did.
 
 The compression block size may differ as long as the postscript states the largest; writer, writer's time zone and
 file version are kept a stripe or claimed at the lowest.
@@ -17,9 +18,10 @@ import numpy as np
 
 from acidctl.compaction.checksum import key_checksum
 from acidctl.compaction.merge import StripeCopy, is_sorted, key_range
-from acidctl.compaction.plan import JULIAN_GREGORIAN, BucketTask
+from acidctl.compaction.tasks import JULIAN_GREGORIAN, BucketTask
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.acid_writer import CopiedStripe
+from acidctl.orc.bloom import bloom_columns
 from acidctl.orc.settings import WriterSettings
 from acidctl.orc.tail import KNOWN_VERSIONS, RecordKey, Tail
 from acidctl.orc.types import OrcType, acid_tree
@@ -52,7 +54,13 @@ def agrees(source: EventFile, settings: WriterSettings, calendar: int, tree: Orc
         and source.is_hybrid is (calendar == JULIAN_GREGORIAN)
         and len(tail.metadata.stripeStats) == len(tail.stripes)
         and tail.type_tree == tree
+        and (not _has_large_stripe(source) or bloom_columns(tail) == tuple(sorted(settings.bloom_columns)))
     )
+
+
+def _has_large_stripe(source: EventFile) -> bool:
+    """Others are encoded again anyway, and reading the footer of a stripe costs a request."""
+    return any(i.indexLength + i.dataLength + i.footerLength >= SMALL_STRIPE for i in source.tail.stripes)
 
 
 def stripe_copy(source: EventFile, stripe: int, ids: Ids) -> StripeCopy | None:

@@ -41,6 +41,7 @@ def run_tasks(
     session: Session | None = None,
     on_result: Callable[[int, R | AcidctlError], None] | None = None,
     on_notice: Callable[[str], None] | None = None,
+    until: float | None = None,
 ) -> Iterator[tuple[int, R | AcidctlError]]:
     """Run ``function(task)`` for every task on Spark and yield (index of the task, result) in order of completion.
 
@@ -59,6 +60,7 @@ def run_tasks(
         session: a session that is open already, and stays open.
         on_result: called with each (index, result) before it is yielded.
         on_notice: called, from another thread, with what the user of a cluster should know while waiting.
+        until: ``time.monotonic()`` at which what still runs is cancelled; the iterator then ends early.
 
     Raises:
         EnvironmentProblem: Spark cannot be started, cannot be reached, has no executors, or died.
@@ -72,7 +74,18 @@ def run_tasks(
         raise TypeError(f"{function!r} must be importable by its name: {error}") from error
     if weights is not None and len(weights) != len(tasks):
         raise ValueError(f"{len(tasks)} tasks, but {len(weights)} weights")
-    return _run(tasks, pickled, options, weights, session=session, on_result=on_result, on_notice=on_notice)
+    limits = _Limits(until)
+    return _run(tasks, pickled, options, weights, limits, session=session, on_result=on_result, on_notice=on_notice)
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """When to give up; a value of ``time.monotonic()``."""
+
+    until: float | None
+
+    def is_over(self) -> bool:
+        return self.until is not None and time.monotonic() >= self.until
 
 
 def _run(
@@ -80,6 +93,7 @@ def _run(
     function: bytes,
     options: SparkOptions,
     weights: Sequence[int] | None,
+    limits: _Limits,
     *,
     session: Session | None,
     on_result: Callable[[int, Any], None] | None,
@@ -94,7 +108,7 @@ def _run(
         if on_notice is not None:
             session.log.listener = _Notices(on_notice)
             stack.callback(setattr, session.log, "listener", None)
-        for index, result in _rounds(session, tasks, function, weights):
+        for index, result in _rounds(session, tasks, function, weights, limits):
             if on_result is not None:
                 on_result(index, result)
             yield index, result
@@ -119,7 +133,7 @@ class _Notices:
 
 
 def _rounds(
-    session: Session, tasks: Sequence[Any], function: bytes, weights: Sequence[int] | None
+    session: Session, tasks: Sequence[Any], function: bytes, weights: Sequence[int] | None, limits: _Limits
 ) -> Iterator[tuple[int, Any]]:
     """Run everything; after a worker's death run what is unfinished again, the suspects each by itself."""
     try:
@@ -129,12 +143,12 @@ def _rounds(
     batches = make_batches(weights, len(tasks), parallelism)
     unfinished = set(range(len(tasks)))
     for _ in range(MOST_ROUNDS):
-        job = _Job(session, [split_pickled(tasks, batch) for batch in batches], function)
+        job = _Job(session, [split_pickled(tasks, batch) for batch in batches], function, limits)
         for index, result in job.results():
             if index in unfinished:
                 unfinished.remove(index)
                 yield index, result
-        if not unfinished:
+        if not unfinished or limits.is_over():
             return
         failure = job.failure
         suspects = list(batches[failure.partition]) if failure and failure.partition < len(batches) else []
@@ -175,8 +189,9 @@ class _Job:
     updates as each task ends, and Spark counts exactly one successful attempt of each.
     """
 
-    def __init__(self, session: Session, batches: Sequence[bytes], function: bytes) -> None:
+    def __init__(self, session: Session, batches: Sequence[bytes], function: bytes, limits: _Limits) -> None:
         self._session = session
+        self._limits = limits
         self._batches = batches
         self._function = function
         self._queue: queue.SimpleQueue[tuple[int, bytes] | _Ended] = queue.SimpleQueue()
@@ -191,7 +206,7 @@ class _Job:
         thread.start()
         done = False
         try:
-            while True:
+            while not self._limits.is_over():
                 try:
                     item = self._queue.get(timeout=POLL_SECONDS)
                 except queue.Empty:

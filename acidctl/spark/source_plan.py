@@ -237,7 +237,10 @@ def _work(table: TablePlan, location: LocationPlan, only: dict[str, range]) -> W
     if any(file.role is Role.ORIGINAL for file in chosen):
         # The first file with ids tells how the buckets of original files are numbered (format section 5.1).
         donors = [file.path for file in location.files if not file.counter and any(rows for _, rows, _ in file.stripes)]
-        kept |= set(donors[:1])
+        if donors:
+            kept.add(donors[0])
+        else:  # none that the snapshot sees; one that it does not see tells as well
+            kept |= {entry.path for entry in snapshot.listing.entries if "/bucket_" in entry.path}
     sides = {file.side for file in location.files if file.path in kept and file.side}
     state = snapshot.state
     tops = {path.partition("/")[0] for path in kept}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from acidctl.acid.layout import DataFile, current_files
@@ -10,7 +11,7 @@ from acidctl.acid.names import AcidNameError, is_native_data_file, parse_directo
 from acidctl.acid.sidefiles import BaseFormat, parse_flush_length, parse_metadata_acid
 from acidctl.acid.state import AcidState, base_metadata_paths, select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.errors import UsageProblem
+from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
 from acidctl.storage.walk import list_location
 
@@ -63,8 +64,13 @@ def take_snapshot(
     path: str,
     write_ids: ValidWriteIds | None = None,
     txns: ValidTxns | None = None,
+    on_bad_metadata: Callable[[str, AcidctlError], None] | None = None,
 ) -> Snapshot:
     """List a location once and select its state.
+
+    Args:
+        on_bad_metadata: called with the path, relative to the location, of a ``_metadata_acid`` that cannot be used;
+            its base then counts as one without.  Without it, that is raised.
 
     Raises:
         NotFoundError, AccessError, StorageError: the location cannot be listed.
@@ -76,7 +82,12 @@ def take_snapshot(
     formats = {}
     for relative in base_metadata_paths(listing):
         full = join(path, relative)
-        formats[relative.partition("/")[0]] = parse_metadata_acid(fs.read_bytes(full), fs.display(full))
+        try:
+            formats[relative.partition("/")[0]] = parse_metadata_acid(fs.read_bytes(full), fs.display(full))
+        except AcidctlError as error:
+            if on_bad_metadata is None:
+                raise
+            on_bad_metadata(relative, error)
     state = select(listing, write_ids, txns, formats)
     return Snapshot(fs, path, listing, state, write_ids or ValidWriteIds(), txns, formats)
 

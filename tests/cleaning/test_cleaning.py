@@ -206,3 +206,12 @@ def test_a_run_without_a_manifest_can_be_purged(tmp_path: Path) -> None:
         restore(fs, run)
     purge(fs, [run])
     assert not (table / TRASH).exists()
+
+
+@pytest.mark.parametrize(("mark", "goes"), [("", False), ("_orc_acid_version", True)])
+def test_a_base_that_hive_2_may_have_compacted_stays(mark: str, goes: bool, tmp_path: Path) -> None:
+    """Its highest write id was aborted; Hive 3 would take the unmarked base for an aborted INSERT OVERWRITE."""
+    table = make(tmp_path / "t", "base_2", "delta_3_3", *([f"base_2/{mark}"] if mark else []))
+    plan = plan_cleaning(snapshot_of(table, ValidWriteIds(3, aborted=(2,)), ValidTxns()))
+    assert [removal.name for removal in plan.removals] == (["base_2"] if goes else [])
+    assert [name for name, _ in plan.kept_back] == ([] if goes else ["base_2"])

@@ -10,8 +10,10 @@ from tables import snapshot_of
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.compaction.plan import Writing, nothing_to_do, plan_compaction
+from acidctl.compaction.plan import nothing_to_do, plan_compaction
 from acidctl.compaction.run import Outcome, compact
+from acidctl.compaction.table_type import TableType
+from acidctl.compaction.writing import Writing
 
 
 def copy_table(source: Path, target: Path) -> Path:
@@ -29,7 +31,7 @@ def run_compaction(
     snapshot = snapshot_of(table, (write_ids or ValidWriteIds()).for_compactor())
     if nothing_to_do(snapshot, kind):
         return None
-    plan = plan_compaction(snapshot, kind, f"_tmp_{uuid.uuid4()}", writing, is_full_acid=True)
+    plan = plan_compaction(snapshot, kind, f"_tmp_{uuid.uuid4()}", writing, table_type=TableType.FULL_ACID)
     (outcome,) = compact([plan], offline=True)
     if outcome.error:
         raise outcome.error

@@ -32,7 +32,7 @@ def test_merge_against_one_sort(given_stripes, collapse) -> None:  # type: ignor
             (key, -write_id, -statement, -op, f"{number}.{place}") for place, (key, write_id, op) in enumerate(listed)
         ]
     found, left_out = [], []
-    for batch, values in merge(pieces, left_out.append if collapse else None):
+    for batch, values in merge(pieces, (lambda ids, _: left_out.append(ids.keys)) if collapse else None):
         keys = zip(batch.keys.original.tolist(), batch.keys.bucket.tolist(), batch.keys.row_id.tolist(), strict=True)
         found += list(zip(keys, batch.current.tolist(), batch.operation.tolist(), values.to_pylist(), strict=True))
     wanted = sorted(everything, key=lambda e: e[:4])

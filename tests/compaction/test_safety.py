@@ -15,7 +15,8 @@ from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.compaction import kernel
 from acidctl.compaction.plan import CompactionPlan, plan_compaction, refuse_unsafe
-from acidctl.compaction.run import Outcome, compact, run_here
+from acidctl.compaction.run import Outcome, compact
+from acidctl.compaction.table_type import TableType
 from acidctl.errors import BadDataError, ConflictError, RefusedError
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail
@@ -38,11 +39,11 @@ def table(tmp_path: Path) -> Path:
 
 def plan_of(table: Path, kind: CompactionKind) -> CompactionPlan:
     snapshot = snapshot_of(table, ValidWriteIds().for_compactor())
-    return plan_compaction(snapshot, kind, f"_tmp_{uuid.uuid4()}", is_full_acid=True)
+    return plan_compaction(snapshot, kind, f"_tmp_{uuid.uuid4()}", table_type=TableType.FULL_ACID)
 
 
 def run(plan: CompactionPlan) -> Outcome:
-    (outcome,) = compact([plan], run_here, offline=True)
+    (outcome,) = compact([plan], offline=True)
     return outcome
 
 
@@ -223,7 +224,7 @@ def test_what_could_not_be_taken_back_is_kept_and_finished(table: Path, monkeypa
     calls = []
 
     def fails(self: LocalFileSystem, source: str, target: str) -> None:
-        if "_attempt_" not in source:
+        if "/_attempts/" not in source:
             calls.append(target)
             if len(calls) > 1:
                 raise RefusedError("no")

@@ -13,10 +13,13 @@ from tables import snapshot_of
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction import stripes
-from acidctl.compaction.kernel import JoinTask, run_task
-from acidctl.compaction.plan import Writing, plan_compaction
+from acidctl.compaction.kernel import run_task
+from acidctl.compaction.local import LocalEngine
+from acidctl.compaction.plan import plan_compaction
 from acidctl.compaction.publish import publish, stage_directories
-from acidctl.compaction.run import compact, run_here
+from acidctl.compaction.run import compact
+from acidctl.compaction.tasks import JoinTask
+from acidctl.compaction.writing import Writing
 from acidctl.errors import BadDataError, VerifyError
 from acidctl.orc.acid_writer import AcidWriter
 from acidctl.orc.encode import WriterSettings
@@ -34,7 +37,8 @@ def write_stripes(path: Path, write_id: int, rows: int, compression: str = "zlib
         for start in range(0, rows, 1000):
             n = min(1000, rows - start)
             ids = np.arange(start, start + n)
-            values = pa.StructArray.from_arrays([pa.array(ids.astype(np.int32)), pa.array((ids % 7).astype(np.int32))], names=["a", "b"])
+            numbers = ids.astype(np.int32)
+            values = pa.StructArray.from_arrays([pa.array(numbers), pa.array(numbers % 7)], names=["a", "b"])
             constant = np.full(n, write_id, np.int64)
             columns = [np.zeros(n, np.int32), constant, np.full(n, B0, np.int32), ids, constant]
             writer.write(
@@ -98,11 +102,10 @@ def test_what_travels_is_small_and_can_be_pickled(table: Path, monkeypatch: pyte
 
 def test_a_lost_segment_is_noticed(table: Path) -> None:
     def forgetful(tasks, function):  # type: ignore[no-untyped-def]
-        for place, result in run_here(tasks, function):
+        for place, result in LocalEngine(1)(tasks, function):
             task = tasks[place]
-            if isinstance(task, JoinTask):
-                result = function(JoinTask(task.like, task.segments[:-1]))
-            yield place, result
+            is_join = isinstance(task, JoinTask)
+            yield place, function(JoinTask(task.like, task.segments[:-1])) if is_join else result
 
     before = sorted(path.name for path in table.iterdir())
     (outcome,) = compact([plan_compaction(snapshot_of(table), MAJOR, "_tmp_1", FINE)], forgetful)

@@ -9,8 +9,13 @@ from rows.test_files_without_ids import B0, ROW, dumped, found, write_acid
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction import stripes
+from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.acid_writer import AcidWriter
+from acidctl.orc.bloom import bloom_columns
 from acidctl.orc.encode import WriterSettings
+from acidctl.orc.source import ByteSource
+from acidctl.orc.tail import read_tail
+from acidctl.storage.local import LocalFileSystem
 from compaction.helpers import run_compaction
 
 MAJOR = CompactionKind.MAJOR
@@ -41,8 +46,9 @@ def write_with(settings: WriterSettings, path: Path, write_id: int) -> None:
         (WriterSettings(stride=0), 1),
         (WriterSettings(compression="snappy"), 1),
         (WriterSettings(block_size=512 * 1024), 2),
+        (WriterSettings(bloom_columns=("b",)), 1),
     ],
-    ids=["same", "stride", "no index", "compression", "block size"],
+    ids=["same", "stride", "no index", "compression", "block size", "bloom filters"],
 )
 def test_what_must_agree(older: WriterSettings, copied: int, tmp_path: Path) -> None:
     """A stride that differs would give silently wrong seeks, another compression unreadable bytes."""
@@ -78,3 +84,19 @@ def test_stripes_whose_keys_interleave_are_merged(tmp_path: Path) -> None:
     assert outcome
     assert [key[:2] for key in found(table)] == [(1, B0), (2, B0 | 1 << 16), (3, B0), (4, B0)]
     assert outcome.stripes == (3, 0)
+
+
+def test_bloom_filters_stay(tmp_path: Path) -> None:
+    """What is encoded again gets them like the newest file; in a minor as in a major compaction."""
+    table = tmp_path / "t"
+    for write_id in (1, 2):
+        settings = WriterSettings(bloom_columns=("b",) if write_id == 2 else ())
+        write_with(settings, table / f"delta_{write_id}_{write_id}_0" / "bucket_00000", write_id)
+    outcome = run_compaction(table, MAJOR)
+    assert outcome
+    assert outcome.stripes[0] == 1
+    tail = read_tail(ByteSource(LocalFileSystem(), str(table / "base_0000002" / "bucket_00000")))
+    for stripe in range(len(tail.stripes)):
+        kinds = {(stream.column, stream.kind) for stream in tail.stripe_footer(stripe).streams}
+        assert (8, pb.Stream.BLOOM_FILTER_UTF8) in kinds
+    assert bloom_columns(tail) == ("b",)

@@ -129,8 +129,8 @@ def test_hive_compacts_as_stored(hive: Hive, name: str, kind: str, tmp_path: Pat
 
 
 @pytest.mark.spark
-def test_hive_agrees_with_the_model(hive: Hive, history_count: int, tmp_path: Path) -> None:
-    for seed in range(history_count):
+def test_hive_agrees_with_the_model(hive: Hive, history_seeds: range, tmp_path: Path) -> None:
+    for seed in history_seeds:
         history = random_history(seed)
         played = play(history, hive, tmp_path / str(seed))
         for txns in played.snapshots()[:4]:

@@ -1,0 +1,92 @@
+"""What `acidctl compact` was asked for, and the plan of each location."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from acidctl.acid.triggers import Decision, Figures, Thresholds
+    from acidctl.cli.compact_results import Printer
+    from acidctl.cli.locations import Found, SnapshotLists
+    from acidctl.compaction.plan import CompactionPlan
+    from acidctl.compaction.table_type import TableType
+    from acidctl.compaction.writing import Writing
+    from acidctl.storage.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was asked for, the same for every location."""
+
+    mode: str
+    thresholds: Thresholds
+    is_auto_off: bool
+    min_deltas: int
+    visibility_txn: int
+    table_type: TableType | None
+    force: bool
+    dry_run: bool
+    writing: Writing
+
+    def plan(self, found: Found, lists: SnapshotLists, printer: Printer) -> CompactionPlan | None:
+        """The plan of one location; None, and said why, when there is none."""
+        import time
+
+        from acidctl.compaction.plan import nothing_to_do, plan_compaction, refuse_unsafe
+        from acidctl.errors import AcidctlError
+
+        try:
+            snapshot = self._finished(found, lists)
+            decision, shown_figures = self._decide(snapshot)
+            kind = decision.kind
+            idle = decision.text if kind is None else nothing_to_do(snapshot, kind)
+            if kind is None or idle:
+                printer.nothing(found.shown, idle or "", shown_figures)
+                return None
+            refuse_unsafe(snapshot, time.time(), force=self.force)
+            staging = f"_tmp_{uuid.uuid4()}"
+            plan = plan_compaction(
+                snapshot, kind, staging, self.writing, self.visibility_txn, table_type=self.table_type
+            )
+        except AcidctlError as error:
+            printer.failed(found.shown, error)
+            return None
+        printer.planned(found.shown, plan, decision.text, shown_figures)
+        return plan
+
+    def _finished(self, found: Found, lists: SnapshotLists) -> Snapshot:
+        """The snapshot, after finishing a publication that was interrupted between its renames."""
+        from acidctl.cli.output import note
+        from acidctl.compaction.publish import remove_dead_staging
+        from acidctl.storage.publication import finish_half_published, refuse_half_published
+
+        snapshot = found.snapshot(lists, compactor=True)
+        if self.dry_run:
+            refuse_half_published(snapshot)
+            return snapshot
+        remove_dead_staging(snapshot)
+        finished = finish_half_published(snapshot)
+        if not finished:
+            return snapshot
+        note(f"{found.shown}: finished an interrupted compaction: {', '.join(finished)}")
+        return found.snapshot(lists, compactor=True)
+
+    def _decide(self, snapshot: Snapshot) -> tuple[Decision, Figures | None]:
+        """The type of compaction and why; with the figures, where they decided."""
+        from acidctl.acid.triggers import CompactionKind, Decision
+        from acidctl.compaction.plan import choose_kind, figures
+
+        found = figures(snapshot)
+        if found.deltas < self.min_deltas:
+            return Decision(None, f"{_deltas(found.deltas)} < {self.min_deltas}, the --min-deltas"), found
+        if self.mode != "auto":
+            return Decision(CompactionKind(self.mode), ""), None
+        if self.is_auto_off:
+            return Decision(None, "no_auto_compaction is set"), None
+        return choose_kind(snapshot, self.thresholds), found
+
+
+def _deltas(count: int) -> str:
+    return f"{count} delta{'' if count == 1 else 's'}"

@@ -1,0 +1,202 @@
+"""What `acidctl compact` says: one result a location, and a bar while it works."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from acidctl.acid.triggers import Figures
+    from acidctl.compaction.plan import CompactionPlan
+    from acidctl.compaction.run import Outcome
+    from acidctl.compaction.tasks import Task
+    from acidctl.errors import AcidctlError
+
+
+@contextmanager
+def progress(plans: Sequence[CompactionPlan]) -> Iterator[Any]:
+    """A bar over the input bytes, on standard error and only on a terminal."""
+    import sys
+
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    from acidctl.cli.output import human_count
+
+    columns = (
+        TextColumn("compacting {task.fields[buckets]}"),
+        BarColumn(),
+        DownloadColumn(binary_units=True),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        tasks = [task for plan in plans for task in plan.tasks]
+        bar = progress.add_task("", total=sum(task.weight for task in tasks), buckets=human_count(len(tasks), "bucket"))
+
+        def advance(task: Task) -> None:
+            progress.advance(bar, task.weight)
+
+        yield advance
+
+
+def _figures(figures: Figures | None) -> dict[str, Any]:
+    """What decided, for programs."""
+    if figures is None:
+        return {}
+    ratio = figures.delta_bytes / figures.base_bytes if figures.base_bytes else None
+    return {
+        "figures": {
+            "baseBytes": figures.base_bytes,
+            "deltaBytes": figures.delta_bytes,
+            "deltaRatio": ratio,
+            "deltas": figures.deltas,
+            "abortedTxns": figures.aborted_txns,
+        }
+    }
+
+
+class Printer:
+    """One result a location, and the worst exit status of all."""
+
+    def __init__(self, output: str, dry_run: bool) -> None:
+        self._output = output
+        self._dry_run = dry_run
+        self._status = 0
+        self._worked = False
+        self._postponed = False
+        self._planned: dict[str, tuple[str, str, Figures | None]] = {}
+        self._noted: set[str] = set()
+        self._to_clean: list[str] = []
+
+    def exit_status(self, speaks: bool) -> int:
+        """Of the whole run; with `speaks` there is a status for nothing to do and for work that was put off."""
+        from acidctl.cli.output import note
+        from acidctl.errors import NothingToDo, Postponed
+
+        if self._to_clean:
+            more = f" (and {len(self._to_clean) - 1} more)" if len(self._to_clean) > 1 else ""
+            note(f"the inputs are obsolete now and stay until: acidctl clean {self._to_clean[0]}{more}")
+        if self._status or not speaks:
+            return self._status
+        if self._postponed:
+            return Postponed.exit_status
+        return 0 if self._worked else NothingToDo.exit_status
+
+    def nothing(self, location: str, why: str, figures: Figures | None) -> None:
+        """Nothing to do, and why; with the figures, where they decided."""
+        record = {"location": location, "result": "nothing-to-do", "reason": why, **_figures(figures)}
+        self._put(record, f"{location}: nothing to do: {why}")
+
+    def postponed(self, location: str, why: str) -> None:
+        """Left for another run."""
+        self._postponed = True
+        self._put({"location": location, "result": "postponed", "reason": why}, f"{location}: left for later: {why}")
+
+    def cannot_list(self, error: AcidctlError) -> None:
+        """A directory of a tree cannot be listed; the others are gone on with."""
+        self.failed("", error)
+
+    def planned(self, location: str, plan: CompactionPlan, why: str, figures: Figures | None) -> None:
+        """A location that has work."""
+        from acidctl.cli.output import note
+
+        for text in plan.snapshot.state.notes:
+            if text not in self._noted:
+                self._noted.add(text)
+                note(text)
+        self._planned[plan.staging] = (location, why, figures)
+
+    def would_compact(self, plan: CompactionPlan) -> None:
+        """A plan of a dry run."""
+        from acidctl.cli.output import human_bytes, human_count
+        from acidctl.compaction.tasks import BucketTask
+
+        self._worked = True
+        location, why, figures = self._planned[plan.staging]
+        segments = sum(isinstance(task, BucketTask) and task.segment is not None for task in plan.tasks)
+        buckets = len({task.bucket for task in plan.tasks})
+        record = {
+            "location": location,
+            "result": "planned",
+            "kind": plan.kind.value,
+            "reason": why or "asked for",
+            **_figures(figures),
+            "inputs": list(plan.inputs),
+            "outputs": list(plan.output_names),
+            "buckets": buckets,
+            "segments": segments,
+            "inputBytes": plan.input_bytes,
+        }
+        inputs = human_count(len(plan.inputs), "input")
+        because = f" ({why})" if why else ""
+        cut = f" in {human_count(segments, 'segment')}" if segments else ""
+        text = (
+            f"{location}: {plan.kind.value}{because}: {inputs}, {human_count(buckets, 'bucket')}{cut}, "
+            f"{human_bytes(plan.input_bytes)} -> {' + '.join(plan.output_names)}"
+        )
+        self._put(record, text)
+
+    def done(self, outcome: Outcome) -> None:
+        from acidctl.cli.output import human_bytes, human_count
+
+        plan = outcome.plan
+        location = plan.snapshot.fs.display(plan.snapshot.path)
+        if outcome.is_postponed:
+            self.postponed(location, "the time is up, nothing was changed")
+            return
+        if outcome.error:
+            self.failed(location, outcome.error)
+            if outcome.staging_kept:
+                from acidctl.cli.output import warn
+
+                warn(f"the evidence is kept in {plan.snapshot.fs.display(outcome.staging_kept)}")
+            return
+        self._worked = True
+        record = {
+            "location": location,
+            "result": "compacted",
+            "kind": plan.kind.value,
+            "inputs": list(plan.inputs),
+            "outputs": list(outcome.published),
+            "inputBytes": plan.input_bytes,
+            "bytes": outcome.bytes,
+            "rows": outcome.rows,
+            "rowsDropped": outcome.rows_dropped,
+            "stripesCopied": outcome.stripes[0],
+            "stripesEncoded": outcome.stripes[1],
+            "taskSeconds": round(outcome.seconds, 3),
+        }
+        text = (
+            f"{location}: {plan.kind.value}: {human_count(len(plan.inputs), 'input')} -> "
+            f"{' + '.join(outcome.published)}, {human_bytes(plan.input_bytes)} -> {human_bytes(outcome.bytes)}, "
+            f"{human_count(outcome.rows, 'row')}, {outcome.rows_dropped:,} dropped, "
+            f"{human_count(outcome.stripes[0], 'stripe')} copied, {outcome.stripes[1]:,} encoded, "
+            f"{outcome.seconds:.1f} s of work"
+        )
+        self._put(record, text)
+        if self._output == "table":
+            self._to_clean.append(location)
+
+    def failed(self, location: str, error: Any) -> None:
+        from acidctl.cli.failures import show_failure
+
+        self._status = max(self._status, error.exit_status)
+        if self._output != "table":
+            record = {"location": location, "result": "failed", "error": error.code, "reason": str(error)}
+            self._put(record, "")
+        show_failure(location, error)
+
+    def _put(self, record: dict[str, Any], text: str) -> None:
+        from acidctl.cli.output import put_json, safe
+
+        if self._output == "table":
+            click.echo(safe(text))
+        else:
+            put_json({"schema_version": 1, **record}, lines=self._output == "jsonl")

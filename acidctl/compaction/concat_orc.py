@@ -1,0 +1,292 @@
+"""Files of insert-only tables in ORC put together: stripes copied byte for byte where they can be, or encoded again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from itertools import groupby
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from acidctl.compaction import stripes as rules
+from acidctl.compaction.checksum import Proof
+from acidctl.compaction.tasks import PROLEPTIC_GREGORIAN
+from acidctl.compaction.values import value_checksum
+from acidctl.errors import VerifyError
+from acidctl.orc.assemble import CPP_WRITER, OrcAssembler, lowest_writer
+from acidctl.orc.encode import encode_stripes
+from acidctl.orc.settings import WHOLE, WriterSettings
+from acidctl.orc.source import ByteSource
+from acidctl.orc.tail import Tail, read_tail
+from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
+from acidctl.rows.events import EventFile
+from acidctl.rows.schema import children_of, conform
+from acidctl.storage.port import FileSystem
+
+_CHUNK = 8 << 20
+"""Bytes of a copied stripe that are held at a time."""
+
+_ACID_PREFIX = "hive.acid."
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file that was written and read again.
+
+    Attributes:
+        stripes: stripes or row groups.
+        copied: how many of them are byte copies.
+        expected: worked out from what was read.
+        found: worked out from the file.
+    """
+
+    bytes: int
+    stripes: int
+    copied: int
+    expected: Proof
+    found: Proof
+
+
+@dataclass(frozen=True, slots=True)
+class OrcOutput:
+    """What the file is to be.
+
+    Attributes:
+        row: the root of its types.
+        calendar: of its footer.
+        may_copy: take stripes of the inputs as they are, where they agree with the settings.
+        verify_full: compare the values of copied stripes too, not only their bytes.
+    """
+
+    path: str
+    row: OrcType
+    settings: WriterSettings
+    calendar: int
+    may_copy: bool
+    verify_full: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A stripe of an input."""
+
+    source: EventFile
+    number: int
+
+    @property
+    def length(self) -> int:
+        info = self.source.tail.stripes[self.number]
+        return info.indexLength + info.dataLength + info.footerLength
+
+
+def write_orc(fs: FileSystem, sources: Sequence[EventFile], output: OrcOutput) -> Written:
+    """Write the rows of all sources to one new file, in their order, and read it again.
+
+    About a stripe of decoded rows is in memory.
+
+    Args:
+        sources: in read order; at least one row among them.
+
+    Raises:
+        BadDataError: an input cannot be read, or its rows cannot be converted to the output's types.
+        VerifyError: the file does not hold what it should.
+    """
+    with fs.open_output(output.path) as sink:
+        writer = _Writer(fs, sink, sources, output)
+        for copies, run in groupby(_plan(sources, output), key=lambda pair: pair[0]):
+            for _, piece in run:
+                if copies:
+                    writer.copy(piece)
+                else:
+                    writer.encode(piece)
+        size = writer.close()
+    found = _prove(fs, output, writer)
+    return Written(size, len(writer.digests), writer.copied, writer.expected, found)
+
+
+def _plan(sources: Sequence[EventFile], output: OrcOutput) -> Iterator[tuple[bool, _Piece]]:
+    """All stripes with rows, and whether each is copied.
+
+    Small ones are encoded together, so that many of them do not make reading slow; one that has no neighbours to be
+    encoded with would gain nothing, and is copied as well.
+    """
+    tree = renumbered(output.row)
+    agreeing = {
+        source.path: output.may_copy and rules.agrees(source, output.settings, output.calendar, tree)
+        for source in sources
+    }
+    pieces = [
+        _Piece(source, number)
+        for source in sources
+        for number, info in enumerate(source.tail.stripes)
+        if info.numberOfRows
+    ]
+
+    def large(piece: _Piece) -> bool:
+        return agreeing[piece.source.path] and piece.length >= rules.SMALL_STRIPE
+
+    for copies, run in groupby(pieces, key=large):
+        listed = list(run)
+        lone = len(listed) == 1 and agreeing[listed[0].source.path]
+        yield from ((copies or lone, piece) for piece in listed)
+
+
+class _Writer:
+    """One file, a stripe after the other, with what it should hold.
+
+    Attributes:
+        sources: the inputs.
+        digests: of each stripe's bytes.
+        plain: whether each stripe was copied.
+        expected: of all rows that were given; values only of those that are compared by them.
+    """
+
+    def __init__(self, fs: FileSystem, sink: BinaryIO, sources: Sequence[EventFile], output: OrcOutput) -> None:
+        self._fs = fs
+        self._output = output
+        self._tree = renumbered(output.row)
+        self._target = arrow_type(self._tree)
+        self.sources = sources
+        block_size = max(source.tail.block_size for source in sources)
+        self._assembler = OrcAssembler(
+            sink,
+            compression=output.settings.compression,
+            block_size=max(block_size, output.settings.block_size),
+            stride=output.settings.stride,
+        )
+        # The rows are cut here, by their decoded size, as AcidWriter does.
+        self._encoder = replace(output.settings, stripe_size=WHOLE)
+        self._pending: list[pa.RecordBatch] = []
+        self._bytes = 0
+        self._writers: set[tuple[int, int]] = set()
+        self.digests: list[bytes] = []
+        self.plain: list[bool] = []
+        self.expected = Proof()
+
+    @property
+    def copied(self) -> int:
+        return sum(self.plain)
+
+    def copy(self, piece: _Piece) -> None:
+        self._flush()
+        tail = piece.source.tail
+        info = tail.stripes[piece.number]
+        digest = blake2b()
+        self._assembler.append_stripe(
+            _digested(piece.source, info.offset, piece.length, digest), info, tail.metadata.stripeStats[piece.number]
+        )
+        self._writers.add((tail.footer.writer, tail.writer_version))
+        self.digests.append(digest.digest())
+        self.plain.append(True)
+        values = value_checksum(None, self._rows(piece), self._tree) if self._output.verify_full else 0
+        self.expected += Proof(info.numberOfRows, 0, values)
+
+    def encode(self, piece: _Piece) -> None:
+        rows = self._rows(piece)
+        self.expected += Proof(len(rows), 0, value_checksum(None, rows, self._tree))
+        batch = as_batch(rows)
+        size = self._output.settings.stripe_size
+        while batch.num_rows:
+            count = rows_within(batch, size - self._bytes)
+            self._pending.append(batch.slice(0, count))
+            self._bytes += self._pending[-1].nbytes
+            batch = batch.slice(count)
+            if self._bytes >= size or batch.num_rows:
+                self._flush()
+
+    def close(self) -> int:
+        """Write what is left and the tail; the length of the file."""
+        self._flush()
+        metadata = common_metadata([source.tail for source in self.sources])
+        return self._assembler.finish(
+            to_proto(self._tree), metadata, calendar=self._output.calendar, writer=lowest_writer(self._writers)
+        )
+
+    def _rows(self, piece: _Piece) -> pa.StructArray:
+        with piece.source.open() as events:
+            rows = events.rows(piece.number, proleptic=self._output.calendar == PROLEPTIC_GREGORIAN)
+        return conform(rows, self._target, self._fs.display(piece.source.path))
+
+    def _flush(self) -> None:
+        pending, self._pending, self._bytes = self._pending, [], 0
+        for stripe in encode_stripes(pending, self._encoder, self._tree):
+            self._assembler.append_stripe(stripe.data, stripe.info, stripe.statistics)
+            self._writers.add(CPP_WRITER)
+            self.digests.append(blake2b(stripe.data).digest())
+            self.plain.append(False)
+
+
+def common_metadata(tails: Sequence[Tail]) -> dict[str, bytes]:
+    """The user metadata in which all files agree, without that of full-ACID tables."""
+    first, *others = (tail.user_metadata for tail in tails)
+    return {
+        key: value
+        for key, value in first.items()
+        if not key.startswith(_ACID_PREFIX) and all(other.get(key) == value for other in others)
+    }
+
+
+def _digested(source: EventFile, offset: int, length: int, digest: Any) -> Iterator[bytes]:
+    """Bytes of a file in pieces, taken into the digest."""
+    with source.fs.open_input(source.path) as file:
+        file.seek(offset)
+        while length:
+            chunk = file.read(min(length, _CHUNK))
+            if not chunk:
+                return  # the assembler notices that the stripe is not whole
+            length -= len(chunk)
+            digest.update(chunk)
+            yield chunk
+
+
+def _prove(fs: FileSystem, output: OrcOutput, writer: _Writer) -> Proof:
+    """Read the file again.
+
+    Raises:
+        VerifyError: its rows, its bytes or its values are others.
+    """
+    shown = fs.display(output.path)
+    tail = read_tail(ByteSource(fs, output.path))
+    if len(tail.stripes) != len(writer.digests) or tail.type_tree != renumbered(output.row):
+        raise mismatch(shown, "its tail speaks of other stripes or types than were written")
+    written = replace(writer.sources[0], path=output.path, length=None, tail=tail)
+    found = Proof()
+    with written.open() as events:
+        for number, info in enumerate(tail.stripes):
+            digest = blake2b()
+            length = info.indexLength + info.dataLength + info.footerLength
+            for _ in _digested(written, info.offset, length, digest):
+                pass
+            if digest.digest() != writer.digests[number]:
+                raise mismatch(shown, f"the bytes of stripe {number} are not those that were written")
+            values = 0
+            if output.verify_full or not writer.plain[number]:
+                rows = events.rows(number, proleptic=output.calendar == PROLEPTIC_GREGORIAN)
+                values = value_checksum(None, rows, tail.type_tree)
+            found += Proof(info.numberOfRows, 0, values)
+    if found != writer.expected:
+        raise mismatch(shown, f"{writer.expected.rows} rows were read and {found.rows} are there, or values differ")
+    return found
+
+
+def as_batch(rows: pa.StructArray) -> pa.RecordBatch:
+    """Rows, none of which is NULL, as a batch; not Arrow's own way, which a union may not survive."""
+    return pa.RecordBatch.from_arrays(children_of(rows), names=[field.name for field in rows.type])
+
+
+def mismatch(shown: str, why: str) -> VerifyError:
+    """The error for a file that is not what was to be written."""
+    return VerifyError(f"the written file {shown} is wrong", why, "nothing was published; report this")
+
+
+def rows_within(batch: pa.RecordBatch, size: int) -> int:
+    """How many of the first rows come to about `size` bytes; at least one."""
+    count, total = batch.num_rows, batch.nbytes
+    if total > size:
+        count = max(1, count * max(size, 0) // total)
+        # The first rows may be longer than the average.
+        while count > 1 and batch.slice(0, count).nbytes > 2 * size:
+            count //= 2
+    return int(count)

@@ -1,0 +1,164 @@
+"""Compaction of insert-only tables (format sections 8.5 and 11): files of the same bucket are put together.
+
+There are no synthetic columns and no deletes: a file counts wholly when its directory is current, so a compaction is
+nothing but concatenation.  Its directories get no ``_orc_acid_version``.  A base without a visibility id does get
+``_metadata_acid``: the rules that choose a base (section 6.2) do not ask what kind of table it is, and without the
+mark they would take the base for an INSERT OVERWRITE - valid although older write ids are open, absent without an
+error for readers whose snapshot does not see its write id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from acidctl.acid.triggers import CompactionKind
+from acidctl.compaction.concat_orc import OrcOutput, Written, write_orc
+from acidctl.compaction.concat_parquet import write_parquet
+from acidctl.compaction.tasks import BucketResult, ConcatTask, Input, OutputFile, new_attempt
+from acidctl.compaction.writing import Writing, calendar_of, inputs_of
+from acidctl.errors import RefusedError
+from acidctl.orc.source import ByteSource
+from acidctl.rows.events import EventFile
+from acidctl.rows.foreign import Format, read_any_tail
+from acidctl.rows.schema import merge_row_types
+from acidctl.storage.port import FileSystem
+from acidctl.storage.snapshot import Snapshot
+
+_NO_KEY = (0, 0, 0)
+
+
+def concat_tasks(
+    snapshot: Snapshot,
+    kind: CompactionKind,
+    sources: Sequence[EventFile],
+    attempts: str,
+    writing: Writing,
+) -> list[ConcatTask]:
+    """The tasks of one location, one a bucket number.
+
+    Args:
+        kind: chooses the size of stripes.
+        sources: the files to be put together, in read order; files of any name, those without a number go to bucket 0.
+        attempts: absolute; where the outputs go.
+        writing: with settings for ORC of the user's choice no stripe is copied.
+
+    Raises:
+        RefusedError: the files are text, of several formats, or have ACID columns; or there are settings of ORC for
+            files of Parquet.
+    """
+    if not sources:
+        return []
+    format_ = _format_of(snapshot, sources)
+    by_age = sorted(sources, key=_age)
+    # Hive writes empty files without columns, too.
+    row = merge_row_types([source.row_type for source in by_age if source.rows] or [by_age[-1].row_type])
+    if writing.overrides and format_ is not Format.ORC:
+        raise RefusedError(
+            f"cannot compact {snapshot.fs.display(snapshot.path)} with these settings",
+            f"its files are {format_}, and settings such as compression and stripe size are ORC's",
+            "leave them out: the newest file's are taken",
+        )
+    settings = writing.settings_for(by_age[-1], kind)
+    tasks = []
+    for bucket in sorted({_bucket(source) for source in sources}):
+        own = [source for source in sources if _bucket(source) == bucket]
+        filled = [source for source in own if source.rows]
+        tasks.append(
+            ConcatTask(
+                storage=snapshot.fs.spec,
+                bucket=bucket,
+                inputs=inputs_of(own),
+                attempts=attempts,
+                format=format_,
+                row=row,
+                settings=settings,
+                calendar=calendar_of(filled),
+                verify_full=writing.verify_values,
+                weight=sum(source.file.size for source in own),
+                may_copy=not writing.overrides,
+                rows=sum(source.rows for source in own),
+            )
+        )
+    return tasks
+
+
+def run_concat(task: ConcatTask) -> BucketResult:
+    """Write the rows of one bucket to one file, and prove it; no file when there are no rows.
+
+    Raises:
+        BadDataError: an input cannot be read.
+        RefusedError: the inputs cannot be put together without a change of meaning.
+        VerifyError: what was written is not what was read.
+    """
+    fs = task.storage.open()
+    sources = [source for source in (_reopen(fs, item) for item in task.inputs) if source.rows]
+    if not sources:
+        return BucketResult(task.bucket, None, None, 0, 0)
+    name = f"{task.bucket:06d}_0"
+    path = new_attempt(task, name)
+    if task.format is Format.PARQUET:
+        newest = max(range(len(sources)), key=lambda i: (_age(sources[i]), i))
+        written = write_parquet(fs, sources, path, task.row, newest)
+    else:
+        output = OrcOutput(path, task.row, task.settings, task.calendar, task.may_copy, task.verify_full)
+        written = write_orc(fs, sources, output)
+    rows = sum(source.rows for source in sources)
+    return BucketResult(task.bucket, _output_file(path, name, written), None, rows, 0)
+
+
+def _output_file(path: str, name: str, written: Written) -> OutputFile:
+    return OutputFile(
+        attempt_path=path,
+        name=name,
+        bytes=written.bytes,
+        stripes=written.stripes,
+        stripes_copied=written.copied,
+        expected=written.expected,
+        found=written.found,
+        counts=(written.found.rows, 0, 0),
+        first=_NO_KEY,
+        last=_NO_KEY,
+    )
+
+
+def _reopen(fs: FileSystem, item: Input) -> EventFile:
+    found = read_any_tail(ByteSource(fs, item.path, item.length))
+    return EventFile(fs, item.file, item.path, item.length, found.tail, item.synthetic, found.format)
+
+
+def _format_of(snapshot: Snapshot, sources: Sequence[EventFile]) -> Format:
+    """The format of all files."""
+    shown = snapshot.fs.display(snapshot.path)
+    examples: dict[Format, EventFile] = {}
+    for source in sources:
+        examples.setdefault(source.format, source)
+        if source.synthetic is None:
+            raise RefusedError(
+                f"cannot compact {shown} as an insert-only table",
+                f"{snapshot.display(source.file.path)} has ACID columns",
+                "it is a full-ACID table; do not give --table-type insert-only",
+            )
+    if len(examples) > 1:
+        listed = [f"{snapshot.display(source.file.path)} is {format_}" for format_, source in examples.items()]
+        raise RefusedError(
+            f"cannot compact {shown}",
+            ", ".join(listed),
+            "one file cannot hold both; let Hive compact it, which knows the format of each partition",
+        )
+    format_ = sources[0].format
+    if format_ is Format.TEXT:
+        raise RefusedError(
+            f"cannot compact {shown}",
+            f"{snapshot.display(sources[0].file.path)} is text",
+            "how its lines make columns is known to the metastore alone; let Hive compact it",
+        )
+    return format_
+
+
+def _age(source: EventFile) -> int:
+    """The write id of its directory; -1 for original files."""
+    return source.file.directory.max_write_id if source.file.directory else -1
+
+
+def _bucket(source: EventFile) -> int:
+    return max(source.file.bucket, 0)

@@ -1,0 +1,150 @@
+"""What the footer of a Parquet file says beyond its columns, and how it comes into a file that Arrow writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, BinaryIO, Final
+
+import pyarrow as pa
+
+from acidctl.errors import VerifyError
+
+_ZONES: Final = (
+    b"writer.time.zone",
+    b"writer.zone.conversion.legacy",
+    b"org.apache.spark.timeZone",
+    b"org.apache.spark.legacyINT96",
+)
+"""What says which instant a timestamp is."""
+
+_CALENDARS: Final = (b"writer.date.proleptic", b"org.apache.spark.legacyDateTime")
+_SPARK: Final = b"org.apache.spark.version"
+_PROGRAMS: Final = (b"writer.model.name", _SPARK)
+"""Versions of writers: the newest file's, where the files differ."""
+
+_NOT_KEPT: Final = (b"ARROW:schema", b"pandas")
+"""What speaks of types in the terms of a library that need not have written all files."""
+
+_MAGIC: Final = b"PAR1"
+_VERSION: Final = re.compile(rb"(\d+)\.(\d+)")
+
+
+def meaning(pairs: dict[bytes, bytes], *, timestamps: bool) -> dict[str, str]:
+    """The key-value metadata that decide what dates, and timestamps where there are any, mean."""
+    keys = (*_CALENDARS, *_ZONES) if timestamps else _CALENDARS
+    found = {key.decode(): pairs[key].decode(errors="replace") for key in keys if key in pairs}
+    version = _VERSION.match(pairs.get(_SPARK, b""))
+    if version:
+        # Spark 3.0 changed its calendar, 3.1 that of timestamps of 96 bits.
+        release = (int(version[1]), int(version[2]))
+        era = "before 3.0" if release < (3, 0) else "3.0" if release < (3, 1) and timestamps else "later"
+        found[_SPARK.decode()] = era
+    return found
+
+
+def merged_metadata(files: Sequence[dict[bytes, bytes]], newest: int) -> dict[bytes, bytes]:
+    """The key-value metadata in which all files agree, and versions of programs as the newest file has them."""
+    agreed = {
+        key: value
+        for key, value in files[0].items()
+        if key not in _NOT_KEPT and all(other.get(key) == value for other in files)
+    }
+    return {**agreed, **{key: files[newest][key] for key in _PROGRAMS if key in files[newest]}}
+
+
+class FooterSink:
+    """A sink for Arrow's Parquet writer, which cannot be told what to call itself.
+
+    For Hive and Impala the name decides whether timestamps of 96 bits were moved by a time zone.  Offsets in a footer
+    are of what lies before it, so that another name in it changes nothing else.
+
+    Args:
+        sink: where the file goes; not closed.
+        created_by: the name; None leaves Arrow's.
+    """
+
+    def __init__(self, sink: BinaryIO, created_by: str | None) -> None:
+        self._sink = sink
+        self._created_by = created_by
+        self._held: list[bytes] | None = None
+        self._size = 0
+        self._abandoned = False
+        self.closed = False
+
+    def hold(self) -> None:
+        """From now on only the footer comes."""
+        self._held = []
+
+    def abandon(self) -> None:
+        """From now on nothing is written."""
+        self._abandoned = True
+
+    def write(self, data: Any) -> int:
+        """Take bytes."""
+        view = memoryview(data).cast("B")
+        if self._held is not None:
+            self._held.append(bytes(view))
+        else:
+            self._pass(view)
+        return len(view)
+
+    def finish(self) -> int:
+        """Write the footer; the length of the file.
+
+        Raises:
+            VerifyError: what came since :meth:`hold` is no footer, or does not have the name in its place.
+        """
+        footer = b"".join(self._held or ())
+        self._held = None
+        if self._created_by is not None:
+            footer = _renamed(footer, self._created_by)
+        self._pass(memoryview(footer))
+        return self._size
+
+    def flush(self) -> None:
+        """Nothing is kept back."""
+
+    def tell(self) -> int:
+        """The position."""
+        return self._size + sum(map(len, self._held or ()))
+
+    def close(self) -> None:
+        """Not the sink."""
+        self.closed = True
+
+    def readable(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+    def _pass(self, view: memoryview) -> None:
+        self._size += len(view)
+        while len(view) and not self._abandoned:
+            written = self._sink.write(view)
+            view = view[len(view) if written is None else written :]
+
+
+def _renamed(footer: bytes, created_by: str) -> bytes:
+    """A footer with another name: a field of Thrift's compact protocol, its length before it."""
+    body, length, magic = footer[:-8], footer[-8:-4], footer[-4:]
+    own = f"parquet-cpp-arrow version {pa.cpp_version}".encode()
+    at = body.rfind(bytes((len(own),)) + own)
+    if magic != _MAGIC or int.from_bytes(length, "little") != len(body) or at < 0:
+        raise VerifyError("the Parquet library wrote a footer of another shape", "its name is not where it was", "")
+    name = created_by.encode()
+    body = body[:at] + _varint(len(name)) + name + body[at + 1 + len(own) :]
+    return body + len(body).to_bytes(4, "little") + _MAGIC
+
+
+def _varint(number: int) -> bytes:
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)

@@ -1,0 +1,105 @@
+"""Columns of Parquet files that are put together: whether they can be, in which types, and how values get there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from acidctl.orc.types import OrcType, arrow_type, hive_type
+from acidctl.orc.wide_time import below, nested
+
+_UNITS: Final = ("s", "ms", "us", "ns")
+_WIDER: Final = ("tinyint", "smallint", "int", "bigint")
+
+
+def holds(kind: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether a type is or contains another."""
+    return kind == wanted or any(holds(kind.field(i).type, wanted) for i in range(kind.num_fields))
+
+
+def difference(own: OrcType, target: OrcType, name: str) -> str:
+    """Why a column of a file cannot be stored as the output's; empty when it can."""
+    if own.kind == target.kind == "struct":
+        for (one, child), (other, kind) in zip(own.fields(), target.fields(), strict=False):
+            if one.lower() != other.lower():
+                return f"its column {name}{one} is in the place of {name}{other}"
+            if why := difference(child, kind, f"{name}{one}."):
+                return why
+        return ""
+    if own.children and own.kind == target.kind:
+        pairs = zip(own.children, target.children, strict=True)
+        return next((why for a, b in pairs if (why := difference(a, b, name))), "")
+    wider = own.kind in _WIDER and target.kind in _WIDER and _WIDER.index(own.kind) < _WIDER.index(target.kind)
+    same = (own.kind, own.precision, own.scale) == (target.kind, target.precision, target.scale)
+    if same or wider or (own.kind, target.kind) == ("float", "double"):
+        return ""
+    return f"its column {name.rstrip('.')} is {hive_type(own)} there and {hive_type(target)} in others"
+
+
+def same_shape(own: OrcType, target: OrcType) -> bool:
+    """Whether the columns that a file has are as deep and wide as the output's: only then their checksums agree."""
+    pairs = zip(own.children, target.children, strict=False)
+    return all(len(a.children) == len(b.children) and same_shape(a, b) for a, b in pairs)
+
+
+def target_type(tree: OrcType, kinds: Sequence[pa.DataType], unit: str | None) -> pa.DataType:
+    """One type; timestamps in the finest unit of all inputs, or in `unit`."""
+    if tree.kind.startswith("timestamp"):
+        finest = unit or max((kind.unit for kind in kinds), key=_UNITS.index)
+        return pa.timestamp(finest, arrow_type(tree).tz)
+    if tree.kind == "struct":
+        fields = []
+        for i, (name, child) in enumerate(tree.fields()):
+            having = [kind.field(i).type for kind in kinds if i < kind.num_fields]
+            fields.append(pa.field(name, target_type(child, having, unit)))
+        return pa.struct(fields)
+    if tree.kind == "array":
+        return pa.list_(pa.field("item", target_type(tree.children[0], [kind.value_type for kind in kinds], unit)))
+    if tree.kind == "map":
+        keys = target_type(tree.children[0], [kind.key_type for kind in kinds], unit)
+        return pa.map_(keys, target_type(tree.children[1], [kind.item_type for kind in kinds], unit))
+    return arrow_type(tree)
+
+
+def leaves(parent: Iterable[pa.Field]) -> Iterator[pa.Field]:
+    """Fields and all that is nested in them."""
+    for field in parent:
+        yield field
+        yield from leaves(field.type.field(i) for i in range(field.type.num_fields))
+
+
+def numbers_of_times(column: pa.ChunkedArray) -> Any:
+    """The numbers of all timestamps in a column, however nested, without NULLs."""
+    found = [np.empty(0, np.int64)]
+
+    def visit(array: pa.Array) -> None:
+        if pa.types.is_timestamp(array.type):
+            found.append(array.drop_null().cast(pa.int64()).to_numpy(zero_copy_only=False))
+        for child in below(array):
+            visit(child)
+
+    for chunk in column.chunks:
+        visit(chunk)
+    return np.concatenate(found)
+
+
+def cast(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """A column as it was read in the output's type; fields that came later are NULL."""
+    if array.type == target:
+        return array
+    if pa.types.is_struct(target):
+        fields = [target.field(i) for i in range(target.num_fields)]
+        children = [cast(child, field.type) for child, field in zip(below(array), fields, strict=False)]
+        children += [pa.nulls(len(array), field.type) for field in fields[len(children) :]]
+        mask = array.is_null() if array.null_count else None
+        return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
+    if pa.types.is_list(target):
+        if not pa.types.is_list(array.type):
+            array = array.cast(pa.list_(array.type.value_type))
+        return nested(array, [cast(array.values, target.value_type)])
+    if pa.types.is_map(target):
+        return nested(array, [cast(array.keys, target.key_type), cast(array.items, target.item_type)])
+    return array.cast(target)

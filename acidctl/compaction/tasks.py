@@ -1,0 +1,204 @@
+"""What is sent to where tasks run, and what comes back: small values that can be pickled."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from acidctl.acid.layout import DataFile
+from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.writeids import ValidWriteIds
+from acidctl.compaction.checksum import Proof
+from acidctl.compaction.merge import Key, StripeCopy
+from acidctl.compaction.split import StripeSpan
+from acidctl.orc.settings import WriterSettings
+from acidctl.orc.types import OrcType
+from acidctl.rows.events import Synthetic
+from acidctl.rows.foreign import Format
+from acidctl.storage.port import FileSystemSpec
+
+ATTEMPTS = "_attempts"
+"""In the staging directory: where tasks write."""
+
+JULIAN_GREGORIAN, PROLEPTIC_GREGORIAN = 1, 2
+"""Values of an ORC footer's calendar."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One file of a task; small, so that it can be sent to an executor.
+
+    Attributes:
+        path: absolute inside the file system.
+        length: the logical length, None for the whole file.
+        synthetic: the ids of a file that has none.
+        stripes: the first that the task writes and the one after the last; None for all of them.
+    """
+
+    file: DataFile
+    path: str
+    length: int | None
+    synthetic: Synthetic | None
+    stripes: StripeSpan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BucketTask:
+    """The independent piece of a compaction: one bucket of one location, or a segment of a big one.
+
+    Attributes:
+        inserts: base, original and insert delta files of this bucket.
+        deletes: the delete delta files whose events this bucket writes (minor).
+        kills: files whose events kill or replace rows of this bucket.
+        attempts: absolute; where the outputs go. Nothing of it is published as it is, so that an attempt that Spark
+            gave up, and that writes on, is never met in a published directory.
+        row: the table's columns in the output.
+        calendar: of the output's footer; 1 Julian/Gregorian, 2 proleptic Gregorian.
+        acid_version: 2, or 0 for ACID v1, whose files carry no version: with one, readers would ignore the operation
+            of each event and show deleted rows (rule V12).
+        weight: input bytes, for scheduling.
+        rows: events in its input stripes, by their tails.
+        segment: its place among the bucket's segments; None when it is the whole bucket.
+        may_copy: False when every stripe is to be encoded again.
+        verify_values: also compare all column values with what was read.
+    """
+
+    storage: FileSystemSpec
+    kind: CompactionKind
+    bucket: int
+    inserts: tuple[Input, ...]
+    deletes: tuple[Input, ...]
+    kills: tuple[Input, ...]
+    write_ids: ValidWriteIds
+    attempts: str
+    row: OrcType
+    settings: WriterSettings
+    calendar: int
+    acid_version: int
+    weight: int
+    rows: int
+    segment: int | None = None
+    may_copy: bool = True
+    verify_values: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConcatTask:
+    """One bucket of a compaction of an insert-only location.
+
+    Attributes:
+        inputs: in read order.
+        attempts: absolute; where the output goes.
+        format: of all inputs, and of the output.
+        row: the table's columns in the output.
+        settings: how ORC is encoded.
+        calendar: of an ORC output's footer.
+        verify_full: compare all values, also of stripes that were copied.
+        weight: input bytes, for scheduling.
+        may_copy: take stripes as they are, where they agree with the settings.
+        rows: of all inputs.
+    """
+
+    storage: FileSystemSpec
+    bucket: int
+    inputs: tuple[Input, ...]
+    attempts: str
+    format: Format
+    row: OrcType
+    settings: WriterSettings
+    calendar: int
+    verify_full: bool
+    weight: int
+    may_copy: bool = True
+    rows: int = 0
+
+
+def new_attempt(task: BucketTask | ConcatTask, name: str) -> str:
+    """A path for a file of a task, never met by another attempt at it."""
+    return f"{task.attempts}/{uuid.uuid4().hex}_{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFile:
+    """One written file.
+
+    Attributes:
+        attempt_path: absolute; a hidden name of this attempt, so that a repeated task never meets another's file.
+        name: the name it will get, ``bucket_N``.
+        stripes_copied: how many of its stripes are byte copies.
+        expected: worked out from what was read, less what was dropped.
+        found: worked out from the written file, read again.
+        counts: inserts, updates and deletes in it.
+        first, last: its least and greatest key.
+    """
+
+    attempt_path: str
+    name: str
+    bytes: int
+    stripes: int
+    stripes_copied: int
+    expected: Proof
+    found: Proof
+    counts: tuple[int, int, int]
+    first: Key
+    last: Key
+
+    @property
+    def rows(self) -> int:
+        """Events in it."""
+        return self.found.rows
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What a task for a part of a bucket leaves: stripes that are still to be put together.
+
+    Attributes:
+        number: its place in the bucket.
+        stripes: in order; of the inputs, where they can be copied, and of the segment's own file.
+        encoded: how many of them are of its own file.
+    """
+
+    number: int
+    stripes: tuple[StripeCopy, ...]
+    encoded: int
+    expected: Proof
+
+
+@dataclass(frozen=True, slots=True)
+class BucketResult:
+    """What a task did; None for a kind of file that got no event.
+
+    Attributes:
+        segment: of a task that is a part of a bucket, instead of `inserts`.
+        seconds: that the task took.
+    """
+
+    bucket: int
+    inserts: OutputFile | None
+    deletes: OutputFile | None
+    rows_read: int
+    rows_dropped: int
+    segment: Segment | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class JoinTask:
+    """One bucket's segments, to be put together.
+
+    Attributes:
+        like: a task of the bucket, for what its segments have in common.
+        segments: in the order of their numbers.
+    """
+
+    like: BucketTask
+    segments: tuple[Segment, ...]
+
+    @property
+    def weight(self) -> int:
+        """Bytes to copy, for scheduling."""
+        return sum(stripe.length for segment in self.segments for stripe in segment.stripes)
+
+
+Task = BucketTask | ConcatTask | JoinTask

@@ -1,0 +1,49 @@
+"""How results are written: like the newest input, unless the user chose otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from acidctl.acid.triggers import CompactionKind
+from acidctl.compaction.tasks import JULIAN_GREGORIAN, PROLEPTIC_GREGORIAN, Input
+from acidctl.orc.bloom import bloom_columns
+from acidctl.orc.settings import CODECS, WriterSettings
+from acidctl.rows.events import EventFile
+from acidctl.rows.foreign import Format
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """How the results of compactions are written.
+
+    Attributes:
+        overrides: fields of :class:`WriterSettings` that the user chose; any of them has every stripe encoded again.
+        task_bytes: buckets with more input bytes are cut into segments of about this size.
+        verify_values: compare all column values of what is written with what was read, not only the keys.
+    """
+
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    task_bytes: int = 1 << 30
+    verify_values: bool = False
+
+    def settings_for(self, newest: EventFile | None, kind: CompactionKind) -> WriterSettings:
+        """The recommended ones (section 3.5), codec, stride and bloom filters of the newest input, the user's own."""
+        tail = newest.tail if newest and newest.format is Format.ORC else None
+        make = WriterSettings.for_base if kind is CompactionKind.MAJOR else WriterSettings.for_delta
+        settings = make(compression=tail.compression if tail and tail.compression in CODECS else "zlib")
+        # Stripes can be copied only into a file of their own stride (see stripes.py).
+        if tail and tail.stride:
+            settings = replace(settings, stride=tail.stride, bloom_columns=bloom_columns(tail))
+        return replace(settings, **self.overrides)
+
+
+def calendar_of(sources: Sequence[EventFile]) -> int:
+    """Dates keep their stored numbers where all files count alike; else all are moved to the proleptic calendar."""
+    return JULIAN_GREGORIAN if sources and all(source.is_hybrid for source in sources) else PROLEPTIC_GREGORIAN
+
+
+def inputs_of(sources: Sequence[EventFile]) -> tuple[Input, ...]:
+    """What a task is told of its files."""
+    return tuple(Input(source.file, source.path, source.length, source.synthetic) for source in sources)

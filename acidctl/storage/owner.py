@@ -1,0 +1,75 @@
+"""Who works on a location: written beside the work, so that whoever finds it later knows whether it is dead."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import socket
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A process.
+
+    Attributes:
+        started: when the process began, in the kernel's ticks; 0 where that is not known. Process ids are used again.
+        since: when it began this work, seconds since the epoch.
+    """
+
+    host: str
+    pid: int
+    started: int
+    user: str
+    since: float
+
+    @classmethod
+    def this(cls) -> Owner:
+        """The running process."""
+        try:
+            user = getpass.getuser()
+        except (KeyError, OSError):  # no name for the user id, as in a container
+            user = str(os.getuid())
+        return cls(socket.gethostname(), os.getpid(), _started(os.getpid()), user, time.time())
+
+    def to_bytes(self) -> bytes:
+        """JSON."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Owner | None:
+        """None when it is torn, or somebody else's."""
+        try:
+            found = json.loads(data)
+            return cls(
+                str(found["host"]), int(found["pid"]), int(found["started"]), str(found["user"]), float(found["since"])
+            )
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    def is_dead(self) -> bool:
+        """Whether the process certainly ended: only the machine it ran on can tell."""
+        if self.host != socket.gethostname():
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:
+            return False
+        return self.started != 0 and _started(self.pid) not in (0, self.started)
+
+    def __str__(self) -> str:
+        return f"process {self.pid} of {self.user} on {self.host}"
+
+
+def _started(pid: int) -> int:
+    """The kernel's start time of a process; 0 where there is no /proc."""
+    try:
+        # The name, in parentheses, may hold spaces.
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return 0

@@ -1,0 +1,137 @@
+"""The local engine: several processes, workers that die, a deadline, an end before the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from rows.test_files_without_ids import B0, found, write_acid
+from tables import snapshot_of
+
+from acidctl.acid.triggers import CompactionKind
+from acidctl.compaction import local
+from acidctl.compaction.kernel import run_task
+from acidctl.compaction.local import LocalEngine
+from acidctl.compaction.plan import CompactionPlan, plan_compaction
+from acidctl.compaction.run import compact
+from acidctl.compaction.tasks import BucketResult, Task
+from acidctl.errors import BadDataError, EnvironmentProblem
+
+
+@pytest.fixture(autouse=True)
+def small_work_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "WORTH_A_PROCESS", 1)
+
+
+def plans(folder: Path, count: int = 2) -> list[CompactionPlan]:
+    result = []
+    for number in range(count):
+        table = folder / f"t{number}"
+        for write_id in (1, 2):
+            for bucket in (0, 1):
+                value = B0 | bucket << 16
+                path = table / f"delta_{write_id}_{write_id}_0" / f"bucket_{bucket:05d}"
+                write_acid(path, *((0, write_id, value, i, write_id, (i, number)) for i in range(3)))
+        result.append(plan_compaction(snapshot_of(table), CompactionKind.MAJOR, "_tmp_1"))
+    return result
+
+
+def die_on_one(task: Task) -> BucketResult:
+    """A task whose process ends without a word, as the kernel's memory killer ends it."""
+    if task.weight and "t1" in getattr(task, "attempts", "") and getattr(task, "bucket", 0) == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.2)
+    return run_task(task)
+
+
+def refuse(task: Task) -> BucketResult:
+    raise BadDataError("a file is broken", "it is", "mend it")
+
+
+def sleep_long(task: Task) -> BucketResult:
+    time.sleep(600)
+    return run_task(task)
+
+
+def test_two_processes_compact_two_tables(tmp_path: Path) -> None:
+    made = plans(tmp_path)
+    before = [found(tmp_path / name) for name in ("t0", "t1")]
+    outcomes = list(compact(made, LocalEngine(2)))
+    assert [outcome.error for outcome in outcomes] == [None, None]
+    assert [outcome.published for outcome in outcomes] == [("base_0000002",)] * 2
+    assert [found(tmp_path / name) for name in ("t0", "t1")] == before
+
+
+def test_errors_come_back_as_they_are(tmp_path: Path) -> None:
+    tasks = [task for plan in plans(tmp_path) for task in plan.tasks]
+    results = [result for _, result in LocalEngine(2)(tasks, refuse)]
+    assert [(type(result), str(result)) for result in results] == [(BadDataError, "a file is broken: it is")] * 4
+
+
+def test_a_worker_that_dies_fails_tasks_and_not_the_run(tmp_path: Path) -> None:
+    tasks = [task for plan in plans(tmp_path) for task in plan.tasks]
+    results = dict(LocalEngine(2)(tasks, die_on_one))
+    assert sorted(results) == [0, 1, 2, 3]
+    assert isinstance(results[3], EnvironmentProblem)
+    assert "--jobs 1" in results[3].hint
+
+
+def test_the_deadline_ends_what_runs_and_changes_nothing(tmp_path: Path) -> None:
+    made = plans(tmp_path)
+    before = sorted(path for path in tmp_path.rglob("*"))
+
+    def engine(tasks, _):  # type: ignore[no-untyped-def]
+        return LocalEngine(2, time.monotonic() + 0.5)(tasks, sleep_long)
+
+    outcomes = list(compact(made, engine))
+    assert [outcome.is_postponed for outcome in outcomes] == [True, True]
+    assert sorted(path for path in tmp_path.rglob("*")) == before
+
+
+def test_no_further_task_is_begun_here_when_the_time_is_up(tmp_path: Path) -> None:
+    tasks = [task for plan in plans(tmp_path) for task in plan.tasks]
+    assert list(LocalEngine(1, time.monotonic())(tasks, run_task)) == []
+
+
+ORPHAN = """
+import sys, time
+sys.path[:0] = sys.argv[2:]
+from pathlib import Path
+from compaction import test_local_engine as t
+from acidctl.compaction import local
+if __name__ == "__main__":
+    local.WORTH_A_PROCESS = 1
+    tasks = [task for plan in t.plans(Path(sys.argv[1])) for task in plan.tasks]
+    print("go", flush=True)
+    list(local.LocalEngine(2)(tasks, t.sleep_long))
+"""
+
+
+def test_workers_do_not_outlive_a_parent_that_was_killed(tmp_path: Path) -> None:
+    script = tmp_path / "orphan.py"
+    script.write_text(ORPHAN)
+    root = Path(__file__).parents[1]
+    command = [sys.executable, str(script), str(tmp_path), str(root), str(root.parent)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "go\n"
+        while len(group_of(process.pid)) < 3:  # two workers, beside the process itself and the resource tracker
+            time.sleep(0.05)
+        process.kill()
+    for _ in range(400):
+        if not group_of(process.pid):
+            break
+        time.sleep(0.05)
+    assert group_of(process.pid) == []
+
+
+def group_of(session: int) -> list[int]:
+    """The living processes of a session."""
+    listed = subprocess.run(["ps", "-eo", "sid=,pid=,stat="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in listed.splitlines()]
+    return [int(pid) for sid, pid, state in rows if int(sid) == session and not state.startswith("Z")]

@@ -1,0 +1,141 @@
+"""Dying at a chosen storage call, as `kill -9` would have it: from then on nothing works any more."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acidctl.storage.local import LocalFileSystem
+
+CHANGING = ("make_dirs", "create_exclusive", "open_output", "rename", "remove_tree")
+READING = ("list_tree", "list_dir", "stat", "exists", "open_input", "read_bytes")
+
+
+class Killed(BaseException):
+    """The process is no more; no `except Exception` may catch it."""
+
+
+class Death:
+    """Counts the changing calls and ends the process at one of them.
+
+    Each call has three points: before it, half-way (half of a file's bytes, half of a tree removed) and after it.
+    """
+
+    def __init__(self, at: int) -> None:
+        self._at = at
+        self._count = 0
+        self.is_dead = False
+
+    def point(self) -> None:
+        """Another place where the process might die."""
+        if self.is_dead or self._count == self._at:
+            self.is_dead = True
+            raise Killed
+        self._count += 1
+
+    def install(self, patch: pytest.MonkeyPatch) -> None:
+        for name in READING:
+            patch.setattr(LocalFileSystem, name, self._reading(getattr(LocalFileSystem, name)))
+        for name in CHANGING:
+            patch.setattr(LocalFileSystem, name, getattr(self, f"_{name}")(getattr(LocalFileSystem, name)))
+
+    def _reading(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            if self.is_dead:
+                raise Killed
+            return real(*args)
+
+        return call
+
+    def _around(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            self.point()
+            result = real(*args)
+            self.point()
+            return result
+
+        return call
+
+    _make_dirs = _rename = _around
+
+    def _open_output(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(fs: LocalFileSystem, path: str) -> Any:
+            self.point()
+            return _Dying(real(fs, path), path, self)
+
+        return call
+
+    def _create_exclusive(self, _: Callable[..., Any]) -> Callable[..., Any]:
+        def call(fs: LocalFileSystem, path: str, data: bytes) -> None:
+            with fs.open_output(path) as output:
+                output.write(data)
+
+        return call
+
+    def _remove_tree(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(fs: LocalFileSystem, path: str) -> None:
+            self.point()
+            for child in sorted(Path(path).iterdir())[:1] if Path(path).is_dir() else []:
+                real(fs, str(child))
+                self.point()
+            real(fs, path)
+            self.point()
+
+        return call
+
+
+class _Dying:
+    """A file that may be cut off in the middle."""
+
+    def __init__(self, file: Any, path: str, death: Death) -> None:
+        self._file, self._path, self._death = file, path, death
+
+    def __enter__(self) -> _Dying:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def write(self, data: Any) -> int:
+        return int(self._file.write(data))
+
+    def close(self) -> None:
+        if self._file.closed:
+            return
+        self._file.close()
+        if self._death.is_dead:
+            return
+        size = Path(self._path).stat().st_size
+        try:
+            self._death.point()
+        except Killed:
+            with Path(self._path).open("rb+") as file:
+                file.truncate(size // 2)
+            raise
+        self._death.point()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+def deaths(work: Callable[[Path], None], original: Path, scratch: Path) -> Iterator[tuple[int, Path]]:
+    """Do the work on a copy of a table, dying at every point in turn; yields the point and what is left."""
+    for at in range(10_000):
+        copy = scratch / str(at)
+        shutil.copytree(original, copy)
+        death = Death(at)
+        with pytest.MonkeyPatch.context() as patch:
+            death.install(patch)
+            try:
+                work(copy)
+            except Killed:
+                pass
+        if not death.is_dead:
+            return
+        yield at, copy
+        shutil.rmtree(copy)
+    raise AssertionError("the work never ends")

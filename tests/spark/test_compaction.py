@@ -1,0 +1,101 @@
+"""`acidctl compact` on Spark, as a user runs it: here, and on a cluster of two workers that share one big bucket."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from compaction.helpers import run_compaction
+from tables import read_rows
+
+from acidctl.acid.triggers import CompactionKind
+from spark.cluster import standalone_cluster
+
+pytestmark = pytest.mark.spark
+
+ENVIRON = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+
+
+def acidctl(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "acidctl", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=400, env=ENVIRON)
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse: two tables of two buckets, ten deltas with deletes."""
+    folder = tmp_path_factory.mktemp("warehouse")
+    for name in ("one", "two"):
+        made = acidctl(
+            "demo",
+            "--big",
+            "--rows",
+            "20000",
+            "--inserts",
+            "4",
+            "--deletes",
+            "50",
+            "--buckets",
+            "2",
+            str(folder / name),
+        )
+        assert made.returncode == 0, made.stderr
+    return folder
+
+
+@pytest.fixture(scope="module", params=["here", "cluster"])
+def outcome(
+    request: pytest.FixtureRequest, tables: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Path, subprocess.CompletedProcess[str]]]:
+    """A copy of the warehouse after one command over both tables, every bucket in as many segments as there can be."""
+    folder = tmp_path_factory.mktemp("spark")
+    copy = shutil.copytree(tables, folder / "warehouse")
+    arguments = ["compact", "--major", "--task-bytes", "1", "--verify", "full", "-o", "jsonl", str(copy)]
+    if request.param == "here":
+        yield copy, acidctl(*arguments, "--master", "local[2]", "--conf", "spark.speculation=true")
+        return
+    conf = ["spark.executor.memory=512m", "spark.executor.cores=1", "spark.speculation=true"]
+    with standalone_cluster(folder, environ=ENVIRON) as cluster:
+        settings = [part for item in conf for part in ("--conf", item)]
+        yield copy, acidctl(*arguments, "--master", cluster.master, *settings)
+
+
+def test_every_location_is_compacted(outcome: tuple[Path, subprocess.CompletedProcess[str]], tables: Path) -> None:
+    warehouse, run = outcome
+    assert run.returncode == 0, run.stderr
+    results = [json.loads(line) for line in run.stdout.splitlines()]
+    assert sorted(Path(result["location"]).name for result in results) == ["one", "two"]
+    for result in results:
+        assert result["result"] == "compacted"
+        assert_like_one_task(warehouse, tables, Path(result["location"]).name, result)
+
+
+def assert_like_one_task(warehouse: Path, tables: Path, name: str, result: dict[str, Any]) -> None:
+    """The rows of before, and files like those of a compaction in this process."""
+    rows = read_rows(tables / name)
+    assert read_rows(warehouse / name) == rows
+    alone = shutil.copytree(tables / name, warehouse.parent / "alone" / name)
+    expected = run_compaction(alone, CompactionKind.MAJOR)
+    assert expected
+    assert (result["rows"], result["rowsDropped"]) == (expected.rows, expected.rows_dropped)
+    (published,) = result["outputs"]
+    kinds = {path.name for path in (warehouse / name / published).iterdir()}
+    assert kinds == {"_metadata_acid", "_orc_acid_version", "bucket_00000", "bucket_00001"}
+    shutil.rmtree(warehouse.parent / "alone")
+    assert not list((warehouse / name).glob("_tmp*"))
+
+
+def test_a_deadline_cancels_the_job(tables: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(tables, tmp_path / "warehouse")
+    before = sorted(copy.rglob("*"))
+    run = acidctl("compact", "--major", "--deadline", "0.01s", "--exit-code", "-o", "jsonl", str(copy))
+    assert run.returncode == 13, run.stderr
+    assert {json.loads(line)["result"] for line in run.stdout.splitlines()} == {"postponed"}
+    assert sorted(copy.rglob("*")) == before
