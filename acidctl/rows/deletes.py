@@ -111,13 +111,29 @@ class DeleteSetBuilder:
 
 
 def _merge(parts: list[_Part]) -> _Part:
-    row_id = parts[0].row_id if len(parts) == 1 else np.concatenate([part.row_id for part in parts])
-    if not (row_id[1:] > row_id[:-1]).all():
-        row_id = np.sort(row_id)
-        first = np.ones(len(row_id), np.bool_)
-        np.not_equal(row_id[1:], row_id[:-1], out=first[1:])
-        row_id = row_id[first]
+    """All row ids in one sorted column; the parts are given up one by one, not to be in memory twice."""
+    if len(parts) == 1:
+        row_id = parts[0].row_id
+        if _ascends(row_id):
+            return _Part(row_id, None)
+    row_id = np.empty(sum(len(part.row_id) for part in parts), np.int64)
+    end = len(row_id)
+    while parts:
+        part = parts.pop().row_id
+        row_id[end - len(part) : end] = part
+        end -= len(part)
+    if not _ascends(row_id):
+        row_id.sort()
+        if not _ascends(row_id):
+            first = np.ones(len(row_id), np.bool_)
+            np.not_equal(row_id[1:], row_id[:-1], out=first[1:])
+            row_id = row_id[first]
     return _Part(row_id, None)
+
+
+def _ascends(row_id: Longs) -> bool:
+    """Whether every row id is greater than the one before it."""
+    return bool((row_id[1:] > row_id[:-1]).all())
 
 
 def _merge_bounded(parts: list[_Part]) -> _Part:

@@ -1,26 +1,32 @@
 """Scan speed against flat ORC: the performance table of the Presto article, re-measured, and beyond it.
 
-    python tests/bench/bench_scan.py [--rows N] [--rounds N]
+    python tests/bench/bench_scan.py [--rows N] [--rounds N] [--peers]
 
 Each figure is the CPU time of reading everything, divided by that of reading the inserted rows from flat ORC files with
-pyarrow in the same round; the median of the rounds. "all" reads every column, "narrow" one double.
+pyarrow in the same round; the median of the rounds, after one that does not count. With ``--peers`` also the CPU that
+Hive's own reader takes for the same table (a loop inside the JVM), and a loop over pyorc's rows of the flat file.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import itertools
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
+import pyorc
 from pyarrow import orc
 
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.demo.big import BigOptions, write_big
+from acidctl.demo.big import ROW, BigOptions, write_big
+from acidctl.orc.encode import WriterSettings
+from acidctl.orc.types import hive_type
+from acidctl.rows.export.orc_sink import OrcSink
 from acidctl.rows.scan import Scan
 from acidctl.storage.registry import open_location
 from acidctl.storage.snapshot import take_snapshot
@@ -34,6 +40,9 @@ SHAPES: dict[str, BigOptions] = {
     "base + 1 delete delta (1 million rows)": BigOptions(write_ids=1, deletes=1_000_000, delete_write_ids=1, base=True),
     "500 insert deltas": BigOptions(write_ids=500, deletes=0),
 }
+
+PYORC_ROWS = 200_000
+"""Python loops are slow: the figure for all rows is scaled from this many."""
 
 
 def cpu(read: Callable[[], int]) -> tuple[float, int]:
@@ -59,42 +68,92 @@ def flat(path: Path, columns: list[str] | None) -> int:
 
 
 def write_flat(table: Path, target: Path, inserts: int) -> None:
-    """All rows that were inserted, without ACID, in as many bytes a stripe."""
+    """All rows that were inserted, without ACID, by the same encoder: pyarrow's defaults make no dictionaries."""
     target.mkdir()
     fs, path = open_location(str(table))
     scanned = Scan(take_snapshot(fs, path, ValidWriteIds(inserts)))
-    with orc.ORCWriter(target / "rows.orc", compression="zlib", stripe_size=64 << 20) as writer:
+    with (target / "rows.orc").open("wb") as file:
+        sink = OrcSink(file, scanned.output_type, WriterSettings.for_base("zlib"))
         for batch in scanned.batches():
-            writer.write(pa.Table.from_batches([batch]))
+            sink.write(batch)
+        sink.close()
+
+
+class Peers:
+    """What else can read the table, or at least its rows: Hive's reader row by row, and a loop over pyorc's."""
+
+    def __init__(self) -> None:
+        from java_peers import JavaPeers
+
+        self.hive = JavaPeers()
+
+    def hive_time(self, table: Path, shape: BigOptions, rows: int, columns: list[str] | None) -> float:
+        """CPU of the JVM; the list of write ids says that all count."""
+        found = self.hive.rows(table, hive_type(ROW), shape.write_ids + shape.delete_write_ids, columns)
+        assert found.rows == rows
+        return found.cpu
+
+    @staticmethod
+    def pyorc_time(path: Path, columns: list[str] | None, rows: int) -> float:
+        """CPU of a loop over the flat rows, which have no deletes, from the first of them: scaled to all."""
+        some = min(rows, PYORC_ROWS)
+
+        def loop() -> int:
+            with next(path.iterdir()).open("rb") as file:
+                return sum(1 for _ in itertools.islice(pyorc.Reader(file, column_names=columns), some))
+
+        seconds, read = cpu(loop)
+        return seconds * rows / read
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=3_000_000)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--peers", action="store_true", help="Hive's reader in a JVM, and pyorc, in the same rounds")
     args = parser.parse_args()
-    print(f"{args.rows:,} rows of 7 columns, zlib, {args.rounds} rounds; CPU time over flat ORC")
-    print(f"{'':40} {'all':>6} {'narrow':>7}")
-    with tempfile.TemporaryDirectory() as folder:
-        for number, (name, shape) in enumerate(SHAPES.items()):
-            table, plain = Path(folder, f"t{number}"), Path(folder, f"f{number}")
+    peers = Peers() if args.peers else None
+    print(f"{args.rows:,} rows of 7 columns, zlib; medians of {args.rounds} rounds; CPU time")
+    print("acid/flat: over flat ORC; hive/acid and pyorc/acid: how many times our CPU they take")
+    print("| layout | columns | ns a row | acid/flat | hive/acid | pyorc/acid |")
+    print("|---|---|---:|---:|---:|---:|", flush=True)
+    for name, shape in SHAPES.items():
+        with tempfile.TemporaryDirectory() as folder:
+            table, plain = Path(folder, "acid"), Path(folder, "flat")
             fs, path = open_location(str(table))
-            write_big(fs, path, BigOptions(**{**_fields(shape), "rows": args.rows}))
+            write_big(fs, path, replace(shape, rows=args.rows))
             write_flat(table, plain, shape.write_ids)
-            ratios = []
             for columns in (None, ["score"]):
-                measured = []
-                for _ in range(args.rounds):
-                    flat_time, flat_rows = cpu(lambda: flat(plain, columns))  # noqa: B023 - called at once
-                    acid_time, acid_rows = cpu(lambda: scan(table, columns))  # noqa: B023
-                    assert flat_rows == acid_rows + shape.deletes
-                    measured.append(acid_time / flat_time)
-                ratios.append(statistics.median(measured))
-            print(f"{name:40} {ratios[0]:6.2f} {ratios[1]:7.2f}", flush=True)
+                measure(name, shape, (table, plain), columns, args.rounds, peers)
+    if peers:
+        peers.hive.close()
 
 
-def _fields(options: BigOptions) -> dict[str, object]:
-    return {name: getattr(options, name) for name in BigOptions.__dataclass_fields__}
+def measure(
+    name: str,
+    shape: BigOptions,
+    places: tuple[Path, Path],
+    columns: list[str] | None,
+    rounds: int,
+    peers: Peers | None,
+) -> None:
+    """One line of the table. The first round warms up: caches of the system, and the JVM's compiler."""
+    table, plain = places
+    found: dict[str, list[float]] = {"ns": [], "flat": [], "hive": [], "pyorc": []}
+    for number in range(rounds + 1):
+        flat_time, flat_rows = cpu(lambda: flat(plain, columns))
+        acid_time, acid_rows = cpu(lambda: scan(table, columns))
+        assert flat_rows == acid_rows + shape.deletes
+        measured = {"ns": acid_time / acid_rows * 1e9, "flat": acid_time / flat_time}
+        if peers:
+            measured["hive"] = peers.hive_time(table, shape, acid_rows, columns) / acid_time
+            measured["pyorc"] = peers.pyorc_time(plain, columns, flat_rows) / acid_time
+        if number:
+            for key, value in measured.items():
+                found[key].append(value)
+    ns, over, hive, loop = (statistics.median(values) if values else None for values in found.values())
+    shown = [f"{ns:.0f}", f"{over:.2f}", *("" if value is None else f"{value:.0f}" for value in (hive, loop))]
+    print(f"| {name} | {'all' if columns is None else 'score'} | {' | '.join(shown)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -203,3 +203,43 @@ def test_every_kind_of_orc_is_in_the_table_of_forms() -> None:
     assert kinds <= listed
     for form in forms.FORMS:
         json.loads(form.example)
+
+
+def test_nulls_that_hide_bytes() -> None:
+    offsets, data = pa.py_buffer(bytes([0, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0])), pa.py_buffer(b"abc")
+    column = pa.Array.from_buffers(pa.string(), 2, [pa.py_buffer(b"\x01"), offsets, data])
+    assert lines(column) == ['"a"', "null"]
+
+
+def test_quotes_stand_around_values_only() -> None:
+    words, days = pa.array(["a", None, "b", None]), pa.array([0, 1, None, None], pa.date32())
+    numbers = pa.array([1, None, 3, 4])
+    batch = pa.RecordBatch.from_arrays([words, days, numbers], names=["w", "d", "n"])
+    assert encode_json_lines(batch).decode().splitlines() == [
+        '{"w":"a","d":"1970-01-01","n":1}',
+        '{"w":null,"d":"1970-01-02","n":null}',
+        '{"w":"b","d":null,"n":3}',
+        '{"w":null,"d":null,"n":4}',
+    ]
+
+
+def test_columns_of_one_value_and_structs_in_structs() -> None:
+    inner = pa.StructArray.from_arrays([pa.array([7, 7, 7]), pa.nulls(3)], names=["one", "none"])
+    row = pa.StructArray.from_arrays([inner, pa.array(["x", None, "z"])], names=["inner", "word"])
+    empty = pa.StructArray.from_buffers(pa.struct([]), 3, [None])
+    columns = [pa.array([-2, -2, -2], pa.int32()), row, empty, pa.array([5, 6, 5])]
+    batch = pa.RecordBatch.from_arrays(columns, names=["op", "row", "empty", "id"])
+    start = '{"op":-2,"row":{"inner":{"one":7,"none":null},"word":'
+    expected = [f'{start}"x"}},"empty":{{}},"id":5}}', f'{start}null}},"empty":{{}},"id":6}}']
+    expected.append(f'{start}"z"}},"empty":{{}},"id":5}}')
+    assert encode_json_lines(batch).decode().splitlines() == expected
+    assert encode_json_lines(batch.slice(1, 1)).decode().splitlines() == expected[1:2]
+    assert encode_json_lines(batch.select(["op"])).decode() == '{"op":-2}\n' * 3
+
+
+def test_dates_close_together_and_far_apart() -> None:
+    close = pa.array([20_000, None, 20_001, 20_000, 20_002, 20_000, 20_000, None], pa.date32())
+    assert lines(close) == [json.dumps(str(day)) if day else "null" for day in close.to_pylist()]
+    assert lines(close.slice(2, 2)) == ['"2024-10-05"', '"2024-10-04"']
+    edge = pa.array([10_000_000, 10_000_001] * 4, pa.date32())
+    assert lines(edge)[:2] == ['"29349-01-26"', '"29349-01-27"']

@@ -16,7 +16,18 @@ import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError
 from acidctl.orc.wide_time import WideTimestamp
-from acidctl.rows.export.text import Ints, Kernels, Text, cleaned, data_length, fixed_width, nulls, spans
+from acidctl.rows.export.text import (
+    Ints,
+    Kernels,
+    Pieces,
+    Text,
+    cleaned,
+    data_length,
+    fixed_width,
+    nulls,
+    spans,
+)
+from acidctl.rows.export.times import dates, timestamps, wide_timestamps
 
 if TYPE_CHECKING:
     from acidctl.orc.types import OrcType
@@ -138,6 +149,25 @@ def union_parts(array: pa.UnionArray) -> tuple[Ints, list[pa.Array]]:
     return which, children
 
 
+def _json_name(name: str) -> bytes:
+    return json.dumps(name, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _constant_text(column: pa.Array) -> bytes | None:
+    """The text of a column with one value only: nothing but nulls, or one integer, as ids of ACID rows mostly are."""
+    if not len(column):
+        return None
+    if column.null_count == len(column):
+        return b"null"
+    if column.null_count or column.type not in _SIGNED:
+        return None
+    values = fixed_width(column, _SIGNED[column.type])
+    return str(int(values[0])).encode() if values[0] == values[-1] and (values == values[0]).all() else None
+
+
+_SIGNED = {pa.int8(): np.int8, pa.int16(): np.int16, pa.int32(): np.int32, pa.int64(): np.int64}
+
+
 class JsonEncoder:
     """Columns to columns of JSON texts.
 
@@ -154,7 +184,7 @@ class JsonEncoder:
         if pa.types.is_dictionary(kind):
             return self._dictionary(array, types)
         if is_wide_timestamp(kind):
-            return _quoted(self.kernels.wide_timestamps(*wide_parts(array), nulls(array)))
+            return _quoted(wide_timestamps(self.kernels, *wide_parts(array), nulls(array)))
         if isinstance(kind, pa.BaseExtensionType):
             return self.text(array.storage, types)
         for test, encode in _ENCODERS:
@@ -175,26 +205,34 @@ class JsonEncoder:
         names = field_names(rows.type)
         if not names:
             return pa.repeat(self.kernels.constant(b"{}" + end), len(rows))
-        texts = [self.text(rows.field(i), child) for i, child in enumerate(child_types(types, names))]
-        return self.objects(names, texts, end)
+        pieces = Pieces(self.kernels)
+        self._add_fields(pieces, rows, types)
+        pieces.literal += b"}" + end
+        return pieces.joined(len(rows))
+
+    def _add_fields(self, pieces: Pieces, rows: pa.StructArray, types: OrcType | None) -> None:
+        """An object but for its closing brace; structs inside that are never null go into the same join."""
+        names = field_names(rows.type)
+        for place, child in enumerate(child_types(types, names)):
+            pieces.literal += (b"," if place else b"{") + _json_name(names[place]) + b":"
+            column = rows.field(place)
+            constant = _constant_text(column)
+            if constant is not None:
+                pieces.literal += constant
+            elif pa.types.is_struct(column.type) and not column.null_count and column.type.num_fields:
+                self._add_fields(pieces, column, child)
+                pieces.literal += b"}"
+            else:
+                pieces.add(self.text(column, child))
 
     def objects(self, names: list[str], texts: list[Text], end: bytes = b"") -> pa.Array:
         """JSON objects of one or more columns of texts, each followed by `end`; never null."""
-        kernels = self.kernels
-        pieces: list[Any] = []
-        constant = b"{"
-        for name, text in zip(names, texts, strict=True):
-            constant += json.dumps(name, ensure_ascii=False).encode("utf-8", "replace") + b":"
-            if text.values.null_count:
-                # What stands before and after the value must not stand around null.
-                pieces += [kernels.constant(constant), kernels.wrapped(text)]
-                constant = b","
-            else:
-                pieces += [kernels.constant(constant + text.before), text.values]
-                constant = text.after + b","
-        pieces.append(kernels.constant(constant[:-1] + b"}" + end))
-        some_null = any(text.values.null_count for text in texts)
-        return kernels.join(*pieces, null=b"null" if some_null else None)
+        pieces = Pieces(self.kernels)
+        for place, (name, text) in enumerate(zip(names, texts, strict=True)):
+            pieces.literal += (b"," if place else b"{") + _json_name(name) + b":"
+            pieces.add(text)
+        pieces.literal += b"}" + end
+        return pieces.joined(len(texts[0].values))
 
     # -- one function a type -----------------------------------------------------------------------------------
 
@@ -223,10 +261,10 @@ class JsonEncoder:
         return Text(self.kernels.decimals(array), b'"', b'"')
 
     def _date(self, array: pa.Array, _: OrcType | None) -> Text:
-        return Text(self.kernels.dates(array), b'"', b'"')
+        return Text(dates(self.kernels, array), b'"', b'"')
 
     def _timestamp(self, array: pa.Array, _: OrcType | None) -> Text:
-        return _quoted(self.kernels.timestamps(array))
+        return _quoted(timestamps(self.kernels, array))
 
     def _struct(self, array: pa.StructArray, types: OrcType | None) -> Text:
         texts = self.struct(array, types)

@@ -39,7 +39,8 @@ from acidctl.rows.export.json_lines import (
     union_parts,
     wide_parts,
 )
-from acidctl.rows.export.text import UNITS_PER_SECOND, Kernels, binary_array, cleaned, nulls, spans
+from acidctl.rows.export.text import Kernels, binary_array, cleaned, nulls, spans
+from acidctl.rows.export.times import UNITS_PER_SECOND
 
 if TYPE_CHECKING:
     from acidctl.orc.types import OrcType

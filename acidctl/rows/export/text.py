@@ -19,12 +19,6 @@ Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 Flags = npt.NDArray[np.bool_]
 
-UNITS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-
-# Arrow's own texts of dates end at years -32767 and 32767; these bounds are about the years -27,000 and 30,000.
-_ARROW_DAYS = 10_000_000
-_ARROW_SECONDS = _ARROW_DAYS * 86_400
-
 # From this magnitude on Arrow writes 1e+10; below it a whole number has neither point nor exponent.
 _FIRST_EXPONENT = 1e10
 
@@ -149,82 +143,6 @@ class Kernels:
         sign = pc.if_else(negative, pa.scalar("-0.", self.string), pa.scalar("0.", self.string))
         return pc.binary_join_element_wise(sign, fraction, empty)
 
-    # -- dates and times ---------------------------------------------------------------------------------------
-
-    def dates(self, array: pa.Array) -> pa.Array:
-        """date32: yyyy-MM-dd, for any number of days."""
-        days = fixed_width(array, np.int32).astype(np.int64)
-        far = (np.abs(days) > _ARROW_DAYS) & ~nulls(array)
-        texts = pc.cast(array, self.string)
-        if far.any():
-            texts = pc.replace_with_mask(texts, pa.array(far), self._civil_dates(days[far]))
-        return self.raw(texts)
-
-    def timestamps(self, array: pa.Array) -> Text:
-        """timestamp of any unit, with a zone or without: yyyy-MM-dd HH:mm:ss.f (in UTC if there is a zone)."""
-        unit: str = array.type.unit
-        array = array.view(pa.timestamp(unit))
-        per_second = UNITS_PER_SECOND[unit]
-        ticks = fixed_width(array, np.int64)
-        if unit != "ns":
-            far = (np.abs(ticks // per_second) > _ARROW_SECONDS) & ~nulls(array)
-            if far.any():
-                nanos = ticks % per_second * (UNITS_PER_SECOND["ns"] // per_second)
-                return self.wide_timestamps(ticks // per_second, nanos, nulls(array))
-        if unit == "s":
-            return Text(self.plain(array), after=b".0")
-        whole = ticks % per_second == 0
-        count = int(np.count_nonzero(whole))
-        if count == len(array):
-            return Text(self.plain(pc.cast(array, pa.timestamp("s"), safe=False)), after=b".0")
-        texts = self.raw(pc.ascii_rtrim(pc.cast(array, self.string), "0"))
-        return Text(self.join(texts, self.where(whole, b"0")) if count else texts)
-
-    def wide_timestamps(self, seconds: Ints, nanos: Ints, missing: Flags) -> Text:
-        """Seconds since 1970 and nanoseconds (0 to 999,999,999) of any year: yyyy-MM-dd HH:mm:ss.f."""
-        near = np.abs(seconds) <= _ARROW_SECONDS
-        # abs() of the least 64-bit number is itself, negative.
-        near &= seconds != np.iinfo(np.int64).min
-        near |= missing
-        in_range = np.where(near & ~missing, seconds, 0)
-        texts = pc.cast(pa.array(in_range, mask=missing).cast(pa.timestamp("s")), self.string)
-        if not near.all():
-            far = seconds[~near]
-            time = pc.cast(pa.array(far % 86_400).cast(pa.timestamp("s")), self.string)
-            time = pc.utf8_slice_codeunits(time, len("1970-01-01"))
-            date = self._civil_dates(far // 86_400)
-            joined = pc.binary_join_element_wise(date, time, pa.scalar("", self.string))
-            texts = pc.replace_with_mask(texts, pa.array(~near), joined)
-        if not (nanos[~missing] != 0).any():
-            return Text(self.raw(texts), after=b".0")
-        # 1000000000 + nanoseconds is ten digits: "." takes the place of the first.
-        digits = pc.utf8_slice_codeunits(pc.cast(pa.array(np.where(missing, 0, nanos) + 10**9), self.string), 1)
-        digits = pc.ascii_rtrim(digits, "0")
-        digits = pc.if_else(pc.equal(digits, ""), pa.scalar("0", self.string), digits)
-        return Text(self.join(self.raw(texts), self.constant(b"."), self.raw(digits)))
-
-    def _civil_dates(self, days: Ints) -> pa.Array:
-        """yyyy-MM-dd of days since 1970-01-01 in the proleptic Gregorian calendar, without any bound on the year."""
-        # Counted in 400-year eras from 0000-03-01, so that the leap day is the last day of a year.
-        shifted = days + 719_468
-        era, of_era = np.divmod(shifted, 146_097)
-        year_of_era = (of_era - of_era // 1_460 + of_era // 36_524 - of_era // 146_096) // 365
-        of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-        march_month = (5 * of_year + 2) // 153
-        day = of_year - (153 * march_month + 2) // 5 + 1
-        month = np.where(march_month < 10, march_month + 3, march_month - 9)
-        year = year_of_era + era * 400 + (month <= 2)
-
-        def padded(numbers: Ints, width: int) -> pa.Array:
-            return pc.ascii_lpad(pc.cast(pa.array(numbers), self.string), width=width, padding="0")
-
-        empty = pa.scalar("", self.string)
-        sign = pc.if_else(pa.array(year < 0), pa.scalar("-", self.string), empty)
-        date = pc.binary_join_element_wise(
-            padded(np.abs(year), 4), padded(month, 2), padded(day, 2), pa.scalar("-", self.string)
-        )
-        return pc.binary_join_element_wise(sign, date, empty)
-
     # -- strings and bytes -------------------------------------------------------------------------------------
 
     def char_padded(self, array: pa.Array, length: int) -> pa.Array:
@@ -280,6 +198,47 @@ class Kernels:
         return pc.binary_join(lists, self.constant(comma))
 
 
+class Pieces:
+    """What a row's text consists of: columns of texts, and the bytes between two of them.
+
+    A null's own text is part of the bytes around it, as are the quotes of all others: so the values need not be copied
+    to be quoted, and the join meets no nulls, which would slow it down.
+
+    Attributes:
+        literal: bytes after the last value, in all rows; to be appended to.
+    """
+
+    def __init__(self, kernels: Kernels) -> None:
+        self.literal = b""
+        self._kernels = kernels
+        self._pieces: list[Any] = []
+        # Of the last value: what follows it, and where it is null.
+        self._after = b""
+        self._missing: Flags | None = None
+
+    def add(self, text: Text) -> None:
+        """A column of values."""
+        absent = nulls(text.values) if text.values.null_count else None
+        self._pieces += [self._between(text.before, absent), present(text.values)]
+        self.literal, self._after, self._missing = b"", text.after, absent
+
+    def joined(self, rows: int) -> pa.Array:
+        """The rows' texts, none of them null."""
+        if not self._pieces:
+            return pa.repeat(self._kernels.constant(self.literal), rows)
+        return self._kernels.join(*self._pieces, self._between(b"", None))
+
+    def _between(self, before: bytes, absent: Flags | None) -> pa.Scalar | pa.Array:
+        missing = self._missing
+        if missing is None and absent is None:
+            return self._kernels.constant(self._after + self.literal + before)
+        ends = [self._after] if missing is None else [self._after, b"null"]
+        starts = [before] if absent is None else [before, b""]
+        forms = pa.array([end + self.literal + start for end in ends for start in starts], self._kernels.binary)
+        which = np.int8(0) if missing is None else missing.astype(np.int8) * np.int8(len(starts))
+        return forms.take(pa.array(which if absent is None else which + absent))
+
+
 _SHORT_ESCAPES = np.zeros(256, np.uint8)
 for _byte, _letter in ((8, "b"), (9, "t"), (10, "n"), (12, "f"), (13, "r"), (0x22, '"'), (0x5C, "\\")):
     _SHORT_ESCAPES[_byte] = ord(_letter)
@@ -292,6 +251,18 @@ def nulls(array: pa.Array) -> Flags:
         return np.zeros(len(array), np.bool_)
     flags: Flags = array.is_null().to_numpy(zero_copy_only=False)
     return flags
+
+
+def present(array: pa.Array) -> pa.Array:
+    """A binary array with nothing where the value is null, and no nulls."""
+    if not array.null_count:
+        return array
+    offsets = _offsets(array)
+    if np.diff(offsets)[nulls(array)].any():
+        # A null may hide bytes: kernels leave none, but the array need not come from one.
+        return pc.fill_null(array, pa.scalar(b"", array.type))
+    buffers = array.buffers()
+    return pa.Array.from_buffers(array.type, len(array), [None, *buffers[1:]], 0, array.offset)
 
 
 def fixed_width(array: pa.Array, dtype: Any, buffer: int = 1) -> npt.NDArray[Any]:

@@ -1,0 +1,114 @@
+"""Columns of dates and timestamps to columns of text; see :mod:`acidctl.rows.export.text`, whose kernels these use.
+
+The days of a column mostly lie in a short range: then each day is spelled once, and the rows take its text.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from acidctl.rows.export.text import Flags, Ints, Kernels, Text, fixed_width, nulls
+
+UNITS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+# Arrow's own texts of dates end at years -32767 and 32767; these bounds are about the years -27,000 and 30,000.
+_ARROW_DAYS = 10_000_000
+_ARROW_SECONDS = _ARROW_DAYS * 86_400
+
+
+def dates(kernels: Kernels, array: pa.Array) -> pa.Array:
+    """date32: yyyy-MM-dd, for any number of days."""
+    days = fixed_width(array, np.int32).astype(np.int64)
+    missing = nulls(array)
+    known = _range(days, missing)
+    if known is not None and max(abs(known[0]), abs(known[1])) <= _ARROW_DAYS:
+        first, last = known
+        places = (days - first).astype(np.int32)
+        spelled = pc.cast(pa.array(np.arange(first, last + 1, dtype=np.int32)).cast(pa.date32()), kernels.string)
+        return kernels.raw(spelled).take(pa.array(places, mask=missing if missing.any() else None))
+    far = (np.abs(days) > _ARROW_DAYS) & ~missing
+    texts = pc.cast(array, kernels.string)
+    if far.any():
+        texts = pc.replace_with_mask(texts, pa.array(far), _civil_dates(kernels, days[far]))
+    return kernels.raw(texts)
+
+
+def timestamps(kernels: Kernels, array: pa.Array) -> Text:
+    """timestamp of any unit, with a zone or without: yyyy-MM-dd HH:mm:ss.f (in UTC if there is a zone)."""
+    unit: str = array.type.unit
+    array = array.view(pa.timestamp(unit))
+    per_second = UNITS_PER_SECOND[unit]
+    ticks = fixed_width(array, np.int64)
+    if unit != "ns":
+        missing = nulls(array)
+        far = (np.abs(ticks // per_second) > _ARROW_SECONDS) & ~missing
+        if far.any():
+            nanos = ticks % per_second * (UNITS_PER_SECOND["ns"] // per_second)
+            return wide_timestamps(kernels, ticks // per_second, nanos, missing)
+    if unit == "s":
+        return Text(kernels.plain(array), after=b".0")
+    whole = ticks % per_second == 0
+    count = int(np.count_nonzero(whole))
+    if count == len(array):
+        return Text(kernels.plain(pc.cast(array, pa.timestamp("s"), safe=False)), after=b".0")
+    texts = kernels.raw(pc.ascii_rtrim(pc.cast(array, kernels.string), "0"))
+    return Text(kernels.join(texts, kernels.where(whole, b"0")) if count else texts)
+
+
+def _range(numbers: Ints, missing: Flags) -> tuple[int, int] | None:
+    """The least and the greatest number, when fewer lie between them than half of the rows."""
+    if missing.any():
+        numbers = numbers[~missing]
+    if not len(numbers):
+        return None
+    least, most = int(numbers.min()), int(numbers.max())
+    return (least, most) if most - least < len(numbers) // 2 else None
+
+
+def wide_timestamps(kernels: Kernels, seconds: Ints, nanos: Ints, missing: Flags) -> Text:
+    """Seconds since 1970 and nanoseconds (0 to 999,999,999) of any year: yyyy-MM-dd HH:mm:ss.f."""
+    near = np.abs(seconds) <= _ARROW_SECONDS
+    # abs() of the least 64-bit number is itself, negative.
+    near &= seconds != np.iinfo(np.int64).min
+    near |= missing
+    in_range = np.where(near & ~missing, seconds, 0)
+    texts = pc.cast(pa.array(in_range, mask=missing).cast(pa.timestamp("s")), kernels.string)
+    if not near.all():
+        far = seconds[~near]
+        time = pc.cast(pa.array(far % 86_400).cast(pa.timestamp("s")), kernels.string)
+        time = pc.utf8_slice_codeunits(time, len("1970-01-01"))
+        date = _civil_dates(kernels, far // 86_400)
+        joined = pc.binary_join_element_wise(date, time, pa.scalar("", kernels.string))
+        texts = pc.replace_with_mask(texts, pa.array(~near), joined)
+    if not (nanos[~missing] != 0).any():
+        return Text(kernels.raw(texts), after=b".0")
+    # 1000000000 + nanoseconds is ten digits: "." takes the place of the first.
+    digits = pc.utf8_slice_codeunits(pc.cast(pa.array(np.where(missing, 0, nanos) + 10**9), kernels.string), 1)
+    digits = pc.ascii_rtrim(digits, "0")
+    digits = pc.if_else(pc.equal(digits, ""), pa.scalar("0", kernels.string), digits)
+    return Text(kernels.join(kernels.raw(texts), kernels.constant(b"."), kernels.raw(digits)))
+
+
+def _civil_dates(kernels: Kernels, days: Ints) -> pa.Array:
+    """yyyy-MM-dd of days since 1970-01-01 in the proleptic Gregorian calendar, without any bound on the year."""
+    # Counted in 400-year eras from 0000-03-01, so that the leap day is the last day of a year.
+    shifted = days + 719_468
+    era, of_era = np.divmod(shifted, 146_097)
+    year_of_era = (of_era - of_era // 1_460 + of_era // 36_524 - of_era // 146_096) // 365
+    of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    march_month = (5 * of_year + 2) // 153
+    day = of_year - (153 * march_month + 2) // 5 + 1
+    month = np.where(march_month < 10, march_month + 3, march_month - 9)
+    year = year_of_era + era * 400 + (month <= 2)
+
+    def padded(numbers: Ints, width: int) -> pa.Array:
+        return pc.ascii_lpad(pc.cast(pa.array(numbers), kernels.string), width=width, padding="0")
+
+    empty = pa.scalar("", kernels.string)
+    sign = pc.if_else(pa.array(year < 0), pa.scalar("-", kernels.string), empty)
+    date = pc.binary_join_element_wise(
+        padded(np.abs(year), 4), padded(month, 2), padded(day, 2), pa.scalar("-", kernels.string)
+    )
+    return pc.binary_join_element_wise(sign, date, empty)
