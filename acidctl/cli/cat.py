@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
     from acidctl.cli.locations import SnapshotLists
     from acidctl.rows.live import Loss
+    from acidctl.storage.snapshot import Snapshot
+
+SHOWN_WARNINGS = 10
+"""Of thousands of directories all may have the same fault."""
 
 
 @click.command(
@@ -81,7 +85,7 @@ def command(
 
     Conditions are SQL: = <> < <= > >= IN BETWEEN LIKE IS NULL AND OR NOT, with numbers, 'text', dates and timestamps.
     """
-    from acidctl.cli.output import note
+    from acidctl.cli.output import note, warn
     from acidctl.cli.rows_out import limited, write_rows
     from acidctl.errors import UsageProblem
     from acidctl.rows.table import open_table
@@ -102,6 +106,13 @@ def command(
     )
     for text in dict.fromkeys(text for snapshot in scan.snapshots for text in snapshot.state.notes):
         note(text)
+    newest = _newest(scan.snapshots)
+    if at is not None and newest < at:
+        note(f"write id {at} is beyond the newest one here, {newest}: these are the rows of now")
+    for text in scan.warnings[:SHOWN_WARNINGS]:
+        warn(text)
+    if len(scan.warnings) > SHOWN_WARNINGS:
+        warn(f"and {len(scan.warnings) - SHOWN_WARNINGS} more like these")
     if count:
         found = scan.count()
         click.echo(str(found if limit is None else min(found, limit)))
@@ -109,6 +120,12 @@ def command(
         write_rows(limited(scan.to_batches(), limit), output, scan.output_type, scan.schema, to)
     if losses:
         _fail(losses)
+
+
+def _newest(snapshots: Iterable[Snapshot]) -> int:
+    """The greatest write id in the names of the directories, read or not; 0 without any."""
+    directories = [v.directory for snapshot in snapshots for v in snapshot.state.verdicts if v.directory]
+    return max((directory.max_write_id for directory in directories), default=0)
 
 
 def _partition(given: Iterable[str]) -> dict[str, str | int | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from acidctl.orc.types import OrcType
+    from acidctl.storage.port import FileSystem
 
 ROW_FORMS = ("jsonl", "csv", "table", "parquet", "arrow")
 EXPORT_FORMS = ("jsonl", "csv", "table", "arrow", "parquet", "orc")
@@ -21,9 +23,9 @@ TABLE_ROWS = 1000
 def limited(batches: Iterable[pa.RecordBatch], limit: int | None, offset: int = 0) -> Iterator[pa.RecordBatch]:
     """Skip `offset` rows, then pass on at most `limit`."""
     left = limit
+    if left == 0:
+        return
     for batch in batches:
-        if left == 0:
-            return
         rows = batch
         if offset:
             skipped = min(offset, batch.num_rows)
@@ -34,6 +36,8 @@ def limited(batches: Iterable[pa.RecordBatch], limit: int | None, offset: int = 
             left -= rows.num_rows
         if rows.num_rows:
             yield rows
+        if left == 0:
+            return  # before the next batch is read, which may be slow, or damaged
 
 
 def write_rows(
@@ -47,7 +51,8 @@ def write_rows(
         to: path of the file; it must not exist.
 
     Raises:
-        UsageProblem: a binary form to a terminal, or a table for people to a file.
+        UsageProblem: a binary form to a terminal, a table for people to a file, or a directory's name.
+        NotFoundError: no directory is there for the file.
         ConflictError: the file exists.
         BadDataError: a value that the form cannot hold.
     """
@@ -94,25 +99,49 @@ def _write_file(
 ) -> None:
     """To a hidden sibling first, which is renamed at the end and removed on failure."""
     import os
-    from contextlib import suppress
     from uuid import uuid4
 
-    from acidctl.errors import AcidctlError, ConflictError
+    from acidctl.errors import AcidctlError
     from acidctl.storage.port import base_name, join, parent_of
     from acidctl.storage.registry import open_location
 
-    fs, path = open_location(os.fspath(to))
-    if fs.exists(path):
-        raise ConflictError(f"{fs.display(path)} exists already", "", "choose another name, or remove it first")
+    name = os.fspath(to)
+    fs, path = open_location(name)
+    _refuse_target(fs, path, name)
     part = join(parent_of(path), f".{base_name(path)}.{uuid4().hex[:8]}.part")
     try:
-        with fs.open_output(part) as out:
+        stream = fs.open_output(part)
+    except AcidctlError as error:
+        raise type(error)(f"cannot create {fs.display(path)}", error.why, error.hint) from error
+    try:
+        with stream as out:
             _write(batches, form, types, schema, out)
         fs.rename(part, path)
     except BaseException:
         with suppress(AcidctlError):
             fs.remove_tree(part)
         raise
+
+
+def _refuse_target(fs: FileSystem, path: str, name: str) -> None:
+    """Say what is wrong with the name of a new file before anything is read."""
+    from acidctl.errors import ConflictError, NotFoundError, UsageProblem
+    from acidctl.storage.port import parent_of
+
+    is_dir = False
+    with suppress(NotFoundError):
+        is_dir = fs.stat(path).is_dir
+        if not is_dir:
+            raise ConflictError(f"{fs.display(path)} exists already", "", "choose another name, or remove it first")
+    if is_dir or name.endswith("/"):
+        raise UsageProblem(
+            f"{name if name.endswith('/') else fs.display(path)} is a directory",
+            "rows are written to one file",
+            "give the name of a new file",
+        )
+    if fs.local_path(path) is not None and not fs.exists(parent_of(path)):
+        folder = fs.display(parent_of(path))
+        raise NotFoundError(f"cannot create {fs.display(path)}", f"there is no directory {folder}", "make it first")
 
 
 def _table(batches: Iterable[pa.RecordBatch], types: OrcType | None, schema: pa.Schema) -> None:

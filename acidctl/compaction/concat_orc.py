@@ -22,7 +22,7 @@ from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
 from acidctl.rows.events import EventFile
-from acidctl.rows.schema import children_of, conform
+from acidctl.rows.schema import children_of, conform, fit_text
 from acidctl.storage.port import FileSystem
 
 _CHUNK = 8 << 20
@@ -207,7 +207,8 @@ class _Writer:
     def _rows(self, piece: _Piece) -> pa.StructArray:
         with piece.source.open() as events:
             rows = events.rows(piece.number, proleptic=self._output.calendar == PROLEPTIC_GREGORIAN)
-        return conform(rows, self._target, self._fs.display(piece.source.path))
+        rows = conform(rows, self._target, self._fs.display(piece.source.path))
+        return fit_text(rows, piece.source.row_type, self._output.row)
 
     def _flush(self) -> None:
         pending, self._pending, self._bytes = self._pending, [], 0

@@ -36,7 +36,7 @@ from acidctl.orc.types import arrow_type
 from acidctl.rows.deletes import Bools
 from acidctl.rows.events import EventFile, Events, Ids, with_ids
 from acidctl.rows.scan import live_rows, load_deletes, visible_events
-from acidctl.rows.schema import all_null, conform
+from acidctl.rows.schema import all_null, conform, fit_text
 from acidctl.storage.port import FileSystem
 
 
@@ -209,4 +209,5 @@ class _Side:
             # A delete event has no row, whatever row type its file declares (section 3.1).
             return all_null(source.tail.stripes[stripe].numberOfRows, self._target)
         rows = events.rows(stripe, proleptic=self._proleptic)
-        return conform(rows, self._target, source.fs.display(source.path))
+        rows = conform(rows, self._target, source.fs.display(source.path))
+        return fit_text(rows, source.row_type, self._task.row)

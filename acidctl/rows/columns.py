@@ -15,7 +15,7 @@ from acidctl.errors import BadDataError, NotFoundError
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.compare import Literal, Moment
 from acidctl.rows.predicate import hidden
-from acidctl.rows.schema import all_null, children_of, conform
+from acidctl.rows.schema import all_null, children_of, conform, fit_text
 
 ROW_ID = "ROW__ID"
 ROW_ID_TYPE = pa.struct([("writeid", pa.int64()), ("bucketid", pa.int32()), ("rowid", pa.int64())])
@@ -213,7 +213,7 @@ class FileColumns:
         if missing is not None:
             array = hidden(array, missing)
         one = pa.StructArray.from_arrays([array], fields=[pa.field(name, array.type)])
-        return conform(one, pa.struct([field]), path).field(0)
+        return fit_text(conform(one, pa.struct([field]), path).field(0), node, target)
 
     def _child(self, array: pa.StructArray, node: OrcType, position: int, *, picked: bool) -> pa.Array:
         # Beside a picked field others may have been left out: there names are unique, elsewhere all fields are.

@@ -7,7 +7,8 @@ of Hive gives them (format section 5), from the file's name, its directory and t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from types import TracebackType
@@ -16,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 
 from acidctl.acid import bucket as codec
-from acidctl.acid.layout import NO_BUCKET, DataFile, Role, is_full_acid
-from acidctl.acid.names import AcidDirectory, Kind
+from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, files_by_child, is_full_acid
+from acidctl.acid.names import AcidDirectory, AcidNameError, Kind, parse_directory
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.errors import BadDataError
+from acidctl.errors import AcidctlError, BadDataError
 from acidctl.orc.gregorian import is_hybrid, shown
 from acidctl.orc.reader import OrcFile, open_orc
 from acidctl.orc.source import ByteSource
@@ -364,14 +365,42 @@ def _codec_version(snapshot: Snapshot, files: Sequence[DataFile]) -> int:
     """How Hive numbers the originals of this location: with the codec its other files are written with.
 
     Hive 3 and newer encode the bucket number (section 5.1); Hive 2 wrote it plainly, and its delete events name
-    originals so. The first row of any native file tells; without one it is today's codec.
+    originals so. The first row of any native file tells, also of one that the snapshot does not see: ROW__IDs must be
+    the same in every snapshot. Without one it is today's codec.
     """
     for file in files:
-        if not file.native_name or not file.size:
-            continue
-        path = snapshot.absolute(file.path)
-        with open_orc(snapshot.fs, path, snapshot.logical_length(file)) as orc:
-            if orc.is_acid and orc.tail.rows:
-                value = orc.read_stripe(0, ["bucket"]).column(0)[0].as_py()
-                return codec.decode(value or 0).version
+        version = _codec_of(snapshot, file)
+        if version is not None:
+            return version
+    seen = {file.path for file in files}
+    for file in _native_files(snapshot):
+        if file.path not in seen:
+            # What is not read may be half written or damaged, and is no reason to fail.
+            with suppress(AcidctlError):
+                version = _codec_of(snapshot, file)
+                if version is not None:
+                    return version
     return 1
+
+
+def _native_files(snapshot: Snapshot) -> Iterator[DataFile]:
+    """The native files of all ACID directories, whatever their state."""
+    for name, entries in files_by_child(snapshot.listing).items():
+        try:
+            directory = parse_directory(name)
+        except AcidNameError:
+            continue
+        if directory is not None:
+            yield from data_files_of(directory, entries)
+
+
+def _codec_of(snapshot: Snapshot, file: DataFile) -> int | None:
+    """The codec of a file's first row; None when it has none."""
+    length = snapshot.logical_length(file) if file.native_name else 0
+    if not file.size or length == 0:
+        return None
+    with open_orc(snapshot.fs, snapshot.absolute(file.path), length) as orc:
+        if not (orc.is_acid and orc.tail.rows):
+            return None
+        value = orc.read_stripe(0, ["bucket"]).column(0)[0].as_py()
+    return codec.decode(value or 0).version

@@ -27,6 +27,7 @@ from acidctl.orc.source import ByteSource, Window, native_errors
 from acidctl.orc.tail import MAGIC, Tail, read_tail
 from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
 from acidctl.orc.wide_time import below, nested, wide
+from acidctl.rows.parquet_time import ParquetTime, as_meant, parquet_time
 from acidctl.storage.snapshot import Snapshot
 
 LINE = OrcType("struct", children=(OrcType("string"),), names=("line",))
@@ -214,9 +215,17 @@ class _ParquetReader(ForeignReader):
     @cached_property
     def _exact(self) -> Any:
         """The same file with nanoseconds where they fit; None when no column has 96 bits."""
+        return self._open("ns") if self._has_int96 else None
+
+    @property
+    def _has_int96(self) -> bool:
         columns = self._file.schema
-        wide_ones = any(columns.column(i).physical_type == "INT96" for i in range(len(columns)))
-        return self._open("ns") if wide_ones else None
+        return any(columns.column(i).physical_type == "INT96" for i in range(len(columns)))
+
+    @cached_property
+    def _time(self) -> ParquetTime:
+        metadata = self._file.metadata
+        return parquet_time(metadata.created_by or "", metadata.metadata or {}, int96=self._has_int96)
 
     def _read(self, i: int, columns: Sequence[str] | None) -> pa.RecordBatch:
         wanted = None if columns is None else list(columns)
@@ -229,7 +238,8 @@ class _ParquetReader(ForeignReader):
                 if name in table.schema.names:
                     column = table.column(name)
                     chunks = column.chunks or [pa.nulls(0, column.type)]
-                    arrays.append(_as_orc(chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks), kind))
+                    array = _as_orc(chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks), kind)
+                    arrays.append(array if self._time.is_plain else as_meant(array, self._time))
                     names.append(name)
         return pa.RecordBatch.from_arrays(arrays, names=names)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from acidctl.acid.layout import DataFile, Role
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.errors import AcidctlError, BadDataError, NotFoundError
+from acidctl.errors import AccessError, AcidctlError, BadDataError, NotFoundError
 from acidctl.orc.types import OrcType
 from acidctl.rows.deletes import DELETE, Bools, DeleteSet, DeleteSetBuilder, valid_mask
 from acidctl.rows.events import EventFile, Ids, open_event_files
@@ -34,7 +34,7 @@ class Loss:
 
 
 OnLoss = Callable[[Loss], None]
-Unreadable = BadDataError, NotFoundError
+Unreadable = BadDataError, NotFoundError, AccessError
 
 
 def load_deletes(

@@ -382,7 +382,7 @@ def _compared(node: _Compare, column: Callable[[_Column], pa.Array]) -> pa.Boole
             return pc.or_(pc.fill_null(found, False), both)
         return found
     if node.null_safe and node.value is None:
-        return array.is_null()
+        return _is_null(array)
     found = compare(array, node.sign, _trimmed(node.column, node.value))
     return pc.fill_null(found, False) if node.null_safe else found
 

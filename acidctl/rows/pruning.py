@@ -2,8 +2,8 @@
 
 Statistics are used where they can be trusted and nowhere else.  Never: files without a row index (their statistics are
 meaningless, format section 3.4), CHAR (padding), timestamps without UTC bounds or before 1700, old Hive's strings
-(HIVE-8732), dates of two calendars, columns whose type the location's newer files changed, bounds that are NaN or
-replaced bytes that were no UTF-8.
+(HIVE-8732), dates of two calendars, columns whose type the location's newer files changed or made shorter, bounds that
+are NaN or replaced bytes that were no UTF-8.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ def _range(tail: Tail, found: pb.ColumnStatistics, own: OrcType, target: OrcType
     elif own.kind in _FLOATS and target.kind in _FLOATS:
         read["doubleStatistics"] = lambda: _doubles(found.doubleStatistics)
     elif own.kind in _TEXTS and target.kind in _TEXTS:
-        if tail.footer.writer != 0 or tail.writer_version >= _HIVE_8732:
+        cut = target.kind == "varchar" and not 0 < (own.max_length or 0) <= (target.max_length or 0)
+        if not cut and (tail.footer.writer != 0 or tail.writer_version >= _HIVE_8732):
             read["stringStatistics"] = lambda: _texts(found.stringStatistics)
     elif own.kind == target.kind == "date":
         read["dateStatistics"] = lambda: _dates(found.dateStatistics, hybrid=is_hybrid(tail))

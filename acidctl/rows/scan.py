@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from acidctl.acid.layout import Role
-from acidctl.errors import BadDataError
+from acidctl.errors import BadDataError, UsageProblem
 from acidctl.orc.types import OrcType, arrow_type
+from acidctl.rows.changed import changed, refuse_changed
 from acidctl.rows.columns import ROW_ID, ROW_ID_TYPE, Column, FileColumns, Kind, Namespace, PartitionColumn
 from acidctl.rows.deletes import Bools, DeleteSet
 from acidctl.rows.events import EventFile, Events, Ids, open_event_files
@@ -131,7 +132,7 @@ class Scan:
     Raises:
         HistoryError: the snapshot needs history that a compaction destroyed.
         NotFoundError: a column that no file has, with the nearest names.
-        UsageProblem: a condition that cannot be used.
+        UsageProblem: a condition that cannot be used, or a column asked for twice.
         BadDataError: a file cannot be read.
     """
 
@@ -160,7 +161,10 @@ class Scan:
         self._names = Namespace(self.row_type, self._partition)
         shown = snapshot.fs.display(snapshot.path)
         chosen = self._names.tops if columns is None else [self._names.find(name, shown) for name in columns]
-        self._columns = [self._names.row_id, *chosen] if row_id else list(chosen)
+        if columns is not None:
+            _refuse_twice([column.name for column in chosen])
+        first = [self._names.row_id] if row_id and self._names.row_id not in chosen else []
+        self._columns = [*first, *chosen]
         self._where = Predicate(where, self._names.struct) if isinstance(where, str) else where
         used = [self._names.find_path(path) for path in self._where.paths] if self._where else []
         self._used = dict(zip(self._where.paths, used, strict=True)) if self._where else {}
@@ -219,6 +223,7 @@ class Scan:
             with ExitStack() as stack:
                 events = None
                 with self._guarded(source, None):
+                    refuse_changed(source)
                     events = stack.enter_context(source.open())
                 if events is None:
                     continue
@@ -236,9 +241,10 @@ class Scan:
         try:
             yield
         except Unreadable as error:
-            loss = loss_of(source, stripe, error)
+            problem = changed(source) or error
+            loss = loss_of(source, stripe, problem)
             if self._on_loss is None:
-                raise with_loss(error, describe(loss, stripe, source)) from error
+                raise with_loss(problem, describe(loss, stripe, source)) from error
             self._on_loss(loss)
 
     def _stripe(self, events: Events, stripe: int, files: FileColumns) -> Iterator[pa.RecordBatch]:
@@ -384,6 +390,13 @@ class Scan:
             return integers(arrow_type(column.type), (known.original, known.bucket, known.row_id)[column.place[0]])
 
         return bounds
+
+
+def _refuse_twice(names: Sequence[str]) -> None:
+    """Two columns of one name could not be told apart in what comes out; JSON cannot even hold them."""
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise UsageProblem(f"column {twice[0]} is asked for twice", "names ignore case", "name every column once")
 
 
 def _without(batch: pa.RecordBatch, places: NDArray[np.intp]) -> Iterator[pa.RecordBatch]:

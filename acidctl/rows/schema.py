@@ -30,6 +30,7 @@ _WIDER = {
     "double": 5,
 }
 _MAX_DIGITS = 38
+_TEXTS = ("string", "varchar", "char")
 
 
 def merge_row_types(types: Sequence[OrcType]) -> OrcType:
@@ -169,6 +170,51 @@ def _cast_leaf(column: pa.Array, target: pa.DataType) -> pa.Array:
         room = min(_MAX_DIGITS, column.type.precision - column.type.scale + target.scale)
         column = column.cast(pa.decimal128(max(room, target.precision), target.scale))
     return column.cast(target)
+
+
+def fit_text(column: pa.Array, own: OrcType, target: OrcType) -> pa.Array:
+    """Text of a column as its newer type holds it, as Hive converts it: CHAR loses its padding, and what is longer
+    than the type's length is cut off.
+
+    Args:
+        column: in the result's Arrow type, of a file that declares `own`.
+    """
+    if own == target or not _changes_text(own, target):
+        return column
+    if target.kind in _TEXTS:
+        if "char" in (own.kind, target.kind):
+            column = pc.ascii_rtrim(column, characters=" ")
+        if target.max_length and target.kind != "string":
+            column = _cut(column, target.max_length)
+        return pc.ascii_rtrim(column, characters=" ") if target.kind == "char" else column
+    children = below(column)
+    pairs = zip(own.children, target.children, strict=False)
+    fitted = [fit_text(child, *pair) for child, pair in zip(children, pairs, strict=False)]
+    return nested(column, [*fitted, *children[len(fitted) :]])
+
+
+def _changes_text(own: OrcType, target: OrcType) -> bool:
+    """Whether :func:`fit_text` has something to do."""
+    if target.kind in _TEXTS:
+        if target.kind == "string":
+            return own.kind == "char"
+        return own.kind != target.kind or (own.max_length or 0) > (target.max_length or 0)
+    if own.kind != target.kind or own.kind == "uniontype":  # members of unions stay as they are
+        return False
+    return any(_changes_text(a, b) for a, b in zip(own.children, target.children, strict=False))
+
+
+def _cut(column: pa.Array, length: int) -> pa.Array:
+    """At most so many characters."""
+    try:
+        return pc.utf8_slice_codeunits(column, 0, length)
+    except pa.ArrowInvalid:  # bytes that are no UTF-8: count them as Hive does, which replaces each
+        texts = [None if one is None else one.decode("utf-8", "replace")[:length] for one in _raw(column)]
+        return pa.array(texts, column.type)
+
+
+def _raw(column: pa.Array) -> list[bytes | None]:
+    return list(column.cast(pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary()).to_pylist())
 
 
 def _texts(column: pa.Array) -> pa.Array:

@@ -6,19 +6,21 @@ import datetime
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 
 import pyarrow as pa
 
+from acidctl.acid.doubts import layout_problems
 from acidctl.acid.names import Kind
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import BadDataError, HistoryError, NotFoundError, UsageProblem
 from acidctl.orc.types import OrcType
 from acidctl.rows.columns import PartitionColumn
 from acidctl.rows.events import EventFile
-from acidctl.rows.live import OnLoss, open_sources, row_types
+from acidctl.rows.live import OnLoss, Unreadable, open_sources, row_types, with_loss
 from acidctl.rows.predicate import Predicate
 from acidctl.rows.scan import Scan
 from acidctl.rows.schema import merge_row_types
@@ -155,7 +157,10 @@ class Table:
             more = ", ..." if len(self.locations) > len(known) else ""
             raise NotFoundError(f"no partition {wanted} in {self._root}", f"there are {', '.join(known)}{more}")
         snapshots = self._snapshots(write_ids, at)
-        opened = [open_sources(snapshot, on_loss) for snapshot in snapshots]
+        opened = []
+        for snapshot in snapshots:
+            with _may_be_skipped("nothing in it can be read"):
+                opened.append(open_sources(snapshot, on_loss))
         everything = [source for sources in opened for source in sources]
         row_type = merge_row_types(row_types(everything) or [OrcType("struct")])
         keep = len(everything) <= _KEPT_FILES
@@ -228,6 +233,17 @@ class Table:
         return snapshots
 
 
+@contextmanager
+def _may_be_skipped(lost: str = "") -> Iterator[None]:
+    """An error in it says what is lost, and how to get the rest."""
+    try:
+        yield
+    except Unreadable as error:
+        whole = with_loss(error, lost)
+        hint = "--skip-bad-files (on_loss in Python) reads the rest"
+        raise type(error)(whole.what, whole.why, "; ".join(filter(None, (whole.hint, hint)))) from error
+
+
 def _history_gone(snapshot: Snapshot, at: int, error: HistoryError) -> HistoryError:
     bases = [v.directory.max_write_id for v in snapshot.state.verdicts if v.directory and v.directory.kind is Kind.BASE]
     left = min((base for base in bases if base > at), default=None)
@@ -280,6 +296,20 @@ class TableScan:
         """Of the locations that are read."""
         return [part.snapshot for part in self._parts]
 
+    @cached_property
+    def warnings(self) -> list[str]:
+        """What Hive never writes but somebody did, and what it means for the rows. A sentence each; none as a rule."""
+        found = []
+        for snapshot in self.snapshots:
+            problems = layout_problems(snapshot.listing, snapshot.state)
+            read = {file.path for file in snapshot.files()} if problems else set()
+            for problem in problems:
+                effect = "it is read" if problem.path in read else "it is not read"
+                if problem.others:
+                    effect = "both are read, as Hive does, so rows may come twice"
+                found.append(f"{snapshot.fs.display(snapshot.path)}: {problem.text}: {effect}")
+        return found
+
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows, a stripe at a time, location by location; memory is bounded by a stripe and the deletes.
 
@@ -289,7 +319,13 @@ class TableScan:
             BadDataError, NotFoundError: a file is damaged or has vanished; the error says which rows are lost.
         """
         for part in self._parts:
-            yield from self._scan(part, self._where).batches()
+            batches = self._scan(part, self._where).batches()
+            while True:
+                with _may_be_skipped():
+                    batch = next(batches, None)
+                if batch is None:
+                    break
+                yield batch
 
     def to_table(self) -> pa.Table:
         """All rows in memory; errors as for :meth:`to_batches`."""
@@ -301,7 +337,8 @@ class TableScan:
         Raises:
             BadDataError, NotFoundError: as :meth:`to_batches`.
         """
-        return sum(self._scan(part, self._where).count() for part in self._parts)
+        with _may_be_skipped():
+            return sum(self._scan(part, self._where).count() for part in self._parts)
 
     def _scan(self, part: _Part, where: str | Predicate | None) -> Scan:
         return Scan(

@@ -16,7 +16,7 @@ from acidctl.errors import AcidctlError, exit_statuses
 
 COMMANDS = [
     ("ls",), ("cat",), ("dump",), ("meta",), ("compact", "--major", "--engine", "local"), ("clean", "--yes"),
-    ("restore",), ("purge", "--yes"),
+    ("restore",), ("purge", "--yes"), ("validate", "--deep"),
 ]  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acidctl.rows.deletes import Bound, DeleteSet, DeleteSetBuilder, Keys, valid_mask
@@ -29,6 +29,7 @@ def set_of(*parts: tuple[Keys, Bound | None]) -> DeleteSet:
     return builder.build()
 
 
+@settings(deadline=None)
 @given(st.lists(ids, max_size=30), st.lists(ids, max_size=40), st.booleans())
 def test_v2_a_listed_key_is_dead(deleted, rows, in_order) -> None:  # type: ignore[no-untyped-def]
     rows = sorted(rows) if in_order else rows
@@ -41,6 +42,7 @@ def test_v2_a_listed_key_is_dead(deleted, rows, in_order) -> None:  # type: igno
     assert (found.tolist() if found is not None else [False] * len(rows)) == wanted
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(ids, orders), max_size=30),
     st.lists(st.tuples(ids, orders), max_size=40),
@@ -55,6 +57,7 @@ def test_v1_a_later_change_kills(changes, events, in_order) -> None:  # type: ig
     assert made.size == len({key for key, _ in changes})
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 12), max_size=20), st.integers(0, 12), st.sets(st.integers(0, 12)))
 def test_valid_mask(current, hwm, exceptions) -> None:  # type: ignore[no-untyped-def]
     found = valid_mask(np.array(current, np.int64), hwm, tuple(sorted(exceptions)))

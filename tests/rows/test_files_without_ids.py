@@ -309,3 +309,21 @@ def test_pitfall_11_stray_files_beside_a_bucket_are_no_data(tmp_path: Path) -> N
     for path in (bucket, Path(f"{bucket}.fixacidindex"), bucket.parent / "delta_1_1_0" / "bucket_00000"):
         write_acid(path, (0, 1, B0, 0, 1, (1, 1)))
     assert read_rows(table) == [((1, B0, 0), {"a": 1, "b": 1})]
+
+
+def test_originals_are_numbered_alike_in_every_snapshot(tmp_path: Path) -> None:
+    """Hive 2 numbered the originals; a snapshot that sees none of the files that say so gives the same ROW__IDs."""
+    write_plain(tmp_path / "000001_0", (1, 2))
+    write_acid(tmp_path / "delta_0000001_0000001_0000" / "bucket_00001", (0, 1, 1, 0, 1, (3, 4)))
+    write_acid(tmp_path / "delete_delta_0000002_0000002_0000" / "bucket_00001", (2, 0, 1, 0, 2, None))
+    assert found(tmp_path) == {(1, 1, 0): (3, 4)}
+    nothing = ValidWriteIds.parse("t:0:9223372036854775807::")
+    assert found(tmp_path, nothing) == {(0, 1, 0): (1, 2)}
+
+
+def test_a_damaged_file_that_is_not_read_does_not_matter(tmp_path: Path) -> None:
+    write_plain(tmp_path / "000001_0", (1, 2))
+    (tmp_path / "delta_0000001_0000001_0000").mkdir()
+    (tmp_path / "delta_0000001_0000001_0000" / "bucket_00001").write_bytes(b"half")
+    nothing = ValidWriteIds.parse("t:0:9223372036854775807::")
+    assert found(tmp_path, nothing) == {(0, B1, 0): (1, 2)}

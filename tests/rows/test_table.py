@@ -239,3 +239,22 @@ def test_several_tables_and_unknown_columns(tmp_path: Path, table: Path) -> None
 def test_importing_the_package_is_instant() -> None:
     code = "import sys, acidctl; acidctl.__version__; sys.exit(any(m in sys.modules for m in ('pyarrow', 'numpy')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_files_that_vanish_or_are_replaced(tmp_path: Path) -> None:
+    """Between the listing and the reading."""
+    types = OrcType("struct", children=(OrcType("bigint"),), names=("id",))
+
+    def batch(count: int) -> pa.RecordBatch:
+        return pa.RecordBatch.from_pydict({"id": pa.array(range(count), pa.int64())})
+
+    for name in ("a", "b"):
+        write_delta(tmp_path / name, types, 1, [batch(100), batch(10 if name == "a" else 2000)])
+    file = tmp_path / "a" / "delta_0000001_0000001_0000" / "bucket_00000"
+    scan = acidctl.open_table(str(tmp_path / "a")).scan()
+    file.write_bytes((tmp_path / "b" / "delta_0000001_0000001_0000" / "bucket_00000").read_bytes())
+    with pytest.raises(BadDataError, match=r"was replaced while the table was read.*its 110 rows are lost"):
+        scan.to_table()
+    file.unlink()
+    with pytest.raises(NotFoundError, match=r"has vanished.*its 110 rows are lost"):
+        scan.to_table()
