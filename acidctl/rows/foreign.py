@@ -231,14 +231,14 @@ class _ParquetReader(ForeignReader):
         wanted = None if columns is None else list(columns)
         with native_errors(self._source.path, i):
             table = self._file.read_row_group(i, columns=wanted)
-            if self._exact is not None:
-                table = _finer(table, self._exact.read_row_group(i, columns=wanted))
+            exact = table if self._exact is None else self._exact.read_row_group(i, columns=wanted)
             arrays, names = [], []
             for name, kind in self._tail.type_tree.fields():
                 if name in table.schema.names:
-                    column = table.column(name)
-                    chunks = column.chunks or [pa.nulls(0, column.type)]
-                    array = _as_orc(chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks), kind)
+                    column = _whole(table.column(name))
+                    if self._exact is not None:
+                        column = _finer(column, _whole(exact.column(name)))
+                    array = _as_orc(column, kind)
                     arrays.append(array if self._time.is_plain else as_meant(array, self._time))
                     names.append(name)
         return pa.RecordBatch.from_arrays(arrays, names=names)
@@ -250,13 +250,30 @@ class _ParquetReader(ForeignReader):
                 file.close(force=True)
 
 
-def _finer(coarse: pa.Table, fine: pa.Table) -> pa.Table:
-    """Columns in nanoseconds unless they wrapped around."""
-    for place, column in enumerate(coarse.columns):
-        exact = fine.column(place)
-        if exact.type != column.type and exact.cast(column.type, safe=False).equals(column):
-            coarse = coarse.set_column(place, fine.schema.field(place), exact)
-    return coarse
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    chunks = column.chunks or [pa.nulls(0, column.type)]
+    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+
+
+def _finer(coarse: pa.Array, fine: pa.Array) -> pa.Array:
+    """Timestamps with their nanoseconds, in the wide form where 64 bits do not hold them.
+
+    Args:
+        coarse: in microseconds, which hold every time.
+        fine: the same in nanoseconds, wrapped around where they do not fit.
+    """
+    if coarse.type == fine.type:
+        return coarse
+    if not pa.types.is_timestamp(coarse.type):
+        return nested(coarse, [_finer(*pair) for pair in zip(below(coarse), below(fine), strict=True)])
+    micros, nanos = (pc.fill_null(array.cast(pa.int64()), 0).to_numpy() for array in (coarse, fine))
+    limit = (1 << 63) // 1000 - 1
+    if ((-limit <= micros) & (micros <= limit)).all():
+        return fine
+    # Of what wrapped around, the last three digits are right all the same.
+    rest = nanos.view(np.uint64) - micros.view(np.uint64) * np.uint64(1000)
+    seconds, part = np.divmod(micros, 10**6)
+    return wide(seconds, part * 1000 + rest.view(np.int64), coarse, instant=coarse.type.tz is not None)
 
 
 def _type(field: pa.Field, path: str) -> OrcType:
@@ -304,6 +321,8 @@ def _as_orc(array: pa.Array, tree: OrcType) -> pa.Array:
 
 def _timestamps(array: pa.Array, tree: OrcType) -> pa.Array:
     target = arrow_type(tree)
+    if isinstance(array.type, pa.BaseExtensionType):
+        return array  # in the wide form already
     if target.tz is not None and array.type.tz != "UTC":
         array = array.cast(pa.timestamp(array.type.unit, "UTC"))
     try:

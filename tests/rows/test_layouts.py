@@ -13,6 +13,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Sequence
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -176,6 +177,29 @@ def test_parquet_of_nanoseconds_in_96_bits(tmp_path: Path) -> None:
     table = pa.table({"t": pa.array([1_234_567_891], pa.timestamp("ns"))})
     pq.write_table(table, delta / "000000_0", use_deprecated_int96_timestamps=True)
     assert rows(tmp_path) == [{"t": "1970-01-01 00:00:01.234567891"}]
+
+
+def test_parquet_of_96_bits_keeps_nanoseconds_in_every_year(tmp_path: Path) -> None:
+    """A time before 1970 with nanoseconds, and one that 64 bits of nanoseconds do not hold beside one that they do."""
+    delta = tmp_path / "delta_1_1_0"
+    delta.mkdir()
+    old = pa.table({"t": pa.array([-1, 1_234_567_891], pa.timestamp("ns"))})
+    pq.write_table(old, delta / "000000_0", use_deprecated_int96_timestamps=True)
+    assert [row["t"] for row in rows(tmp_path)] == ["1969-12-31 23:59:59.999999999", "1970-01-01 00:00:01.234567891"]
+    far = {"t": [datetime(9999, 12, 31), None, datetime(1, 1, 1)], "n": [[{"x": datetime(2300, 1, 1)}], None, []]}
+    kind = pa.schema({"t": pa.timestamp("us"), "n": pa.list_(pa.struct({"x": pa.timestamp("us")}))})
+    pq.write_table(pa.table(far, kind), delta / "000000_0", use_deprecated_int96_timestamps=True)
+    assert rows(tmp_path) == [
+        {"t": "9999-12-31 00:00:00.0", "n": [{"x": "2300-01-01 00:00:00.0"}]}, {"t": None, "n": None},
+        {"t": "0001-01-01 00:00:00.0", "n": []},
+    ]  # fmt: skip
+    # Java can write what Arrow cannot: nanoseconds of the day, then the Julian day, of 2300-01-01.
+    data = (delta / "000000_0").read_bytes()
+    day = (2_561_118).to_bytes(4, "little")
+    midnight, later = ((nanos).to_bytes(8, "little") + day for nanos in (0, 7))
+    assert data.count(midnight) == 1
+    (delta / "000000_0").write_bytes(data.replace(midnight, later))
+    assert rows(tmp_path)[0]["n"] == [{"x": "2300-01-01 00:00:00.000000007"}]
 
 
 def hadoop_snappy(data: bytes) -> bytes:
