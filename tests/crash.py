@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -130,10 +131,8 @@ def deaths(work: Callable[[Path], None], original: Path, scratch: Path) -> Itera
         death = Death(at)
         with pytest.MonkeyPatch.context() as patch:
             death.install(patch)
-            try:
+            with contextlib.suppress(Killed):
                 work(copy)
-            except Killed:
-                pass
         if not death.is_dead:
             return
         yield at, copy

@@ -1,0 +1,91 @@
+"""Tables on a real NameNode, by the commands that a user types: compacted, cleaned, restored, raced."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import uuid
+
+import pytest
+from servers.hdfs_server import HdfsServer
+from tables import json_rows
+
+from acidctl.rows.scan import Scan
+from acidctl.storage.registry import open_location
+from acidctl.storage.snapshot import take_snapshot
+
+pytestmark = pytest.mark.server
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "acidctl", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def acidctl(*arguments: str) -> tuple[int, str, str]:
+    process = start(*arguments)
+    out, err = process.communicate(timeout=300)
+    return process.returncode, out, err
+
+
+def rows_of(table: str) -> list[str]:
+    fs, path = open_location(table)
+    return sorted(json.dumps(row) for row in json_rows(Scan(take_snapshot(fs, path), row_id=True)))
+
+
+def names_of(table: str) -> set[str]:
+    fs, path = open_location(table)
+    return {entry.path for entry in fs.list_dir(path).entries}
+
+
+@pytest.fixture
+def table(hdfs: HdfsServer) -> str:
+    """The walk-through table on HDFS."""
+    url = f"webhdfs://root@{hdfs.authority}/test-{uuid.uuid4().hex}/orders"
+    status, _, err = acidctl("demo", url)
+    assert status == 0, err
+    return url
+
+
+def test_the_walk_through(table: str) -> None:
+    rows, before = rows_of(table), names_of(table)
+    status, out, err = acidctl("compact", "--major", "--engine", "local", "--verify", "full", "-o", "json", table)
+    assert status == 0, err
+    assert json.loads(out)["outputs"] == ["base_0000003"]
+    assert rows_of(table) == rows
+    assert acidctl("clean", "--yes", table)[0] == 0
+    assert {name for name in names_of(table) if name[0] != "."} == {"base_0000003"}
+    assert rows_of(table) == rows
+    assert acidctl("restore", table)[0] == 0
+    assert names_of(table) >= before
+    assert rows_of(table) == rows
+
+
+@pytest.mark.parametrize("kind", [("--major",), ("--minor", "--offline")], ids=["major", "minor"])
+def test_two_compactions_at_once(table: str, kind: tuple[str, ...]) -> None:
+    """One wins; the others say so, or find nothing left to do; no directory is nested in another."""
+    rows = rows_of(table)
+    racers = [start("compact", *kind, "--engine", "local", "-o", "json", table) for _ in range(3)]
+    ended = [(*racer.communicate(timeout=300), racer.returncode) for racer in racers]
+    results = [json.loads(out)["result"] for out, _, _ in ended]
+    assert results.count("compacted") == 1, ended
+    for (_, err, status), result in zip(ended, results, strict=True):
+        assert status == {"compacted": 0, "nothing-to-do": 0, "failed": 9}[result], err
+    assert rows_of(table) == rows
+    fs, path = open_location(table)
+    nested = [e.path for e in fs.list_tree(path).entries if e.is_dir and e.path.count("/") and "_tmp_" not in e.path]
+    assert nested == []
+
+
+def test_a_compaction_and_a_cleaning_at_once(table: str) -> None:
+    rows = rows_of(table)
+    assert acidctl("compact", "--major", "--engine", "local", table)[0] == 0
+    racers = [start("clean", "--yes", "-o", "json", table) for _ in range(2)]
+    racers.append(start("compact", "--major", "--engine", "local", table))
+    ended = [(*racer.communicate(timeout=300), racer.returncode) for racer in racers]
+    assert all(status in (0, 3, 9) for *_, status in ended), ended
+    assert rows_of(table) == rows
+    assert acidctl("clean", "--yes", table)[0] == 0
+    assert {name for name in names_of(table) if name[0] != "."} == {"base_0000003"}
+    assert rows_of(table) == rows
