@@ -22,6 +22,8 @@ from acidctl.acid.state import State
 from acidctl.cli.main import SECTIONS, SUMMARIES, cli
 from acidctl.errors import exit_statuses
 from acidctl.rows.export.forms import FORMS
+from acidctl.validation.findings import Depth
+from acidctl.validation.rules import RULES
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = "python -m acidctl.cli.docs"
@@ -280,6 +282,22 @@ def _of_the_program(page: Page) -> Iterator[tuple[str, list[str]]]:
     yield "FILES", _items((_italic(name), _prose(text)) for name, text in FILES)
 
 
+def _rules() -> list[str]:
+    """The registry of rules, in a section for everybody's and one for those of ``--for``."""
+    out: list[str] = []
+    for title, chosen in (
+        ("Everywhere", [rule for rule in RULES.values() if not rule.readers]),
+        ("For one reader, with --for", [rule for rule in RULES.values() if rule.readers]),
+    ):
+        out.append(f".SS {roff(title)}")
+        for rule in chosen:
+            tag = f"{_bold(rule.id)} {_italic(rule.severity.value)}"
+            facts = f"Needs --{rule.depth.value}." if rule.depth is not Depth.LISTING else ""
+            readers = f"Readers: {', '.join(rule.readers)}." if rule.readers else ""
+            out += _items([(tag, _prose(" ".join([rule.what, rule.why, rule.hint, facts, readers])))])
+    return out
+
+
 def man_page(page: Page) -> str:
     """The roff source of a page."""
     summary = SUMMARIES.get(page.command.name or "", (page.command.help or "").splitlines()[0])
@@ -292,6 +310,8 @@ def man_page(page: Page) -> str:
     ]
     if page.context.parent is None:
         sections += _of_the_program(page)
+    if page.command.name == "validate":
+        sections.append(("RULES", _rules()))
     sections += [
         ("EXIT STATUS", _items((_bold(str(status)), _prose(meaning)) for status, meaning in exit_statuses())),
         ("EXAMPLES", _examples(page)),

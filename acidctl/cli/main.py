@@ -31,11 +31,15 @@ SECTIONS: dict[str, dict[str, str]] = {
         "purge": "Delete the trash of earlier cleaning runs for good.",
     },
     "Try and check": {
+        "validate": "Check names, files and rows against the rules of the format.",
         "demo": "Write a table to try things on.",
         "doctor": "Show which Java, Spark and packages are used.",
     },
 }
 """Every command with its one line; a command's module is imported when it is called, and not before."""
+
+ALIASES = {"check": "validate"}
+"""Other names of commands; help and man pages do not list them."""
 
 SUMMARIES = {name: text for section in SECTIONS.values() for name, text in section.items()}
 
@@ -55,6 +59,7 @@ class LazyGroup(click.Group):
         return list(SUMMARIES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        cmd_name = ALIASES.get(cmd_name, cmd_name)
         if cmd_name not in SUMMARIES:
             return None
         command: click.Command = import_module(f"acidctl.cli.{cmd_name}").command

@@ -1,0 +1,183 @@
+"""`acidctl validate`: what is wrong with tables, told with what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from acidctl.cli.options import examples, locations_argument, output_option, snapshot_options, storage_options
+
+if TYPE_CHECKING:
+    from acidctl.cli.locations import SnapshotLists
+    from acidctl.validation.model import Options, Place
+
+_READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
+
+
+@click.command(
+    "validate",
+    epilog=examples(
+        "acidctl validate /warehouse/sales.db",
+        "acidctl validate --deep orders",
+        "acidctl validate --for trino --for impala webhdfs://namenode:9870/warehouse/sales.db/orders",
+        "acidctl validate --footers --ignore V13 --fail-on warning -o jsonl /warehouse",
+        "acidctl validate --list-rules",
+    ),
+)
+@locations_argument(required=False)
+@click.option("--footers", is_flag=True, help="Look at the tail of every current data file, too.")
+@click.option("--deep", is_flag=True, help="Read every row, too: order, duplicates, write ids, deletes, statistics.")
+@click.option("-a", "--all", "all_directories", is_flag=True, help="Open the files of obsolete directories, too.")
+@click.option(
+    "--for",
+    "readers",
+    multiple=True,
+    type=click.Choice(_READERS),
+    help="Also tell what this reader would refuse or misread; implies --footers. Repeatable.",
+)
+@click.option("--rule", "only", multiple=True, metavar="ID", help="Only this rule, V26 for example. Repeatable.")
+@click.option("--ignore", "ignored", multiple=True, metavar="ID", help="Not this rule. Repeatable.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning"]),
+    default="error",
+    show_default=True,
+    help="The least severity that ends the command with status 14.",
+)
+@click.option(
+    "--schema", metavar="COLUMNS", help="The table's columns, 'id int, name string': files must be readable as these."
+)
+@click.option("--list-rules", is_flag=True, help="Print every rule with what to do, and stop.")
+@click.option("-v", "--verbose", is_flag=True, help="Show remarks too, and every finding of a rule.")
+@click.option(
+    "--processes", type=click.IntRange(1, 1024), metavar="N", help="Processes that read files; as many as processors."
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.1),
+    metavar="SECONDS",
+    default=300.0,
+    show_default=True,
+    help="End a process that reads one stripe for longer: its file is a finding.",
+)
+@snapshot_options
+@storage_options
+@output_option("table", "json", "jsonl", default="table")
+def command(
+    locations: tuple[str, ...],
+    footers: bool,
+    deep: bool,
+    all_directories: bool,
+    readers: tuple[str, ...],
+    only: tuple[str, ...],
+    ignored: tuple[str, ...],
+    fail_on: str,
+    schema: str | None,
+    list_rules: bool,
+    verbose: bool,
+    processes: int | None,
+    timeout: float,
+    lists: SnapshotLists,
+    storage: dict[str, str],
+    output: str,
+) -> int:
+    """Check every location at or below LOCATION against the rules of Hive's ACID format; change nothing.
+
+    Without options only names, sizes and times are looked at, from one listing a location. --footers reads the tails
+    of the current data files, --deep all of their rows.
+
+    Files are read in processes of their own: one that ends its reader is a finding, and the rest goes on.
+    """
+    import os
+    import time
+
+    from acidctl.cli.findings import Printer, print_rules
+    from acidctl.validation.column_types import parse_columns
+    from acidctl.validation.findings import Depth
+    from acidctl.validation.isolate import Limits
+    from acidctl.validation.model import Options
+
+    if list_rules:
+        print_rules(output)
+        return 0
+    if not locations:
+        raise click.UsageError("Missing argument 'LOCATION...'.")
+    depth = Depth.DEEP if deep else Depth.FOOTERS if footers or readers else Depth.LISTING
+    options = Options(
+        depth,
+        readers,
+        parse_columns(schema) if schema is not None else None,
+        all_directories=all_directories,
+        processes=processes or len(os.sched_getaffinity(0)),
+        limits=Limits(seconds=timeout),
+        only=_rule_ids(only, "--rule"),
+        ignored=_rule_ids(ignored, "--ignore"),
+        now=time.time(),
+    )
+    printer = Printer(output, verbose=verbose)
+    _run(locations, storage, lists, options, printer)
+    printer.close()
+    return printer.exit_status(fail_on)
+
+
+def _rule_ids(given: tuple[str, ...], option: str) -> frozenset[str]:
+    from difflib import get_close_matches
+
+    from acidctl.validation.rules import RULES
+
+    for one in given:
+        if one.upper() not in RULES:
+            close = get_close_matches(one.upper(), RULES)
+            near = f" Did you mean {' or '.join(close)}?" if close else " See --list-rules."
+            raise click.BadParameter(f"no rule is called {one!r}.{near}", param_hint=option)
+    return frozenset(one.upper() for one in given)
+
+
+def _run(
+    locations: tuple[str, ...], storage: dict[str, str], lists: SnapshotLists, options: Options, printer: Any
+) -> None:
+    from acidctl.cli.locations import find
+    from acidctl.validation.model import Place
+    from acidctl.validation.run import validate
+
+    def places() -> Iterator[Place]:
+        for found in find(locations, storage, lists, printer.cannot_list):
+            place = found.location
+            printer.begun(found.shown, is_given=found.is_given)
+            yield Place(found.fs, place.path, lists.of(place.table), lists.txns, place.partition)
+
+    with _progress() as (advance, pause):
+        for report in validate(places(), options, advance):
+            with pause():
+                printer.report(report)
+
+
+@contextmanager
+def _progress() -> Iterator[tuple[Any, Any]]:
+    """A bar on standard error while files are read, on a terminal only; and how to take it away while lines print."""
+    import sys
+    from contextlib import nullcontext
+
+    if not sys.stderr.isatty():
+        yield None, nullcontext
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("checking"), BarColumn(), MofNCompleteColumn(), TextColumn("parts"), TimeElapsedColumn())
+    progress = Progress(*columns, console=Console(stderr=True), transient=True)
+    bar = progress.add_task("", total=None)
+
+    @contextmanager
+    def pause() -> Iterator[None]:
+        progress.stop()
+        try:
+            yield
+        finally:
+            progress.start()
+
+    with progress:
+        yield (lambda done, total: progress.update(bar, completed=done, total=total)), pause

@@ -1,0 +1,81 @@
+"""What the rows of all files show together: duplicates, dangling and repeated deletes, half compactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from acidctl.validation.events import shown_key
+from acidctl.validation.findings import Finding, Severity
+from acidctl.validation.rules import rule
+from acidctl.validation.spans import Spans, shared, uncovered, united
+
+WARNING = Severity.WARNING
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """The keys of a location by file.
+
+    Attributes:
+        inserts, deletes, changes: of the current files, by path.
+        hidden_inserts, hidden_deletes: of obsolete directories that only half a compaction hides, by path.
+        base: the write id of the base; 0 without one.
+        is_whole: every file was read, and the snapshot counts every write id as committed.
+    """
+
+    inserts: Mapping[str, Spans] = field(default_factory=dict)
+    deletes: Mapping[str, Spans] = field(default_factory=dict)
+    changes: Mapping[str, Spans] = field(default_factory=dict)
+    hidden_inserts: Mapping[str, Spans] = field(default_factory=dict)
+    hidden_deletes: Mapping[str, Spans] = field(default_factory=dict)
+    base: int = 0
+    is_whole: bool = True
+
+
+def across_rows(found: Everything) -> Iterator[Finding]:
+    """Findings of the rules V11, V27, V33 and V34."""
+    yield from _shared("V27", "rows are in both files", found.inserts)
+    yield from _shared("V34", "rows are deleted in both files", found.deletes)
+    there = united(list(found.inserts.values()))
+    for path, spans in [*found.deletes.items(), *found.changes.items()]:
+        yield from _dangling(path, spans, there, found)
+    deleted = united(list(found.deletes.values()))
+    for path, spans in found.hidden_deletes.items():
+        total = _size(spans)
+        hits = total - sum(count for _, count, _ in uncovered(spans, there))
+        if hits:
+            text = f"{hits:,} of its {total:,} delete events name rows that are read again"
+            yield rule("V11").finding(path, text, {"rows": hits})
+    for path, spans in found.hidden_inserts.items():
+        lost = [(group, count, row) for group, count, row in uncovered(spans, united([there, deleted]))]
+        if lost:
+            count = sum(item[1] for item in lost)
+            text = f"{count:,} rows are in no directory that is read; first: {shown_key((*lost[0][0], lost[0][2]))}"
+            yield rule("V11").finding(path, text, {"rows": count})
+
+
+def _shared(rule_id: str, text: str, files: Mapping[str, Spans]) -> Iterator[Finding]:
+    paths = list(files)
+    for pair in shared([files[path] for path in paths]):
+        one, other = paths[pair.one], paths[pair.other]
+        message = f"{pair.count:,} {text}, this and {one}; first: {shown_key(pair.example)}"
+        evidence = {"others": [one], "rows": pair.count, "first": list(pair.example)}
+        yield rule(rule_id).finding(other, message, evidence)
+
+
+def _dangling(path: str, spans: Spans, there: Spans, found: Everything) -> Iterator[Finding]:
+    """A target above the base must be there, as nothing but a compaction removes rows; below it may be gone."""
+    worst: dict[Severity, tuple[int, tuple[int, int, int]]] = {}
+    for (original, bucket), count, row in sorted(uncovered(spans, there)):
+        severity = Severity.ERROR if found.is_whole and original > found.base else WARNING
+        before, first = worst.get(severity, (0, (original, bucket, row)))
+        worst[severity] = (before + count, first)
+    for severity, (count, first) in worst.items():
+        text = f"{count:,} of {_size(spans):,} events name rows that are in no file that was read"
+        text = f"{text}; first: {shown_key(first)}"
+        yield rule("V33").finding(path, text, {"rows": count, "first": list(first)}, severity)
+
+
+def _size(spans: Spans) -> int:
+    return sum(int((last - first + 1).sum()) for first, last in spans.values())

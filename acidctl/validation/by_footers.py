@@ -1,0 +1,361 @@
+"""What the tail of one data file shows. Runs in a worker process: the file may be anything."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+from acidctl.acid.layout import DataFile, Role
+from acidctl.acid.names import Kind
+from acidctl.acid.sidefiles import parse_orc_acid_version
+from acidctl.errors import AcidctlError, BadDataError
+from acidctl.orc.codecs import UnsupportedCodec
+from acidctl.orc.source import ByteSource
+from acidctl.orc.tail import KEY_INDEX, Tail, read_tail
+from acidctl.orc.types import ACID_COLUMNS, OrcType, hive_type
+from acidctl.rows.foreign import Format, TableFile, read_any_tail
+from acidctl.storage.port import FileSystem, FileSystemSpec
+from acidctl.storage.registry import open_file_system
+from acidctl.validation.column_types import misfit
+from acidctl.validation.findings import Finding, Severity, Unchecked
+from acidctl.validation.isolate import Beat
+from acidctl.validation.rules import rule
+
+WARNING = Severity.WARNING
+_KINDS = ("int", "bigint", "int", "bigint", "bigint")
+_GENERATED = re.compile(r"_col[0-9]+")
+_MOST_TEXT = 200
+
+
+@lru_cache(maxsize=8)
+def opened(spec: FileSystemSpec) -> FileSystem:
+    """The file system of a spec, connected once a process."""
+    return open_file_system(spec)
+
+
+@dataclass(frozen=True, slots=True)
+class TailFacts:
+    """What is known of a file once its tail was read.
+
+    Attributes:
+        path: relative to the location.
+        rows: None when the tail cannot be read.
+        stripes: (bytes, rows) of each.
+        length: the logical length; None for the whole file.
+        is_acid: it has the six columns.
+        acid_version: ``hive.acid.version``; None when missing or unusable.
+        has_changes: updates or deletes are among its events, by the statistics of the operation.
+        is_exact: the six columns are spelled as Hive spells them.
+        stats: inserts, updates and deletes by ``hive.acid.stats``; None when missing or unusable.
+        row: the table's columns; None when the tail cannot be read.
+    """
+
+    path: str
+    rows: int | None = None
+    stripes: tuple[tuple[int, int], ...] = ()
+    length: int | None = None
+    format: Format = Format.ORC
+    is_acid: bool = False
+    acid_version: int | None = None
+    has_key_index: bool = False
+    has_changes: bool = False
+    is_exact: bool = True
+    stride: int = 0
+    stats: tuple[int, int, int] | None = None
+    row: OrcType | None = None
+    findings: tuple[Finding, ...] = ()
+    unchecked: tuple[Unchecked, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TailTask:
+    """Look at one file's tail.
+
+    Attributes:
+        path: absolute.
+        is_full: of a full-ACID table: every file is ORC.
+        is_compacted: it lies in a base that a compaction made, or a ``_v`` directory.
+        schema: the table's columns, when the user gave them.
+    """
+
+    storage: FileSystemSpec
+    file: DataFile
+    path: str
+    is_full: bool
+    is_compacted: bool
+    schema: OrcType | None = None
+
+    def run(self, _beat: Beat) -> TailFacts:
+        """The facts. Raises NotFoundError, AccessError or StorageError when the file cannot be opened."""
+        return _Look(self, opened(self.storage)).facts()
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerTask:
+    """Read an ``_orc_acid_version``.
+
+    Attributes:
+        path: absolute.
+    """
+
+    storage: FileSystemSpec
+    path: str
+
+    def run(self, _beat: Beat) -> int:
+        """The version. Raises BadDataError, NotFoundError, AccessError or StorageError."""
+        fs = opened(self.storage)
+        return parse_orc_acid_version(fs.read_bytes(self.path, 0, 16), fs.display(self.path))
+
+
+class _Look:
+    """One file being looked at; findings gather."""
+
+    def __init__(self, task: TailTask, fs: FileSystem) -> None:
+        self._task = task
+        self._file = task.file
+        self._fs = fs
+        self._findings: list[Finding] = []
+        self._unchecked: list[Unchecked] = []
+        self._is_side_bad = False
+
+    def facts(self) -> TailFacts:
+        try:
+            length = self._logical_length()
+            if length == 0 or not self._file.size:
+                return self._made(rows=0 if length == 0 or not self._file.native_name else None)
+            found = self._tail(ByteSource(self._fs, self._task.path, length))
+        except UnsupportedCodec as error:
+            self._unchecked.append(Unchecked(self._file.path, error))
+            return self._made()
+        except BadDataError as error:
+            if not self._is_side_bad:
+                self._add("V24", _reason(error, self._task.path))
+            return self._made()
+        return self._of_tail(found, length)
+
+    def _add(
+        self,
+        rule_id: str,
+        message: str,
+        severity: Severity | None = None,
+        **evidence: int | str | list[int] | list[str],
+    ) -> None:
+        self._findings.append(rule(rule_id).finding(self._file.path, message, dict(evidence), severity))
+
+    def _made(self, rows: int | None = None) -> TailFacts:
+        return TailFacts(self._file.path, rows, findings=tuple(self._findings), unchecked=tuple(self._unchecked))
+
+    # --- the side file (section 12) ---
+
+    def _logical_length(self) -> int | None:
+        side = self._file.flush_length_path
+        if side is None:
+            return None
+        content = self._fs.read_bytes(self._task.path.removesuffix(self._file.path) + side)
+        lengths: tuple[int, ...] = struct.unpack(f">{len(content) // 8}q", content[: len(content) // 8 * 8])
+        finding = rule("V36").finding
+        self._is_side_bad = True
+        if not lengths or lengths[-1] < 0:
+            if content:  # an empty one the listing shows
+                text = f"it says {lengths[-1]}" if lengths else f"it holds {len(content)} bytes, no complete length"
+                self._findings.append(finding(side, text, {"bytes": len(content)}))
+            raise BadDataError(f"cannot use {side}")
+        if any(later < earlier for earlier, later in pairwise(lengths)):
+            self._findings.append(finding(side, "its lengths do not ascend", {"lengths": list(lengths[-8:])}, WARNING))
+        if lengths[-1] > self._file.size:
+            text = f"{lengths[-1]:,} bytes were committed, {self._file.size:,} are there"
+            self._findings.append(finding(side, text, {"committed": lengths[-1], "bytes": self._file.size}))
+            raise BadDataError(f"cannot use {side}")
+        self._is_side_bad = False
+        return lengths[-1]
+
+    # --- the tail ---
+
+    def _tail(self, source: ByteSource) -> TableFile:
+        found = TableFile(Format.ORC, read_tail(source)) if self._task.is_full else read_any_tail(source)
+        # Both are parsed when first asked for, and may be damaged.
+        _ = found.tail.type_tree, found.tail.metadata
+        return found
+
+    def _of_tail(self, found: TableFile, length: int | None) -> TailFacts:
+        tail = found.tail
+        if tail.type_tree.kind != "struct":
+            self._add("V25", f"it holds single values of type {_clipped(hive_type(tail.type_tree))}, not rows")
+            return self._made()
+        if tail.encrypted:
+            shown = self._fs.display(self._task.path)
+            problem = BadDataError(f"the rows of {shown} cannot be checked", "it has encrypted columns")
+            self._unchecked.append(Unchecked(self._file.path, problem))
+        is_acid = tail.is_acid and found.format is Format.ORC
+        version = stats = None
+        row = tail.type_tree
+        if is_acid:
+            row = tail.type_tree.children[-1]
+            version = self._version(tail)
+            self._acid_schema(tail.type_tree)
+            self._key_index(tail, is_old=version is None)
+            stats = self._stats(tail, is_old=version is None)
+        else:
+            self._raw_schema(tail.type_tree)
+        self._columns(row)
+        return TailFacts(
+            self._file.path,
+            tail.rows if not self._unchecked else None,
+            tuple((stripe.indexLength + stripe.dataLength, stripe.numberOfRows) for stripe in tail.stripes),
+            length,
+            found.format,
+            is_acid,
+            version,
+            KEY_INDEX in tail.user_metadata,
+            is_acid and _has_changes(tail, stats),
+            not is_acid or tail.type_tree.names == ACID_COLUMNS,
+            tail.stride,
+            stats,
+            row,
+            tuple(self._findings),
+            tuple(self._unchecked),
+        )
+
+    def _version(self, tail: Tail) -> int | None:
+        try:
+            return tail.acid_version
+        except BadDataError as error:
+            self._add("V32", error.why)
+            return None
+
+    def _acid_schema(self, tree: OrcType) -> None:
+        if tree.children[-1].kind != "struct":
+            self._add("V39", f"the column row is of type {tree.children[-1].kind}")
+        kinds = tuple(child.kind for child in tree.children[:5])
+        if kinds != _KINDS:
+            wrong = [f"{n} is {k}" for n, k, want in zip(ACID_COLUMNS, kinds, _KINDS, strict=False) if k != want]
+            self._add("V25", f"{', '.join(wrong)}", columns=list(kinds))
+        elif self._file.role is Role.ORIGINAL:
+            self._add("V25", "an original file with the six ACID columns: it belongs in a delta or a base", WARNING)
+        elif not self._file.native_name:
+            self._add("V25", "an ACID file whose name is not bucket_N: Hive does not read it", WARNING)
+
+    def _raw_schema(self, tree: OrcType) -> None:
+        names = tuple(name.lower() for name in tree.names)
+        if names[:5] == tuple(name.lower() for name in ACID_COLUMNS[:5]):
+            self._add("V39", f"it has the ids, but no row: {_clipped(hive_type(tree))}")
+            return
+        directory = self._file.directory
+        if self._file.native_name or self._file.role is Role.DELETE:
+            self._add("V25", f"its columns are {_clipped(hive_type(tree))}, not the six of an ACID file")
+        elif directory is not None and self._task.is_full:
+            wide = directory.kind is not Kind.BASE and directory.min_write_id != directory.max_write_id
+            if wide or self._task.is_compacted:
+                self._add("V25", "a file without ids in a directory that a compaction or a stream wrote")
+
+    def _columns(self, row: OrcType) -> None:
+        if row.kind != "struct" or self._file.role is Role.DELETE:
+            return
+        if row.names and all(_GENERATED.fullmatch(name) for name in row.names):
+            self._add("V38", f"its columns are called {row.names[0]} to {row.names[-1]}", WARNING)
+        if self._task.schema is not None and (wrong := misfit(row, self._task.schema)):
+            self._add("V38", wrong)
+
+    def _key_index(self, tail: Tail, *, is_old: bool) -> None:
+        raw = tail.user_metadata.get(KEY_INDEX)
+        if raw is None:
+            if tail.rows:
+                self._add("V30", "it is missing", WARNING)
+            return
+        try:
+            entries = tail.key_index() or []
+        except BadDataError as error:
+            self._add("V30", error.why)
+            return
+        if raw and not raw.endswith(b";"):
+            self._add("V30", "its last entry has no closing semicolon")
+        stripes = len(tail.stripes)
+        if len(entries) != stripes:
+            # Hive 2 loses the entry of the last stripe in most files that it writes (section 3.4).
+            severity = WARNING if is_old and len(entries) == stripes - 1 else None
+            text = f"it has {_counted(len(entries), 'entry', 'entries')} for {_counted(stripes, 'stripe', 'stripes')}"
+            self._add("V30", text, severity, entries=len(entries), stripes=stripes)
+
+    def _stats(self, tail: Tail, *, is_old: bool) -> tuple[int, int, int] | None:
+        try:
+            stats = tail.acid_stats()
+        except BadDataError as error:
+            self._add("V31", error.why)
+            return None
+        if stats is None:
+            self._add("V31", "hive.acid.stats is missing", WARNING)
+        elif sum(stats) != tail.rows:
+            # Hive 2 gives the inserts of an UPDATE the statistics of its deletes.
+            text = f"hive.acid.stats counts {sum(stats):,} events, the stripes {tail.rows:,} rows"
+            self._add("V31", text, WARNING if is_old else None, stats=list(stats), rows=tail.rows)
+        return stats
+
+
+def _has_changes(tail: Tail, stats: tuple[int, int, int] | None) -> bool:
+    """By the statistics of the operation, which mean nothing without a row index (section 3.4).
+
+    Those of ``hive.acid.stats`` are second best: Hive 2 gives the inserts of an UPDATE the counts of its deletes.
+    """
+    statistics = tail.column_statistics(1)
+    if statistics is not None and tail.stride and statistics.HasField("intStatistics"):
+        return statistics.intStatistics.maximum > 0
+    return stats is not None and sum(stats[1:]) > 0
+
+
+def _reason(error: AcidctlError, path: str) -> str:
+    """Why, without the path, which the finding names."""
+    what = " ".join(error.what.replace(path, "it").split())
+    return _clipped(f"{what}: {error.why}" if error.why else what)
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + "..."
+
+
+def across_tails(files: dict[str, TailFacts], markers: dict[str, int | None]) -> Iterator[Finding]:
+    """What the tails show together: versions, and whether this is ACID v1.
+
+    Args:
+        files: by path.
+        markers: the version in ``_orc_acid_version`` by directory; None where it cannot be used.
+    """
+    old = []
+    missing: dict[str, int] = {}
+    for path, facts in files.items():
+        directory = path.partition("/")[0]
+        if not facts.is_acid:
+            continue
+        if facts.has_changes and facts.acid_version is None and not directory.startswith("delete_delta_"):
+            old.append(path)
+        if directory not in markers:
+            if facts.acid_version is not None:
+                missing.setdefault(directory, facts.acid_version)
+            continue
+        marker = markers[directory]
+        if marker is None:
+            continue
+        if facts.acid_version is None and not any(f.rule == "V32" for f in facts.findings):
+            yield rule("V32").finding(path, f"it is missing, _orc_acid_version says {marker}")
+        elif facts.acid_version is not None and facts.acid_version != marker:
+            yield rule("V32").finding(path, f"it is {facts.acid_version}, _orc_acid_version says {marker}")
+    if not markers:
+        for directory, version in missing.items():
+            text = f"it has no _orc_acid_version, its files are of version {version}"
+            yield rule("V13").finding(directory, text, severity=WARNING)
+    if old:
+        yield acid_v1(old)
+
+
+def acid_v1(paths: list[str]) -> Finding:
+    """Rule V12's remark on a table of ACID version 1."""
+    count = f"{len(paths)} files hold" if len(paths) > 1 else "1 file holds"
+    text = f"ACID v1: {count} updates or deletes; compact before Hive 3 reads them"
+    return rule("V12").finding("", text, {"files": paths[:10], "count": len(paths)}, Severity.INFO)

@@ -1,0 +1,347 @@
+"""What one listing shows: rules on names, ranges, side files and sizes. Pure: a snapshot in, findings out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from acidctl.acid.bucket import MAX_STATEMENT
+from acidctl.acid.doubts import half_finished, layout_problems, spelled_twice
+from acidctl.acid.layout import data_files_of, files_by_child, is_full_acid
+from acidctl.acid.listing import Entry
+from acidctl.acid.names import (
+    ACID_PREFIXES,
+    FLUSH_LENGTH_SUFFIX,
+    METADATA_ACID,
+    MINL,
+    NO_STATEMENT,
+    ORC_ACID_VERSION,
+    AcidDirectory,
+    AcidNameError,
+    BucketFile,
+    Kind,
+    OriginalFile,
+    is_hidden,
+    is_visible_path,
+    parse_directory,
+    parse_file,
+)
+from acidctl.acid.sidefiles import BaseFormat
+from acidctl.acid.state import EntryKind, State, Verdict
+from acidctl.acid.triggers import Thresholds, decide, figures_of
+from acidctl.errors import AcidctlError
+from acidctl.storage.publication import half_published
+from acidctl.storage.snapshot import Snapshot
+from acidctl.validation.findings import Finding, Severity
+from acidctl.validation.rules import rule
+
+STALE_SECONDS = 24 * 3600
+"""A staging directory that nothing has changed for this long belongs to nobody at work."""
+_MOST_NAMES = 10
+"""Names that one finding lists at most."""
+
+INFO, WARNING = Severity.INFO, Severity.WARNING
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the listing rules look at.
+
+    Attributes:
+        now: seconds since the epoch.
+        thresholds: of rule V19.
+        bad_metadata: errors of ``_metadata_acid`` files that cannot be used, by their path in the location.
+    """
+
+    snapshot: Snapshot
+    now: float
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    bad_metadata: Mapping[str, AcidctlError] = field(default_factory=dict)
+
+    @cached_property
+    def children(self) -> dict[str, list[Entry]]:
+        """The files of each child of the location."""
+        return files_by_child(self.snapshot.listing)
+
+    @cached_property
+    def is_full(self) -> bool:
+        """Whether names alone show a full-ACID table."""
+        return is_full_acid(self.snapshot.listing)
+
+    @cached_property
+    def directories(self) -> list[AcidDirectory]:
+        """Every ACID directory whose name can be parsed, whatever its state."""
+        return [v.directory for v in self.snapshot.state.verdicts if v.directory]
+
+    @cached_property
+    def current(self) -> list[AcidDirectory]:
+        """The base and the current deltas."""
+        state = self.snapshot.state
+        return [v.directory for v in (state.base, *state.deltas) if v and v.directory]
+
+    def files(self, name: str) -> list[Entry]:
+        """Everything below a child."""
+        return self.children.get(name, [])
+
+    def direct(self, name: str) -> set[str]:
+        """Names of the files right in a directory."""
+        return {entry.path.partition("/")[2] for entry in self.files(name) if entry.path.count("/") == 1}
+
+    def has_data(self, directory: AcidDirectory) -> bool:
+        """Whether a data file is in it."""
+        return bool(data_files_of(directory, self.files(directory.name)))
+
+
+def check_listing(look: Look) -> Iterator[Finding]:
+    """Every finding that names, sizes and times give."""
+    for check in _CHECKS:
+        yield from check(look)
+
+
+# --- names ----------------------------------------------------------------------------------------------------------
+
+
+def _names(look: Look) -> Iterator[Finding]:
+    for verdict in look.snapshot.state.verdicts:
+        if verdict.reason.code == "unparseable":
+            yield _unparseable(verdict)
+    for directory in look.directories:
+        name, statement = directory.name, directory.statement_id
+        if statement != NO_STATEMENT and directory.visibility_txn:
+            yield rule("V3").finding(name, f"statement id {statement} and visibility id {directory.visibility_txn}")
+        elif statement > MAX_STATEMENT:
+            yield rule("V3").finding(name, f"statement id {statement} is above {MAX_STATEMENT}")
+        if name != directory.canonical_name:
+            yield rule("V4").finding(name, f"Hive would write {directory.canonical_name}")
+        if statement != NO_STATEMENT and directory.min_write_id < directory.max_write_id:
+            yield rule("V6").finding(name, f"statement id {statement} on several write ids")
+
+
+def _unparseable(verdict: Verdict) -> Finding:
+    try:
+        directory = parse_directory(verdict.name)
+    except AcidNameError:
+        directory = None
+    if directory is None:
+        return rule("V1").finding(verdict.name, verdict.reason.text)
+    evidence = {"minWriteId": directory.min_write_id, "maxWriteId": directory.max_write_id}
+    return rule("V2").finding(verdict.name, verdict.reason.text.removesuffix("; Hive fails on it"), evidence)
+
+
+# --- ranges ---------------------------------------------------------------------------------------------------------
+
+
+def _layout(look: Look) -> Iterator[Finding]:
+    """V5, V7, V17, V22: what no merge may be built on either."""
+    nested: dict[str, str] = {}
+    for problem in layout_problems(look.snapshot.listing, look.snapshot.state):
+        if problem.rule == "V17":
+            nested.setdefault("/".join(problem.path.split("/")[:2]), problem.text)
+        else:
+            yield rule(problem.rule).finding(problem.path, problem.text, {"others": list(problem.others)})
+    current = {directory.name for directory in look.current}
+    for entry in look.snapshot.listing.entries:
+        parts = entry.path.split("/")
+        if entry.is_dir and len(parts) == 2 and parts[0] in current and parts[1].startswith(ACID_PREFIXES):
+            nested.setdefault(entry.path, f"{entry.path} is nested in {parts[0]}")
+    for path, text in nested.items():
+        yield rule("V17").finding(path, text)
+    spelled: dict[str, AcidDirectory] = {}
+    for directory in look.directories:
+        other = spelled.setdefault(directory.canonical_name, directory)
+        if other is not directory and not {other.name, directory.name} <= current:
+            text = spelled_twice(other, directory)
+            yield rule("V5").finding(directory.name, text, {"others": [other.name]})
+
+
+def _ranges(look: Look) -> Iterator[Finding]:
+    base = look.snapshot.state.base
+    top = base.directory.max_write_id if base and base.directory else MINL
+    deltas = [d for d in look.current if d.kind is not Kind.BASE]
+    by_name = {delta.name: delta for delta in deltas}
+    for delta in deltas:
+        if base and delta.min_write_id <= top < delta.max_write_id:
+            text = f"it holds {delta.min_write_id} to {delta.max_write_id}, the base {base.name} all up to {top}"
+            yield rule("V9").finding(delta.name, text, {"base": base.name})
+    for verdict in look.snapshot.state.in_state(State.OBSOLETE):
+        hidden = verdict.directory
+        for other in (by_name[name] for name in verdict.reason.by if name in by_name):
+            if hidden and _differ_in_visibility(hidden, other):
+                text = f"{other.name} holds the same write ids"
+                yield rule("V10").finding(hidden.name, text, {"others": [other.name]})
+    missing = _gaps(deltas, top)
+    if missing:
+        shown = ", ".join(f"{low}" if low == high else f"{low} to {high}" for low, high in missing[:_MOST_NAMES])
+        more = f" and {len(missing) - _MOST_NAMES} more" if len(missing) > _MOST_NAMES else ""
+        evidence = {"ranges": [list(gap) for gap in missing[:_MOST_NAMES]], "count": len(missing)}
+        yield rule("V8").finding("", f"no directory has write id {shown}{more}", evidence)
+
+
+def _differ_in_visibility(one: AcidDirectory, other: AcidDirectory) -> bool:
+    def key(directory: AcidDirectory) -> tuple[str, int, int, int]:
+        return directory.kind, directory.min_write_id, directory.max_write_id, directory.statement_id
+
+    return key(one) == key(other) and one.visibility_txn != other.visibility_txn and one.statement_id == NO_STATEMENT
+
+
+def _gaps(deltas: Sequence[AcidDirectory], top: int) -> list[tuple[int, int]]:
+    ranges = sorted((d.min_write_id, d.max_write_id) for d in deltas)
+    if top > 0:
+        ranges.insert(0, (1, top))
+    gaps = []
+    end = ranges[0][1] if ranges else 0
+    for low, high in ranges:
+        if low > end + 1:
+            gaps.append((end + 1, low - 1))
+        end = max(end, high)
+    return gaps
+
+
+def _half(look: Look) -> Iterator[Finding]:
+    for name, wide in half_finished(look.snapshot.state).items():
+        # Whether rows are wrong hangs on the events in them, which the deepest check compares.
+        text = f"only {wide}, which has no twin of this kind, hides it"
+        yield rule("V11").finding(name, text, {"others": [wide]}, WARNING)
+    for staging, waiting in half_published(look.snapshot.listing):
+        text = f"{', '.join(waiting)} is still in {staging}, its twin is shown already"
+        yield rule("V11").finding(staging, text, {"others": list(waiting)})
+
+
+# --- small files ----------------------------------------------------------------------------------------------------
+
+
+def _markers(look: Look) -> Iterator[Finding]:
+    marked = {d.name for d in look.current if ORC_ACID_VERSION in look.direct(d.name)}
+    for directory in look.current:
+        name = directory.name
+        empty = [e for e in look.files(name) if e.path == f"{name}/{ORC_ACID_VERSION}" and not e.size]
+        if empty:
+            yield rule("V13").finding(f"{name}/{ORC_ACID_VERSION}", "it is empty")
+        native = any(isinstance(parse_file(file), BucketFile) for file in look.direct(name))
+        if native and name not in marked and (marked or directory.visibility_txn):
+            others = f"{len(marked)} other directories have it" if marked else "Hive 4 wrote this directory"
+            yield rule("V13").finding(name, f"it has no {ORC_ACID_VERSION}; {others}", severity=WARNING)
+
+
+def _metadata(look: Look) -> Iterator[Finding]:
+    for path, error in look.bad_metadata.items():
+        yield rule("V14").finding(path, error.why or error.what)
+    formats = look.snapshot.base_formats
+    for directory in look.directories:
+        name = directory.name
+        if directory.kind is not Kind.BASE and METADATA_ACID in look.direct(name):
+            yield rule("V14").finding(f"{name}/{METADATA_ACID}", "it belongs in a base only", severity=WARNING)
+        if formats.get(name) is BaseFormat.TRUNCATED and look.has_data(directory):
+            yield rule("V14").finding(name, "it is marked truncated, but holds data files")
+
+
+def _empty(look: Look) -> Iterator[Finding]:
+    for directory in look.current:
+        if look.has_data(directory):
+            continue
+        metadata = sorted(look.direct(directory.name) & {METADATA_ACID, ORC_ACID_VERSION})
+        if metadata:
+            yield rule("V15").finding(directory.name, f"no data, but {' and '.join(metadata)}", severity=INFO)
+        else:
+            yield rule("V15").finding(directory.name, "neither data nor a metadata file")
+
+
+def _flush_lengths(look: Look) -> Iterator[Finding]:
+    for directory in look.current:
+        files = {entry.path: entry for entry in look.files(directory.name) if is_visible_path(entry.path)}
+        streams = directory.kind is Kind.DELTA and not directory.visibility_txn
+        for path, entry in files.items():
+            if not path.endswith(FLUSH_LENGTH_SUFFIX):
+                continue
+            if not streams or directory.min_write_id == directory.max_write_id:
+                text = "no streaming writer makes one here: readers do not look at it"
+                yield rule("V36").finding(path, text, severity=WARNING)
+            elif path.removesuffix(FLUSH_LENGTH_SUFFIX) not in files:
+                yield rule("V36").finding(path, "its data file is missing", severity=WARNING)
+            elif not entry.size:
+                yield rule("V36").finding(path, "it is empty: Hive refuses to read the data file", {"bytes": 0})
+            elif entry.size % 8:
+                text = f"its {entry.size} bytes are no whole number of lengths: the last was torn"
+                yield rule("V36").finding(path, text, {"bytes": entry.size}, WARNING)
+
+
+# --- data files, originals, staging ---------------------------------------------------------------------------------
+
+
+def _data_files(look: Look) -> Iterator[Finding]:
+    for directory in look.current:
+        files = data_files_of(directory, look.files(directory.name))
+        for file in files:
+            if file.flush_length_path and not file.size:
+                continue  # a streaming writer has just begun
+            if file.native_name and not file.size:
+                yield rule("V24").finding(file.path, "it is empty", {"bytes": 0})
+            elif not file.size:
+                yield rule("V24").finding(file.path, "it is empty", {"bytes": 0}, INFO)
+        raw = [file for file in files if not file.native_name]
+        if raw and len(raw) < len(files):
+            text = f"{len(raw)} raw files stand beside {len(files) - len(raw)} bucket files"
+            yield rule("V25").finding(directory.name, text, {"files": [file.path for file in raw[:_MOST_NAMES]]})
+    for entry in look.snapshot.listing.entries:
+        name, slash, rest = entry.path.partition("/")
+        is_file_of = slash and entry.is_dir and isinstance(parse_file(rest), BucketFile)
+        if is_file_of and any(directory.name == name for directory in look.current):
+            yield rule("V24").finding(entry.path, "it is a directory, not a file")
+    for entry in look.snapshot.state.originals:
+        if not entry.size:
+            yield rule("V24").finding(entry.path, "it is empty", {"bytes": 0}, INFO)
+
+
+def _originals(look: Look) -> Iterator[Finding]:
+    state = look.snapshot.state
+    hidden = [v for v in state.in_state(State.OBSOLETE) if v.kind is EntryKind.ORIGINAL]
+    if hidden and state.base:
+        names = [verdict.name for verdict in hidden]
+        text = f"{len(hidden)} original files or directories are in {state.base.name}: {_listed(names)}"
+        yield rule("V18").finding("", text, {"files": names[:_MOST_NAMES], "count": len(names)})
+    odd = [e.path for e in state.originals if not isinstance(parse_file(e.path.rpartition("/")[2]), OriginalFile)]
+    if odd and look.directories:
+        text = f"{len(odd)} original files have no bucket number in their name: {_listed(odd)}"
+        yield rule("V18").finding("", text, {"files": odd[:_MOST_NAMES], "count": len(odd)})
+
+
+def _staging(look: Look) -> Iterator[Finding]:
+    newest: dict[str, float] = {}
+    for entry in look.snapshot.listing.entries:
+        name = entry.path.partition("/")[0]
+        if entry.modified is not None and is_hidden(name):
+            newest[name] = max(newest.get(name, entry.modified), entry.modified)
+    half = {staging for staging, _ in half_published(look.snapshot.listing)}
+    for name, modified in sorted(newest.items()):
+        age = look.now - modified
+        if name.startswith(("_tmp", ".hive-staging")) and name not in half and age > STALE_SECONDS:
+            yield rule("V16").finding(
+                name, f"nothing changed in it for {int(age // 3600)} hours", {"seconds": int(age)}
+            )
+
+
+def _figures(look: Look) -> Iterator[Finding]:
+    state = look.snapshot.state
+    decision = decide(figures_of(look.snapshot.listing, state), look.thresholds)
+    if decision.kind:
+        yield rule("V19").finding("", decision.text, {"deltas": len(state.deltas), "compaction": decision.kind.value})
+    counts: dict[str, int] = {}
+    for which in (State.OBSOLETE, State.ABORTED):
+        names = {verdict.name for verdict in state.in_state(which)}
+        size = sum(entry.size for name in names for entry in look.files(name))
+        counts |= {which.value: len(names), f"{which.value}Bytes": size}
+    if counts["obsolete"] or counts["aborted"]:
+        text = ", ".join(f"{counts[s]} {s} with {counts[f'{s}Bytes']:,} bytes" for s in ("obsolete", "aborted"))
+        yield rule("V20").finding("", text, counts)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+_CHECKS: tuple[Callable[[Look], Iterator[Finding]], ...] = (
+    _names, _layout, _ranges, _half, _markers, _metadata, _empty, _flush_lengths, _data_files, _originals, _staging,
+    _figures,
+)  # fmt: skip

@@ -1,0 +1,357 @@
+"""One location being checked: tasks go out, results come in, findings gather."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from acidctl.acid.doubts import half_finished
+from acidctl.acid.layout import DataFile, Role, data_files_of, original_files
+from acidctl.acid.names import ORC_ACID_VERSION
+from acidctl.acid.state import EntryKind, State
+from acidctl.errors import AcidctlError, BadDataError
+from acidctl.rows.events import open_event_files
+from acidctl.storage.snapshot import Snapshot, take_snapshot
+from acidctl.validation.across import Everything, across_rows
+from acidctl.validation.by_footers import MarkerTask, TailFacts, TailTask, acid_v1, across_tails
+from acidctl.validation.by_listing import Look, check_listing
+from acidctl.validation.by_rows import RowTask
+from acidctl.validation.findings import Depth, Finding, Severity, Unchecked
+from acidctl.validation.isolate import Crash, Task
+from acidctl.validation.model import Options, Place, Report
+from acidctl.validation.readers import for_readers, for_readers_by_tails
+from acidctl.validation.row_facts import RowFacts, gaps, joined
+from acidctl.validation.rules import rule
+from acidctl.validation.spans import Spans, one_run
+
+KNOWN_VERSION = 2
+"""What ``_orc_acid_version`` says (section 3.3)."""
+_CHUNK = 64 << 20
+"""Bytes of stripes in one task."""
+
+
+Key = tuple[str, str]
+"""What a task is about: its kind and a path."""
+
+
+class LocationCheck:
+    """The check of one location: :meth:`start`, then :meth:`take` for every result, until :attr:`is_done`."""
+
+    def __init__(self, place: Place, options: Options) -> None:
+        self._place = place
+        self._options = options
+        self.report = Report(place.fs.display(place.path), options.depth)
+        self._snapshot: Snapshot | None = None
+        self._look: Look | None = None
+        self._waiting = 0
+        self._phase = Depth.LISTING
+        self._files: dict[str, DataFile] = {}
+        self._half: set[str] = set()  # files that only half a compaction hides: read to see whether rows are wrong
+        self._aside: set[str] = set()  # all files that readers do not open
+        self._silent: set[str] = set()  # those of which nothing is told
+        self._tails: dict[str, TailFacts] = {}
+        self._markers: dict[str, int | None] = {}
+        self._tasks: dict[str, RowTask] = {}
+        self._parts: dict[str, dict[int, RowFacts]] = {}
+        self._broken: set[str] = set()
+        self._is_whole = True
+        self.is_done = False
+
+    @property
+    def has_directories(self) -> bool:
+        """Whether ACID directories are there."""
+        return self._look is not None and bool(self._look.directories)
+
+    def start(self) -> list[tuple[Key, Task]]:
+        """List the location; what is to be done next."""
+        place, options = self._place, self._options
+        bad: dict[str, AcidctlError] = {}
+        try:
+            snapshot = take_snapshot(place.fs, place.path, place.write_ids, place.txns, bad.__setitem__)
+        except AcidctlError as error:
+            self._not_checked("", error)
+            self.is_done = True
+            return []
+        self._snapshot = snapshot
+        look = self._look = Look(snapshot, options.now, options.thresholds, bad)
+        try:
+            snapshot.state.require_history()
+        except AcidctlError as error:
+            self._not_checked("", error)
+        self._add(check_listing(look))
+        self._add(for_readers(look, options.readers))
+        return self._next()
+
+    def take(self, key: Key, task: Task, result: Any) -> list[tuple[Key, Task]]:
+        """The result of a task; what is to be done next."""
+        self._waiting -= 1
+        again: list[tuple[Key, Task]] = []
+        if isinstance(task, TailTask):
+            self._take_tail(task, result)
+        elif isinstance(task, MarkerTask):
+            self._take_marker(key[1], result)
+        elif isinstance(task, RowTask):
+            again = [(key, part) for part in self._take_rows(task, result)]
+            self._waiting += len(again)
+        return again or self._next()
+
+    def _next(self) -> list[tuple[Key, Task]]:
+        """Go on to the next phase when nothing is awaited."""
+        tasks: list[tuple[Key, Task]] = []
+        while not tasks and not self._waiting and not self.is_done:
+            if self._phase is Depth.LISTING:
+                self._phase = Depth.FOOTERS
+                self.is_done = self._options.depth is Depth.LISTING
+                tasks = [] if self.is_done else list(self._tail_tasks())
+            elif self._phase is Depth.FOOTERS:
+                self._phase = Depth.DEEP
+                self._end_of_tails()
+                self.is_done = self._options.depth is not Depth.DEEP
+                tasks = [] if self.is_done else list(self._row_tasks())
+            else:
+                self._end_of_rows()
+                self.is_done = True
+        self._waiting += len(tasks)
+        return tasks
+
+    # --- tails ---
+
+    def _tail_tasks(self) -> Iterator[tuple[Key, Task]]:
+        look, snapshot = self._seen()
+        compacted = {v.name for v in snapshot.state.verdicts if v.compacted}
+        files = snapshot.files()
+        if self._options.depth is Depth.DEEP:
+            hidden = list(self._files_of(half_finished(snapshot.state)))
+            self._half = {file.path for file in hidden}
+            files += hidden
+        if self._options.all_directories:
+            obsolete = self._files_of(verdict.name for verdict in snapshot.state.in_state(State.OBSOLETE))
+            files += [file for file in obsolete if file.path not in self._half]
+        self._aside = {file.path for file in files} - {file.path for file in snapshot.files()}
+        self._silent = set() if self._options.all_directories else self._half
+        for file in files:
+            if not file.size:
+                self._is_whole = self._is_whole and (not file.native_name or file.path in self._aside)
+                continue
+            self._files[file.path] = file
+            in_compacted = file.directory is not None and file.directory.name in compacted
+            path = snapshot.absolute(file.path)
+            schema = self._options.schema
+            yield ("tail", file.path), TailTask(snapshot.fs.spec, file, path, look.is_full, in_compacted, schema)
+        sizes = {entry.path: entry.size for entry in snapshot.listing.entries if not entry.is_dir}
+        for directory in look.current:
+            path = f"{directory.name}/{ORC_ACID_VERSION}"
+            if sizes.get(path):
+                yield ("marker", directory.name), MarkerTask(snapshot.fs.spec, snapshot.absolute(path))
+
+    def _files_of(self, names: Iterable[str]) -> Iterator[DataFile]:
+        look, snapshot = self._seen()
+        wanted = set(names)
+        for verdict in snapshot.state.verdicts:
+            if verdict.name in wanted and verdict.directory:
+                yield from data_files_of(verdict.directory, look.files(verdict.name))
+            elif verdict.name in wanted and verdict.kind is EntryKind.ORIGINAL:
+                yield from original_files(look.files(verdict.name))
+
+    def _take_tail(self, task: TailTask, result: Any) -> None:
+        path = task.file.path
+        facts = TailFacts(path)
+        if isinstance(result, TailFacts):
+            facts = result
+            if path not in self._silent:
+                self._add(facts.findings)
+                self.report.unchecked += facts.unchecked
+        elif isinstance(result, Crash):
+            self._add([rule("V24").finding(path, result.reason)])
+        else:
+            self._not_checked(path, result)
+        self._tails[path] = facts
+        self.report.files += 1
+        self.report.bytes += task.file.size
+        self._is_whole = self._is_whole and (facts.rows is not None or path in self._aside)
+
+    def _take_marker(self, directory: str, result: Any) -> None:
+        path = f"{directory}/{ORC_ACID_VERSION}"
+        self._markers[directory] = result if result == KNOWN_VERSION else None
+        if isinstance(result, BadDataError):
+            self._add([rule("V13").finding(path, result.why)])
+        elif isinstance(result, AcidctlError):
+            self._not_checked(path, result)
+        elif isinstance(result, Crash):
+            self._add([rule("V24").finding(path, result.reason)])
+        elif result != KNOWN_VERSION:
+            self._add([rule("V13").finding(path, f"it says {result}, known is {KNOWN_VERSION}", {"version": result})])
+
+    def _end_of_tails(self) -> None:
+        current = {path: facts for path, facts in self._tails.items() if path not in self._aside}
+        self._add(across_tails(current, self._markers))
+        self._add(for_readers_by_tails(current, self._options.readers))
+
+    # --- rows ---
+
+    def _row_tasks(self) -> Iterator[tuple[Key, Task]]:
+        _, snapshot = self._seen()
+        compacted = {v.name for v in snapshot.state.verdicts if v.compacted}
+        for path, facts in self._tails.items():
+            if not facts.rows:
+                continue
+            file = self._files[path]
+            task = RowTask(
+                snapshot.fs.spec,
+                file,
+                snapshot.absolute(path),
+                facts.length,
+                facts.format,
+                0,
+                len(facts.stripes),
+                facts.is_acid,
+                facts.acid_version is None,
+                file.directory is not None and file.directory.name in compacted,
+                snapshot.write_ids,
+            )
+            self._tasks[path] = task
+            for first, end in _chunks(facts.stripes):
+                yield ("rows", path), task.part(first, end)
+
+    def _take_rows(self, task: RowTask, result: Any) -> Sequence[RowTask]:
+        """What is to be tried again."""
+        path = task.file.path
+        if isinstance(result, RowFacts):
+            # Parts of one chunk that are tried again stripe by stripe come with other places.
+            self._parts.setdefault(path, {})[task.first] = result
+            self.report.rows += result.rows
+            return ()
+        if isinstance(result, Crash):
+            if task.stripes > 1:
+                return [task.part(i, i + 1) for i in range(task.first, task.end)]
+            what = "ids of " if task.ids_only else ""
+            self._add([rule("V24").finding(path, f"{what}stripe {task.first}: {result.reason}")])
+            if not task.ids_only and task.is_native:
+                return [task.part(task.first, task.end, ids_only=True)]
+        else:
+            self._not_checked(path, result)
+        self._broken.add(path)
+        self._is_whole = self._is_whole and path in self._aside
+        return ()
+
+    def _end_of_rows(self) -> None:
+        found: dict[str, RowFacts] = {}
+        for path in sorted(self._parts):
+            parts = self._parts[path]
+            facts = found[path] = joined([parts[first] for first in sorted(parts)])
+            facts.is_complete = facts.is_complete and path not in self._broken
+            self._is_whole = self._is_whole and (facts.is_complete or path in self._aside)
+            if path not in self._silent:
+                self._add(self._of_file(path, facts))
+                self.report.unchecked += facts.unchecked
+        self._parts.clear()
+        self._tell_v1(path for path, facts in found.items() if facts.changes)
+        look, snapshot = self._seen()
+        if not look.is_full:
+            return
+        base = snapshot.state.base
+        made = self._made_ids()
+        current = {path: facts for path, facts in found.items() if path not in self._aside}
+        hidden = {path: facts for path, facts in found.items() if path in self._half}
+        everything = Everything(
+            inserts=made | {path: facts.inserts for path, facts in current.items() if facts.inserts},
+            deletes={path: facts.deletes for path, facts in current.items() if facts.deletes},
+            changes={path: facts.changes for path, facts in current.items() if facts.changes},
+            hidden_inserts={path: facts.inserts for path, facts in hidden.items() if facts.inserts},
+            hidden_deletes={path: facts.deletes for path, facts in hidden.items() if facts.deletes},
+            base=max(0, base.directory.max_write_id) if base and base.directory else 0,
+            is_whole=self._is_whole and snapshot.write_ids.is_everything,
+        )
+        findings = list(across_rows(everything))
+        certain = {finding.path.partition("/")[0] for finding in findings if finding.rule == "V11"}
+        # The listing's suspicion gives way to what the rows say.
+        names = set(half_finished(snapshot.state))
+        read = {path.partition("/")[0] for path in hidden}
+        doubted = [f for f in self.report.findings if f.rule == "V11" and f.path in names & (certain | read)]
+        self.report.findings = [finding for finding in self.report.findings if finding not in doubted]
+        self._add(findings)
+
+    def _tell_v1(self, paths: Iterable[str]) -> None:
+        """Rule V12's remark, where the tails did not show it."""
+        changed = [path for path in paths if path not in self._aside]
+        if changed and not any(f.rule == "V12" and f.severity is Severity.INFO for f in self.report.findings):
+            self._add([acid_v1(changed)])
+
+    def _of_file(self, path: str, facts: RowFacts) -> Iterator[Finding]:
+        task, tail = self._tasks[path], self._tails[path]
+        tallies = list(facts.tallies)
+        if facts.is_complete and (gap := gaps(task.file, facts.inserts)):
+            tallies.append(gap)
+        # Events without an operation are counted nowhere, and told by their own rule.
+        is_counted = facts.is_complete and sum(facts.counts) == facts.rows
+        if tail.stats is not None and is_counted and facts.counts != tail.stats and not _has(tail, "V31"):
+            counts = "{} inserts, {} updates, {} deletes"
+            text = f"hive.acid.stats says {counts.format(*tail.stats)}; there are {counts.format(*facts.counts)}"
+            severity = Severity.WARNING if task.is_old else None
+            yield rule("V31").finding(path, text, {"stats": list(tail.stats), "rows": list(facts.counts)}, severity)
+        for tally in tallies:
+            times = "once" if tally.count == 1 else f"{tally.count:,} times"
+            evidence = {"count": tally.count, "first": tally.example}
+            yield rule(tally.rule).finding(path, f"{tally.text}: {times}, {tally.example}", evidence, tally.severity)
+
+    def _made_ids(self) -> dict[str, Spans]:
+        """The ids that readers give to files without any: by the numbers in their names, and the files before them."""
+        _, snapshot = self._seen()
+        bare: list[DataFile] = []
+        broken: set[tuple[str, int]] = set()
+        for path, facts in self._tails.items():
+            file = self._files[path]
+            if path in self._aside or file.native_name or file.role is Role.DELETE or facts.is_acid:
+                continue
+            # Row ids go on from file to file: those after one that cannot be read are not known.
+            if facts.rows is None:
+                broken.add(_numbered_with(file))
+            bare.append(file)
+        bare = [file for file in bare if _numbered_with(file) not in broken]
+        if not bare:
+            return {}
+        # One file with ids tells which codec the originals are numbered with.
+        native = [self._files[path] for path, facts in self._tails.items() if facts.rows and facts.is_acid][:1]
+        made: dict[str, Spans] = {}
+        try:
+            for source in open_event_files(snapshot, [*bare, *native]):
+                if source.synthetic is not None and source.rows:
+                    ids = source.synthetic
+                    last = ids.first_row_id + source.rows - 1
+                    made[source.file.path] = one_run((ids.write_id, ids.bucket), ids.first_row_id, last)
+        except AcidctlError as error:
+            self._not_checked("", error)
+            self._is_whole = False
+        return made
+
+    # --- small things ---
+
+    def _seen(self) -> tuple[Look, Snapshot]:
+        assert self._look is not None
+        assert self._snapshot is not None
+        return self._look, self._snapshot
+
+    def _add(self, findings: Iterable[Finding]) -> None:
+        self.report.findings += (finding for finding in findings if self._options.wants(finding))
+
+    def _not_checked(self, path: str, error: AcidctlError) -> None:
+        self.report.unchecked.append(Unchecked(path, error))
+
+
+def _numbered_with(file: DataFile) -> tuple[str, int]:
+    """Files without ids that are alike in this share one count of row ids (section 5)."""
+    return file.directory.name if file.directory else "", file.bucket
+
+
+def _has(tail: TailFacts, rule_id: str) -> bool:
+    return any(finding.rule == rule_id for finding in tail.findings)
+
+
+def _chunks(stripes: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Bounds of runs of stripes of about :data:`_CHUNK` bytes."""
+    first = size = 0
+    for place, (length, _) in enumerate(stripes):
+        size += length
+        if size >= _CHUNK or place + 1 == len(stripes):
+            yield first, place + 1
+            first, size = place + 1, 0

@@ -1,0 +1,80 @@
+"""What to check, how, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from acidctl.acid.triggers import Thresholds
+from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.orc.types import OrcType
+from acidctl.storage.port import FileSystem
+from acidctl.validation.findings import Depth, Finding, Severity, Unchecked
+from acidctl.validation.isolate import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A location to check.
+
+    Attributes:
+        path: absolute inside `fs`.
+        partition: keys and values; empty for an unpartitioned table.
+    """
+
+    fs: FileSystem
+    path: str
+    write_ids: ValidWriteIds | None = None
+    txns: ValidTxns | None = None
+    partition: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to check.
+
+    Attributes:
+        readers: for whom to look at the R rules, of which some need tails.
+        schema: the table's columns, for rule V38.
+        all_directories: open the files of obsolete directories too.
+        processes: that read files; 0 reads them in this one, which a damaged file may end.
+        only, ignored: ids of rules; an empty `only` means all.
+        now: seconds since the epoch.
+    """
+
+    depth: Depth = Depth.LISTING
+    readers: tuple[str, ...] = ()
+    schema: OrcType | None = None
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    all_directories: bool = False
+    processes: int = 2
+    limits: Limits = field(default_factory=Limits)
+    only: frozenset[str] = frozenset()
+    ignored: frozenset[str] = frozenset()
+    now: float = 0.0
+
+    def wants(self, finding: Finding) -> bool:
+        """Whether the user wants to hear of it."""
+        return finding.rule not in self.ignored and (not self.only or finding.rule in self.only)
+
+
+@dataclass(slots=True)
+class Report:
+    """What was found in one location.
+
+    Attributes:
+        location: as a user would type it.
+        files, bytes: of data that were looked at; 0 where only names were.
+        rows: that were read.
+    """
+
+    location: str
+    depth: Depth
+    findings: list[Finding] = field(default_factory=list)
+    unchecked: list[Unchecked] = field(default_factory=list)
+    files: int = 0
+    bytes: int = 0
+    rows: int = 0
+
+    def count(self, severity: Severity) -> int:
+        """Findings of a severity."""
+        return sum(finding.severity is severity for finding in self.findings)

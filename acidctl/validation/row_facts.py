@@ -1,0 +1,101 @@
+"""What the rows of a file came to: plain values, sent from the process that read them, and added up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from acidctl.acid.layout import DataFile, Role
+from acidctl.acid.names import NO_STATEMENT, Kind
+from acidctl.validation.events import shown_key
+from acidctl.validation.findings import Severity, Unchecked
+from acidctl.validation.spans import Spans, united
+
+
+@dataclass(slots=True)
+class Tally:
+    """How often one thing was seen in a file: parts of a file are added up.
+
+    Attributes:
+        text: follows the count.
+        example: of the first, for people.
+    """
+
+    rule: str
+    text: str
+    count: int
+    example: str
+    severity: Severity | None = None
+
+
+@dataclass(slots=True)
+class RowFacts:
+    """What was seen in some stripes of one file.
+
+    Attributes:
+        first, last: (originalTransaction, bucket, rowId, currentTransaction) of the first and last row.
+        inserts: ids of rows; deletes: of delete events; changes: of updates and deletes of ACID v1.
+        is_complete: every stripe's ids were read.
+    """
+
+    rows: int = 0
+    tallies: list[Tally] = field(default_factory=list)
+    counts: tuple[int, int, int] = (0, 0, 0)
+    first: tuple[int, int, int, int] | None = None
+    last: tuple[int, int, int, int] | None = None
+    inserts: Spans = field(default_factory=dict)
+    deletes: Spans = field(default_factory=dict)
+    changes: Spans = field(default_factory=dict)
+    is_complete: bool = True
+    unchecked: list[Unchecked] = field(default_factory=list)
+
+
+def joined(parts: Sequence[RowFacts]) -> RowFacts:
+    """The facts of a file from those of its parts, in order."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = RowFacts()
+    tallies: dict[tuple[str, str], Tally] = {}
+    for part in parts:
+        whole.rows += part.rows
+        whole.counts = (
+            whole.counts[0] + part.counts[0],
+            whole.counts[1] + part.counts[1],
+            whole.counts[2] + part.counts[2],
+        )
+        for tally in part.tallies:
+            known = tallies.setdefault((tally.rule, tally.text), replace(tally, count=0))
+            known.count += tally.count
+        if whole.last is not None and part.first is not None and part.first[:3] <= whole.last[:3]:
+            text = "stripes begin with a key that is not above the one before"
+            found = tallies.setdefault(("V26", text), Tally("V26", text, 0, shown_key(part.first)))
+            found.count += 1
+        whole.last = part.last or whole.last
+        whole.is_complete = whole.is_complete and part.is_complete
+        whole.unchecked += part.unchecked
+    whole.tallies = list(tallies.values())
+    whole.inserts = united([part.inserts for part in parts])
+    whole.deletes = united([part.deletes for part in parts])
+    whole.changes = united([part.changes for part in parts])
+    return whole
+
+
+def gaps(file: DataFile, spans: Spans) -> Tally | None:
+    """Row ids of a new delta that do not begin at 0 and go on by 1 (rule V29)."""
+    directory = file.directory
+    fresh = (
+        directory is not None
+        and directory.kind is Kind.DELTA
+        and directory.min_write_id == directory.max_write_id
+        and directory.statement_id != NO_STATEMENT
+        and not directory.visibility_txn
+    )
+    if not fresh or file.role is not Role.INSERT:
+        return None
+    holed = {group: runs for group, runs in sorted(spans.items()) if len(runs[0]) > 1 or runs[0][0] != 0}
+    if not holed:
+        return None
+    (original, bucket), (first, last) = next(iter(holed.items()))
+    missing = sum(int(f[0]) + int((f[1:] - e[:-1] - 1).sum()) for f, e in holed.values())
+    hole = 0 if first[0] else int(last[0]) + 1
+    return Tally("V29", "row ids are missing from 0 on", missing, shown_key((original, bucket, hole)), Severity.WARNING)

@@ -1,0 +1,163 @@
+"""Row ids as runs: for every (originalTransaction, bucket) the first and the last of each run, sorted and apart.
+
+Insert files hold few long runs, so that duplicates and dangling deletes of large tables are found in little memory;
+keys that do not follow each other take 16 bytes each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from acidctl.rows.deletes import Keys, Longs
+
+Group = tuple[int, int]
+"""originalTransaction and encoded bucket."""
+
+Spans = dict[Group, tuple[Longs, Longs]]
+"""First and last row ids of the runs of each group."""
+
+
+class SpanBuilder:
+    """Gathers keys in any order, a stripe at a time."""
+
+    def __init__(self) -> None:
+        self._parts: dict[Group, list[tuple[Longs, Longs]]] = {}
+
+    def add(self, keys: Keys) -> None:
+        """Add keys."""
+        if not len(keys):
+            return
+        original, bucket, row = keys.original, keys.bucket, keys.row_id
+        breaks = (original[1:] != original[:-1]) | (bucket[1:] != bucket[:-1]) | (row[1:] != row[:-1] + 1)
+        starts = np.concatenate([[0], np.flatnonzero(breaks) + 1])
+        ends = np.concatenate([starts[1:], [len(row)]]) - 1
+        first, last = row[starts], row[ends]
+        for low, high in keys.take(starts).runs():
+            group = int(original[starts[low]]), int(bucket[starts[low]])
+            self._parts.setdefault(group, []).append((first[low:high], last[low:high]))
+
+    def build(self) -> Spans:
+        """The runs; the builder is empty afterwards."""
+        found: Spans = {}
+        while self._parts:
+            group, parts = self._parts.popitem()
+            found[group] = _joined(parts)
+        return found
+
+
+def one_run(group: Group, first: int, last: int) -> Spans:
+    """The runs of a file whose row ids follow each other."""
+    return {group: (np.array([first], np.int64), np.array([last], np.int64))}
+
+
+def _joined(parts: Sequence[tuple[Longs, Longs]]) -> tuple[Longs, Longs]:
+    """Runs that overlap or touch become one."""
+    first = parts[0][0] if len(parts) == 1 else np.concatenate([part[0] for part in parts])
+    last = parts[0][1] if len(parts) == 1 else np.concatenate([part[1] for part in parts])
+    if len(first) == 1:
+        return first.copy(), last.copy()
+    if not (first[1:] >= first[:-1]).all():
+        order = np.argsort(first, kind="stable")
+        first, last = first[order], last[order]
+    reach = np.maximum.accumulate(last)
+    starts = np.concatenate([[0], np.flatnonzero(first[1:] > reach[:-1] + 1) + 1])
+    ends = np.concatenate([starts[1:], [len(first)]]) - 1
+    return first[starts], reach[ends]
+
+
+def united(many: Sequence[Spans]) -> Spans:
+    """Every key that is in any of them."""
+    parts: dict[Group, list[tuple[Longs, Longs]]] = {}
+    for spans in many:
+        for group, runs in spans.items():
+            parts.setdefault(group, []).append(runs)
+    return {group: runs[0] if len(runs) == 1 else _joined(runs) for group, runs in parts.items()}
+
+
+@dataclass(slots=True)
+class Shared:
+    """Keys that two files have in common.
+
+    Attributes:
+        one, other: their places.
+        count: keys.
+        example: one of them.
+    """
+
+    one: int
+    other: int
+    count: int = 0
+    example: tuple[int, int, int] = (0, 0, 0)
+
+
+def shared(files: Sequence[Spans]) -> list[Shared]:
+    """The pairs of files with common keys; of a key in three files two pairs are found at least."""
+    places: dict[Group, list[int]] = {}
+    for place, spans in enumerate(files):
+        for group in spans:
+            places.setdefault(group, []).append(place)
+    pairs: dict[tuple[int, int], Shared] = {}
+    for group, listed in places.items():
+        if len(listed) > 1:
+            _shared_of_group(group, listed, files, pairs)
+    return [pairs[pair] for pair in sorted(pairs)]
+
+
+def _shared_of_group(
+    group: Group, listed: Sequence[int], files: Sequence[Spans], pairs: dict[tuple[int, int], Shared]
+) -> None:
+    first = np.concatenate([files[place][group][0] for place in listed])
+    last = np.concatenate([files[place][group][1] for place in listed])
+    owner = np.concatenate([np.full(len(files[place][group][0]), place) for place in listed])
+    order = np.lexsort((last, first))
+    first, last, owner = first[order], last[order], owner[order]
+    reach = np.maximum.accumulate(last)
+    hits = np.flatnonzero(first[1:] <= reach[:-1]) + 1
+    if not len(hits):
+        return
+    # Runs of one file lie apart: what reaches into a run is always of another file.
+    index = np.arange(len(last))
+    holder = owner[np.maximum.accumulate(np.where(last == reach, index, 0))]
+    counts = np.minimum(last[hits], reach[hits - 1]) - first[hits] + 1
+    couples = np.stack([holder[hits - 1], owner[hits]])
+    couples.sort(axis=0)
+    for one, other in np.unique(couples, axis=1).T.tolist():
+        mine = (couples[0] == one) & (couples[1] == other)
+        found = pairs.setdefault((one, other), Shared(one, other))
+        if not found.count:
+            found.example = (*group, int(first[hits[np.flatnonzero(mine)[0]]]))
+        found.count += int(counts[mine].sum())
+
+
+def uncovered(wanted: Spans, there: Spans) -> Iterator[tuple[Group, int, int]]:
+    """(group, number of keys of `wanted` that are not `there`, the row id of one of them)."""
+    for group, (first, last) in wanted.items():
+        runs = there.get(group)
+        if runs is None:
+            yield group, int((last - first + 1).sum()), int(first[0])
+            continue
+        covered = _count_up_to(runs, last) - _count_up_to(runs, first - 1)
+        short = (last - first + 1) - covered
+        at = np.flatnonzero(short)
+        if len(at):
+            yield group, int(short.sum()), _first_gap(runs, int(first[at[0]]))
+
+
+def _count_up_to(runs: tuple[Longs, Longs], ids: Longs) -> Longs:
+    """How many ids of the runs are at most each of `ids`."""
+    first, last = runs
+    before = np.concatenate([[0], np.cumsum(last - first + 1)])
+    at = np.searchsorted(first, ids, "right")
+    inside = np.maximum(at - 1, 0)
+    counts: Longs = before[at] - np.where(at > 0, np.maximum(last[inside] - ids, 0), 0)
+    return counts
+
+
+def _first_gap(runs: tuple[Longs, Longs], row_id: int) -> int:
+    """The least id from `row_id` on that is in no run."""
+    first, last = runs
+    at = int(np.searchsorted(first, row_id, "right")) - 1
+    return int(last[at]) + 1 if at >= 0 and last[at] >= row_id else row_id

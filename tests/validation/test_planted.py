@@ -1,0 +1,452 @@
+"""Every rule: a table with that one fault is found by exactly that rule."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from acidctl.acid.triggers import Thresholds
+from acidctl.validation.column_types import parse_columns
+from acidctl.validation.findings import Depth, Severity
+from acidctl.validation.rules import RULES
+from validation.planted import (
+    ACID,
+    BUCKET,
+    IDS,
+    NOW,
+    check,
+    delete,
+    found,
+    healthy,
+    insert,
+    write_events,
+    write_orc,
+)
+
+L, F, D = Depth.LISTING, Depth.FOOTERS, Depth.DEEP
+Plant = Callable[[Path], object]
+CASES: dict[str, tuple[Depth, Plant, set[str], dict[str, object]]] = {}
+
+
+def case(name: str, depth: Depth, *expected: str, **options: object) -> Callable[[Plant], Plant]:
+    def add(plant: Plant) -> Plant:
+        CASES[name] = (depth, plant, set(expected), options)
+        return plant
+
+    return add
+
+
+def in_delta(table: Path, events: list[tuple], name: str = "delta_0000003_0000003_0000", **kw: object) -> Path:
+    return write_events(table / name, events, **kw)
+
+
+# --- directories -----------------------------------------------------------------------------------------------------
+
+case("V1 delta_x", L, "V1")(lambda t: (t / "delta_x").mkdir())
+case("V1 base_01_02", L, "V1")(lambda t: (t / "base_01_02").mkdir())
+case("V2 backwards", L, "V2")(lambda t: in_delta(t, [insert(5, 0)], "delta_0000005_0000003_0000"))
+case("V2 negative", L, "V2")(lambda t: (t / "base_-5").mkdir())
+case("V3 both suffixes", L, "V3 warning")(lambda t: in_delta(t, [insert(3, 0)], "delta_0000003_0000003_0000_v0000007"))
+case("V3 large", L, "V3 warning")(lambda t: in_delta(t, [insert(3, 0)], "delta_0000003_0000003_5000"))
+case("V4", L, "V4 info")(lambda t: in_delta(t, [insert(3, 0)], "delta_3_3_0"))
+case("V6", L, "V6 warning")(lambda t: in_delta(t, [insert(3, 0)], "delta_0000003_0000004_0001"))
+case("V8", L, "V8 info")(lambda t: in_delta(t, [insert(9, 0)], "delta_0000009_0000009_0000"))
+
+
+@case("V5", L, "V5", "V4 info")
+def _(table: Path) -> None:
+    shutil.copytree(table / "delta_0000001_0000001_0000", table / "delta_1_1_0000")
+
+
+@case("V5 bases", L, "V5", "V4 info", "V20 info")
+def _(table: Path) -> None:
+    for name in ("base_0000002", "base_2"):
+        write_events(table / name, [insert(1, 0)])
+
+
+@case("V7", D, "V7")
+def _(table: Path) -> None:
+    in_delta(table, [insert(3, 0)], "delta_0000003_0000005")
+    in_delta(table, [insert(6, 0)], "delta_0000004_0000008")
+
+
+@case("V9", D, "V9", "V20 info")
+def _(table: Path) -> None:
+    write_events(table / "base_0000002", [insert(1, 0)])
+    in_delta(table, [insert(3, 0)], "delta_0000002_0000005")
+
+
+@case("V10", D, "V10", "V20 info")
+def _(table: Path) -> None:
+    for txn in (10, 11):
+        in_delta(table, [insert(3, 0), insert(4, 0)], f"delta_0000003_0000004_v00000{txn}")
+
+
+@case("V11 seen in the listing", L, "V11 warning", "V20 info")
+def half_a(table: Path) -> None:
+    in_delta(table, [insert(3, 0)], "delta_0000003_0000009")
+    write_events(table / "delete_delta_0000005_0000005_0000", [delete(1, 0, 5)])
+
+
+case("V11 deleted rows are back", D, "V11", "V20 info")(half_a)
+
+
+@case("V11 refuted", D, "V20 info")
+def _(table: Path) -> None:
+    in_delta(table, [insert(3, 0)], "delta_0000003_0000009")
+    write_events(table / "delete_delta_0000005_0000005_0000", [delete(1, 77, 5)])
+
+
+@case("V11 rows are gone", D, "V11", "V20 info")
+def _(table: Path) -> None:
+    write_events(table / "delete_delta_0000003_0000009", [delete(1, 0, 5)])
+    in_delta(table, [insert(4, 0)], "delta_0000004_0000004_0000")
+
+
+@case("V11 staged twin", L, "V11")
+def _(table: Path) -> None:
+    in_delta(table, [insert(3, 0)], "delta_0000003_0000004")
+    staging = table / "_tmp_1"
+    write_events(staging / "delete_delta_0000003_0000004", [delete(1, 0, 3)])
+    (staging / "_publish.json").write_text('{"names": []}')
+
+
+@case("V13 missing", L, "V13 warning")
+def _(table: Path) -> None:
+    in_delta(table, [insert(3, 0)], marker=None)
+
+
+@case("V13 missing everywhere", F, "V13 warning")
+def _(table: Path) -> None:
+    for marker in table.glob("*/_orc_acid_version"):
+        marker.unlink()
+
+
+case("V13 empty", L, "V13")(lambda t: in_delta(t, [insert(3, 0)], marker=b""))
+case("V13 no digit", F, "V13")(lambda t: in_delta(t, [insert(3, 0)], marker=b"x"))
+case("V13 unknown", F, "V13")(lambda t: in_delta(t, [insert(3, 0)], marker=b"7"))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[]", b'{"thisFileVersion":"1","dataFormat":"compacted"}', b'{"thisFileVersion":"0"}', b"[" * 9999],
+)
+def test_v14_contents(tmp_path: Path, content: bytes) -> None:
+    table = healthy(tmp_path / "t")
+    write_events(table / "base_0000002", [insert(1, 0), insert(1, 1), insert(2, 0)])
+    (table / "base_0000002" / "_metadata_acid").write_bytes(content)
+    (report,) = check(table)
+    assert found(report) == {"V14", "V20 info"}
+    assert not report.unchecked
+
+
+case("V14 in a delta", L, "V14 warning")(lambda t: (t / "delta_0000001_0000001_0000/_metadata_acid").write_text("{}"))
+
+
+@case("V14 truncated with data", L, "V14", "V20 info")
+def _(table: Path) -> None:
+    write_events(table / "base_0000002", [insert(1, 0)])
+    (table / "base_0000002/_metadata_acid").write_text('{"thisFileVersion":"0","dataFormat":"truncated"}')
+
+
+case("V15", L, "V15 warning")(lambda t: (t / "delta_0000003_0000003_0000").mkdir())
+
+
+@case("V15 with metadata", L, "V15 info")
+def _(table: Path) -> None:
+    (table / "delta_0000003_0000003_0000").mkdir()
+    (table / "delta_0000003_0000003_0000/_orc_acid_version").write_text("2")
+
+
+@case("V16", L, "V16 warning")
+def _(table: Path) -> None:
+    (table / "_tmp_5f0c").mkdir()
+    os.utime(table / "_tmp_5f0c", (NOW - 90_000, NOW - 90_000))
+
+
+@case("V16 young", L)
+def _(table: Path) -> None:
+    (table / ".hive-staging_1").mkdir()
+    os.utime(table / ".hive-staging_1", (NOW - 60, NOW - 60))
+
+
+@case("V17", D, "V17")
+def _(table: Path) -> None:
+    delta = table / "delta_0000001_0000001_0000"
+    shutil.copytree(delta, delta / delta.name)
+
+
+@case("V18 beside a base", L, "V18 warning", "V20 info")
+def _(table: Path) -> None:
+    write_events(table / "base_0000002", [insert(1, 0)])
+    write_orc(table / "000000_0", "struct<a:int>", [(1,)])
+
+
+case("V18 odd name", L, "V18 warning")(lambda t: write_orc(t / "part-0.orc", "struct<a:int>", [(1,)]))
+case("V19", L, "V19 warning", thresholds=Thresholds(delta_count=2))(lambda t: None)
+case("V20", L, "V20 info")(lambda t: write_events(t / "base_0000002", [insert(1, 0)]))
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+case("V12 update", D, "V12")(lambda t: in_delta(t, [(1, 3, BUCKET, 0, 3, (1, "x"))]))
+case("V12 no delete", D, "V12")(
+    lambda t: write_events(t / "delete_delta_0000003_0000003_0000", [(0, 1, BUCKET, 0, 3, None)])
+)
+case("V12 delete with a row", D, "V12")(
+    lambda t: write_events(t / "delete_delta_0000003_0000003_0000", [(2, 1, BUCKET, 0, 3, (1, "x"))])
+)
+case("V21", D, "V21")(lambda t: in_delta(t, [insert(3, 0, BUCKET | 5 << 16)]))
+case("V21 delete", D, "V21")(
+    lambda t: write_events(t / "delete_delta_0000003_0000003_0000", [delete(1, 0, 3)], "bucket_00004")
+)
+
+
+@case("V22 attempts", L, "V22")
+def _(table: Path) -> None:
+    for attempt in "01":
+        in_delta(table, [insert(3, 0)], name="delta_0000003_0000003_0000").rename(
+            table / f"delta_0000003_0000003_0000/bucket_00000_{attempt}"
+        )
+
+
+case("V22 stray", D, "V22")(
+    lambda t: shutil.copy(
+        t / "delta_0000001_0000001_0000/bucket_00000", t / "delta_0000001_0000001_0000/bucket_00000.fixacidindex"
+    )
+)
+case("V23 codec", D, "V23")(lambda t: in_delta(t, [insert(3, 0, 3 << 29)]))
+case("V23 reserved bits", D, "V23")(lambda t: in_delta(t, [insert(3, 0, BUCKET | 0x1000)]))
+case("V23 negative", D, "V23")(lambda t: in_delta(t, [insert(3, 0, -1)]))
+
+
+def damaged(content: bytes, name: str = "delta_0000001_0000001_0000/bucket_00000") -> Plant:
+    return lambda table: (table / name).write_bytes(content)
+
+
+# Without its rows a delete event has no target: that is not sure to be wrong.
+case("V24 zero length", D, "V24", "V33 warning")(damaged(b""))
+case("V24 garbage", D, "V24", "V33 warning")(damaged(b"not ORC at all"))
+case("V24 cut", D, "V24")(damaged(b"ORC" + bytes(100), "delta_0000002_0000002_0000/bucket_00000"))
+case("V24 directory", L, "V24")(lambda t: (t / "delta_0000001_0000001_0000/bucket_00001").mkdir())
+case("V24 empty original", D, "V24 info")(lambda t: (t / "000000_0").touch())
+case("V25 no ids", F, "V25")(
+    lambda t: write_orc(t / "delta_0000002_0000002_0000/bucket_00000", "struct<a:int>", [(1,)])
+)
+case("V25 ids of other types", F, "V25")(
+    lambda t: write_orc(
+        t / "delta_0000002_0000002_0000/bucket_00000",
+        ACID.replace("operation:int", "operation:string"),
+        [("0", *insert(2, 0)[1:])],
+        {"hive.acid.key.index": f"2,{BUCKET},0;", "hive.acid.stats": "1,0,0", "hive.acid.version": "2"},
+    )
+)
+case("V25 raw in a wide delta", F, "V25")(
+    lambda t: write_orc(t / "delta_0000003_0000004/000000_0", "struct<a:int>", [(1,)])
+)
+case("V25 mixed", L, "V25")(lambda t: write_orc(t / "delta_0000001_0000001_0000/000000_0", "struct<a:int>", [(1,)]))
+case("V25 ids in an original", F, "V25 warning")(
+    lambda t: (
+        in_delta(t, [insert(3, 0)], marker=None).rename(t / "000000_0") and (t / "delta_0000003_0000003_0000").rmdir()
+    )
+)
+case("V26 descending", D, "V26")(lambda t: in_delta(t, [insert(3, 1), insert(3, 0), insert(3, 2)]))
+case("V26 twice", D, "V26")(lambda t: in_delta(t, [insert(3, 0), insert(3, 0)]))
+case("V26 deletes", D, "V26")(
+    lambda t: write_events(t / "delete_delta_0000003_0000003_0000", [delete(1, 1, 3), delete(1, 0, 3)])
+)
+case("V26 same delete twice", D, "V26")(
+    lambda t: write_events(t / "delete_delta_0000003_0000003_0000", [delete(1, 1, 3), delete(1, 1, 3)])
+)
+
+
+@case("V27", D, "V27")
+def _(table: Path) -> None:
+    for statement in (0, 1):
+        in_delta(table, [insert(3, 0), insert(3, 1)], f"delta_0000003_0000003_000{statement}")
+
+
+case("V28 not the delta's", D, "V28")(lambda t: in_delta(t, [insert(4, 0)]))
+case("V28 above the base", D, "V28", "V20 info")(
+    lambda t: write_events(t / "base_0000002", [insert(1, 0), insert(1, 1), insert(7, 0)])
+)
+case("V28 a row from the future", D, "V28")(lambda t: in_delta(t, [insert(5, 0, current=3)]))
+case("V28 moved", D, "V28")(lambda t: in_delta(t, [insert(2, 7, current=3)], "delta_0000003_0000003"))
+case("V28 moved, in a base", D, "V28 warning", "V20 info")(
+    lambda t: write_events(t / "base_0000002", [insert(1, 0, current=2)])
+)
+case("V28 originals' base", D, "V28")(lambda t: write_events(t / f"base_{-(2**63)}", [insert(9, 5)]))
+case("V29 null", D, "V29")(
+    lambda t: in_delta(
+        t, [insert(3, 0), (0, 3, BUCKET, None, 3, None), insert(3, 1)], name="delta_0000003_0000003_0000"
+    )
+)
+case("V29 negative", D, "V29", "V29 warning")(lambda t: in_delta(t, [insert(3, -1), insert(3, 0)]))
+case("V29 gap", D, "V29 warning")(lambda t: in_delta(t, [insert(3, 0), insert(3, 2)]))
+case("V29 late", D, "V29 warning")(lambda t: in_delta(t, [insert(3, 1), insert(3, 2)]))
+
+
+def with_metadata(key: str, value: str | None) -> Plant:
+    return lambda table: in_delta(table, [insert(3, 0), insert(3, 1)], metadata={f"hive.acid.{key}": value})
+
+
+case("V30 missing", F, "V30 warning")(with_metadata("key.index", None))
+case("V30 too short", F, "V30")(with_metadata("key.index", ""))
+case("V30 too long", F, "V30")(with_metadata("key.index", f"3,{BUCKET},0;3,{BUCKET},1;"))
+case("V30 no semicolon", F, "V30")(with_metadata("key.index", f"3,{BUCKET},1"))
+case("V30 nonsense", F, "V30")(with_metadata("key.index", "a,b,c;"))
+case("V30 other key", D, "V30")(with_metadata("key.index", f"3,{BUCKET},0;"))
+case("V30 unknown key", D)(with_metadata("key.index", ";"))
+case("V31 missing", F, "V31 warning")(with_metadata("stats", None))
+case("V31 nonsense", F, "V31")(with_metadata("stats", "1,2"))
+case("V31 other sum", F, "V31")(with_metadata("stats", "3,0,0"))
+case("V31 other kinds", D, "V31")(with_metadata("stats", "0,0,2"))
+case("V32 missing", F, "V32 warning")(with_metadata("version", None))
+case("V32 other", F, "V32 warning")(with_metadata("version", "3"))
+case("V32 nonsense", F, "V32 warning")(with_metadata("version", "two"))
+case("V33", D, "V33")(
+    lambda t: write_events(t / "delete_delta_0000003_0000003_0000", [delete(1, 0, 3), delete(1, 9, 3)])
+)
+case("V33 below a base", D, "V33 warning", "V20 info")(
+    lambda t: (
+        write_events(t / "base_0000002", [insert(1, 0)]),
+        write_events(t / "delete_delta_0000003_0000003_0000", [delete(1, 1, 3)]),
+    )
+)
+case("V33 in a snapshot", D, "V33 warning", write_ids="t:100:9223372036854775807::50")(
+    lambda t: write_events(t / "delete_delta_0000003_0000003_0000", [delete(1, 9, 3)])
+)
+case("V33 not of a collapsed insert", D)(
+    lambda t: write_events(t / "delete_delta_0000003_0000004", [delete(3, 9, 3), delete(4, 0, 4)])
+)
+
+
+@case("V34 two files", D, "V34 warning")
+def _(table: Path) -> None:
+    write_events(table / "delete_delta_0000003_0000003_0000", [delete(1, 2, 3)])
+
+
+case("V34 one file", D, "V34 warning")(
+    lambda t: write_events(t / "delete_delta_0000003_0000004", [delete(1, 0, 4), delete(1, 0, 3)])
+)
+
+
+@case("V35", D, "V35")
+def _(table: Path) -> None:
+    write_events(table / "delete_delta_0000003_0000003_0000", [delete(4, 0, 3)])
+    in_delta(table, [insert(4, 0)], "delta_0000004_0000004_0000")
+
+
+def streaming(*lengths: int, tail: bytes = b"", wrong: str = "") -> Plant:
+    def plant(table: Path) -> None:
+        name = wrong or "delta_0000003_0000004"
+        data = write_events(table / name, [insert(3, 0)])
+        size = data.stat().st_size
+        numbers = [size if length < 0 else length for length in lengths]
+        (table / name / "bucket_00000_flush_length").write_bytes(struct.pack(f">{len(numbers)}q", *numbers) + tail)
+
+    return plant
+
+
+case("V36 fine", D)(streaming(0, -1))
+case("V36 nothing committed", D)(streaming(0))
+case("V36 torn", D, "V36 warning")(streaming(0, -1, tail=b"\0\0\0"))
+case("V36 only torn", F, "V36", "V36 warning")(streaming(tail=b"\0\0\0"))
+case("V36 empty", F, "V36")(streaming())
+case("V36 negative", F, "V36")(
+    lambda t: (
+        streaming(0)(t),
+        (t / "delta_0000003_0000004/bucket_00000_flush_length").write_bytes(struct.pack(">q", -9)),
+    )
+)
+case("V36 beyond the end", F, "V36")(streaming(0, 10**9))
+case("V36 backwards", F, "V36 warning")(streaming(0, 10**9, -1))
+case("V36 not here", L, "V36 warning")(streaming(0, -1, wrong="delta_0000003_0000003_0000"))
+case("V36 alone", L, "V36 warning")(
+    lambda t: (
+        (streaming(0, -1)(t), (t / "delta_0000003_0000004/bucket_00000").rename(t / "_aside"))
+        and write_events(t / "delta_0000003_0000004", [insert(3, 0)], "bucket_00001")
+    )
+)
+case("V37", D, "V37 warning", write_ids="t:9:9223372036854775807::3")(
+    lambda t: in_delta(t, [insert(3, 0), insert(4, 0)], "delta_0000003_0000004_v0000009")
+)
+case("V38 _colN", F, "V38 warning")(
+    lambda t: in_delta(t, [insert(3, 0)], schema=ACID.replace("a:int,b:string", "_col0:int,_col1:string"))
+)
+case("V38 another type", F, "V38", schema=parse_columns("a int, b array<string>"))(lambda t: None)
+case("V38 convertible", F, schema=parse_columns("a bigint, b varchar(10), c date"))(lambda t: None)
+case("V39 no row", F, "V39")(
+    lambda t: write_orc(t / "delta_0000002_0000002_0000/bucket_00000", f"struct<{IDS}>", [insert(2, 0)[:5]])
+)
+case("V39 row is no struct", F, "V39")(lambda t: in_delta(t, [(*insert(3, 0)[:5], 7)], schema=f"struct<{IDS},row:int>"))
+case("healthy", D)(lambda t: None)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_planted_fault_is_found_by_its_rule(tmp_path: Path, name: str) -> None:
+    depth, plant, expected, options = CASES[name]
+    table = healthy(tmp_path / "t")
+    plant(table)
+    (report,) = check(table, depth=depth, **options)  # type: ignore[arg-type]
+    assert found(report) == expected, [f"{f.rule} {f.path}: {f.message}" for f in report.findings]
+    assert not report.unchecked
+    deeper = found(check(table, depth=D, **options)[0])  # type: ignore[arg-type]
+    # Deeper checks only add, but for V11, which rows prove or refute.
+    assert deeper >= {one for one in expected if one != "V11 warning"}
+
+
+def test_v40(tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    healthy(table)
+    healthy(table / "p=1")
+    healthy(tmp_path / "elsewhere")
+    (table / "p=2").symlink_to(tmp_path / "elsewhere")
+    reports = {Path(report.location).name: found(report) for report in check(table)}
+    assert reports == {"t": set(), "p=1": {"V40 warning"}, "p=2": {"V40 info"}}
+
+
+def test_every_rule_is_planted() -> None:
+    planted = {one.split()[0] for _, _, expected, _ in CASES.values() for one in expected} | {"V40"}
+    assert planted == {rule.id for rule in RULES.values() if not rule.readers}
+
+
+def test_rules_are_whole() -> None:
+    assert [f"V{n}" for n in range(1, 41)] == [rule.id for rule in RULES.values() if not rule.readers]
+    for rule in RULES.values():
+        assert rule.what.endswith(".")
+        assert rule.why.endswith(".")
+        assert rule.hint.endswith(".")
+        assert rule.section
+    worst = {}
+    for _, _, expected, _ in CASES.values():
+        for one in expected:
+            rule_id, _, severity = one.partition(" ")
+            rank = Severity(severity or "error").rank
+            worst[rule_id] = min(rank, worst.get(rule_id, 9))
+    for rule_id, rank in worst.items():
+        assert RULES[rule_id].severity.rank == rank, rule_id
+
+
+def test_findings_are_picked(tmp_path: Path) -> None:
+    table = healthy(tmp_path / "t")
+    (table / "delta_x").mkdir()
+    in_delta(table, [insert(3, 1), insert(3, 0)])
+    assert found(check(table)[0]) == {"V1", "V26"}
+    assert found(check(table, only=frozenset({"V26"}))[0]) == {"V26"}
+    assert found(check(table, ignored=frozenset({"V26"}))[0]) == {"V1"}
+
+
+def test_obsolete_directories(tmp_path: Path) -> None:
+    table = healthy(tmp_path / "t")
+    write_events(table / "base_0000002", [insert(1, 0), insert(1, 1), insert(2, 0)])
+    (table / "delta_0000001_0000001_0000/bucket_00000").write_bytes(b"garbage")
+    in_delta(table, [insert(2, 1), insert(2, 0)], "delta_0000002_0000002_0000")
+    assert found(check(table)[0]) == {"V20 info"}
+    (report,) = check(table, all_directories=True)
+    assert found(report) == {"V24", "V26", "V20 info"}
+    assert report.files == 4
