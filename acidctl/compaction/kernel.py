@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
 
 from acidctl.acid.layout import Role
 from acidctl.acid.names import format_bucket
 from acidctl.acid.triggers import CompactionKind
+from acidctl.compaction import stripes
 from acidctl.compaction.checksum import Proof, key_checksum
 from acidctl.compaction.insert_only import run_concat
 from acidctl.compaction.merge import Chunk, Piece, StripeCopy, key_range, merge
@@ -38,6 +40,10 @@ from acidctl.rows.events import EventFile, Events, Ids, with_ids
 from acidctl.rows.scan import live_rows, load_deletes, visible_events
 from acidctl.rows.schema import all_null, conform, fit_text
 from acidctl.storage.port import FileSystem
+
+HELD_ROWS = 20_000
+HELD_BYTES = 64 << 20
+"""Rows of small stripes that a task keeps from the first look to the writing."""
 
 
 def run_task(task: Task) -> BucketResult:
@@ -112,6 +118,7 @@ class _Side:
         self._target = arrow_type(task.row)
         self._proleptic = task.calendar == PROLEPTIC_GREGORIAN
         self._expected = Proof()
+        self._held_bytes = 0
         self.rows_read = 0
 
     def write(self) -> OutputFile | None:
@@ -146,13 +153,13 @@ class _Side:
                     writer.write(item)
             writer.close()
         encoded = list(stripes_of(self._fs, path))
-        stripes: list[StripeCopy] = []
+        found: list[StripeCopy] = []
         done = 0
         for before, copy in copies:
-            stripes += [*encoded[done:before], copy]
+            found += [*encoded[done:before], copy]
             done = before
-        stripes += encoded[done:]
-        return Segment(number, tuple(stripes), len(encoded), self._expected)
+        found += encoded[done:]
+        return Segment(number, tuple(found), len(encoded), self._expected)
 
     def _events(self, pieces: Sequence[Piece]) -> Iterator[pa.RecordBatch | StripeCopy]:
         collapses = self._task.kind is CompactionKind.MINOR
@@ -173,21 +180,46 @@ class _Side:
 
     def _pieces(self) -> Iterator[Piece]:
         """The stripes of all files that keep an event, with the range of their keys; ids are read, rows are not."""
+        held: list[Chunk] = []
         for source, item in self._sources:
             copies = fits(source, self._task)
             with source.open() as events:
                 for stripe in range(*(item.stripes or (0, events.stripes))):
-                    ids = events.ids(stripe)
+                    is_held = self._is_held(source, stripe)
+                    ids, rows = self._both(events, stripe) if is_held else (events.ids(stripe), None)
                     self.rows_read += len(ids.current)
                     kept = self._keep(source, ids)
                     is_whole = kept is None or bool(kept.all())
                     if kept is not None and not is_whole:
                         ids = ids.take(kept)
+                        rows = rows and rows.filter(pa.array(kept))
                     if not len(ids.current):
+                        continue
+                    load = self._loader(source, stripe)
+                    if rows is not None:
+                        self._held_bytes += rows.nbytes
+                        held.append(_chunk(source, ids, rows))
+                        yield Piece(*key_range(ids.keys), load, held=held[-1])
                         continue
                     copy = stripe_copy(source, stripe, ids) if copies and is_whole else None
                     self._expected += self._proof(ids, partial(self._kept_rows, events, stripe, kept))
-                    yield Piece(*key_range(ids.keys), self._loader(source, stripe), copy)
+                    yield Piece(*key_range(ids.keys), load, copy)
+        if held:
+            together = Chunk.concat(held)
+            self._expected += self._proof(together.ids, lambda: together.rows)
+
+    def _is_held(self, source: EventFile, stripe: int) -> bool:
+        """Whether a stripe is so small that opening its file a second time would cost more than keeping its rows."""
+        info = source.tail.stripes[stripe]
+        length = info.indexLength + info.dataLength + info.footerLength
+        is_small = length < stripes.SMALL_STRIPE and info.numberOfRows <= HELD_ROWS
+        return is_small and self._held_bytes < HELD_BYTES
+
+    def _both(self, events: Events, stripe: int) -> tuple[Ids, pa.Array]:
+        if events.source.file.role is Role.DELETE:
+            return events.ids(stripe), self._rows(events, stripe)
+        ids, rows = events.ids_with_rows(stripe, None, proleptic=self._proleptic)
+        return ids, self._conformed(events.source, rows)
 
     def _loader(self, source: EventFile, stripe: int) -> Callable[[], Chunk]:
         def load() -> Chunk:
@@ -195,7 +227,7 @@ class _Side:
                 ids = events.ids(stripe)
                 kept = self._keep(source, ids)
                 rows = self._kept_rows(events, stripe, kept)
-                return Chunk(ids if kept is None else ids.take(kept), source.file.statement_id, rows)
+                return _chunk(source, ids if kept is None else ids.take(kept), rows)
 
         return load
 
@@ -208,6 +240,12 @@ class _Side:
         if source.file.role is Role.DELETE:
             # A delete event has no row, whatever row type its file declares (section 3.1).
             return all_null(source.tail.stripes[stripe].numberOfRows, self._target)
-        rows = events.rows(stripe, proleptic=self._proleptic)
+        return self._conformed(source, events.rows(stripe, proleptic=self._proleptic))
+
+    def _conformed(self, source: EventFile, rows: pa.Array) -> pa.Array:
         rows = conform(rows, self._target, source.fs.display(source.path))
         return fit_text(rows, source.row_type, self._task.row)
+
+
+def _chunk(source: EventFile, ids: Ids, rows: pa.Array) -> Chunk:
+    return Chunk(ids, np.full(len(ids.current), source.file.statement_id, np.int64), rows)

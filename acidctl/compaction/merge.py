@@ -6,7 +6,7 @@ through one by one. Where they do (delete deltas, ACID v1), rows wait until no l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,14 +20,29 @@ from acidctl.rows.schema import same_types
 
 Key = tuple[int, int, int]
 
+_GATHERED_ROWS = 200_000
+
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Events of one stripe that are to be written: ids, their statement id, and the rows."""
+    """Events that are to be written: ids, their statement ids, and the rows."""
 
     ids: Ids
-    statement: int
+    statement: NDArray[np.int64]
     rows: pa.Array
+
+    @classmethod
+    def concat(cls, chunks: Sequence[Chunk]) -> Chunk:
+        """All of them, in the order given."""
+        if len(chunks) == 1:
+            return chunks[0]
+        ids = Ids(
+            np.concatenate([chunk.ids.operation for chunk in chunks]),
+            Keys.concat([chunk.ids.keys for chunk in chunks]),
+            np.concatenate([chunk.ids.current for chunk in chunks]),
+        )
+        statement = np.concatenate([chunk.statement for chunk in chunks])
+        return cls(ids, statement, pa.concat_arrays(same_types([chunk.rows for chunk in chunks])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +51,14 @@ class Piece:
 
     Attributes:
         copy: what the writer needs to take the stripe byte for byte; None when its rows must be encoded again.
+        held: its events, where they are few and have been read already.
     """
 
     first: Key
     last: Key
     load: Callable[[], Chunk]
     copy: StripeCopy | None = None
+    held: Chunk | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +153,7 @@ def merge(
         on_collapse: of events with the same key and the same current write id only the first is kept (section 8.2),
             and this is called with the others; None keeps all.
     """
-    ordered = sorted(pieces, key=lambda piece: piece.first)
+    ordered = list(_gathered(sorted(pieces, key=lambda piece: piece.first)))
     waiting: _Events | None = None
     for at, piece in enumerate(ordered):
         alone = at + 1 == len(ordered) or piece.last < ordered[at + 1].first
@@ -161,10 +178,33 @@ def merge(
             yield events.ids, events.rows
 
 
+def _gathered(ordered: Iterable[Piece]) -> Iterator[Piece]:
+    """Neighbours that are held as one piece: hundreds of deltas with a few rows cost what one costs."""
+    run: list[Piece] = []
+    rows = 0
+    for piece in ordered:
+        size = len(piece.held.statement) if piece.held else 0
+        if run and (piece.held is None or rows + size > _GATHERED_ROWS):
+            yield _one(run)
+            run, rows = [], 0
+        if piece.held is None:
+            yield piece
+        else:
+            run.append(piece)
+            rows += size
+    if run:
+        yield _one(run)
+
+
+def _one(run: list[Piece]) -> Piece:
+    chunks = [piece.held for piece in run if piece.held]
+    last = max(piece.last for piece in run)
+    return Piece(run[0].first, last, lambda: Chunk.concat(chunks), run[0].copy if len(run) == 1 else None)
+
+
 def _events(chunk: Chunk) -> _Events:
     ids = chunk.ids
-    statement = np.full(len(ids.current), chunk.statement, np.int64)
-    return _Events(ids.operation, ids.keys, ids.current, statement, chunk.rows)
+    return _Events(ids.operation, ids.keys, ids.current, chunk.statement, chunk.rows)
 
 
 def _concat(one: _Events, other: _Events) -> _Events:

@@ -34,8 +34,9 @@ slower than one."""
 
 def fits(source: EventFile, task: BucketTask) -> bool:
     """Whether the stripes of a file may stand in the output of a task as they are."""
-    synthetic = source.synthetic is not None
-    return task.may_copy and not synthetic and agrees(source, task.settings, task.calendar, acid_tree(task.row))
+    if not task.may_copy or source.synthetic is not None or not has_large_stripe(source):
+        return False
+    return agrees(source, task.settings, task.calendar, acid_tree(task.row))
 
 
 def agrees(source: EventFile, settings: WriterSettings, calendar: int, tree: OrcType) -> bool:
@@ -54,12 +55,12 @@ def agrees(source: EventFile, settings: WriterSettings, calendar: int, tree: Orc
         and source.is_hybrid is (calendar == JULIAN_GREGORIAN)
         and len(tail.metadata.stripeStats) == len(tail.stripes)
         and tail.type_tree == tree
-        and (not _has_large_stripe(source) or bloom_columns(tail) == tuple(sorted(settings.bloom_columns)))
+        and (not has_large_stripe(source) or bloom_columns(tail) == tuple(sorted(settings.bloom_columns)))
     )
 
 
-def _has_large_stripe(source: EventFile) -> bool:
-    """Others are encoded again anyway, and reading the footer of a stripe costs a request."""
+def has_large_stripe(source: EventFile) -> bool:
+    """Whether a stripe may be worth copying; small ones are encoded again anyway."""
     return any(i.indexLength + i.dataLength + i.footerLength >= SMALL_STRIPE for i in source.tail.stripes)
 
 

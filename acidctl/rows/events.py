@@ -165,13 +165,15 @@ class Events:
             return self._made_ids(stripe, self.source.synthetic)
         return read_ids(self._orc.read_stripe(stripe, ID_COLUMNS), self.source.fs.display(self.source.path))
 
-    def ids_with_rows(self, stripe: int, columns: Sequence[str] | None) -> tuple[Ids, pa.StructArray]:
+    def ids_with_rows(
+        self, stripe: int, columns: Sequence[str] | None, *, proleptic: bool = True
+    ) -> tuple[Ids, pa.StructArray]:
         """:meth:`ids` and :meth:`rows` of a stripe, read at once."""
         if self.source.synthetic is not None or columns == []:
-            return self.ids(stripe), self.rows(stripe, columns)
+            return self.ids(stripe), self.rows(stripe, columns, proleptic=proleptic)
         wanted = ["row"] if columns is None else [f"row.{name}" for name in columns]
         batch = self._orc.read_stripe(stripe, [*ID_COLUMNS, *wanted])
-        if self.source.is_hybrid:
+        if proleptic and self.source.is_hybrid:
             batch = shown(batch)
         return read_ids(batch, self.source.fs.display(self.source.path)), batch.column("row")
 

@@ -14,20 +14,22 @@ from acidctl.rows.deletes import Keys
 from acidctl.rows.events import Ids
 
 events = st.tuples(ids, st.integers(1, 4), st.sampled_from([0, 2]))
-stripes = st.lists(st.tuples(st.lists(events, min_size=1, max_size=8), st.integers(-1, 2), st.booleans()), max_size=6)
+stripes = st.lists(
+    st.tuples(st.lists(events, min_size=1, max_size=8), st.integers(-1, 2), st.booleans(), st.booleans()), max_size=6
+)
 
 
 @given(stripes, st.booleans())
 def test_merge_against_one_sort(given_stripes, collapse) -> None:  # type: ignore[no-untyped-def]
     pieces, everything = [], []
-    for number, (rows, statement, in_order) in enumerate(given_stripes):
+    for number, (rows, statement, in_order, held) in enumerate(given_stripes):
         listed = sorted(rows, key=lambda e: (e[0], -e[1], -e[2])) if in_order else rows
         keys = keys_of([key for key, _, _ in listed])
         current = np.array([write_id for _, write_id, _ in listed], np.int64)
         operation = np.array([op for _, _, op in listed], np.int64)
         values = pa.array([f"{number}.{place}" for place in range(len(listed))])
-        chunk = Chunk(Ids(operation, keys, current), statement, values)
-        pieces.append(Piece(*key_range(keys), lambda chunk=chunk: chunk))
+        chunk = Chunk(Ids(operation, keys, current), np.full(len(keys), statement, np.int64), values)
+        pieces.append(Piece(*key_range(keys), lambda chunk=chunk: chunk, held=chunk if held else None))
         everything += [
             (key, -write_id, -statement, -op, f"{number}.{place}") for place, (key, write_id, op) in enumerate(listed)
         ]

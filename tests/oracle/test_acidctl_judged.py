@@ -25,7 +25,6 @@ from oracle.normal import ACIDCTL
 from oracle.play import Played, play
 from oracle.txns import Txns
 
-
 Event = tuple[int, int, int, int, int]
 
 
