@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,7 @@ from acidctl.cli.options import (
     output_option,
     snapshot_options,
     storage_options,
+    together,
 )
 
 if TYPE_CHECKING:
@@ -27,119 +28,98 @@ if TYPE_CHECKING:
     from acidctl.compaction.plan import CompactionPlan
     from acidctl.compaction.writing import Writing
 
-F = TypeVar("F", bound=Callable[..., Any])
+_engine_options = together(
+    click.option(
+        "--engine",
+        type=click.Choice(["spark", "local"]),
+        default="spark",
+        show_default=True,
+        help="Spark, or processes of this machine without Java.",
+    ),
+    click.option("--master", metavar="URL", help="Spark master; without it Spark runs on this machine (local[*])."),
+    click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting. Repeatable."),
+    click.option("--queue", metavar="NAME", help="YARN queue."),
+    click.option(
+        "--name",
+        metavar="NAME",
+        help="Name of the Spark application; without it <host>-compactor-<database>.<table>.",
+    ),
+    click.option(
+        "--jobs",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Processes of --engine local; without it one a core.",
+    ),
+    click.option(
+        "--task-bytes",
+        type=SIZE,
+        default="1g",
+        show_default=True,
+        metavar="SIZE",
+        help="Cut larger buckets into segments of this size, so that several executors share one.",
+    ),
+)
 
 
-def _engine_options(function: F) -> F:
-    for option in reversed(
-        (
-            click.option(
-                "--engine",
-                type=click.Choice(["spark", "local"]),
-                default="spark",
-                show_default=True,
-                help="Spark, or processes of this machine without Java.",
-            ),
-            click.option(
-                "--master", metavar="URL", help="Spark master; without it Spark runs on this machine (local[*])."
-            ),
-            click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting. Repeatable."),
-            click.option("--queue", metavar="NAME", help="YARN queue."),
-            click.option(
-                "--name",
-                metavar="NAME",
-                help="Name of the Spark application; without it <host>-compactor-<database>.<table>.",
-            ),
-            click.option(
-                "--jobs",
-                type=click.IntRange(min=1),
-                metavar="N",
-                help="Processes of --engine local; without it one a core.",
-            ),
-            click.option(
-                "--task-bytes",
-                type=SIZE,
-                default="1g",
-                show_default=True,
-                metavar="SIZE",
-                help="Cut larger buckets into segments of this size, so that several executors share one.",
-            ),
-        )
-    ):
-        function = option(function)
-    return function
+_when_options = together(
+    click.option(
+        "--property",
+        "properties",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="A table property for --auto, e.g. compactorthreshold.hive.compactor.delta.num.threshold=4. Repeatable.",
+    ),
+    click.option(
+        "--min-deltas",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Leave locations with fewer deltas alone; with --auto instead of Hive's count (more than 10).",
+    ),
+    click.option(
+        "--max-ratio",
+        type=click.FloatRange(min=0),
+        metavar="R",
+        help="With --auto: major when the deltas have more than R of the base's bytes, instead of 0.1.",
+    ),
+    click.option(
+        "--window",
+        type=WINDOW,
+        metavar="FROM-TO",
+        help="Work only in these hours, e.g. 01:00-05:00, local time.",
+    ),
+    click.option("--deadline", type=DURATION, metavar="TIME", help="End after this long, e.g. 2h or 30m."),
+    click.option(
+        "--max-bytes",
+        type=SIZE,
+        metavar="SIZE",
+        help="Read at most so much: those with most deltas a byte first.",
+    ),
+)
 
 
-def _when_options(function: F) -> F:
-    for option in reversed(
-        (
-            click.option(
-                "--property",
-                "properties",
-                multiple=True,
-                metavar="KEY=VALUE",
-                help="A table property for --auto, e.g. compactorthreshold.hive.compactor.delta.num.threshold=4. "
-                "Repeatable.",
-            ),
-            click.option(
-                "--min-deltas",
-                type=click.IntRange(min=1),
-                metavar="N",
-                help="Leave locations with fewer deltas alone; with --auto instead of Hive's count (more than 10).",
-            ),
-            click.option(
-                "--max-ratio",
-                type=click.FloatRange(min=0),
-                metavar="R",
-                help="With --auto: major when the deltas have more than R of the base's bytes, instead of 0.1.",
-            ),
-            click.option(
-                "--window",
-                type=WINDOW,
-                metavar="FROM-TO",
-                help="Work only in these hours, e.g. 01:00-05:00, local time.",
-            ),
-            click.option("--deadline", type=DURATION, metavar="TIME", help="End after this long, e.g. 2h or 30m."),
-            click.option(
-                "--max-bytes",
-                type=SIZE,
-                metavar="SIZE",
-                help="Read at most so much: those with most deltas a byte first.",
-            ),
-        )
-    ):
-        function = option(function)
-    return function
-
-
-def _writing_options(function: F) -> F:
-    for option in reversed(
-        (
-            click.option(
-                "--verify",
-                type=click.Choice(["keys", "full"]),
-                default="keys",
-                show_default=True,
-                help="Compare the keys of all rows with what was read, or all column values too.",
-            ),
-            click.option(
-                "--compression",
-                type=click.Choice(["none", "zlib", "snappy", "lz4", "zstd"]),
-                help="Codec of the result; without it that of the newest input. Any of these settings, given, has "
-                "every row encoded again.",
-            ),
-            click.option("--stripe-size", type=SIZE, metavar="SIZE", help="Without it 64m, and 8m for deltas."),
-            click.option(
-                "--row-index-stride",
-                type=click.IntRange(min=0),
-                metavar="ROWS",
-                help="Without it that of the newest input.",
-            ),
-            click.option("--bloom-filter", metavar="COLUMNS", help="Columns that get bloom filters, by commas."),
-        )
-    ):
-        function = option(function)
-    return function
+_writing_options = together(
+    click.option(
+        "--verify",
+        type=click.Choice(["keys", "full"]),
+        default="keys",
+        show_default=True,
+        help="Compare the keys of all rows with what was read, or all column values too.",
+    ),
+    click.option(
+        "--compression",
+        type=click.Choice(["none", "zlib", "snappy", "lz4", "zstd"]),
+        help="Codec of the result; without it that of the newest input. Any of these settings, given, has "
+        "every row encoded again.",
+    ),
+    click.option("--stripe-size", type=SIZE, metavar="SIZE", help="Without it 64m, and 8m for deltas."),
+    click.option(
+        "--row-index-stride",
+        type=click.IntRange(min=0),
+        metavar="ROWS",
+        help="Without it that of the newest input.",
+    ),
+    click.option("--bloom-filter", metavar="COLUMNS", help="Columns that get bloom filters, by commas."),
+)
 
 
 @click.command(

@@ -89,3 +89,12 @@ def test_a_compaction_and_a_cleaning_at_once(table: str) -> None:
     assert acidctl("clean", "--yes", table)[0] == 0
     assert {name for name in names_of(table) if name[0] != "."} == {"base_0000003"}
     assert rows_of(table) == rows
+
+
+@pytest.mark.spark
+def test_spark_reads_and_writes_the_same_hdfs(table: str) -> None:
+    rows = rows_of(table)
+    status, out, err = acidctl("compact", "--major", "--master", "local[2]", "--verify", "full", "-o", "json", table)
+    assert status == 0, err
+    assert json.loads(out)["outputs"] == ["base_0000003"]
+    assert rows_of(table) == rows
