@@ -16,7 +16,8 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction import stripes
 from acidctl.compaction.checksum import Proof, key_checksum
 from acidctl.compaction.insert_only import run_concat
-from acidctl.compaction.merge import Chunk, Piece, StripeCopy, key_range, merge
+from acidctl.compaction.keys import KeyFacts, key_range
+from acidctl.compaction.merge import Chunk, Piece, StripeCopy, merge
 from acidctl.compaction.stripes import fits, stripe_copy
 from acidctl.compaction.tasks import (
     PROLEPTIC_GREGORIAN,
@@ -172,11 +173,11 @@ class _Side:
 
     def _drop(self, ids: Ids, rows: pa.Array) -> None:
         """Events that the merge leaves out."""
-        self._expected -= self._proof(ids, lambda: rows)
+        self._expected -= self._proof(ids, lambda: rows, key_checksum(ids.keys))
 
-    def _proof(self, ids: Ids, rows: Callable[[], pa.Array]) -> Proof:
+    def _proof(self, ids: Ids, rows: Callable[[], pa.Array], checksum: int) -> Proof:
         values = value_checksum(ids.keys, rows(), self._task.row) if self._task.verify_values else 0
-        return Proof(len(ids.current), key_checksum(ids.keys), values)
+        return Proof(len(ids.current), checksum, values)
 
     def _pieces(self) -> Iterator[Piece]:
         """The stripes of all files that keep an event, with the range of their keys; ids are read, rows are not."""
@@ -201,12 +202,14 @@ class _Side:
                         held.append(_chunk(source, ids, rows))
                         yield Piece(*key_range(ids.keys), load, held=held[-1])
                         continue
-                    copy = stripe_copy(source, stripe, ids) if copies and is_whole else None
-                    self._expected += self._proof(ids, partial(self._kept_rows, events, stripe, kept))
-                    yield Piece(*key_range(ids.keys), load, copy)
+                    facts = KeyFacts.of(ids.keys)
+                    copy = stripe_copy(source, stripe, ids, facts) if copies and is_whole else None
+                    rows_of = partial(self._kept_rows, events, stripe, kept)
+                    self._expected += self._proof(ids, rows_of, facts.checksum)
+                    yield Piece(facts.first, facts.last, load, copy)
         if held:
             together = Chunk.concat(held)
-            self._expected += self._proof(together.ids, lambda: together.rows)
+            self._expected += self._proof(together.ids, lambda: together.rows, key_checksum(together.ids.keys))
 
     def _is_held(self, source: EventFile, stripe: int) -> bool:
         """Whether a stripe is so small that opening its file a second time would cost more than keeping its rows."""

@@ -13,12 +13,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from acidctl.compaction.keys import Key, is_sorted, repeats
 from acidctl.orc.acid_writer import CopiedStripe
-from acidctl.rows.deletes import Bools, Keys
+from acidctl.rows.deletes import Keys
 from acidctl.rows.events import Ids
 from acidctl.rows.schema import same_types
-
-Key = tuple[int, int, int]
 
 _GATHERED_ROWS = 200_000
 
@@ -125,25 +124,6 @@ class _Events:
         )
 
 
-def key_range(keys: Keys) -> tuple[Key, Key]:
-    """The least and the greatest key of a stripe with rows, sorted or not."""
-    order = np.lexsort((keys.row_id, keys.bucket, keys.original)) if not is_sorted(keys) else None
-    first, last = (0, len(keys) - 1) if order is None else (int(order[0]), int(order[-1]))
-    return _key(keys, first), _key(keys, last)
-
-
-def _key(keys: Keys, at: int) -> Key:
-    return int(keys.original[at]), int(keys.bucket[at]), int(keys.row_id[at])
-
-
-def is_sorted(keys: Keys, *, strictly: bool = False) -> bool:
-    """Whether keys ascend; equal ones may follow each other unless `strictly`."""
-    original, bucket, row = (np.diff(column) for column in (keys.original, keys.bucket, keys.row_id))
-    stays = row <= 0 if strictly else row < 0
-    descends = (original < 0) | ((original == 0) & ((bucket < 0) | ((bucket == 0) & stays)))
-    return not descends.any()
-
-
 def merge(
     pieces: Sequence[Piece], on_collapse: Callable[[Ids, pa.Array], None] | None = None
 ) -> Iterator[tuple[Ids, pa.Array] | StripeCopy]:
@@ -220,20 +200,14 @@ def _concat(one: _Events, other: _Events) -> _Events:
 def _sort(events: _Events) -> _Events:
     """By key ascending, then newest first, a delete before an insert (sections 4.1 and 4.2)."""
     keys = events.keys
-    if is_sorted(keys) and not _repeats(keys).any():
+    if is_sorted(keys) and not repeats(keys).any():
         return events
     order = np.lexsort((-events.operation, -events.statement, -events.current, keys.row_id, keys.bucket, keys.original))
     return events.take(order)
 
 
-def _repeats(keys: Keys) -> Bools:
-    """Rows whose key equals the one before; one shorter than `keys`."""
-    same: Bools = (np.diff(keys.original) == 0) & (np.diff(keys.bucket) == 0) & (np.diff(keys.row_id) == 0)
-    return same
-
-
 def _collapse(events: _Events, on_collapse: Callable[[Ids, pa.Array], None]) -> _Events:
-    same = _repeats(events.keys) & (np.diff(events.current) == 0)
+    same = repeats(events.keys) & (np.diff(events.current) == 0)
     if not same.any():
         return events
     left_out = events.take(np.flatnonzero(same) + 1)

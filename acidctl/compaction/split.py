@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from acidctl.compaction.merge import Key
+from acidctl.compaction.keys import Key
 from acidctl.rows.events import EventFile
 from acidctl.rows.ranges import stripe_ranges
 

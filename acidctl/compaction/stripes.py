@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from acidctl.compaction.checksum import key_checksum
-from acidctl.compaction.merge import StripeCopy, is_sorted, key_range
+from acidctl.compaction.keys import KeyFacts
+from acidctl.compaction.merge import StripeCopy
 from acidctl.compaction.tasks import JULIAN_GREGORIAN, BucketTask
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.acid_writer import CopiedStripe
@@ -64,37 +64,38 @@ def has_large_stripe(source: EventFile) -> bool:
     return any(i.indexLength + i.dataLength + i.footerLength >= SMALL_STRIPE for i in source.tail.stripes)
 
 
-def stripe_copy(source: EventFile, stripe: int, ids: Ids) -> StripeCopy | None:
+def stripe_copy(source: EventFile, stripe: int, ids: Ids, facts: KeyFacts) -> StripeCopy | None:
     """What the writer needs to copy a stripe of a file that :func:`fits`; None for a small or unordered stripe.
 
     Args:
         ids: of all its events, every one of which is kept.
+        facts: of their keys.
     """
     info = source.tail.stripes[stripe]
     length = info.indexLength + info.dataLength + info.footerLength
-    if length < SMALL_STRIPE or not is_sorted(ids.keys, strictly=True) or ids.operation.max() > 2:
+    if length < SMALL_STRIPE or not facts.ascends or facts.repeats or ids.operation.max() > 2:
         return None
-    return describe(source.tail, source.path, stripe, ids)
+    return describe(source.tail, source.path, stripe, ids, facts)
 
 
-def describe(tail: Tail, path: str, stripe: int, ids: Ids) -> StripeCopy:
+def describe(tail: Tail, path: str, stripe: int, ids: Ids, facts: KeyFacts) -> StripeCopy:
     """A stripe of a file that has its statistics, as the writer of another file takes it.
 
     Args:
         path: absolute.
         ids: of all its events.
+        facts: of their keys.
     """
     info = tail.stripes[stripe]
     operations = np.bincount(ids.operation, minlength=3)
-    first, last = key_range(ids.keys)
     statistics = pb.StripeStatistics()
     statistics.CopyFrom(tail.metadata.stripeStats[stripe])
     copied = CopiedStripe(
         info,
         statistics,
-        RecordKey(*first),
-        RecordKey(*last),
+        RecordKey(*facts.first),
+        RecordKey(*facts.last),
         (int(operations[0]), int(operations[1]), int(operations[2])),
         (tail.footer.writer, tail.writer_version),
     )
-    return StripeCopy(path, info.offset, copied, key_checksum(ids.keys), tail.block_size)
+    return StripeCopy(path, info.offset, copied, facts.checksum, tail.block_size)

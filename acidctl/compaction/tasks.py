@@ -9,7 +9,8 @@ from acidctl.acid.layout import DataFile
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.checksum import Proof
-from acidctl.compaction.merge import Key, StripeCopy
+from acidctl.compaction.keys import Key
+from acidctl.compaction.merge import StripeCopy
 from acidctl.compaction.split import StripeSpan
 from acidctl.orc.settings import WriterSettings
 from acidctl.orc.types import OrcType

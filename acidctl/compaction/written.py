@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from acidctl.acid.names import format_bucket
 from acidctl.compaction.checksum import Proof, add
-from acidctl.compaction.merge import Key, StripeCopy, is_sorted
+from acidctl.compaction.keys import Key, KeyFacts
+from acidctl.compaction.merge import StripeCopy
 from acidctl.compaction.stripes import describe
 from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, OutputFile, new_attempt
 from acidctl.compaction.values import value_checksum
@@ -88,8 +89,9 @@ def stripes_of(
             ids = read_ids(batch, fs.display(path))
             if on_values:
                 on_values(ids.keys, batch.column("row"))
-            found = describe(orc.tail, path, stripe, ids)
-            ascends = is_sorted(ids.keys) and (previous is None or previous <= found.stripe.first)
+            facts = KeyFacts.of(ids.keys)
+            found = describe(orc.tail, path, stripe, ids, facts)
+            ascends = facts.ascends and (previous is None or previous <= facts.first)
             if not ascends or index[stripe : stripe + 1] != [found.stripe.last]:
                 raise _mismatch(fs, path, f"stripe {stripe} is out of order or not in the key index")
             previous = found.stripe.last

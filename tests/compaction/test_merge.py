@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
@@ -9,7 +11,8 @@ from hypothesis import strategies as st
 from rows.test_deletes import ids, keys_of
 
 from acidctl.compaction.checksum import add, key_checksum, subtract
-from acidctl.compaction.merge import Chunk, Piece, key_range, merge
+from acidctl.compaction.keys import KeyFacts, key_range
+from acidctl.compaction.merge import Chunk, Piece, merge
 from acidctl.rows.deletes import Keys
 from acidctl.rows.events import Ids
 
@@ -73,3 +76,13 @@ def test_a_doubled_pair_of_rows_does_not_cancel_out() -> None:
     keys = keys_of([(1, 536870912, 0)])
     twice = Keys.concat([keys, keys])
     assert key_checksum(twice) not in (0, key_checksum(keys))
+
+
+@given(st.lists(ids, min_size=1, max_size=12), st.booleans())
+def test_the_facts_of_keys(rows, in_order) -> None:  # type: ignore[no-untyped-def]
+    rows = sorted(rows) if in_order else rows
+    facts = KeyFacts.of(keys_of(rows))
+    assert (facts.first, facts.last) == (min(rows), max(rows))
+    assert facts.ascends is (rows == sorted(rows))
+    assert facts.repeats is any(one == other for one, other in itertools.pairwise(rows))
+    assert facts.checksum == key_checksum(keys_of(rows))

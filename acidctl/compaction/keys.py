@@ -1,0 +1,73 @@
+"""What a compaction must know of the keys of a stripe, worked out in one go: it asks for it of every stripe, twice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acidctl.compaction.checksum import key_checksum
+from acidctl.rows.deletes import Bools, Keys
+
+Key = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFacts:
+    """Of keys, of which there is at least one.
+
+    Attributes:
+        first, last: the least and the greatest.
+        ascends: whether they are in order; equal ones may follow each other.
+        repeats: whether a key equals the one before it.
+        checksum: see :func:`key_checksum`.
+    """
+
+    first: Key
+    last: Key
+    ascends: bool
+    repeats: bool
+    checksum: int
+
+    @classmethod
+    def of(cls, keys: Keys) -> KeyFacts:
+        """Look through the keys of a stripe."""
+        ascends = is_sorted(keys)
+        first, last = key_range(keys, ascends)
+        return cls(first, last, ascends, bool(repeats(keys).any()), key_checksum(keys))
+
+
+def key_range(keys: Keys, ascends: bool | None = None) -> tuple[Key, Key]:
+    """The least and the greatest key; `ascends` where it is known."""
+    low, high = 0, len(keys) - 1
+    if not (is_sorted(keys) if ascends is None else ascends):
+        order = np.lexsort((keys.row_id, keys.bucket, keys.original))
+        low, high = int(order[0]), int(order[-1])
+    return _key(keys, low), _key(keys, high)
+
+
+def _key(keys: Keys, at: int) -> Key:
+    return int(keys.original[at]), int(keys.bucket[at]), int(keys.row_id[at])
+
+
+def is_sorted(keys: Keys) -> bool:
+    """Whether keys ascend; equal ones may follow each other."""
+    later, earlier = keys.row_id[1:], keys.row_id[:-1]
+    if _is_constant(keys.original) and _is_constant(keys.bucket):
+        return bool((later >= earlier).all())
+    original, bucket = np.diff(keys.original), np.diff(keys.bucket)
+    descends = (original < 0) | ((original == 0) & ((bucket < 0) | ((bucket == 0) & (later < earlier))))
+    return not descends.any()
+
+
+def repeats(keys: Keys) -> Bools:
+    """Rows whose key equals the one before; one shorter than `keys`."""
+    same: Bools = keys.row_id[1:] == keys.row_id[:-1]
+    if same.any():
+        same &= (np.diff(keys.original) == 0) & (np.diff(keys.bucket) == 0)
+    return same
+
+
+def _is_constant(column: NDArray[np.int64]) -> bool:
+    return not len(column) or bool((column == column[0]).all())

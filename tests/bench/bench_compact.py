@@ -1,0 +1,295 @@
+"""Compaction against `cp`, against Hive's own compactor, and against pyarrow decoding everything and encoding it again.
+
+    python tests/bench/bench_compact.py [--rows N] [--rounds N] [--peers]
+
+Each figure is the CPU time of a fresh process from the listing to the published directory, its imports excluded (and
+measured apart); the median of the rounds, after one that does not count.  In the same rounds, on the same file system:
+`cp` of the input directories, after which every file is fsynced, as acidctl does with what it writes (CPU of both,
+starting them included); pyarrow, which reads all stripes of the inputs and writes them into one file of the same
+codec; and with ``--peers`` Hive's CompactorMR in a JVM that lives through all rounds (bases in the table's codec, while
+Hive 2.3 neither compresses a delta nor gives it an index).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from java_peers import JavaPeers
+
+    from acidctl.demo.big import BigOptions
+
+SMALL = 20
+"""Rows of each of the many small deltas."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A table and how it is compacted; `shape` are fields of BigOptions."""
+
+    name: str
+    kind: str
+    shape: dict[str, Any]
+    targets: dict[str, str] = field(default_factory=dict)
+    is_small: bool = False
+
+    def options(self, rows: int) -> BigOptions:
+        """What the generator makes."""
+        from acidctl.demo.big import BigOptions
+
+        shape = {"deletes": 0, **self.shape}
+        if self.is_small:
+            rows = SMALL * self.shape["write_ids"]
+        return replace(BigOptions(**shape), rows=rows, deletes=rows // shape["deletes"] if shape["deletes"] else 0)
+
+
+# "deletes" says here: one of so many rows, anywhere, so that no stripe is left clean.
+CASES = (
+    Case("minor, 10 deltas", "minor", {"write_ids": 10}, {"cp": "<= 2", "hive": ">= 10"}),
+    Case("major, clean", "major", {"write_ids": 10, "base": True}, {"cp": "<= 1.5", "hive": ">= 10"}),
+    Case(
+        "major, all dirty, zlib",
+        "major",
+        {"write_ids": 1, "base": True, "deletes": 1000},
+        {"speed": ">= 1.2", "peak": "<= 1200", "hive": ">= 3"},
+    ),
+    Case(
+        "major, all dirty, zstd",
+        "major",
+        {"write_ids": 1, "base": True, "deletes": 1000, "compression": "zstd"},
+        {"speed": ">= 1.8", "peak": "<= 1200", "hive": ">= 3"},
+    ),
+    Case("major, 500 deltas of 20 rows", "major", {"write_ids": 500}, {"cpu": "<= 0.25"}, is_small=True),
+)
+
+COLUMNS = {
+    "cpu": ("acidctl, s", ".3f"),
+    "wall": ("wall, s", ".3f"),
+    "imports": ("imports, s", ".2f"),
+    "speed": ("M rows/s/core", ".2f"),
+    "peak": ("peak MB", ".0f"),
+    "cp_cpu": ("cp, s", ".3f"),
+    "cp_wall": ("cp wall, s", ".3f"),
+    "cp": ("acidctl/cp", ".1f"),
+    "pyarrow_cpu": ("pyarrow, s", ".2f"),
+    "pyarrow": ("pyarrow/acidctl", ".1f"),
+    "hive_cpu": ("hive, s", ".2f"),
+    "hive_wall": ("hive wall, s", ".2f"),
+    "hive": ("hive/acidctl", ".1f"),
+}
+
+
+# --- in a process of its own
+
+
+def peak_megabytes() -> float:
+    """The most memory of this process; `ru_maxrss` would begin with that of the process that forked it."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def timed(work: Callable[[], dict[str, Any]], late: list[str]) -> dict[str, Any]:
+    """CPU and wall time of `work`, with the modules that it would import on its way imported before."""
+    for name in late:
+        __import__(name)
+    modules, imports, begun = set(sys.modules), time.process_time(), time.perf_counter()
+    result = work()
+    cpu, wall = time.process_time() - imports, time.perf_counter() - begun
+    found = sorted(set(sys.modules) - modules)
+    return {**result, "cpu": cpu, "wall": wall, "imports": imports, "peak": peak_megabytes(), "late": found}
+
+
+def compact_here(table: str, kind: str, late: list[str]) -> dict[str, Any]:
+    """Compact with acidctl, all of it in this process."""
+    from acidctl.acid.triggers import CompactionKind
+    from acidctl.acid.writeids import ValidWriteIds
+    from acidctl.compaction.plan import plan_compaction
+    from acidctl.compaction.run import compact
+    from acidctl.storage.registry import open_location
+    from acidctl.storage.snapshot import take_snapshot
+
+    def work() -> dict[str, Any]:
+        fs, path = open_location(table)
+        snapshot = take_snapshot(fs, path, ValidWriteIds().for_compactor())
+        plan = plan_compaction(snapshot, CompactionKind(kind), f"_tmp_{uuid.uuid4()}")
+        (outcome,) = compact([plan], offline=True)
+        if outcome.error:
+            raise outcome.error
+        return {
+            "made": list(outcome.published),
+            "rows": outcome.rows,
+            "read": outcome.rows + outcome.rows_dropped,
+            "stripes": list(outcome.stripes),
+        }
+
+    return timed(work, late)
+
+
+def encode_here(table: str, target: str, codec: str, late: list[str]) -> dict[str, Any]:
+    """Decode all stripes and encode them again with plain pyarrow; deletes stay deletes."""
+    import pyarrow as pa
+    from pyarrow import orc
+
+    def work() -> dict[str, Any]:
+        rows = 0
+        with Path(target).open("xb") as file:
+            with orc.ORCWriter(file, compression=codec) as writer:
+                for path in sorted(Path(table).glob("*/bucket_*")):
+                    reader = orc.ORCFile(path)
+                    for stripe in range(reader.nstripes):
+                        batch = reader.read_stripe(stripe)
+                        rows += batch.num_rows
+                        writer.write(pa.Table.from_batches([batch]))
+            file.flush()
+            os.fsync(file.fileno())
+        return {"read": rows}
+
+    return timed(work, late)
+
+
+def child(function: Callable[..., dict[str, Any]], **arguments: Any) -> dict[str, Any]:
+    """What `function` returns in a new Python."""
+    call = [sys.executable, __file__, "--child", function.__name__, json.dumps(arguments)]
+    done = subprocess.run(call, check=True, capture_output=True, text=True)
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+# --- measuring
+
+
+def children_cpu() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def copied(table: Path, target: Path) -> dict[str, float]:
+    """`cp` of every directory, really copying, then fsync of every file."""
+    target.mkdir()
+    inputs = [str(path) for path in sorted(table.iterdir())]
+    cpu, begun = children_cpu(), time.perf_counter()
+    subprocess.run(["cp", "-r", "--reflink=never", "--sparse=never", *inputs, str(target)], check=True)
+    files = [str(path) for path in target.rglob("*") if path.is_file()]
+    subprocess.run(["sync", *files], check=True)
+    return {"cp_cpu": children_cpu() - cpu, "cp_wall": time.perf_counter() - begun}
+
+
+def hive_compacts(peers: JavaPeers, table: Path, case: Case, options: BigOptions, rows: int) -> dict[str, float]:
+    """Hive's compactor, which must write as many `rows`; what it made is removed again."""
+    from oracle.txns import Txns
+    from pyarrow import orc
+
+    from acidctl.demo.big import ROW
+    from acidctl.orc.types import hive_type
+
+    txns = Txns(options.write_ids + options.delete_write_ids)
+    cpu, begun = peers.cpu(), time.perf_counter()
+    made = peers.compact(table, hive_type(ROW), case.kind, txns, options.compression)
+    measured = {"hive_cpu": peers.cpu() - cpu, "hive_wall": time.perf_counter() - begun}
+    files = [orc.ORCFile(path) for name in made for path in (table / name).glob("bucket_*")]
+    assert rows == sum(file.nrows for file in files), case.name
+    # Hive 2.3 does not compress deltas.
+    wanted = options.compression.upper() if case.kind == "major" else "UNCOMPRESSED"
+    assert {file.compression for file in files} == {wanted}, case.name
+    for name in made:
+        path = table / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    return measured
+
+
+def one_round(case: Case, table: Path, peers: JavaPeers | None, options: BigOptions, late: dict[str, Any]) -> Any:
+    """All contestants once, on the same files."""
+    ours = child(compact_here, table=str(table), kind=case.kind, late=late.get("acidctl", []))
+    for name in ours["made"]:
+        shutil.rmtree(table / name)
+    late.setdefault("acidctl", ours["late"])
+    figures = {key: ours[key] for key in ("cpu", "wall", "imports", "peak")}
+    figures["speed"] = ours["read"] / ours["cpu"] / 1e6
+    with tempfile.TemporaryDirectory(dir=table.parent) as folder:
+        figures |= copied(table, Path(folder, "copy"))
+    figures["cp"] = figures["cpu"] / figures["cp_cpu"]
+    with tempfile.TemporaryDirectory(dir=table.parent) as folder:
+        encoded = child(
+            encode_here,
+            table=str(table),
+            target=str(Path(folder, "rows.orc")),
+            codec=options.compression,
+            late=late.get("pyarrow", []),
+        )
+    late.setdefault("pyarrow", encoded["late"])
+    figures["pyarrow_cpu"] = encoded["cpu"]
+    figures["pyarrow"] = encoded["cpu"] / ours["cpu"]
+    if peers:
+        figures |= hive_compacts(peers, table, case, options, ours["rows"])
+        figures["hive"] = figures["hive_cpu"] / ours["cpu"]
+    return figures, ours
+
+
+def measure(case: Case, rows: int, rounds: int, peers: JavaPeers | None) -> None:
+    """The lines of one case."""
+    from acidctl.demo.big import write_big
+    from acidctl.storage.registry import open_location
+
+    options = case.options(rows)
+    late: dict[str, Any] = {}
+    found: list[dict[str, float]] = []
+    with tempfile.TemporaryDirectory(prefix="bench-compact-") as folder:
+        table = Path(folder, "table")
+        write_big(*open_location(str(table)), options)
+        size = sum(path.stat().st_size for path in table.rglob("*") if path.is_file())
+        os.sync()
+        for number in range(rounds + 1):
+            figures, ours = one_round(case, table, peers, options, late)
+            if number:
+                found.append(figures)
+    whole, encoded = ours["stripes"]
+    print(f"\n{case.name}: {ours['read']:,} rows in {size / 1e6:.1f} MB become {ours['rows']:,} rows,", end=" ")
+    print(f"{whole} stripes copied, {encoded} encoded")
+    shown = [key for key in COLUMNS if key in found[0]]
+    print(f"| {' | '.join(COLUMNS[key][0] for key in shown)} |")
+    print("|" + "---:|" * len(shown))
+    print(f"| {' | '.join(format(statistics.median(f[key] for f in found), COLUMNS[key][1]) for key in shown)} |")
+    print(f"| {' | '.join(case.targets.get(key, '') for key in shown)} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=3_000_000, help="deltas are one tenth; few rows make small stripes")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--peers", action="store_true", help="Hive's compactor in a JVM, in the same rounds")
+    args = parser.parse_args()
+    peers = None
+    if args.peers:
+        from java_peers import JavaPeers
+
+        peers = JavaPeers()
+    print(f"{args.rows:,} rows of 7 columns; medians of {args.rounds} rounds; CPU seconds where it does not say wall;")
+    print("the last line of each table are targets")
+    for case in CASES:
+        measure(case, args.rows, args.rounds, peers)
+    if peers:
+        peers.close()
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--child"]:
+        work = {function.__name__: function for function in (compact_here, encode_here)}[sys.argv[2]]
+        print(json.dumps(work(**json.loads(sys.argv[3]))))
+    else:
+        main()
