@@ -20,9 +20,13 @@ COMPLETION = "_ACIDCTL_COMPLETE"
 SECTIONS: dict[str, dict[str, str]] = {
     "See": {
         "ls": "List directories with their state: current, obsolete, aborted, ignored.",
+        "why": "Prove a directory's state, and say what cleaning waits for.",
         "cat": "Print the rows that a reader would see.",
         "dump": "Print the events of ORC files with their synthetic columns.",
         "meta": "Show what an ORC file's tail says.",
+        "history": "Show what every write id did: rows inserted, updated, deleted.",
+        "blame": "Show where a row was inserted, rewritten and deleted.",
+        "diff": "Print the rows that changed between two write ids.",
     },
     "Compact and clean": {
         "compact": "Merge deltas: minor, major, or what the thresholds ask for.",

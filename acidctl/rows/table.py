@@ -296,6 +296,11 @@ class TableScan:
         """Of the locations that are read."""
         return [part.snapshot for part in self._parts]
 
+    @property
+    def parts(self) -> list[tuple[Snapshot, tuple[PartitionColumn, ...], Sequence[EventFile] | None]]:
+        """Of each location the snapshot, the partition columns, and the opened files where they were kept."""
+        return [(part.snapshot, part.partition, part.sources) for part in self._parts]
+
     @cached_property
     def warnings(self) -> list[str]:
         """What Hive never writes but somebody did, and what it means for the rows. A sentence each; none as a rule."""

@@ -51,7 +51,7 @@ def test_java_has_no_complaints(hive: Hive, tmp_path: Path, stride: int, null_sh
     """All rows, seeks to many of them, push-down and statistics, over several stripes of many chunks."""
     # Hive 2.3 does not know instants, and not all dates are Python dates.
     row = struct(**{name: kind for name, kind in everything(unions).fields() if name not in ("z", "day")})
-    batches = many(row, 3000, stride, null_share)
+    batches = many(row, 1800, stride, null_share)
     chosen = WriterSettings(block_size=BLOCK, stride=stride, stripe_size=sum(batch.nbytes for batch in batches) // 2)
     data, result = acid_file(row, batches, chosen)
     assert result.stripes >= 2
@@ -62,7 +62,7 @@ def test_java_has_no_complaints(hive: Hive, tmp_path: Path, stride: int, null_sh
     plain.write_bytes(acid_file(row, batches, WriterSettings("none", stride=stride))[0])
     file = JavaOrc(hive, path)
     assert file.images == JavaOrc(hive, plain).images
-    assert file.seek_check(samples=60) == []
+    assert file.seek_check(samples=30) == []
 
 
 def test_java_seeks_over_many_chunks(java: Java, tmp_path: Path) -> None:  # noqa: F811
@@ -202,13 +202,13 @@ def test_java_uses_the_bloom_filters(java: Java, tmp_path: Path, compression: st
         for at in (17, 7777, N - 1):
             where = _where(java, name, literal_type, literal(values[at]))
             holding = {i // STRIDE for i, value in enumerate(values) if value == values[at]}
-            for file in read:
+            for file in (path, plain) if at == 17 and name in "bst" else (path,):
                 found = [one - 10**10 for one in java.row_ids(file, where=where)]
                 groups = {one // STRIDE for one in found}
                 assert len(found) == len(groups) * STRIDE
                 assert holding <= groups, (name, values[at])
                 read[file] += len(groups)
-        assert read[plain] == 3 * N // STRIDE, name
+        assert read[plain] == (N // STRIDE if name in "bst" else 0), name
         assert read[path] <= 3 * len(holding) + 4, (name, read)
 
 

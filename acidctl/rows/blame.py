@@ -1,0 +1,292 @@
+"""The life of one row: where it was inserted, rewritten, updated and deleted, in everything that lies in a location.
+
+Obsolete and aborted directories are looked at too: they are history. Only stripes whose statistics admit the key are
+read, and of those only the id columns.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from acidctl.acid.layout import Role
+from acidctl.acid.state import State
+from acidctl.errors import AcidctlError, UsageProblem
+from acidctl.rows.archive import Archive, archives
+from acidctl.rows.deletes import DELETE, Bools, DeleteSet, DeleteSetBuilder, Keys
+from acidctl.rows.events import EventFile, Ids
+from acidctl.rows.live import live_rows, visible_events
+from acidctl.rows.ranges import StripeRange
+from acidctl.storage.snapshot import Snapshot
+
+_PLAIN = re.compile(r"(\d{1,19}):(?:(bucket=)(\d{1,4})|(-?\d{1,10})):(\d{1,19})", re.ASCII)
+_KEYS = {"writeid", "bucketid", "rowid"}
+
+
+@dataclass(frozen=True, slots=True)
+class RowId:
+    """What is looked for.
+
+    Attributes:
+        bucket: the encoded value of ROW__ID; None when only the number of the bucket is known.
+        number: of the bucket, whatever statement wrote it and in whatever codec (format section 2).
+    """
+
+    write_id: int
+    bucket: int | None
+    number: int | None
+    row_id: int
+
+    def __str__(self) -> str:
+        return f"{self.write_id}:{f'bucket={self.number}' if self.bucket is None else self.bucket}:{self.row_id}"
+
+    def may_be_in(self, known: StripeRange) -> bool:
+        """Whether a stripe may hold an event of the row."""
+        wanted = ((known.original, self.write_id), (known.bucket, self.bucket), (known.row_id, self.row_id))
+        return all(value is None or low <= value <= high for (low, high), value in wanted)
+
+    def mask(self, keys: Keys) -> Bools:
+        """Which keys are the row's."""
+        found: Bools = (keys.original == self.write_id) & (keys.row_id == self.row_id)
+        if self.bucket is not None:
+            found &= keys.bucket == self.bucket
+            return found
+        value = keys.bucket & 0xFFFFFFFF
+        version = value >> 29
+        first = (version == 0) & (value == self.number)
+        second = (version == 1) & ((value >> 16) & 0xFFF == self.number)
+        found &= first | second
+        return found
+
+
+def parse_row_id(text: str) -> RowId:
+    """Parse ``writeid:bucketid:rowid``, ``writeid:bucket=N:rowid``, or ROW__ID in JSON as `cat --row-id` prints it.
+
+    Raises:
+        UsageProblem: it is none of these.
+    """
+    stripped = text.strip()
+    if stripped.startswith("{"):
+        return _from_json(stripped)
+    match = _PLAIN.fullmatch(stripped)
+    if match is None:
+        raise _unusable(text, "it is neither three numbers nor a JSON object")
+    bucket = None if match[2] else int(match[4])
+    return _checked(text, int(match[1]), bucket, int(match[3]) if match[2] else None, int(match[5]))
+
+
+def _from_json(text: str) -> RowId:
+    try:
+        found: Any = json.loads(text)
+    except ValueError as error:
+        raise _unusable(text, f"it is not JSON: {error}") from None
+    found = found.get("ROW__ID", found)
+    if not isinstance(found, dict) or not found.keys() >= _KEYS:
+        raise _unusable(text, "it lacks writeid, bucketid or rowid")
+    values = [found[name] for name in ("writeid", "bucketid", "rowid")]
+    if any(type(value) is not int for value in values):
+        raise _unusable(text, "writeid, bucketid and rowid must be whole numbers")
+    return _checked(text, values[0], values[1], None, values[2])
+
+
+def _checked(text: str, write_id: int, bucket: int | None, number: int | None, row_id: int) -> RowId:
+    if not (0 <= write_id < 1 << 63 and 0 <= row_id < 1 << 63 and -(1 << 31) <= (bucket or 0) < 1 << 31):
+        raise _unusable(text, "a number is out of range")
+    return RowId(write_id, bucket, number, row_id)
+
+
+def _unusable(text: str, why: str) -> UsageProblem:
+    return UsageProblem(
+        f"not a ROW__ID: {text[:120]!r}", why, "write writeid:bucketid:rowid, for example 1:536870912:2 or 1:bucket=0:2"
+    )
+
+
+class Status(StrEnum):
+    """What became of a row, for the readers of the snapshot."""
+
+    LIVE = "live"
+    DELETED = "deleted"
+    INVISIBLE = "invisible"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """One event of the row in one file.
+
+    Attributes:
+        operation: ``insert``, ``update`` (ACID v1) or ``delete``.
+        write_id: that wrote the event.
+        state: of the directory.
+        is_rewritten: a compaction wrote it here.
+    """
+
+    operation: str
+    write_id: int
+    directory: str
+    file: str
+    state: State
+    is_rewritten: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RowLife:
+    """One row and all that was seen of it.
+
+    Attributes:
+        key: writeid, bucketid and rowid.
+        inserts: the event that inserted it, where a writer wrote it first, then its copies by compactions.
+        changes: updates (of ACID v1) and deletes, by write id; copies by compactions included.
+    """
+
+    key: tuple[int, int, int]
+    status: Status
+    inserts: tuple[Sighting, ...]
+    changes: tuple[Sighting, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """The answer.
+
+    Attributes:
+        rows: several only where just the number of a bucket was given and several statements wrote to it.
+        hidden_by: compacted bases that may have swallowed what is not found: the row and its deletion.
+        rewritten_changes: write ids that have an insert delta here, so that a delete of theirs may be an update.
+        problems: directories that no reader uses and that cannot be read.
+        stripes, stripes_read: how many there are, and of how many the id columns were read.
+    """
+
+    rows: tuple[RowLife, ...]
+    hidden_by: tuple[str, ...]
+    rewritten_changes: frozenset[int]
+    problems: tuple[AcidctlError, ...]
+    stripes: int
+    stripes_read: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Hit:
+    """The events of the wanted rows in one stripe."""
+
+    archive: Archive
+    source: EventFile
+    ids: Ids
+    is_read: bool
+
+
+def blame(snapshot: Snapshot, row: RowId) -> Blame:
+    """Look for a row in every directory of a location.
+
+    Raises:
+        BadDataError, NotFoundError, AccessError: a file that readers use cannot be read.
+    """
+    found = list(archives(snapshot))
+    current = {file.path for file in snapshot.files()}
+    hits: list[_Hit] = []
+    stripes = read = 0
+    for one in found:
+        for source in one.sources:
+            stripes += len(source.tail.stripes)
+            more, looked_at = _look(one, source, row, is_read=source.file.path in current)
+            hits += more
+            read += looked_at
+    keys = sorted({key for hit in hits for key in _keys(hit.ids)})
+    return Blame(
+        tuple(_life(snapshot, key, hits) for key in keys),
+        tuple(one.names[0] for one in found if one.is_base and not one.is_overwrite and one.high >= row.write_id),
+        frozenset(_writers(found)),
+        tuple(one.error for one in found if one.error is not None),
+        stripes,
+        read,
+    )
+
+
+def _writers(found: Iterable[Archive]) -> Iterable[int]:
+    for one in found:
+        if one.directory is not None and one.directory.kind == "delta" and one.low == one.high:
+            yield one.low
+
+
+def _look(one: Archive, source: EventFile, row: RowId, *, is_read: bool) -> tuple[list[_Hit], int]:
+    """The hits in one file, and how many stripes were read for them."""
+    hits, read = [], 0
+    with source.open() as events:
+        for stripe, known in enumerate(events.ranges):
+            if known is not None and not row.may_be_in(known):
+                continue
+            ids = events.ids(stripe)
+            read += 1
+            wanted = row.mask(ids.keys)
+            if wanted.any():
+                hits.append(_Hit(one, source, ids.take(wanted), is_read))
+    return hits, read
+
+
+def _keys(ids: Ids) -> Iterable[tuple[int, int, int]]:
+    keys = ids.keys
+    return zip(keys.original.tolist(), keys.bucket.tolist(), keys.row_id.tolist(), strict=True)
+
+
+def _life(snapshot: Snapshot, key: tuple[int, int, int], hits: Iterable[_Hit]) -> RowLife:
+    own = []
+    for hit in hits:
+        mask = hit.ids.keys.bucket == key[1]
+        if mask.any():
+            own.append(_Hit(hit.archive, hit.source, hit.ids.take(mask), hit.is_read))
+    sightings = [sighting for hit in own for sighting in _sightings(hit)]
+    inserts = [one for one in sightings if one.operation == "insert"]
+    changes = [one for one in sightings if one.operation != "insert"]
+    # As written first; of the copies the narrowest comes first, as the directories are listed.
+    inserts.sort(key=lambda one: (one.is_rewritten, one.directory.startswith("base")))
+    changes.sort(key=lambda one: (one.write_id, one.is_rewritten))
+    return RowLife(key, _status(snapshot, own), tuple(inserts), tuple(changes))
+
+
+def _sightings(hit: _Hit) -> Iterable[Sighting]:
+    """One for each event; there are as few as statements touched the row."""
+    is_delete = hit.source.file.role is Role.DELETE
+    for operation, current in zip(hit.ids.operation.tolist(), hit.ids.current.tolist(), strict=True):
+        name = "delete" if is_delete or operation == DELETE else "update" if operation == 1 else "insert"
+        directory = hit.archive.directory.name if hit.archive.directory else ""
+        path = hit.source.file.path
+        yield Sighting(name, current, directory, path, hit.archive.verdict.state, hit.archive.is_rewritten)
+
+
+def _status(snapshot: Snapshot, hits: Sequence[_Hit]) -> Status:
+    """By the rules of a scan, applied to the row's own events."""
+    read = [hit for hit in hits if hit.is_read]
+    deletes = _deletes(snapshot, read)
+    for hit in read:
+        if hit.source.file.role is Role.DELETE:
+            continue
+        live = live_rows(hit.source, hit.ids, snapshot.write_ids, deletes)
+        if live is None or bool(np.any(live)):
+            return Status.LIVE
+    if _deletes(snapshot, hits).size:
+        return Status.DELETED  # although the compaction that applied the delete may have dropped it
+    return Status.GONE if any(_is_visible(snapshot, hit) for hit in hits) else Status.INVISIBLE
+
+
+def _deletes(snapshot: Snapshot, hits: Iterable[_Hit]) -> DeleteSet:
+    builder = DeleteSetBuilder()
+    for hit in hits:
+        visible = visible_events(hit.ids, snapshot.write_ids)
+        ids = hit.ids if visible is None else hit.ids.take(visible)
+        if hit.source.file.role is Role.DELETE:
+            builder.add(ids.keys)
+        else:
+            ids = ids.take(ids.operation != 0)
+            builder.add(ids.keys, ids.bound(hit.source.file.statement_id))
+    return builder.build()
+
+
+def _is_visible(snapshot: Snapshot, hit: _Hit) -> bool:
+    visible = visible_events(hit.ids, snapshot.write_ids)
+    return visible is None or bool(visible.any())

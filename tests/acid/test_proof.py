@@ -1,0 +1,233 @@
+"""Proofs of verdicts: of every published case, of every entry, and with the ids and names that decide."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acidctl.acid.evidence import CleaningAnswer, Evidence, MayClean
+from acidctl.acid.idruns import IdRun, IdStatus, spans, txn_status, write_id_runs
+from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.names import MAXL
+from acidctl.acid.proof import Proof, explain_history, prove_all
+from acidctl.acid.sidefiles import BaseFormat
+from acidctl.acid.state import EntryKind, State, select
+from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+
+DATA = Path(__file__).parent.parent / "data"
+CASES = {case["id"]: case for case in json.loads((DATA / "acid-state-cases.json").read_text())}
+
+
+def evidence(
+    names: tuple[str, ...] | Listing,
+    write_ids: str | ValidWriteIds = "",
+    txns: str | None = None,
+    formats: dict[str, BaseFormat] | None = None,
+    cleaning: CleaningAnswer | None = None,
+) -> Evidence:
+    """The evidence of a listing; without an answer cleaning may take all that is obsolete or aborted."""
+    listing = names
+    if not isinstance(listing, Listing):
+        entries = [Entry(n, 0, 1.0, True) for n in names] + [Entry(f"{n}/bucket_00000", 9, 1.0, False) for n in names]
+        listing = Listing("t", tuple(entries))
+    ids = ValidWriteIds.parse(write_ids) if isinstance(write_ids, str) else write_ids
+    known = None if txns is None else ValidTxns.parse(txns)
+    state = select(listing, ids, known, formats)
+    gone = frozenset(v.name for v in state.verdicts if v.state in (State.OBSOLETE, State.ABORTED))
+    return Evidence(listing, state, ids, known, cleaning or CleaningAnswer(gone))
+
+
+def proofs(found: Evidence) -> dict[str, Proof]:
+    return {proof.name: proof for proof in prove_all(found)}
+
+
+def text_of(proof: Proof) -> str:
+    return " | ".join([*(step.text for step in proof.steps), proof.cleaning, proof.next])
+
+
+def check(found: Evidence) -> None:
+    """What holds of the proofs of any location."""
+    made = prove_all(found)
+    assert [(p.name, p.state, p.kind) for p in made] == [(v.name, v.state, v.kind) for v in found.state.verdicts]
+    by_name = {verdict.name: verdict for verdict in found.state.verdicts}
+    ids = found.write_ids
+    for proof in made:
+        text, directory = text_of(proof), by_name[proof.name].directory
+        assert all(step.text and not step.text.endswith(".") for step in proof.steps)
+        assert "{" not in text
+        for name in proof.reason.by:
+            assert by_name[name].state is State.CURRENT
+            assert name in text
+        if proof.state in (State.OBSOLETE, State.ABORTED):
+            assert (proof.may_clean is MayClean.NO) == bool(found.state.history_problem)
+        else:
+            assert proof.may_clean is MayClean.NO
+        if directory and 0 < directory.min_write_id <= directory.max_write_id:
+            assert proof.write_ids[-1].last == directory.max_write_id
+            last = proof.write_ids[0].first - 1
+            for run in proof.write_ids:
+                assert last + 1 == run.first <= run.last
+                assert ids.is_valid(run.first) == ids.is_valid(run.last) == (run.status is IdStatus.COMMITTED)
+                last = run.last
+        if proof.reason.code in ("write-id-open", "write-id-aborted", "above-high-watermark", "open-below-base"):
+            blocked = [run for run in proof.write_ids if run.status is not IdStatus.COMMITTED]
+            assert blocked
+            assert spans(blocked[:1]) in text
+        if directory and directory.visibility_txn:
+            assert f"transaction {directory.visibility_txn}" in text
+            assert proof.txn == (directory.visibility_txn, txn_status(found.txns, directory.visibility_txn))
+        if proof.state is State.IGNORED and proof.reason.code != "hidden":
+            assert proof.next
+    history = explain_history(found)
+    assert bool(history) == bool(found.state.history_problem)
+    for verdict in found.state.verdicts:
+        if history and verdict.kind is EntryKind.BASE:
+            assert any(verdict.name in step.text for step in history)
+
+
+@pytest.mark.parametrize("case_id", CASES)
+def test_every_entry_of_every_published_case(case_id: str) -> None:
+    case = CASES[case_id]
+    listing = Listing("t", tuple(Entry(i["path"], i["size"], None, i["dir"]) for i in case["listing"]))
+    check(evidence(listing, case["valid_write_ids"] or "", case["valid_txns"]))
+
+
+def test_every_entry_of_every_cleaner_case() -> None:
+    for case in json.loads((DATA / "cleaner-cases.json").read_text()):
+        if case.get("table_properties"):
+            continue  # no_cleanup is not on disk
+        aborted = tuple(case.get("aborted_write_ids", ()))
+        cleaner = ValidWriteIds(MAXL, aborted=aborted).for_cleaner(case["compaction_highest_write_id"])
+        found = evidence(tuple(case["dirs_before"]), cleaner, "")
+        check(found)
+        taken = {name for name, proof in proofs(found).items() if proof.may_clean is MayClean.YES}
+        assert taken == set(case["removed"])
+
+
+ids = st.integers(0, 12)
+names = st.one_of(
+    st.builds("base_{}".format, ids),
+    st.builds("base_{}_v{}".format, ids, ids),
+    st.builds("delta_{}_{}".format, ids, ids),
+    st.builds("delete_delta_{}_{}".format, ids, ids),
+    st.builds("delta_{0}_{0}_{1}".format, ids, st.integers(0, 2)),
+    st.builds("delta_{}_{}_v{}".format, ids, ids, ids),
+    st.sampled_from(["000000_0", "_tmp_1", "_tmp.delta_3_3", ".hive-staging_1", "delta_x", "day=1", "_SUCCESS"]),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(names, unique=True, max_size=9).map(tuple),
+    st.integers(0, 13),
+    st.sets(st.integers(1, 12)),
+    st.sets(st.integers(1, 12)),
+    st.sets(st.integers(1, 12)),
+    st.booleans(),
+)
+def test_any_location(
+    listed: tuple[str, ...], hwm: int, opened: set[int], aborted: set[int], txns: set[int], known: bool
+) -> None:
+    def join(numbers: set[int]) -> str:
+        return ",".join(map(str, sorted(numbers)))
+
+    opened, aborted = {i for i in opened if i <= hwm}, {i for i in aborted - opened if i <= hwm}
+    lists = f"t:{hwm}:{min(opened, default=MAXL)}:{join(opened)}:{join(aborted)}"
+    transactions = f"11:{min(txns, default=MAXL)}:{join(txns)}:" if known else None
+    formats = {name: BaseFormat.COMPACTED for name in listed if name.startswith("base_") and len(name) % 2}
+    check(evidence(listed, lists, transactions, formats))
+
+
+def test_why_no_other_base() -> None:
+    listed = ("base_5_v20", "base_7", "base_10", "base_10_v50", "base_12_v60", "base_15_v70", "delta_11_11")
+    steps = {
+        name: next(step for step in proof.steps if step.topic == "verdict")
+        for name, proof in proofs(evidence(listed, f"t:14:{MAXL}::", "65:60:60:")).items()
+    }
+    assert "none reaches beyond 10" in steps["base_10_v50"].text
+    assert steps["base_5_v20"].text == "base_10_v50 is read, which reaches write id 10; this one write id 5"
+    assert "a compaction comes before an INSERT OVERWRITE" in steps["base_10"].text
+    assert steps["base_12_v60"].text == "transaction 60 is open"
+    assert steps["base_12_v60"].ids == (60,)
+    assert steps["base_15_v70"].text == "transaction 70 is above the transactions this snapshot knows"
+    tie = proofs(evidence(("base_10_v50", "base_10_v60")))["base_10_v50"]
+    assert "the later compaction of two up to 10" in text_of(tie)
+
+
+def test_not_enough_history_names_the_ids() -> None:
+    found = evidence(("base_5_v10", "base_9_v20", "delta_10_10"), "t:12:2:2,4,8:7", "99:9223372036854775807::")
+    text = " | ".join(step.text for step in explain_history(found))
+    assert "high watermark 12, open: 2, 4 and 8, aborted: 7" in text
+    assert "base_5_v10: write ids 2 and 4 are open" in text
+    assert "base_9_v20: write ids 2, 4 and 8 are open" in text
+    assert (
+        "base_5_v10 can be read by a snapshot with a high watermark of 5 or more, and no open write id up to 5" in text
+    )
+    refused = proofs(replace(found, cleaning=CleaningAnswer(refusal="not enough history", hint="use a newer snapshot")))
+    assert all(proof.may_clean is MayClean.NO for proof in refused.values())
+    assert refused["base_5_v10"].next == "write ids 2 and 4 must be committed or aborted"
+    above = evidence(("base_9_v20",), f"t:7:{MAXL}::")
+    assert "9 is above the high watermark 7" in " ".join(step.text for step in explain_history(above))
+
+
+def test_what_must_happen_before_cleaning() -> None:
+    listed = ("delta_1_3", "delta_4_6", "delta_7_7", "delta_8_8", "delta_9_20")
+    made = proofs(evidence(listed, "t:10:5:5,8:2,7"))
+    assert made["delta_1_3"].next == "a major compaction first: write id 2 is aborted inside"
+    assert made["delta_4_6"].next == "write id 5 must be committed or aborted, then a compaction"
+    assert (made["delta_7_7"].may_clean, made["delta_7_7"].next) == (
+        MayClean.YES,
+        "`acidctl clean` takes it at any time",
+    )
+    assert made["delta_8_8"].next == "write id 8 must be committed or aborted"
+    assert made["delta_9_20"].write_ids == (IdRun(9, 10, IdStatus.COMMITTED), IdRun(11, 20, IdStatus.ABOVE))
+
+
+def test_kept_back() -> None:
+    listed = ("base_3_v26", "delta_1_1", "_tmp.delta_4_4", "delta_4_4")
+    reason = (
+        "base_3_v26: whether transaction 26 is committed is not known; "
+        "delta_4_4: a writer's _tmp.delta_4_4 is beside it"
+    )
+    found = evidence(listed, cleaning=CleaningAnswer(kept_back={"delta_1_1": reason}))
+    proof = proofs(found)["delta_1_1"]
+    assert proof.may_clean is MayClean.KEPT_BACK
+    assert proof.cleaning == "kept back: base_3_v26: whether transaction 26 is committed is not known"
+    assert proof.next == "give --valid-txns, or --assume-committed when no compaction is at work"
+    unfinished = replace(found, cleaning=CleaningAnswer(refusal="a compaction was interrupted", hint="compact"))
+    assert "a compaction was interrupted" in proofs(unfinished)["delta_1_1"].cleaning
+
+
+def test_leftovers() -> None:
+    listed = ("_tmp_7", "_tmp.delta_4_4", ".hive-staging_3", ".acidctl-trash", "_tmpx")
+    made = proofs(evidence(listed, cleaning=CleaningAnswer(unfinished=frozenset())))
+    assert "acidctl compact" in made["_tmp_7"].next
+    assert "1 file, 9 bytes, last changed 1970-01-01 00:00:01 UTC" in text_of(made["_tmp_7"])
+    assert "delta_4_4" in text_of(made["_tmp.delta_4_4"])
+    assert "by hand" in made[".hive-staging_3"].next
+    assert "acidctl purge" in made[".acidctl-trash"].next
+    half = evidence(listed, cleaning=CleaningAnswer(unfinished=frozenset({"_tmp_7"})))
+    assert "finishes the publication" in proofs(half)["_tmp_7"].next
+
+
+def test_a_range_is_never_walked() -> None:
+    made = proofs(evidence((f"delta_1_{MAXL}", f"base_{MAXL}", "base_-9223372036854775808"), "t:10:4:4,5:7"))
+    assert [str(run) for run in made[f"delta_1_{MAXL}"].write_ids] == [
+        "1 to 3 committed", "4 and 5 open", "6 committed", "7 aborted", "8 to 10 committed",
+        f"11 to {MAXL} above the high watermark",
+    ]  # fmt: skip
+    assert made["base_-9223372036854775808"].write_ids == ()
+
+
+def test_runs() -> None:
+    everything = write_id_runs(ValidWriteIds(), 3, 9)
+    assert everything == (IdRun(3, 9, IdStatus.COMMITTED),)
+    assert write_id_runs(ValidWriteIds.parse("t:2:2:2:"), 5, 6) == (IdRun(5, 6, IdStatus.ABOVE),)
+    many = tuple(IdRun(i, i, IdStatus.OPEN) for i in range(1, 40, 2))
+    assert spans(many).endswith("23 and 8 more")
+    assert spans(()) == ""

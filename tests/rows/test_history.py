@@ -1,0 +1,188 @@
+"""What every write id did, against the past that was written down, and against the events of all directories."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from compaction.helpers import run_compaction
+from tables import snapshot_of
+
+from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.writeids import ValidWriteIds
+from acidctl.demo.walkthrough import ROW, write_walkthrough
+from acidctl.orc.acid_writer import AcidWriter
+from acidctl.rows.events import ID_COLUMNS
+from acidctl.rows.files import event_files_at
+from acidctl.rows.history import WriteIdHistory, read_history
+from acidctl.storage.registry import open_location
+from rows.random_tables import make_table
+from rows.tables_made import write_delta, write_original
+
+Event = tuple[int, int, int, int, int]
+
+
+def events_below(path: Path) -> set[Event]:
+    """Every event that lies on disk, once."""
+    fs, inner = open_location(str(path))
+    found: set[Event] = set()
+    for source in event_files_at(fs, inner):
+        with source.open() as events:
+            for stripe in range(events.stripes):
+                batch = events.batch(stripe)
+                found |= set(zip(*(batch.column(i).to_pylist() for i in range(5)), strict=True))
+    return found
+
+
+def counts(line: WriteIdHistory) -> tuple[int, int | None, int | None]:
+    return line.inserted, line.updated, line.deleted
+
+
+def walkthrough(path: Path) -> Path:
+    fs, inner = open_location(str(path))
+    write_walkthrough(fs, inner)
+    return path
+
+
+def clean(path: Path) -> None:
+    for verdict in snapshot_of(path).state.verdicts:
+        if verdict.state.value == "obsolete":
+            shutil.rmtree(path / verdict.name)
+
+
+def test_the_walkthrough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = walkthrough(tmp_path / "t")
+    with monkeypatch.context() as patch:
+        patch.setattr("acidctl.rows.events.Events.ids", None)  # footers are enough
+        found = read_history(snapshot_of(table))
+    assert {line.write_id: counts(line) for line in found.write_ids} == {1: (3, 0, 0), 2: (0, 1, 0), 3: (0, 0, 1)}
+    assert found.unknown_below is None
+    assert found.write_ids[0].directories == ("delta_0000001_0000001_0000",)
+    assert all(line.modified and line.state == "committed" for line in found.write_ids)
+
+
+def test_a_base_hides_what_was_deleted(tmp_path: Path) -> None:
+    table = walkthrough(tmp_path / "t")
+    before = read_history(snapshot_of(table))
+    run_compaction(table, CompactionKind.MAJOR)
+    assert read_history(snapshot_of(table)) == before, "what is obsolete is history still"
+    clean(table)
+    found = read_history(snapshot_of(table))
+    assert found.unknown_below == 4
+    (line,) = found.write_ids
+    assert (line.write_id, counts(line), line.is_complete) == (1, (2, None, None), False)
+    assert line.compacted_into == ("base_0000003",)
+    assert line.modified is None
+
+
+def test_an_overwrite_is_a_write_id_like_others(tmp_path: Path) -> None:
+    batch = pa.RecordBatch.from_pydict({"id": pa.array([7, 8], pa.int32()), "value": ["x", "y"]})
+    table = walkthrough(tmp_path / "t")
+    write_delta(table, ROW, 4, [batch], base=True)
+    found = read_history(snapshot_of(table))
+    assert found.unknown_below is None
+    assert (counts(found.write_ids[-1]), found.write_ids[-1].directories) == ((2, 0, 0), ("base_0000004",))
+    clean(table)
+    found = read_history(snapshot_of(table))
+    assert (len(found.write_ids), found.unknown_below) == (1, 4)
+    assert found.write_ids[0].is_complete
+
+
+def test_a_minor_compaction_hides_nothing(tmp_path: Path) -> None:
+    table = walkthrough(tmp_path / "t")
+    run_compaction(table, CompactionKind.MINOR)
+    clean(table)
+    found = read_history(snapshot_of(table))
+    assert {line.write_id: counts(line) for line in found.write_ids} == {1: (3, 0, 0), 2: (0, 1, 0), 3: (0, 0, 1)}
+    assert found.write_ids[1].compacted_into == ("delete_delta_0000001_0000003", "delta_0000001_0000003")
+
+
+def test_states_and_originals(tmp_path: Path) -> None:
+    table = walkthrough(tmp_path / "t")
+    batch = pa.RecordBatch.from_pydict({"id": pa.array([7, 8], pa.int32()), "value": ["x", "y"]})
+    write_original(table, ROW, [batch])
+    lists = ValidWriteIds.parse("t:2:1:1:2")
+    found = read_history(snapshot_of(table, lists)).write_ids
+    assert [line.state for line in found] == ["committed", "open", "aborted", "unknown"]
+    assert (counts(found[0]), found[0].directories) == ((2, 0, 0), ("000000_0",))
+
+
+def test_events_of_acid_v1_say_what_they_are(tmp_path: Path) -> None:
+    for name, rows in (
+        ("delta_1_1", [(0, 1, 0, n, 1) for n in range(5)]),
+        ("delta_2_2", [(1, 1, 0, 1, 2), (1, 1, 0, 2, 2), (2, 1, 0, 3, 2), (0, 2, 0, 0, 2)]),
+    ):
+        (tmp_path / name).mkdir()
+        with (tmp_path / name / "bucket_00000").open("wb") as out:
+            kinds = (pa.int32(), pa.int64(), pa.int32(), pa.int64(), pa.int64())
+            columns = [pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)]
+            shape = pa.struct([("id", pa.int32()), ("value", pa.string())])
+            values = pa.array([None if row[0] == 2 else {"id": row[3], "value": "v"} for row in rows], shape)
+            batch = pa.RecordBatch.from_arrays([*columns, values], names=[*ID_COLUMNS, "row"])
+            writer = AcidWriter(out, ROW)
+            writer.write(batch)
+            writer.close()
+    found = read_history(snapshot_of(tmp_path)).write_ids
+    assert [counts(line) for line in found] == [(5, 0, 0), (1, 2, 1)]
+
+
+def test_a_damaged_directory_that_nobody_reads(tmp_path: Path) -> None:
+    table = walkthrough(tmp_path / "t")
+    (table / "delta_0000002_0000002_0000" / "bucket_00000").write_bytes(b"no ORC")
+    found = read_history(snapshot_of(table, ValidWriteIds.parse("t:3:9::2")))
+    assert len(found.problems) == 1
+    assert found.unknown_below == 3
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_pasts(tmp_path: Path, seed: int) -> None:
+    made = make_table(tmp_path / "t", seed)
+    found = read_history(snapshot_of(made.path))
+    lines = {line.write_id: line for line in found.write_ids}
+    bases = [v.directory.max_write_id for v in snapshot_of(made.path).state.verdicts if v.directory and v.compacted]
+    gaps = [at for at in range(1, max(bases, default=0) + 1) if at not in {*made.inserts, *made.deletes}]
+    assert (found.unknown_below or 0) <= max([made.lost, *gaps]) + 1
+    events = events_below(made.path) if any(made.path.iterdir()) else set()
+    for write_id in range(1, made.last + 1):
+        inserts, deletes = len(made.inserts.get(write_id, ())), len(made.deletes.get(write_id, ()))
+        seen = sum(event[4] == write_id and event[0] == 0 for event in events)
+        line = lines.get(write_id)
+        if line is None:
+            assert not inserts + deletes or write_id < (found.unknown_below or 0)
+            assert not seen
+        elif line.is_complete:
+            pairs = min(inserts, deletes)
+            assert counts(line) == (inserts - pairs, pairs, deletes - pairs)
+        else:
+            assert write_id < (found.unknown_below or 0)
+            assert counts(line) == (seen, None, None)
+
+
+HIVE23 = Path(__file__).parent.parent / "data" / "hive23-written"
+
+
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in HIVE23.glob("*/scenario.json")))
+def test_tables_written_by_hive(name: str) -> None:
+    """Against every event on disk, those of delete deltas told from the deletes of ACID v1."""
+    snapshot = snapshot_of(HIVE23 / name / "table")
+    fs, inner = open_location(str(HIVE23 / name / "table"))
+    events = set()
+    for source in event_files_at(fs, inner):
+        with source.open() as opened:
+            for stripe in range(opened.stripes):
+                columns = (opened.batch(stripe).column(i).to_pylist() for i in range(5))
+                events |= {(*event, source.file.role == "delete") for event in zip(*columns, strict=True)}
+    lines = {line.write_id: line for line in read_history(snapshot).write_ids}
+    assert {event[4] for event in events} <= lines.keys()
+    for write_id, line in lines.items():
+        own = [(event[0], event[5]) for event in events if event[4] == write_id]
+        inserts, updates = own.count((0, False)), own.count((1, False))
+        deletes = own.count((2, True))
+        pairs = min(inserts, deletes)
+        if line.is_complete:
+            wanted = (inserts - pairs, pairs + updates, deletes - pairs + own.count((2, False)))
+            assert counts(line) == wanted
+        else:
+            assert counts(line) == (inserts + updates, None, None)
