@@ -67,16 +67,24 @@ def flat(path: Path, columns: list[str] | None) -> int:
     return rows
 
 
-def write_flat(table: Path, target: Path, inserts: int) -> None:
-    """All rows that were inserted, without ACID, by the same encoder: pyarrow's defaults make no dictionaries."""
+def write_flat(table: Path, target: Path, inserts: int, *, files: bool) -> None:
+    """All rows that were inserted, without ACID, by the same encoder: pyarrow's defaults make no dictionaries.
+
+    Args:
+        files: one for each insert, with stripes of its size, as a flat table would get them; else one for all rows.
+    """
     target.mkdir()
     fs, path = open_location(str(table))
-    scanned = Scan(take_snapshot(fs, path, ValidWriteIds(inserts)))
-    with (target / "rows.orc").open("wb") as file:
-        sink = OrcSink(file, scanned.output_type, WriterSettings.for_base("zlib"))
-        for batch in scanned.batches():
-            sink.write(batch)
-        sink.close()
+    for first, last in [(i, i) for i in range(1, inserts + 1)] if files else [(1, inserts)]:
+        scanned = Scan(
+            take_snapshot(fs, path, ValidWriteIds(inserts)), where=f"ROW__ID.writeid between {first} and {last}"
+        )
+        settings = WriterSettings.for_base("zlib") if first == 1 else WriterSettings.for_delta("zlib")
+        with (target / f"{first:06d}_0").open("wb") as file:
+            sink = OrcSink(file, scanned.output_type, settings)
+            for batch in scanned.batches():
+                sink.write(batch)
+            sink.close()
 
 
 class Peers:
@@ -114,17 +122,19 @@ def main() -> None:
     args = parser.parse_args()
     peers = Peers() if args.peers else None
     print(f"{args.rows:,} rows of 7 columns, zlib; medians of {args.rounds} rounds; CPU time")
-    print("acid/flat: over flat ORC; hive/acid and pyorc/acid: how many times our CPU they take")
-    print("| layout | columns | ns a row | acid/flat | hive/acid | pyorc/acid |")
-    print("|---|---|---:|---:|---:|---:|", flush=True)
+    print("acid/flat: over flat ORC, a file for each insert; acid/one: over all rows in one flat file;")
+    print("hive/acid and pyorc/acid: how many times our CPU they take")
+    print("| layout | columns | ns a row | acid/flat | acid/one | hive/acid | pyorc/acid |")
+    print("|---|---|---:|---:|---:|---:|---:|", flush=True)
     for name, shape in SHAPES.items():
         with tempfile.TemporaryDirectory() as folder:
             table, plain = Path(folder, "acid"), Path(folder, "flat")
             fs, path = open_location(str(table))
             write_big(fs, path, replace(shape, rows=args.rows))
-            write_flat(table, plain, shape.write_ids)
+            write_flat(table, plain, shape.write_ids, files=True)
+            write_flat(table, Path(folder, "one"), shape.write_ids, files=False)
             for columns in (None, ["score"]):
-                measure(name, shape, (table, plain), columns, args.rounds, peers)
+                measure(name, shape, (table, plain, Path(folder, "one")), columns, args.rounds, peers)
     if peers:
         peers.hive.close()
 
@@ -132,27 +142,33 @@ def main() -> None:
 def measure(
     name: str,
     shape: BigOptions,
-    places: tuple[Path, Path],
+    places: tuple[Path, Path, Path],
     columns: list[str] | None,
     rounds: int,
     peers: Peers | None,
 ) -> None:
     """One line of the table. The first round warms up: caches of the system, and the JVM's compiler."""
-    table, plain = places
-    found: dict[str, list[float]] = {"ns": [], "flat": [], "hive": [], "pyorc": []}
+    table, plain, one = places
+    found: dict[str, list[float]] = {"ns": [], "flat": [], "one": [], "hive": [], "pyorc": []}
     for number in range(rounds + 1):
         flat_time, flat_rows = cpu(lambda: flat(plain, columns))
         acid_time, acid_rows = cpu(lambda: scan(table, columns))
+        one_time, _ = cpu(lambda: flat(one, columns))
         assert flat_rows == acid_rows + shape.deletes
-        measured = {"ns": acid_time / acid_rows * 1e9, "flat": acid_time / flat_time}
+        measured = {"ns": acid_time / acid_rows * 1e9, "flat": acid_time / flat_time, "one": acid_time / one_time}
         if peers:
             measured["hive"] = peers.hive_time(table, shape, acid_rows, columns) / acid_time
-            measured["pyorc"] = peers.pyorc_time(plain, columns, flat_rows) / acid_time
+            measured["pyorc"] = peers.pyorc_time(one, columns, flat_rows) / acid_time
         if number:
             for key, value in measured.items():
                 found[key].append(value)
-    ns, over, hive, loop = (statistics.median(values) if values else None for values in found.values())
-    shown = [f"{ns:.0f}", f"{over:.2f}", *("" if value is None else f"{value:.0f}" for value in (hive, loop))]
+    ns, over, single, hive, loop = (statistics.median(values) if values else None for values in found.values())
+    shown = [
+        f"{ns:.0f}",
+        f"{over:.2f}",
+        f"{single:.2f}",
+        *("" if value is None else f"{value:.0f}" for value in (hive, loop)),
+    ]
     print(f"| {name} | {'all' if columns is None else 'score'} | {' | '.join(shown)} |", flush=True)
 
 
