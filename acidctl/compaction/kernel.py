@@ -193,7 +193,7 @@ class _Side:
                     is_whole = kept is None or bool(kept.all())
                     if kept is not None and not is_whole:
                         ids = ids.take(kept)
-                        rows = rows and rows.filter(pa.array(kept))
+                        rows = None if rows is None else rows.filter(pa.array(kept))
                     if not len(ids.current):
                         continue
                     load = self._loader(source, stripe)

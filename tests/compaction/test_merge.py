@@ -78,7 +78,10 @@ def test_a_doubled_pair_of_rows_does_not_cancel_out() -> None:
     assert key_checksum(twice) not in (0, key_checksum(keys))
 
 
-@given(st.lists(ids, min_size=1, max_size=12), st.booleans())
+of_one_writer = st.lists(st.integers(0, 9), min_size=1, max_size=12).map(lambda found: [(1, 2, i) for i in found])
+
+
+@given(st.lists(ids, min_size=1, max_size=12) | of_one_writer, st.booleans())
 def test_the_facts_of_keys(rows, in_order) -> None:  # type: ignore[no-untyped-def]
     rows = sorted(rows) if in_order else rows
     facts = KeyFacts.of(keys_of(rows))

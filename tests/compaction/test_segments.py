@@ -18,11 +18,13 @@ from acidctl.compaction.local import LocalEngine
 from acidctl.compaction.plan import plan_compaction
 from acidctl.compaction.publish import publish, stage_directories
 from acidctl.compaction.run import compact
+from acidctl.compaction.split import split
 from acidctl.compaction.tasks import JoinTask
 from acidctl.compaction.writing import Writing
 from acidctl.errors import BadDataError, VerifyError
 from acidctl.orc.acid_writer import AcidWriter
 from acidctl.orc.encode import WriterSettings
+from acidctl.rows.events import open_event_files
 from compaction.helpers import copy_table, run_compaction
 
 MAJOR, MINOR = CompactionKind
@@ -127,3 +129,14 @@ def test_a_wrong_key_index_stops_the_join(tmp_path: Path) -> None:
     with pytest.raises(BadDataError, match="out of order"):
         run_compaction(table, MAJOR, writing=FINE)
     assert sorted(child.name for child in table.iterdir()) == ["base_5", "delta_6_6_0"]
+
+
+def test_stripes_whose_keys_interleave_stay_together(tmp_path: Path) -> None:
+    """Write ids 1 and 3 in one stripe, 2 in another file, 4 in a third: only before the last is a cut."""
+    table = tmp_path / "t"
+    write_acid(table / "delta_1_3" / "bucket_00000", *((0, w, B0, 0, w, (w, w)) for w in (1, 3)))
+    write_acid(table / "delta_1_3" / "bucket_00001", (0, 2, B0 | 1 << 16, 0, 2, (2, 2)))
+    write_acid(table / "delta_4_4_0" / "bucket_00000", (0, 4, B0, 0, 4, (4, 4)))
+    snapshot = snapshot_of(table)
+    files = sorted(open_event_files(snapshot, snapshot.files()), key=lambda file: file.path)
+    assert split(files, 1) == [{0: (0, 1), 1: (0, 1)}, {2: (0, 1)}]
