@@ -32,7 +32,7 @@ from acidctl.compaction.tasks import (
     new_attempt,
 )
 from acidctl.compaction.values import value_checksum
-from acidctl.compaction.written import bytes_of, join, open_writer, proven, stripes_of
+from acidctl.compaction.written import Copier, join, open_writer, proven, stripes_of
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.orc.types import arrow_type
@@ -129,17 +129,17 @@ class _Side:
             return None
         name = format_bucket(self._task.bucket)
         path = new_attempt(self._task, name)
-        copied = 0
         with self._fs.open_output(path) as sink:
             writer = open_writer(sink, self._task, max(source.tail.block_size for source, _ in self._sources))
+            copier = Copier(self._fs, writer)
             for item in self._events(pieces):
                 if isinstance(item, StripeCopy):
-                    writer.copy_stripe(item.stripe, bytes_of(self._fs, item))
-                    copied += 1
+                    copier.copy(item)
                 else:
                     writer.write(item)
             result = writer.close()
-        return proven(self._fs, self._task, path, name, result=result, copied=copied, expected=self._expected)
+        copies = copier.copies
+        return proven(self._fs, self._task, path, name, result=result, copies=copies, expected=self._expected)
 
     def write_segment(self, number: int) -> Segment:
         """Write only what must be encoded; stripes that can be copied are named, to be copied once, by the join."""

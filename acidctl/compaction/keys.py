@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from acidctl.compaction.checksum import key_checksum
+from acidctl.compaction.checksum import is_constant, key_checksum, run_checksum
 from acidctl.rows.deletes import Bools, Keys
 
 Key = tuple[int, int, int]
@@ -33,6 +32,9 @@ class KeyFacts:
     @classmethod
     def of(cls, keys: Keys) -> KeyFacts:
         """Look through the keys of a stripe."""
+        if is_constant(keys.original) and is_constant(keys.bucket) and (np.diff(keys.row_id) == 1).all():
+            first, last = key_range(keys, True)  # one writer's rows, none missing: nothing more to look at
+            return cls(first, last, True, False, run_checksum(first, len(keys)))
         ascends = is_sorted(keys)
         first, last = key_range(keys, ascends)
         return cls(first, last, ascends, bool(repeats(keys).any()), key_checksum(keys))
@@ -54,7 +56,7 @@ def _key(keys: Keys, at: int) -> Key:
 def is_sorted(keys: Keys) -> bool:
     """Whether keys ascend; equal ones may follow each other."""
     later, earlier = keys.row_id[1:], keys.row_id[:-1]
-    if _is_constant(keys.original) and _is_constant(keys.bucket):
+    if is_constant(keys.original) and is_constant(keys.bucket):
         return bool((later >= earlier).all())
     original, bucket = np.diff(keys.original), np.diff(keys.bucket)
     descends = (original < 0) | ((original == 0) & ((bucket < 0) | ((bucket == 0) & (later < earlier))))
@@ -67,7 +69,3 @@ def repeats(keys: Keys) -> Bools:
     if same.any():
         same &= (np.diff(keys.original) == 0) & (np.diff(keys.bucket) == 0)
     return same
-
-
-def _is_constant(column: NDArray[np.int64]) -> bool:
-    return not len(column) or bool((column == column[0]).all())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 import pyarrow as pa
+from isal.isal_zlib import crc32
 
 from acidctl.acid.names import format_bucket
 from acidctl.compaction.checksum import Proof, add
@@ -16,7 +18,8 @@ from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, OutputF
 from acidctl.compaction.values import value_checksum
 from acidctl.errors import VerifyError
 from acidctl.orc.acid_writer import AcidFileResult, AcidWriter
-from acidctl.orc.reader import open_orc
+from acidctl.orc.reader import OrcFile, open_orc
+from acidctl.orc.tail import Tail
 from acidctl.rows.deletes import Keys
 from acidctl.rows.events import ID_COLUMNS, read_ids
 from acidctl.storage.port import FileSystem
@@ -48,13 +51,52 @@ def join(task: JoinTask) -> BucketResult:
     path = new_attempt(like, name)
     with fs.open_output(path) as sink:
         writer = open_writer(sink, like, max(stripe.block_size for stripe in stripes))
+        copier = Copier(fs, writer)
         for stripe in stripes:
-            writer.copy_stripe(stripe.stripe, bytes_of(fs, stripe))
+            copier.copy(stripe)
         result = writer.close()
-    copied = len(stripes) - sum(segment.encoded for segment in task.segments)
-    return BucketResult(
-        like.bucket, proven(fs, like, path, name, result=result, copied=copied, expected=expected), None, 0, 0
-    )
+    output = proven(fs, like, path, name, result=result, copies=copier.copies, expected=expected)
+    encoded = sum(segment.encoded for segment in task.segments)
+    output = replace(output, stripes_copied=len(stripes) - encoded)
+    return BucketResult(like.bucket, output, None, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class CopyMade:
+    """A stripe that was copied, and the CRC-32 of its bytes where they came from."""
+
+    source: StripeCopy
+    crc: int
+
+
+class Copier:
+    """Copies stripes of other files into a writer.
+
+    Attributes:
+        copies: what was copied, by the place of the stripe in the written file.
+    """
+
+    def __init__(self, fs: FileSystem, writer: AcidWriter) -> None:
+        self._fs = fs
+        self._writer = writer
+        self.copies: dict[int, CopyMade] = {}
+
+    def copy(self, stripe: StripeCopy) -> None:
+        """Take one as it is.
+
+        Raises:
+            BadDataError: its keys are out of order, or its file has become shorter.
+        """
+        crc = 0
+
+        def chunks() -> Iterator[bytes]:
+            nonlocal crc
+            for chunk in bytes_of(self._fs, stripe):
+                crc = crc32(chunk, crc)
+                yield chunk
+
+        self._writer.copy_stripe(stripe.stripe, chunks())
+        self.copies[self._writer.flush() - 1] = CopyMade(stripe, crc)
 
 
 def bytes_of(fs: FileSystem, copy: StripeCopy) -> Iterator[bytes]:
@@ -71,11 +113,15 @@ def bytes_of(fs: FileSystem, copy: StripeCopy) -> Iterator[bytes]:
 
 
 def stripes_of(
-    fs: FileSystem, path: str, on_values: Callable[[Keys, pa.Array], None] | None = None
+    fs: FileSystem,
+    path: str,
+    on_values: Callable[[Keys, pa.Array], None] | None = None,
+    copies: Mapping[int, CopyMade] | None = None,
 ) -> Iterator[StripeCopy]:
     """The stripes of a file that was just written, read again; with proof that it is in order and indexed.
 
     Args:
+        copies: stripes whose bytes are compared with those that were copied; of all others the ids are decoded.
         on_values: called with the keys and rows of each, where they too are to be read.
 
     Raises:
@@ -85,23 +131,58 @@ def stripes_of(
     with open_orc(fs, path) as orc:
         index = orc.tail.key_index() or []
         for stripe in range(orc.stripe_count):
-            batch = orc.read_stripe(stripe, None if on_values else ID_COLUMNS)
-            ids = read_ids(batch, fs.display(path))
-            if on_values:
-                on_values(ids.keys, batch.column("row"))
-            facts = KeyFacts.of(ids.keys)
-            found = describe(orc.tail, path, stripe, ids, facts)
-            ascends = facts.ascends and (previous is None or previous <= facts.first)
-            if not ascends or index[stripe : stripe + 1] != [found.stripe.last]:
+            made = copies.get(stripe) if copies and not on_values else None
+            found = _copied(fs, orc.tail, stripe, made) if made else _decoded(fs, orc, stripe, on_values)
+            is_next = previous is None or previous <= found.stripe.first
+            if not is_next or index[stripe : stripe + 1] != [found.stripe.last]:
                 raise _mismatch(fs, path, f"stripe {stripe} is out of order or not in the key index")
             previous = found.stripe.last
             yield found
 
 
+def _decoded(
+    fs: FileSystem, orc: OrcFile, stripe: int, on_values: Callable[[Keys, pa.Array], None] | None
+) -> StripeCopy:
+    batch = orc.read_stripe(stripe, None if on_values else ID_COLUMNS)
+    ids = read_ids(batch, fs.display(orc.path))
+    if on_values:
+        on_values(ids.keys, batch.column("row"))
+    facts = KeyFacts.of(ids.keys)
+    if not facts.ascends:
+        raise _mismatch(fs, orc.path, f"the keys of stripe {stripe} are out of order")
+    return describe(orc.tail, orc.path, stripe, ids, facts)
+
+
+def _copied(fs: FileSystem, tail: Tail, stripe: int, made: CopyMade) -> StripeCopy:
+    """Equal bytes hold equal rows: what is known of the source holds for the copy."""
+    info, wanted = tail.stripes[stripe], made.source.stripe
+    found = replace(made.source, path=tail.path, offset=info.offset, stripe=replace(wanted, info=info))
+    same = (
+        found.length == made.source.length
+        and info.numberOfRows == wanted.info.numberOfRows
+        and tail.metadata.stripeStats[stripe] == wanted.statistics
+    )
+    crc = 0
+    for chunk in bytes_of(fs, found):
+        crc = crc32(chunk, crc)
+    if not same or crc != made.crc:
+        raise _mismatch(fs, tail.path, f"stripe {stripe} is not the one of {fs.display(made.source.path)} it is to be")
+    return found
+
+
 def proven(
-    fs: FileSystem, task: BucketTask, path: str, name: str, *, result: AcidFileResult, copied: int, expected: Proof
+    fs: FileSystem,
+    task: BucketTask,
+    path: str,
+    name: str,
+    *,
+    result: AcidFileResult,
+    copies: Mapping[int, CopyMade],
+    expected: Proof,
 ) -> OutputFile:
     """The written file, read again and compared with what was to be written.
+
+    On the local disk copied stripes are compared byte for byte; over a network their ids, which are far fewer bytes.
 
     Raises:
         VerifyError: they differ.
@@ -112,7 +193,8 @@ def proven(
         nonlocal values
         values = add(values, value_checksum(keys, rows, task.row))
 
-    stripes = list(stripes_of(fs, path, add_values if task.verify_values else None))
+    same_bytes = copies if fs.local_path(path) is not None else None
+    stripes = list(stripes_of(fs, path, add_values if task.verify_values else None, same_bytes))
     found = sum((Proof(s.stripe.info.numberOfRows, s.checksum) for s in stripes), Proof(values=values))
     if found != expected:
         differs = "their keys differ" if found.keys != expected.keys else "values of their columns differ"
@@ -121,7 +203,7 @@ def proven(
     if counts != (result.inserts, result.updates, result.deletes):
         raise _mismatch(fs, path, "its operations are not those of hive.acid.stats")
     first, last = stripes[0].stripe.first, stripes[-1].stripe.last
-    return OutputFile(path, name, result.bytes, result.stripes, copied, expected, found, counts, first, last)
+    return OutputFile(path, name, result.bytes, result.stripes, len(copies), expected, found, counts, first, last)
 
 
 def _mismatch(fs: FileSystem, path: str, why: str) -> VerifyError:

@@ -192,6 +192,8 @@ class AcidWriter:
         )
 
     def _flush(self) -> None:
+        if not self._pending:
+            return
         pending, self._pending, self._pending_bytes = self._pending, [], 0
         starts = np.cumsum([0, *(batch.num_rows for batch in pending)])
         at = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,9 @@ from rows.test_files_without_ids import B0, ROW, dumped, found, write_acid
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction import stripes
+from acidctl.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.acid_writer import AcidWriter
+from acidctl.orc.acid_writer import AcidWriter, CopiedStripe
 from acidctl.orc.bloom import bloom_columns
 from acidctl.orc.encode import WriterSettings
 from acidctl.orc.source import ByteSource
@@ -100,3 +102,22 @@ def test_bloom_filters_stay(tmp_path: Path) -> None:
         kinds = {(stream.column, stream.kind) for stream in tail.stripe_footer(stripe).streams}
         assert (8, pb.Stream.BLOOM_FILTER_UTF8) in kinds
     assert bloom_columns(tail) == ("b",)
+
+
+def test_a_byte_that_changes_on_the_way_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = tmp_path / "t"
+    for write_id in (1, 2):
+        write_with(WriterSettings(), table / f"delta_{write_id}_{write_id}_0" / "bucket_00000", write_id)
+    before, rows = sorted(path.name for path in table.iterdir()), found(table)
+    copy = AcidWriter.copy_stripe
+
+    def wrong(writer: AcidWriter, stripe: CopiedStripe, chunks: Iterable[bytes]) -> None:
+        data = bytearray(b"".join(chunks))
+        data[stripe.info.indexLength + stripe.info.dataLength // 2] ^= 4
+        copy(writer, stripe, [bytes(data)])
+
+    monkeypatch.setattr(AcidWriter, "copy_stripe", wrong)
+    with pytest.raises(VerifyError, match=r"is not the one of .*delta_1_1_0"):
+        run_compaction(table, MAJOR)
+    assert sorted(path.name for path in table.iterdir() if not path.name.startswith("_tmp")) == before
+    assert found(table) == rows
