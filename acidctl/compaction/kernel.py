@@ -39,7 +39,7 @@ from acidctl.orc.types import arrow_type
 from acidctl.rows.deletes import Bools
 from acidctl.rows.events import EventFile, Events, Ids, with_ids
 from acidctl.rows.scan import live_rows, load_deletes, visible_events
-from acidctl.rows.schema import all_null, conform, fit_text
+from acidctl.rows.schema import SIZED_TEXTS, all_null, conform, fit_text
 from acidctl.storage.port import FileSystem
 
 HELD_ROWS = 20_000
@@ -98,7 +98,7 @@ def _compact(task: BucketTask) -> BucketResult:
 
 
 def _reopen(fs: FileSystem, item: Input) -> EventFile:
-    tail = read_tail(ByteSource(fs, item.path, item.length))
+    tail = item.tail or read_tail(ByteSource(fs, item.path, item.length))
     return EventFile(fs, item.file, item.path, item.length, tail, item.synthetic)
 
 
@@ -117,6 +117,7 @@ class _Side:
         self._sources = sources
         self._keep = keep
         self._target = arrow_type(task.row)
+        self._has_sized_text = any(node.kind in SIZED_TEXTS for node in task.row.walk())
         self._proleptic = task.calendar == PROLEPTIC_GREGORIAN
         self._expected = Proof()
         self._held_bytes = 0
@@ -247,7 +248,9 @@ class _Side:
 
     def _conformed(self, source: EventFile, rows: pa.Array) -> pa.Array:
         rows = conform(rows, self._target, source.fs.display(source.path))
-        return fit_text(rows, source.row_type, self._task.row)
+        if self._has_sized_text or not SIZED_TEXTS.isdisjoint(source.tail.schema.kinds):
+            rows = fit_text(rows, source.row_type, self._task.row)
+        return rows
 
 
 def _chunk(source: EventFile, ids: Ids, rows: pa.Array) -> Chunk:

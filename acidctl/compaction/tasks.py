@@ -13,6 +13,7 @@ from acidctl.compaction.keys import Key
 from acidctl.compaction.merge import StripeCopy
 from acidctl.compaction.split import StripeSpan
 from acidctl.orc.settings import WriterSettings
+from acidctl.orc.tail import Tail
 from acidctl.orc.types import OrcType
 from acidctl.rows.events import Synthetic
 from acidctl.rows.foreign import Format
@@ -33,6 +34,7 @@ class Input:
         path: absolute inside the file system.
         length: the logical length, None for the whole file.
         synthetic: the ids of a file that has none.
+        tail: as the plan read it; None where it is too long to be sent around.
         stripes: the first that the task writes and the one after the last; None for all of them.
     """
 
@@ -41,6 +43,7 @@ class Input:
     length: int | None
     synthetic: Synthetic | None
     stripes: StripeSpan | None = None
+    tail: Tail | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.tasks import JULIAN_GREGORIAN, PROLEPTIC_GREGORIAN, Input
 from acidctl.orc.bloom import bloom_columns
 from acidctl.orc.settings import CODECS, WriterSettings
+from acidctl.orc.tail import FIRST_READ
 from acidctl.rows.events import EventFile
 from acidctl.rows.foreign import Format
 
@@ -46,4 +47,7 @@ def calendar_of(sources: Sequence[EventFile]) -> int:
 
 def inputs_of(sources: Sequence[EventFile]) -> tuple[Input, ...]:
     """What a task is told of its files."""
-    return tuple(Input(source.file, source.path, source.length, source.synthetic) for source in sources)
+    return tuple(
+        Input(s.file, s.path, s.length, s.synthetic, tail=s.tail if s.tail.length <= FIRST_READ else None)
+        for s in sources
+    )

@@ -16,7 +16,7 @@ from acidctl.orc import wide_time
 from acidctl.orc.map_keys import check_map_keys
 from acidctl.orc.source import ByteSource, FileReader, Window, native_errors
 from acidctl.orc.tail import FIRST_READ, Tail, as_text, read_tail
-from acidctl.orc.types import ACID_COLUMNS, OrcType, arrow_type, hive_type, restricted, row_type
+from acidctl.orc.types import ACID_COLUMNS, OrcType, arrow_type, hive_type, restricted
 from acidctl.orc.union_nulls import UnionNulls, present_streams
 from acidctl.orc.zones import is_utc
 
@@ -71,9 +71,8 @@ class OrcFile:
         self._handle: Any = None
         self._orc: Any = None
         _check_readable(tail)
-        tree = tail.type_tree
         self.is_acid = tail.is_acid
-        self.row_type: OrcType = row_type(tree)
+        self.row_type: OrcType = tail.schema.row_type
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -121,7 +120,7 @@ class OrcFile:
         if self.stripe_rows(i) == 0:
             fields = list(arrow_type(self._tree(chosen)))
             return self._named(pa.RecordBatch.from_pylist([], schema=pa.schema(fields)))
-        if self._has_maps and _has(self._tree(chosen), "map"):
+        if "map" in self.tail.schema.kinds and _has(self._tree(chosen), "map"):
             check_map_keys(self.tail, i, self._stripe_footer(i), self._tree(chosen))
         with native_errors(self.path, i):
             reader = self._native()
@@ -135,7 +134,7 @@ class OrcFile:
                 certain = False
         if not certain:
             batch = wide_time.read_stripe(self.tail, i, self._tree(chosen))
-        if self._has_unions:
+        if "uniontype" in self.tail.schema.kinds:
             batch = self._with_union_nulls(batch, i, self._tree(chosen))
         return self._named(batch)
 
@@ -169,7 +168,7 @@ class OrcFile:
         chosen: dict[str, int] = {}
         for column in columns:
             path = self._own_spelling(column)
-            found = self._by_path.get(path, [])
+            found = self.tail.schema.column_ids.get(path, [])
             if len(found) != 1 or found[0] is None:
                 why = "several columns go by this name" if len(found) > 1 else "there is no such column"
                 known = ", ".join(self.schema.names)
@@ -192,26 +191,6 @@ class OrcFile:
             first = self.tail.type_tree.names[ACID_COLUMNS.index(first)]
         return first + dot + rest
 
-    @cached_property
-    def _by_path(self) -> dict[str, list[int | None]]:
-        """Column ids by the dotted names that ORC's own reader gives them.
-
-        Several where a name is ambiguous; None for a field inside a list, a map or a union, which cannot be had alone.
-        """
-        found: dict[str, list[int | None]] = {}
-
-        def visit(node: OrcType, prefix: str, alone: bool) -> None:
-            if node.kind == "struct":
-                for name, child in node.fields():
-                    found.setdefault(prefix + name, []).append(child.column_id if alone else None)
-                    visit(child, f"{prefix}{name}.", alone)
-            else:
-                for child in node.children:
-                    visit(child, prefix, False)
-
-        visit(self.tail.type_tree, "", True)
-        return found
-
     def _named(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """ACID columns in canonical spelling."""
         if not self.is_acid:
@@ -222,7 +201,7 @@ class OrcFile:
 
     def _doubtful(self, i: int, batch: pa.RecordBatch) -> bool:
         """Whether Arrow may have got a timestamp of this batch wrong: Java's, from another zone than UTC."""
-        if not self._has_timestamps or self.tail.footer.writer != 0:
+        if "timestamp" not in self.tail.schema.kinds or self.tail.footer.writer != 0:
             return False
         if is_utc(as_text(self._stripe_footer(i).writerTimezone)):
             return False
@@ -234,18 +213,6 @@ class OrcFile:
             return batch
         streams = present_streams(self._stripe_footer(i), tree)
         return UnionNulls(self.tail, i, streams).marked(batch, tree) if streams else batch
-
-    @cached_property
-    def _has_maps(self) -> bool:
-        return _has(self.tail.type_tree, "map")
-
-    @cached_property
-    def _has_unions(self) -> bool:
-        return _has(self.tail.type_tree, "uniontype")
-
-    @cached_property
-    def _has_timestamps(self) -> bool:
-        return _has(self.tail.type_tree, "timestamp")
 
     def _check_rows(self, i: int) -> None:
         """Refuse more rows than the stripe's bytes can hold: Arrow would take memory for all of them at once."""

@@ -16,7 +16,7 @@ from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import COMPRESSION_NAMES, DEFAULT_BLOCK_SIZE, MAX_SECTION, ChunkError, decompress
 from acidctl.orc.source import ByteSource
-from acidctl.orc.types import OrcType, is_acid, type_tree
+from acidctl.orc.types import OrcType, Schema, schema_of
 
 KEY_INDEX = "hive.acid.key.index"
 ACID_STATS = "hive.acid.stats"
@@ -77,6 +77,11 @@ class Tail:
         """The file, for messages."""
         return self.source.path
 
+    @property
+    def length(self) -> int:
+        """Bytes of it."""
+        return self.file_length - self.metadata_start
+
     @cached_property
     def rows(self) -> int:
         """Rows of all stripes; that is what is read, should the footer's own count differ."""
@@ -93,14 +98,19 @@ class Tail:
         return list(self.footer.types)
 
     @cached_property
+    def schema(self) -> Schema:
+        """The type tree and what follows from it.  BadDataError when the types make no tree."""
+        return schema_of(self.footer.types, self.path)
+
+    @property
     def type_tree(self) -> OrcType:
         """The schema.  BadDataError when the types make no tree."""
-        return type_tree(self.footer.types, self.path)
+        return self.schema.tree
 
-    @cached_property
+    @property
     def is_acid(self) -> bool:
         """Whether the rows are wrapped in the six ACID columns (format section 3.1)."""
-        return is_acid(self.type_tree)
+        return self.schema.is_acid
 
     @property
     def stride(self) -> int:

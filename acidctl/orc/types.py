@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -104,8 +105,38 @@ class OrcType:
         return self.children[-1].last_id if self.children else self.column_id
 
 
-def type_tree(types: Sequence[pb.Type], path: str = "the file") -> OrcType:
-    """The tree that a footer's flat `types` describe.
+class Schema:
+    """The type tree of a file, and what reading it asks of the tree again and again."""
+
+    def __init__(self, tree: OrcType) -> None:
+        self.tree = tree
+        self.is_acid = is_acid(tree)
+        self.row_type = row_type(tree)
+        self.kinds = frozenset(node.kind for node in tree.walk())
+
+    @cached_property
+    def column_ids(self) -> dict[str, list[int | None]]:
+        """Column ids by the dotted names that ORC's own reader gives them.
+
+        Several where a name is ambiguous; None for a field inside a list, a map or a union, which cannot be had alone.
+        """
+        found: dict[str, list[int | None]] = {}
+
+        def visit(node: OrcType, prefix: str, alone: bool) -> None:
+            if node.kind == "struct":
+                for name, child in node.fields():
+                    found.setdefault(prefix + name, []).append(child.column_id if alone else None)
+                    visit(child, f"{prefix}{name}.", alone)
+            else:
+                for child in node.children:
+                    visit(child, prefix, False)
+
+        visit(self.tree, "", True)
+        return found
+
+
+def schema_of(types: Sequence[pb.Type], path: str = "the file") -> Schema:
+    """What a footer's flat `types` describe.
 
     Args:
         types: ``Footer.types``.
@@ -118,16 +149,21 @@ def type_tree(types: Sequence[pb.Type], path: str = "the file") -> OrcType:
         raise _bad(path, "the footer lists no column types")
     # The files of a table share their types: the thousands of a large location are parsed once.
     key = tuple(message.SerializeToString() for message in types)
-    tree = _known.get(key)
-    if tree is None:
-        tree, _ = _node(types, 0, 0, path)
+    schema = _known.get(key)
+    if schema is None:
+        schema = Schema(_node(types, 0, 0, path)[0])
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
-        _known[key] = tree
-    return tree
+        _known[key] = schema
+    return schema
 
 
-_known: dict[tuple[bytes, ...], OrcType] = {}
+def type_tree(types: Sequence[pb.Type], path: str = "the file") -> OrcType:
+    """The tree alone of :func:`schema_of`."""
+    return schema_of(types, path).tree
+
+
+_known: dict[tuple[bytes, ...], Schema] = {}
 _MOST_KNOWN = 64
 
 

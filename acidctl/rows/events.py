@@ -25,7 +25,7 @@ from acidctl.orc.gregorian import is_hybrid, shown
 from acidctl.orc.reader import OrcFile, open_orc
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
-from acidctl.orc.types import OrcType, row_type
+from acidctl.orc.types import OrcType
 from acidctl.rows.deletes import Bools, Bound, Keys, Longs
 from acidctl.rows.foreign import ForeignReader, Format, open_foreign, read_any_tail
 from acidctl.rows.ranges import StripeRange, stripe_ranges
@@ -89,7 +89,7 @@ class EventFile:
     @property
     def row_type(self) -> OrcType:
         """The table's columns as this file declares them."""
-        return row_type(self.tail.type_tree)
+        return self.tail.schema.row_type
 
     @property
     def rows(self) -> int:

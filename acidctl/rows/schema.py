@@ -31,6 +31,8 @@ _WIDER = {
 }
 _MAX_DIGITS = 38
 _TEXTS = ("string", "varchar", "char")
+SIZED_TEXTS = frozenset(("varchar", "char"))
+"""Kinds for which :func:`fit_text` may have something to do."""
 
 
 def merge_row_types(types: Sequence[OrcType]) -> OrcType:

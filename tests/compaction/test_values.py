@@ -6,7 +6,7 @@ import datetime
 import math
 import struct
 from collections import Counter
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ from acidctl.rows.deletes import Keys
 
 MANY = settings(max_examples=100, deadline=None)
 
+WIDE = Context(prec=38)
+
 LEAVES: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.bool_(): st.booleans(),
     pa.int8(): st.integers(-128, 127),
@@ -33,8 +35,8 @@ LEAVES: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.float64(): st.floats() | st.sampled_from([0.0, -0.0, math.nan]),
     pa.string(): st.text(max_size=20) | st.sampled_from(["", "\0", "a", "a\0", "12345678", "123456789"]),
     pa.binary(): st.binary(max_size=40),
-    pa.decimal128(38, 3): st.integers(-(10**38) + 1, 10**38 - 1).map(lambda n: Decimal(n).scaleb(-3))
-    | st.integers(-3, 3).map(lambda n: Decimal(n).scaleb(-3)),
+    pa.decimal128(38, 3): st.integers(-(10**38) + 1, 10**38 - 1).map(lambda n: Decimal(n).scaleb(-3, WIDE))
+    | st.integers(-3, 3).map(lambda n: Decimal(n).scaleb(-3, WIDE)),
     pa.date32(): st.dates(),
     pa.timestamp("ns"): st.integers(-(2**63), 2**63 - 1).map(lambda n: pa.scalar(n, pa.timestamp("ns"))),
 }
