@@ -40,6 +40,7 @@ from acidctl.rows.deletes import Bools
 from acidctl.rows.events import EventFile, Events, Ids, with_ids
 from acidctl.rows.scan import live_rows, load_deletes, visible_events
 from acidctl.rows.schema import SIZED_TEXTS, all_null, conform, fit_text
+from acidctl.rows.selection import kept_rows
 from acidctl.storage.port import FileSystem
 
 HELD_ROWS = 20_000
@@ -194,7 +195,7 @@ class _Side:
                     is_whole = kept is None or bool(kept.all())
                     if kept is not None and not is_whole:
                         ids = ids.take(kept)
-                        rows = None if rows is None else rows.filter(pa.array(kept))
+                        rows = None if rows is None else kept_rows(rows, kept)
                     if not len(ids.current):
                         continue
                     load = self._loader(source, stripe)
@@ -237,7 +238,7 @@ class _Side:
 
     def _kept_rows(self, events: Events, stripe: int, kept: Bools | None) -> pa.Array:
         rows = self._rows(events, stripe)
-        return rows if kept is None else rows.filter(pa.array(kept))
+        return rows if kept is None else kept_rows(rows, kept)
 
     def _rows(self, events: Events, stripe: int) -> pa.Array:
         source = events.source

@@ -16,13 +16,10 @@ from acidctl.compaction.checksum import Proof
 from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.compaction.tasks import ATTEMPTS, BucketResult, OutputFile
 from acidctl.errors import AcidctlError, ConflictError, StorageError, VerifyError
-from acidctl.storage.owner import Owner
+from acidctl.storage.owner import OWNER, Owner
 from acidctl.storage.port import FileSystem
 from acidctl.storage.publication import half_published, show
 from acidctl.storage.snapshot import Snapshot, take_snapshot
-
-OWNER = "_owner.json"
-"""In the staging directory: the process that works there."""
 
 
 def stage_directories(plan: CompactionPlan) -> None:

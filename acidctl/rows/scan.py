@@ -37,6 +37,7 @@ from acidctl.rows.predicate import Path, Predicate
 from acidctl.rows.pruning import Bounds, constant, integers, stripe_bounds
 from acidctl.rows.ranges import StripeRange
 from acidctl.rows.schema import merge_row_types
+from acidctl.rows.selection import kept_batch, kept_rows
 from acidctl.storage.snapshot import Snapshot
 
 __all__ = [
@@ -270,7 +271,7 @@ class Scan:
         if live is not None and not live.all():
             if not live.any():
                 return
-            rows = rows.filter(pa.array(live))
+            rows = kept_rows(rows, live)
             ids = ids.take(live) if ids is not None else None
         yield from self._finish(_Read(source, ids, rows, files))
 
@@ -404,7 +405,7 @@ def _without(batch: pa.RecordBatch, places: NDArray[np.intp]) -> Iterator[pa.Rec
     if len(places) * SLICE_ROWS > batch.num_rows:
         keep = np.ones(batch.num_rows, np.bool_)
         keep[places] = False
-        yield batch.filter(pa.array(keep))
+        yield kept_batch(batch, keep)
         return
     start = 0
     for place in [*places.tolist(), batch.num_rows]:
