@@ -1,0 +1,308 @@
+"""What the commands of `acidctl repair` have in common: where to look, what to show, whom to ask."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from acidctl.acid.names import AcidNameError, parse_directory
+from acidctl.cli.failures import Failures
+from acidctl.cli.locations import SnapshotLists, find
+from acidctl.cli.output import console, human_bytes, human_count, note, put_json, safe, warn
+from acidctl.cli.screen import Column, FittedTable, Row
+from acidctl.errors import AcidctlError, NothingToDo, RefusedError
+from acidctl.repair.apply import apply_repair, forget, plan_repair, require_renames, undo_last, unfinished
+from acidctl.repair.backup import Run, RunState, list_runs
+from acidctl.repair.plan import Kind, RepairPlan, Scope
+from acidctl.storage.port import FileSystem, base_name, parent_of
+from acidctl.storage.registry import open_location
+from acidctl.storage.snapshot import take_snapshot
+
+if TYPE_CHECKING:
+    from acidctl.acid.names import AcidDirectory
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user gave."""
+
+    locations: tuple[str, ...]
+    dry_run: bool
+    yes: bool
+    force: bool
+    exit_code: bool
+    storage: dict[str, str]
+    output: str
+    offline: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A location with what is to be done there.
+
+    Attributes:
+        left: repairs that were interrupted; they are finished first.
+    """
+
+    plan: RepairPlan
+    scope: Scope
+    left: tuple[Run, ...]
+
+    @property
+    def fs(self) -> FileSystem:
+        return self.plan.snapshot.fs
+
+    @property
+    def path(self) -> str:
+        return self.plan.snapshot.path
+
+    @property
+    def shown(self) -> str:
+        return self.fs.display(self.path)
+
+    @property
+    def has_work(self) -> bool:
+        return bool(self.plan.fixes or self.left)
+
+
+def run(kind: Kind, options: Options) -> int:
+    """Plan, show, ask, do; the exit status."""
+    failures = Failures()
+    found = list(_plans(kind, options, failures))
+    work = [one for one in found if one.has_work]
+    for one in found:
+        _show(one, options)
+    if work and not options.dry_run:
+        _require_offline(work, options)
+        for one in work:
+            require_renames(one.fs, one.path)
+        _confirm(work, options.yes)
+        for one in work:
+            _apply(one, options, failures)
+    # What is broken and stays broken is no success.
+    refused = RefusedError.exit_status if any(one.plan.refused for one in found) else 0
+    status = max(failures.worst, refused)
+    return NothingToDo.exit_status if options.exit_code and not work and not status else status
+
+
+def _plans(kind: Kind, options: Options, failures: Failures) -> Iterator[Found]:
+    now = time.time()
+    seen: set[tuple[str, str, str]] = set()
+    for fs, path, inside in _places(options.locations, options.storage, failures):
+        if (fs.url, path, inside) in seen:
+            continue
+        seen.add((fs.url, path, inside))
+        scope = Scope(now, inside, options.force)
+        try:
+            plan = plan_repair(take_snapshot(fs, path), kind, scope)
+            yield Found(plan, scope, tuple(unfinished(fs, path)))
+        except AcidctlError as error:
+            failures.add(error, fs.display(path))
+
+
+def _places(
+    given: Sequence[str], storage: Mapping[str, str], failures: Failures
+) -> Iterator[tuple[FileSystem, str, str]]:
+    """(file system, location, path inside it): a user may also name a directory of a location, or a file."""
+    for text in given:
+        try:
+            fs, path = open_location(text, storage)
+            location, inside = _location_of(fs, path)
+        except AcidctlError as error:
+            if len(given) == 1:
+                raise
+            failures.add(error)
+            continue
+        if inside:
+            yield fs, location, inside
+            continue
+        for found in find([text], storage, SnapshotLists(), failures.add):
+            yield found.fs, found.location.path, ""
+
+
+def _location_of(fs: FileSystem, path: str) -> tuple[str, str]:
+    """The location, and what is named of it."""
+    is_dir = fs.stat(path).is_dir
+    top = path if is_dir else parent_of(path)
+    if _acid_directory(top) is None:
+        if not is_dir:
+            raise RefusedError(
+                f"cannot repair {fs.display(path)}",
+                "it lies in no base, delta or delete delta: it has no ACID metadata of its own",
+                "give a table, a partition, or a file in one of its ACID directories",
+            )
+        return path, ""
+    while _acid_directory(parent_of(top)) is not None:
+        top = parent_of(top)
+    location = parent_of(top)
+    return location, path.removeprefix(location).lstrip("/")
+
+
+def _acid_directory(path: str) -> AcidDirectory | None:
+    try:
+        return parse_directory(base_name(path))
+    except AcidNameError:
+        return None
+
+
+def _show(one: Found, options: Options) -> None:
+    plan = one.plan
+    for left in one.left:
+        what = "being undone" if left.state is RunState.UNDOING else "interrupted"
+        note(
+            f"{one.shown}: {left.id} ({left.kind} of {', '.join(left.paths)}) was {what}: it is finished first; "
+            "until then readers see whole files, old or new"
+        )
+    if options.output != "table":
+        if options.dry_run or not one.has_work:
+            result = "planned" if one.has_work else "refused" if plan.refused else "nothing-to-do"
+            put_json(_record(one, result), lines=options.output == "jsonl")
+    elif plan.fixes:
+        size = human_bytes(plan.bytes)
+        click.echo(f"{safe(one.shown)}: {human_count(len(plan.fixes), 'repair')} of {plan.kind}, {size}")
+        rows = tuple(Row((fix.path, human_bytes(fix.bytes), fix.problem), fix.remedy) for fix in plan.fixes)
+        columns = (Column("what"), Column("size", right=True), Column("problem"))
+        FittedTable(columns, "repair", rows).print(console())
+    elif not one.left and not plan.refused:
+        click.echo(f"{safe(one.shown)}: nothing to repair")
+    for refused in plan.refused:
+        warn(f"{one.shown}: {refused.path} cannot be repaired safely: {refused.why}")
+    for hint in dict.fromkeys(refused.hint for refused in plan.refused if refused.hint):
+        note(hint)
+
+
+def _record(one: Found, result: str) -> dict[str, Any]:
+    plan = one.plan
+    return {
+        "schema_version": 1,
+        "location": one.shown,
+        "repair": plan.kind.value,
+        "result": result,
+        "bytes": plan.bytes,
+        "fixes": [
+            {"path": fix.path, "problem": fix.problem, "remedy": fix.remedy, "bytes": fix.bytes} for fix in plan.fixes
+        ],
+        "refused": [{"path": r.path, "reason": r.why, "hint": r.hint} for r in plan.refused],
+        "interrupted": [left.id for left in one.left],
+    }
+
+
+def _require_offline(work: Sequence[Found], options: Options) -> None:
+    for one in work:
+        for fix in one.plan.fixes:
+            if fix.is_gap and not options.offline:
+                raise RefusedError(
+                    f"{fix.path} of {one.shown} would be missing for a moment",
+                    "two renames are needed, and readers between them see the location without it",
+                    "give --offline when nothing reads the table; nothing was changed",
+                )
+
+
+def _confirm(work: Sequence[Found], yes: bool) -> None:
+    if yes:
+        return
+    count = sum(len(one.plan.fixes) + len(one.left) for one in work)
+    what = f"{human_count(count, 'repair')}, {human_bytes(sum(one.plan.bytes for one in work))}"
+    _ask(what, f"Repair: {what}?", "repaired")
+
+
+def _ask(what: str, question: str, done: str) -> None:
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise RefusedError(
+            f"{what} would be {done}", "there is no terminal to ask at", "look at the plan, then give --yes"
+        )
+    if not click.confirm(question, err=True):
+        raise RefusedError(f"nothing was {done}", "it was not confirmed")
+
+
+def _apply(one: Found, options: Options, failures: Failures) -> None:
+    try:
+        done = apply_repair(one.plan, one.scope)
+    except AcidctlError as error:
+        failures.add(error, one.shown)
+        return
+    if options.output != "table":
+        record = {**_record(one, "repaired"), "run": done.id if done else None}
+        put_json(record, lines=options.output == "jsonl")
+        return
+    for left in one.left:
+        click.echo(f"{safe(one.shown)}: {left.id} finished")
+    if done:
+        count = human_count(len(done.paths), "repair")
+        click.echo(f"{safe(one.shown)}: {count} done as {done.id}, {human_bytes(done.bytes)}")
+        note(f"undo: acidctl repair undo {one.shown}   free the space: acidctl repair forget {one.shown}")
+
+
+def undo_one(
+    location: str, list_only: bool, run_id: str | None, force: bool, storage: dict[str, str], output: str
+) -> None:
+    """`acidctl repair undo`."""
+    fs, path = open_location(location, storage)
+    fs.stat(path)
+    if list_only:
+        runs = list_runs(fs, path)
+        if not runs:
+            note("no repairs")
+        for one in runs:
+            if output != "table":
+                put_json(_run_record(fs, one, one.state.value), lines=output == "jsonl")
+            else:
+                what = f"{one.kind}  {human_bytes(one.bytes)}  {' '.join(one.paths)}" if one.kind else "changed nothing"
+                click.echo(safe(f"{one.id}  {one.state}  {what}"))
+        return
+    done = undo_last(fs, path, run_id, force=force)
+    if output != "table":
+        put_json(_run_record(fs, done, "undone"), lines=output == "jsonl")
+        return
+    click.echo(safe(f"{fs.display(path)}: {done.id} undone: {done.kind} of {' '.join(done.paths)}"))
+
+
+def _run_record(fs: FileSystem, one: Run, result: str) -> dict[str, Any]:
+    return {
+        "schema_version": 1,
+        "location": fs.display(one.location),
+        "result": result,
+        "run": one.id,
+        "repair": one.kind,
+        "paths": list(one.paths),
+        "bytes": one.bytes,
+    }
+
+
+def forget_all(locations: tuple[str, ...], dry_run: bool, yes: bool, force: bool, storage: dict[str, str]) -> int:
+    """`acidctl repair forget`."""
+    failures = Failures()
+    found: dict[tuple[str, str], tuple[FileSystem, list[Run]]] = {}
+    for one in find(locations, storage, SnapshotLists()):
+        if runs := list_runs(one.fs, one.location.path):
+            found[one.fs.url, one.location.path] = one.fs, runs
+    going = [run for _, runs in found.values() for run in runs if run.state is RunState.DONE]
+    for fs, runs in found.values():
+        for each in runs:
+            kept = "" if each.state is RunState.DONE else f", {each.state}: it stays"
+            click.echo(safe(f"{fs.display(each.path)}: {each.kind}, {human_bytes(each.bytes)}{kept}"))
+    if not going:
+        click.echo("there are no backups")
+    if not going or dry_run:
+        return 0
+    count = human_count(len(going), "backup")
+    if not yes:
+        _ask(count, f"Delete {count} for good?", "deleted")
+    forgotten = 0
+    for (_, path), (fs, _runs) in found.items():
+        forgotten += _tried(failures, lambda fs=fs, path=path: len(forget(fs, path, force=force)))  # type: ignore[misc]
+    click.echo(f"{human_count(forgotten, 'backup')} deleted")
+    return failures.worst
+
+
+def _tried(failures: Failures, work: Callable[[], int]) -> int:
+    try:
+        return work()
+    except AcidctlError as error:
+        failures.add(error)
+        return 0

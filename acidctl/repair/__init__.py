@@ -1,0 +1,1 @@
+"""Mending what is wrong on disk: plan -> staged beside, with a backup -> verified -> swapped in -> undo, purge."""

@@ -1,0 +1,220 @@
+"""Carrying a plan out: staged and verified beside, written down, swapped in; nothing before that changes the table."""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from acidctl.errors import AcidctlError, ConflictError, NotFoundError, StorageError
+from acidctl.repair.backup import (
+    Act,
+    Run,
+    RunState,
+    Step,
+    drop,
+    finish,
+    is_empty,
+    list_runs,
+    settle,
+    sweep,
+    undo,
+    write_manifest,
+)
+from acidctl.repair.copying import stage
+from acidctl.repair.flush_length import plan_flush_length
+from acidctl.repair.key_index import plan_key_index
+from acidctl.repair.lock import BACKUP, locked
+from acidctl.repair.nested import plan_nested
+from acidctl.repair.plan import Fix, Kind, RepairPlan, Scope
+from acidctl.repair.version_file import plan_version_file
+from acidctl.storage.lock import refuse_locked
+from acidctl.storage.port import FileSystem, join, parent_of
+from acidctl.storage.snapshot import Snapshot, take_snapshot
+
+_PLANS = {
+    Kind.KEY_INDEX: plan_key_index,
+    Kind.FLUSH_LENGTH: plan_flush_length,
+    Kind.NESTED: plan_nested,
+    Kind.VERSION_FILE: plan_version_file,
+}
+
+
+def plan_repair(snapshot: Snapshot, kind: Kind, scope: Scope) -> RepairPlan:
+    """Find what is wrong in one location, and what mends it.
+
+    Raises:
+        AccessError, StorageError, NotFoundError: a file cannot be opened.
+    """
+    fixes, refused = _PLANS[kind](snapshot, scope)
+    return RepairPlan(snapshot, kind, tuple(fixes), tuple(refused))
+
+
+def unfinished(fs: FileSystem, location: str) -> list[Run]:
+    """Repairs that were interrupted between their renames, oldest first."""
+    return [run for run in list_runs(fs, location) if run.state in (RunState.INTERRUPTED, RunState.UNDOING)]
+
+
+def apply_repair(plan: RepairPlan, scope: Scope) -> Run | None:
+    """Carry a plan out; what an earlier repair left is finished first, and the location is looked at again.
+
+    Returns:
+        The run, with which it can be undone; None when nothing was left to do.
+
+    Raises:
+        ConflictError: another repair is at work, or the location changed since it was planned.
+        StorageError: the store cannot rename.
+        VerifyError: what was staged is not what was meant; nothing was changed.
+    """
+    before = plan.snapshot
+    fs, location = before.fs, before.path
+    require_renames(fs, location)
+    with locked(fs, location, force=scope.force):
+        sweep(fs, location)
+        settle(fs, list_runs(fs, location))
+        again = take_snapshot(fs, location, before.write_ids, before.txns)
+        refuse_locked(again)
+        paths = frozenset(fix.path for fix in plan.fixes)
+        now = plan_repair(again, plan.kind, replace(scope, among=paths)).only(paths)
+        return _carry_out(now) if now.fixes else None
+
+
+def require_renames(fs: FileSystem, location: str) -> None:
+    """Raises StorageError where files cannot be swapped."""
+    if not fs.can_rename:
+        raise StorageError(
+            f"cannot repair {fs.display(location)}",
+            "this store cannot rename, so nothing can be put into its place in one step",
+            "copy the table to HDFS or a disk, repair it there, and copy it back",
+        )
+
+
+def _carry_out(plan: RepairPlan) -> Run:
+    fs, location = plan.snapshot.fs, plan.snapshot.path
+    # Milliseconds, so that the runs of a moment keep their order: they must be undone backwards.
+    stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"[:-3] + "Z"
+    empty = Run(location, f"{stamp}-{uuid.uuid4().hex[:8]}")
+    steps = tuple(step for fix in plan.fixes for step in _steps(fix, empty.relative))
+    paths = tuple(fix.path for fix in plan.fixes)
+    run = Run(location, empty.id, plan.kind.value, paths, plan.bytes, steps, RunState.DONE)
+    try:
+        for directory in sorted({parent_of(join(location, p)) for s in steps for p in _staged(s, run.relative)}):
+            fs.make_dirs(directory)
+        for fix in plan.fixes:
+            _stage(fs, location, run, fix)
+        for fix in plan.fixes:
+            _require_unchanged(fs, location, fix)
+        write_manifest(fs, run)
+    except BaseException:
+        with suppress(AcidctlError):
+            drop(fs, run)
+        raise
+    finish(fs, run)
+    return run
+
+
+def _staged(step: Step, run: str) -> list[str]:
+    """The paths of a step that lie in the run's directory, and of which the directory must be there."""
+    source = [step.source] if step.source.startswith(f"{run}/new/") else []
+    return [*source, *(path for path in (step.kept, step.target) if path.startswith(f"{run}/"))]
+
+
+def _steps(fix: Fix, run: str) -> list[Step]:
+    """The renames of a fix, in their order."""
+    old = {entry.path: entry for entry in fix.watched}
+    steps = []
+    for made in fix.made:
+        if made.replaces:
+            was = old[made.path]
+            kept = f"{run}/old/{made.path}"
+            facts = (kept, was.size, was.modified, made.size)
+            steps.append(Step(Act.REPLACE, f"{run}/new/{made.path}", made.path, *facts))
+        else:
+            steps.append(Step(Act.MOVE, f"{run}/new/{made.path}", made.path))
+    steps += [Step(Act.MOVE, path, f"{run}/old/{path}") for path in fix.away]
+    steps += [Step(Act.MOVE, f"{run}/old/{source}", target) for source, target in fix.lifted]
+    return steps
+
+
+def _stage(fs: FileSystem, location: str, run: Run, fix: Fix) -> None:
+    present = join(location, fix.path)
+    for made in fix.made:
+        old, new = join(location, made.path), join(run.path, "new", made.path)
+        stage(fs, old, join(run.path, "old", made.path), new, made)
+        if fix.check and made.path == fix.path:
+            fix.check(fs, old, new)
+    if fix.check and not any(made.path == fix.path for made in fix.made):
+        fix.check(fs, present, present)
+
+
+def _require_unchanged(fs: FileSystem, location: str, fix: Fix) -> None:
+    for entry in fix.watched:
+        path = join(location, entry.path)
+        try:
+            now = fs.stat(path)
+        except NotFoundError:
+            raise _changed(fs, path, "it is gone") from None
+        if now.size != entry.size or now.modified != entry.modified:
+            raise _changed(fs, path, f"it had {entry.size} bytes, it has {now.size}")
+
+
+def _changed(fs: FileSystem, path: str, why: str) -> ConflictError:
+    return ConflictError(
+        f"{fs.display(path)} changed while it was repaired", why, "nothing was changed; run it again when nobody writes"
+    )
+
+
+def undo_last(fs: FileSystem, location: str, run_id: str | None = None, *, force: bool = False) -> Run:
+    """Take the newest repair of a location back, or the one whose id begins so.
+
+    Raises:
+        NotFoundError: there is none.
+        ConflictError: another repair is at work, or what it made was changed.
+    """
+    if not _undoable(fs, location, run_id):
+        raise NotFoundError(f"no such repair of {fs.display(location)}", "", "see `acidctl repair undo --list`")
+    with locked(fs, location, force=force):
+        chosen = _undoable(fs, location, run_id)[-1:]
+        for run in chosen:
+            _require_newest(fs, run)
+            undo(fs, run)
+        _leave(fs, location)
+    if not chosen:
+        raise ConflictError(f"cannot undo in {fs.display(location)}", "another run was faster", "nothing is left to do")
+    return chosen[0]
+
+
+def _undoable(fs: FileSystem, location: str, run_id: str | None) -> list[Run]:
+    runs = [run for run in list_runs(fs, location) if run.state is not RunState.STAGED]
+    return [run for run in runs if run_id is None or run.id.startswith(run_id)]
+
+
+def _require_newest(fs: FileSystem, run: Run) -> None:
+    """Raises ConflictError when a later repair mended the same file."""
+    targets = {step.target for step in run.steps}
+    for later in _undoable(fs, run.location, None):
+        if later.id > run.id and targets & {step.target for step in later.steps}:
+            raise ConflictError(
+                f"cannot undo {run.id}", f"{later.id} mended the same file later", "undo that one first"
+            )
+
+
+def forget(fs: FileSystem, location: str, *, force: bool = False) -> list[Run]:
+    """Remove the backups of a location for good; what was interrupted stays. The runs that went.
+
+    Raises:
+        ConflictError: another repair is at work.
+    """
+    with locked(fs, location, force=force):
+        done = [run for run in list_runs(fs, location) if run.state is RunState.DONE]
+        for run in done:
+            drop(fs, run)
+        _leave(fs, location)
+    return done
+
+
+def _leave(fs: FileSystem, location: str) -> None:
+    sweep(fs, location)
+    if is_empty(fs, location):
+        fs.remove_tree(join(location, BACKUP))

@@ -1,0 +1,147 @@
+"""A dead streaming writer's file, cut to its last committed length (format section 12).
+
+The file is cut first and its side file goes away after that: at every moment readers see the committed rows.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from itertools import pairwise
+
+from acidctl.acid.layout import DataFile
+from acidctl.acid.listing import Entry
+from acidctl.acid.names import FLUSH_LENGTH_SUFFIX
+from acidctl.errors import BadDataError, VerifyError
+from acidctl.orc.source import ByteSource
+from acidctl.orc.tail import read_tail
+from acidctl.repair.plan import LIVE_HINT, Fix, Made, Refused, Scope, directories, native_files
+from acidctl.repair.rows import stripe_ids
+from acidctl.storage.port import FileSystem
+from acidctl.storage.snapshot import Snapshot
+
+_LONE = "look for the data file; when it is not needed, remove the side file by hand"
+
+
+def plan_flush_length(snapshot: Snapshot, scope: Scope) -> tuple[list[Fix], list[Refused]]:
+    """Every file with a side file beside it, unless its writer may be alive."""
+    fixes: list[Fix] = []
+    refused: list[Refused] = []
+    sides = {entry.path: entry for _, entries in directories(snapshot, scope) for entry in entries}
+    for file, entry in native_files(snapshot, scope):
+        side = sides.get(file.flush_length_path or "")
+        if side is None:
+            continue
+        found = _look(snapshot, file, entry, side, scope)
+        if isinstance(found, Fix):
+            fixes.append(found)
+        else:
+            refused.append(found)
+    refused += [
+        Refused(entry.path, "its data file is missing: there is nothing to cut", _LONE)
+        for entry in _lone(snapshot, scope)
+    ]
+    return fixes, refused
+
+
+def _lone(snapshot: Snapshot, scope: Scope) -> Iterator[Entry]:
+    for _, entries in directories(snapshot, scope):
+        paths = {entry.path for entry in entries}
+        for entry in entries:
+            is_side = entry.path.endswith(FLUSH_LENGTH_SUFFIX) and scope.covers(entry.path)
+            if is_side and entry.path.removesuffix(FLUSH_LENGTH_SUFFIX) not in paths:
+                yield entry
+
+
+def _look(snapshot: Snapshot, file: DataFile, entry: Entry, side: Entry, scope: Scope) -> Fix | Refused:
+    if live := scope.may_be_live((entry, side)):
+        return Refused(file.path, live, LIVE_HINT)
+    fs, path = snapshot.fs, snapshot.absolute(file.path)
+    try:
+        committed = committed_length(fs.read_bytes(snapshot.absolute(side.path)))
+        if committed > entry.size:
+            raise BadDataError(
+                "",
+                f"{committed:,} bytes were committed, {entry.size:,} are there: rows are lost, or the store shows an "
+                "old length",
+                "restore the file; on HDFS `hdfs debug recoverLease` closes a file that a dead writer left open",
+            )
+        if not committed:
+            return Fix(
+                file.path,
+                f"nothing of its {entry.size:,} bytes was ever committed",
+                "move it and its side file into the backup",
+                entry.size + side.size,
+                (entry, side),
+                away=(file.path, side.path),
+            )
+        tail = read_tail(ByteSource(fs, path, committed))
+        if not tail.is_acid:
+            raise BadDataError("", f"its first {committed:,} bytes are no ACID file", "")
+    except BadDataError as error:
+        return Refused(file.path, error.why or error.what, error.hint)
+    if committed == entry.size:
+        return Fix(
+            file.path,
+            f"its writer died, and left {side.path}; nothing lies beyond the {committed:,} bytes that it says",
+            "move the side file into the backup",
+            side.size,
+            (entry, side),
+            away=(side.path,),
+            check=check,
+        )
+    return Fix(
+        file.path,
+        f"{entry.size - committed:,} bytes lie beyond the {committed:,} that were committed"
+        f"{_rows_beyond(fs, path, entry.size, tail.rows)}",
+        f"cut it to {committed:,} bytes and {tail.rows:,} rows, then move its side file into the backup",
+        committed + side.size,
+        (entry, side),
+        (Made(file.path, committed, b"", replaces=True),),
+        away=(side.path,),
+        check=check,
+    )
+
+
+def committed_length(content: bytes) -> int:
+    """The last complete length of a side file that can be trusted.
+
+    Raises:
+        BadDataError: there is none, it is negative, or the lengths do not ascend.
+    """
+    lengths: tuple[int, ...] = struct.unpack(f">{len(content) // 8}q", content[: len(content) // 8 * 8])
+    if not lengths:
+        raise BadDataError(
+            "",
+            f"its side file holds {len(content)} bytes and no complete length: what was committed is not known",
+            "ask the writer's log what it committed; then cut or move the file by hand",
+        )
+    if lengths[-1] < 0 or any(later < earlier for earlier, later in pairwise(lengths)):
+        shown = ", ".join(map(str, lengths[-4:]))
+        raise BadDataError(
+            "",
+            f"the lengths in its side file do not ascend ({shown}): which one is right is not known",
+            "readers take the last; compact the table when its rows are right",
+        )
+    return lengths[-1]
+
+
+def _rows_beyond(fs: FileSystem, path: str, size: int, committed: int) -> str:
+    """How many rows the bytes beyond hold, where the file has a tail at its very end."""
+    try:
+        rows = read_tail(ByteSource(fs, path, size)).rows - committed
+    except BadDataError:
+        return "; they have no footer, so their rows cannot be counted"
+    return f"; they hold {rows:,} rows" if rows >= 0 else ""
+
+
+def check(fs: FileSystem, old: str, new: str) -> None:
+    """Every row of the cut file can be read.
+
+    Raises:
+        VerifyError, BadDataError: it cannot.
+    """
+    tail = read_tail(ByteSource(fs, new))
+    rows = sum(len(ids.current) for ids in stripe_ids(fs, new, tail))
+    if rows != tail.rows:
+        raise VerifyError(f"{fs.display(old)} holds {rows} rows, its footer says {tail.rows}", "", "restore the file")

@@ -1,0 +1,152 @@
+"""`hive.acid.key.index` made anew from the rows; every other byte stays (format sections 3.2 and 13.3).
+
+The bytes before the footer (header, stripes, stripe statistics) are the old file's at their old places.  Of the footer
+only this one entry of the user metadata changes, and in the postscript the footer's length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from acidctl.acid.layout import DataFile
+from acidctl.acid.listing import Entry
+from acidctl.errors import BadDataError, VerifyError
+from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.codecs import encode_section
+from acidctl.orc.source import ByteSource
+from acidctl.orc.tail import KEY_INDEX, RecordKey, Tail, as_text, read_tail
+from acidctl.repair.plan import Fix, Made, Refused, Scope, native_files
+from acidctl.repair.rows import last_keys
+from acidctl.storage.port import FileSystem
+from acidctl.storage.snapshot import Snapshot
+
+
+def plan_key_index(snapshot: Snapshot, scope: Scope) -> tuple[list[Fix], list[Refused]]:
+    """Every native file whose index is missing, or differs from what the rows say."""
+    fixes, refused = [], []
+    for file, entry in native_files(snapshot, scope):
+        try:
+            found = _look(snapshot, file, entry, asked=file.path == scope.path)
+        except BadDataError as error:
+            found = Refused(file.path, error.why or error.what, error.hint)
+        if isinstance(found, Fix):
+            fixes.append(found)
+        elif found:
+            refused.append(found)
+    return fixes, refused
+
+
+def _look(snapshot: Snapshot, file: DataFile, entry: Entry, *, asked: bool) -> Fix | Refused | None:
+    fs, path = snapshot.fs, snapshot.absolute(file.path)
+    length = snapshot.logical_length(file)
+    if length == 0:
+        return None  # a streaming writer has committed nothing
+    tail = read_tail(ByteSource(fs, path, file.size if length is None else length))
+    if not tail.is_acid:
+        if asked:
+            return Refused(file.path, "it has no ACID columns, so it needs no key index", "")
+        return None
+    _ = tail.metadata  # parsed when first asked for, and perhaps damaged
+    keys = last_keys(fs, path, tail)
+    problem = wrong(tail, keys)
+    if not problem:
+        return None
+    if length is not None:
+        return Refused(
+            file.path,
+            f"{problem}, but a streaming writer's side file says how much of the file counts",
+            "run `acidctl repair flush-length` first",
+        )
+    start, end = with_index(tail, index_of(keys))
+    return Fix(
+        file.path,
+        f"{KEY_INDEX}: {problem}",
+        f"make it anew from the rows of {_counted(len(keys), 'stripe', 'stripes')}, which stay byte for byte",
+        start + len(end),
+        (entry,),
+        (Made(file.path, start, end, replaces=True),),
+        check=check,
+    )
+
+
+def wrong(tail: Tail, keys: Sequence[RecordKey | None]) -> str:
+    """What is wrong with a file's index, given the last keys of its stripes; empty when nothing is."""
+    raw = tail.user_metadata.get(KEY_INDEX)
+    if raw == index_of(keys) or (raw is None and not tail.rows):
+        return ""
+    if raw is None:
+        return "it is missing"
+    try:
+        entries = tail.key_index() or []
+    except BadDataError as error:
+        return error.why
+    if len(entries) != len(keys):
+        stripes = _counted(len(keys), "stripe", "stripes")
+        return f"it has {_counted(len(entries), 'entry', 'entries')} for {stripes}"
+    for stripe, (entry, key) in enumerate(zip(entries, keys, strict=True)):
+        if entry != key:
+            return f"stripe {stripe} ends with {_shown(key)}, it says {_shown(entry)}"
+    return "its entries are not spelled as Hive spells them"
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"
+
+
+def _shown(key: RecordKey | None) -> str:
+    return "nothing" if key is None else "(" + ", ".join(map(str, key)) + ")"
+
+
+def index_of(keys: Sequence[RecordKey | None]) -> bytes:
+    """The index of these keys; an empty entry stands for "unknown"."""
+    return "".join(f"{','.join(map(str, key)) if key else ''};" for key in keys).encode()
+
+
+def with_index(tail: Tail, index: bytes) -> tuple[int, bytes]:
+    """Where the footer of a file begins, and the footer, postscript and last byte with another index."""
+    footer = pb.Footer()
+    footer.CopyFrom(tail.footer)
+    items = [item for item in tail.footer.metadata if as_text(item.name) != KEY_INDEX]
+    del footer.metadata[:]
+    footer.metadata.extend([*items, pb.UserMetadataItem(name=KEY_INDEX, value=index)])
+    section = encode_section(footer.SerializeToString(), tail.compression, tail.block_size)
+    postscript = pb.PostScript()
+    postscript.CopyFrom(tail.postscript)
+    postscript.footerLength = len(section)
+    raw = postscript.SerializeToString()
+    return tail.metadata_start + tail.postscript.metadataLength, section + raw + bytes((len(raw),))
+
+
+def check(fs: FileSystem, old: str, new: str) -> None:
+    """The new file says what the old one says, and its index what its rows say.
+
+    Raises:
+        VerifyError: it does not.
+        BadDataError: it cannot be read.
+    """
+    before, after = read_tail(ByteSource(fs, old)), read_tail(ByteSource(fs, new))
+    same = (
+        _without_index(before.footer) == _without_index(after.footer)
+        and before.metadata == after.metadata
+        and _without_length(before.postscript) == _without_length(after.postscript)
+    )
+    if not same:
+        raise VerifyError(f"the new tail of {fs.display(old)} differs from the old one", "", "please report it")
+    if wrong(after, last_keys(fs, new, after)):
+        raise VerifyError(f"the new index of {fs.display(old)} does not fit its rows", "", "please report it")
+
+
+def _without_index(footer: pb.Footer) -> pb.Footer:
+    copy = pb.Footer()
+    copy.CopyFrom(footer)
+    items = [item for item in footer.metadata if as_text(item.name) != KEY_INDEX]
+    del copy.metadata[:]
+    copy.metadata.extend(items)
+    return copy
+
+
+def _without_length(postscript: pb.PostScript) -> pb.PostScript:
+    copy = pb.PostScript()
+    copy.CopyFrom(postscript)
+    copy.ClearField("footerLength")
+    return copy

@@ -1,0 +1,168 @@
+"""A directory that a rename put into another of the same name (HIVE-25600, rule V17).
+
+Two compactions of one table, or one that was repeated, rename their result to the same name: HDFS moves the second
+into the first, where no reader looks.  What the outer one holds as well may go; what lies in an outer one that is
+empty belongs in its place.  Anything else is for a human being.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.names import (
+    ACID_PREFIXES,
+    METADATA_ACID,
+    ORC_ACID_VERSION,
+    AcidDirectory,
+    is_hidden,
+    is_native_data_file,
+)
+from acidctl.acid.state import select
+from acidctl.errors import BadDataError
+from acidctl.orc.source import ByteSource
+from acidctl.orc.tail import read_tail
+from acidctl.repair.plan import LIVE_HINT, Fix, Made, Refused, Scope, directories
+from acidctl.repair.rows import events_digest
+from acidctl.storage.snapshot import Snapshot
+
+_MARKERS = (METADATA_ACID, ORC_ACID_VERSION)
+_BY_HAND = "look at both with `acidctl dump`, and move one of them away by hand"
+
+
+def plan_nested(snapshot: Snapshot, scope: Scope) -> tuple[list[Fix], list[Refused]]:
+    """Every ACID directory that lies in a current one."""
+    fixes: list[Fix] = []
+    refused: list[Refused] = []
+    nested = [e.path for e in snapshot.listing.entries if e.is_dir and _is_nested(e.path)]
+    for directory, entries in directories(snapshot, scope):
+        for path in nested:
+            if not path.startswith(f"{directory.name}/"):
+                continue
+            if not (scope.covers(path) or scope.path.startswith(f"{path}/")):
+                continue
+            try:
+                fixes.append(_look(snapshot, directory, path, entries, scope))
+            except BadDataError as error:
+                refused.append(Refused(path, error.why or error.what, error.hint))
+    return fixes, refused
+
+
+def _is_nested(path: str) -> bool:
+    parts = path.split("/")
+    return len(parts) == 2 and parts[0].startswith(ACID_PREFIXES) and parts[1].startswith(ACID_PREFIXES)
+
+
+def _look(snapshot: Snapshot, directory: AcidDirectory, inner: str, entries: Sequence[Entry], scope: Scope) -> Fix:
+    """Raises BadDataError when it cannot be mended safely."""
+    outer = directory.name
+    if inner != f"{outer}/{outer}":
+        raise BadDataError(
+            "",
+            "it has another name than the directory around it: whether it belongs there, or beside it, is not known",
+            "if nothing of that name is in the location, and its rows are missing, move it there by hand",
+        )
+    if live := scope.may_be_live(entries):
+        raise BadDataError("", live, LIVE_HINT)
+    directories_below = [e.path for e in snapshot.listing.entries if e.is_dir and e.path.startswith(f"{inner}/")]
+    if directories_below:
+        raise BadDataError("", f"it holds a directory of its own, {directories_below[0]}", _BY_HAND)
+    inside = [e for e in entries if e.path.startswith(f"{inner}/")]
+    around = [e for e in entries if e.path.count("/") == 1]
+    inner_data, outer_data = _data(inside), _data(around)
+    size = sum(entry.size for entry in inside)
+    if outer_data or not inner_data:
+        count = _require_repetition(snapshot, inner_data, outer_data)
+        return Fix(
+            inner,
+            f"it lies in {outer}, which holds all of its {count:,} events",
+            "move it into the backup; readers do not look into it",
+            size,
+            tuple(entries),
+            away=(inner,),
+        )
+    if any(e.path.count("/") > 1 and e not in inside for e in entries):
+        raise BadDataError("", f"{outer} holds other directories too", _BY_HAND)
+    count = sum(_events_of(snapshot, entry)[0] for entry in inner_data.values())
+    made = tuple(_missing_markers(snapshot, inner, around, inside))
+    _require_same_state(snapshot, outer, inner, made)
+    return Fix(
+        inner,
+        f"it lies in {outer}, which holds no data: Hive does not read its {count:,} events",
+        f"put it in the place of {outer}; for a moment readers see neither",
+        size,
+        tuple(entries),
+        made,
+        away=(outer,),
+        lifted=((inner, outer),),
+        is_gap=True,
+    )
+
+
+def _data(entries: Sequence[Entry]) -> dict[str, Entry]:
+    """Data files by their own name. Raises BadDataError for what only a table of another type may hold."""
+    found = {}
+    for entry in entries:
+        name = entry.path.rpartition("/")[2]
+        if is_hidden(name):
+            continue
+        if not is_native_data_file(name):
+            why = "a streaming writer's side file" if name.endswith("_flush_length") else "no bucket file"
+            hint = "insert-only tables are read in all depths, and streams are cut first: " + _BY_HAND
+            raise BadDataError("", f"{entry.path} is {why}", hint)
+        found[name] = entry
+    return found
+
+
+def _require_repetition(snapshot: Snapshot, inner: dict[str, Entry], outer: dict[str, Entry]) -> int:
+    """Every file of the inner directory is in the outer one, with the same events; how many there are."""
+    count = 0
+    for name, entry in inner.items():
+        if name not in outer:
+            raise BadDataError("", f"{name} is in it, and not in the directory around it", _BY_HAND)
+        found = _events_of(snapshot, entry)
+        if found != _events_of(snapshot, outer[name]):
+            raise BadDataError(
+                "", f"{name} holds other events in it than around it: which are right is not known", _BY_HAND
+            )
+        count += found[0]
+    return count
+
+
+def _events_of(snapshot: Snapshot, entry: Entry) -> tuple[int, bytes]:
+    if not entry.size:
+        raise BadDataError("", f"{entry.path} is empty", _BY_HAND)
+    path = snapshot.absolute(entry.path)
+    tail = read_tail(ByteSource(snapshot.fs, path, entry.size))
+    if not tail.is_acid:
+        raise BadDataError("", f"{entry.path} has no ACID columns", _BY_HAND)
+    return events_digest(snapshot.fs, path, tail)
+
+
+def _missing_markers(snapshot: Snapshot, inner: str, around: Sequence[Entry], inside: Sequence[Entry]) -> list[Made]:
+    """The outer directory's markers that the inner one lacks: Hive wrote them after its rename."""
+    have = {entry.path.rpartition("/")[2]: entry for entry in inside}
+    made = []
+    for entry in around:
+        name = entry.path.rpartition("/")[2]
+        if name not in _MARKERS:
+            continue
+        content = snapshot.fs.read_bytes(snapshot.absolute(entry.path))
+        if name not in have:
+            made.append(Made(f"{inner}/{name}", 0, content, replaces=False))
+        elif snapshot.fs.read_bytes(snapshot.absolute(have[name].path)) != content:
+            raise BadDataError("", f"{entry.path} and {have[name].path} differ", _BY_HAND)
+    return made
+
+
+def _require_same_state(snapshot: Snapshot, outer: str, inner: str, made: Sequence[Made]) -> None:
+    """Readers choose the same directories afterwards."""
+    kept = [e for e in snapshot.listing.entries if not e.path.startswith(f"{outer}/")]
+    lifted = [e for e in snapshot.listing.entries if e.path.startswith(f"{inner}/")]
+    moved = [e._replace(path=outer + e.path.removeprefix(inner)) for e in lifted]
+    moved += [Entry(outer + m.path.removeprefix(inner), m.size, None, False) for m in made]
+    listing = Listing(snapshot.listing.location, tuple(sorted([*kept, *moved], key=lambda e: e.path)))
+    after = select(listing, snapshot.write_ids, snapshot.txns, snapshot.base_formats)
+    before = snapshot.state
+    if [v.name for v in (after.base, *after.deltas) if v] != [v.name for v in (before.base, *before.deltas) if v]:
+        raise BadDataError("", f"readers would choose other directories once it stands for {outer}", _BY_HAND)

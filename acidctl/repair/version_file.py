@@ -1,0 +1,119 @@
+"""The marker `_orc_acid_version` where it is missing or torn, and the files beyond doubt are of version 2.
+
+Version 2 shows in two ways (format sections 2, 3.2 and 4.2): a footer says so, or every event has the operation of its
+directory and an encoded bucket.  Files of Hive 2 have plain bucket numbers, and no marker belongs beside them.
+"""
+
+from __future__ import annotations
+
+from acidctl.acid.layout import data_files_of
+from acidctl.acid.listing import Entry
+from acidctl.acid.names import ORC_ACID_VERSION, AcidDirectory, BucketFile, Kind, parse_file
+from acidctl.acid.sidefiles import ORC_ACID_VERSION_2, parse_flush_length, parse_orc_acid_version
+from acidctl.errors import BadDataError
+from acidctl.orc.source import ByteSource
+from acidctl.orc.tail import Tail, read_tail
+from acidctl.repair.plan import LIVE_HINT, Fix, Made, Refused, Scope, directories
+from acidctl.repair.rows import stripe_ids
+from acidctl.storage.snapshot import Snapshot
+
+_V1_HINT = "run `acidctl compact --major`: what it writes is of version 2, with the marker"
+
+
+class _WrittenByHive2(Exception):
+    """Plain bucket numbers: no marker belongs here."""
+
+
+def plan_version_file(snapshot: Snapshot, scope: Scope) -> tuple[list[Fix], list[Refused]]:
+    """Every native directory without a usable marker."""
+    fixes: list[Fix] = []
+    refused: list[Refused] = []
+    # A table that Hive 2 wrote has no markers, and needs none; where there are some, a missing one is told.
+    expected = bool(scope.path) or any(
+        entry.path == f"{directory.name}/{ORC_ACID_VERSION}"
+        for directory, entries in directories(snapshot, scope)
+        for entry in entries
+    )
+    for directory, entries in directories(snapshot, scope):
+        if not (scope.covers(directory.name) or scope.path.startswith(f"{directory.name}/")):
+            continue
+        try:
+            found = _look(snapshot, directory, entries, scope)
+        except _WrittenByHive2 as old:
+            found = Refused(directory.name, str(old), _V1_HINT) if expected else None
+        if isinstance(found, Fix):
+            fixes.append(found)
+        elif found:
+            refused.append(found)
+    return fixes, refused
+
+
+def _look(snapshot: Snapshot, directory: AcidDirectory, entries: list[Entry], scope: Scope) -> Fix | Refused | None:
+    name = directory.name
+    path = f"{name}/{ORC_ACID_VERSION}"
+    if not any(isinstance(parse_file(entry.path.removeprefix(f"{name}/")), BucketFile) for entry in entries):
+        return None  # raw files, or nothing: no marker says anything about them
+    present = next((entry for entry in entries if entry.path == path), None)
+    problem = f"{ORC_ACID_VERSION} is missing"
+    if present is not None:
+        content = snapshot.fs.read_bytes(snapshot.absolute(path), 0, 16)
+        try:
+            version = parse_orc_acid_version(content, path)
+        except BadDataError:
+            problem = f"{ORC_ACID_VERSION} is empty" if not content else f"{ORC_ACID_VERSION} holds {content!r}"
+        else:
+            if version == 2:
+                return None
+            why = f"its {ORC_ACID_VERSION} says {version}: what wrote it may have meant that"
+            return Refused(name, why, "find out what wrote the directory")
+    if live := scope.may_be_live(entries):
+        return Refused(name, f"{problem}, but {live}", LIVE_HINT)
+    try:
+        evidence = _evidence(snapshot, directory, entries)
+    except BadDataError as error:
+        return Refused(name, f"{problem}, but {error.why or error.what}", error.hint)
+    return Fix(
+        name,
+        f"{problem}; {evidence}",
+        f"write {ORC_ACID_VERSION} with the byte 2",
+        len(ORC_ACID_VERSION_2),
+        (present,) if present else (),
+        (Made(path, 0, ORC_ACID_VERSION_2, replaces=present is not None),),
+    )
+
+
+def _evidence(snapshot: Snapshot, directory: AcidDirectory, entries: list[Entry]) -> str:
+    """What shows that a directory is of version 2. Raises BadDataError when nothing does, or something else is."""
+    said = shown = 0
+    for file in data_files_of(directory, entries):
+        length: int | None = file.size
+        if file.flush_length_path:
+            side = snapshot.absolute(file.flush_length_path)
+            length = parse_flush_length(snapshot.fs.read_bytes(side), snapshot.fs.display(side))
+        if not length:
+            continue  # nothing committed
+        path = snapshot.absolute(file.path)
+        tail = read_tail(ByteSource(snapshot.fs, path, length))
+        if not tail.is_acid:
+            raise BadDataError("", f"{file.path} has no ACID columns", "find out what wrote the file")
+        if tail.acid_version not in (None, 2):
+            raise BadDataError("", f"{file.path} says it is of version {tail.acid_version}", _V1_HINT)
+        said += tail.acid_version == 2
+        shown += _rows_show_it(snapshot, path, file.path, tail, directory)
+    if said:
+        return f"the footer of {said} {'file' if said == 1 else 'files'} says version 2"
+    if shown:
+        return f"the ids in {shown} {'file' if shown == 1 else 'files'} are of version 2"
+    raise BadDataError("", "no file in it has rows: nothing shows which version wrote it", "")
+
+
+def _rows_show_it(snapshot: Snapshot, path: str, name: str, tail: Tail, directory: AcidDirectory) -> bool:
+    """Whether there are rows, all of version 2. Raises BadDataError or _WrittenByHive2 when one is not."""
+    wanted = 2 if directory.kind is Kind.DELETE_DELTA else 0
+    for ids in stripe_ids(snapshot.fs, path, tail):
+        # A delete event names the row's own bucket, which may be one of Hive 2: then only the footer tells.
+        if tail.acid_version is None and ((ids.keys.bucket >> 29 & 7) != 1).any():
+            raise _WrittenByHive2(f"{name} has plain bucket numbers: Hive 2 wrote it, without a marker")
+        if (ids.operation != wanted).any():
+            raise BadDataError("", f"{name} holds updates or deletes among inserts: ACID version 1", _V1_HINT)
+    return tail.rows > 0
