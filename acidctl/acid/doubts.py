@@ -114,11 +114,15 @@ def _aborted(state: AcidState) -> set[str]:
     return {verdict.name for verdict in state.in_state(State.ABORTED)}
 
 
-def half_finished(state: AcidState) -> dict[str, str]:
+def half_finished(state: AcidState, *, committed_too: bool = False) -> dict[str, str]:
     """Obsolete deltas that only a lone wide twin hides (rule V11), with the name of that twin.
 
     A minor compaction shows a delta and a delete delta of one range by two renames. Between them, and for good when
     it dies there, the one hides narrower directories of the *other* kind, whose events it does not hold.
+
+    Args:
+        committed_too: also where the twin has a visibility id: both appear at once then, so that a lone one is wrong
+            only if rows show it.
     """
     current = [verdict.directory for verdict in state.deltas if verdict.directory]
     found = {}
@@ -126,7 +130,9 @@ def half_finished(state: AcidState) -> dict[str, str]:
         delta = verdict.directory
         if delta is None or delta.kind is Kind.BASE or verdict.reason.code != "superseded-by-delta":
             continue
-        covering = [wide for wide in current if wide.name in verdict.reason.by and not wide.visibility_txn]
+        covering = [wide for wide in current if wide.name in verdict.reason.by]
+        if not committed_too:
+            covering = [wide for wide in covering if not wide.visibility_txn]
         for wide in covering:
             twins = {other.kind for other in current if _range(other) == _range(wide)}
             if wide.kind is not delta.kind and delta.kind not in twins:

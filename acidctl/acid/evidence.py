@@ -34,6 +34,8 @@ class CleaningAnswer:
         kept_back: names that are obsolete or aborted but stay, with its reason.
         refusal, hint: why it makes no plan at all, and what to do; empty when there is a plan.
         unfinished: staging directories of a publication that was interrupted between its renames.
+        waiting: names that are too young, with its reason.
+        leftovers: what it says of staging directories where those were asked for; empty for what may go.
     """
 
     removable: frozenset[str] = frozenset()
@@ -41,6 +43,8 @@ class CleaningAnswer:
     refusal: str = ""
     hint: str = ""
     unfinished: frozenset[str] = frozenset()
+    waiting: Mapping[str, str] = field(default_factory=dict)
+    leftovers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,9 @@ def may_clean(verdict: Verdict, evidence: Evidence, doubts: Doubts) -> tuple[May
         return MayClean.NO, "no: nothing is cleaned by a snapshot that is refused"
     if verdict.state is State.CURRENT:
         return MayClean.NO, "no: readers of this snapshot read it"
+    if verdict.name in answer.leftovers:
+        against = answer.leftovers[verdict.name]
+        return MayClean.NO, "no: only `acidctl clean --leftovers` takes it" + (f", but {against}" if against else "")
     if verdict.kind in (EntryKind.STAGING, EntryKind.OTHER):
         return MayClean.NO, "no: cleaning takes nothing of its kind"
     if verdict.state is State.IGNORED:
@@ -114,6 +121,8 @@ def may_clean(verdict: Verdict, evidence: Evidence, doubts: Doubts) -> tuple[May
     if verdict.name in answer.removable:
         why = "no reader returns its rows" if verdict.state is State.ABORTED else "new readers do not need it"
         return MayClean.YES, f"yes: {why}"
+    if verdict.name in answer.waiting:
+        return MayClean.KEPT_BACK, f"kept back: {answer.waiting[verdict.name]}"
     return MayClean.KEPT_BACK, f"kept back: {_kept_back(verdict, evidence, doubts)}"
 
 
@@ -128,31 +137,56 @@ def _kept_back(verdict: Verdict, evidence: Evidence, doubts: Doubts) -> str:
 def next_step(verdict: Verdict, runs: tuple[IdRun, ...], evidence: Evidence, doubts: Doubts) -> str:
     answer, name = evidence.cleaning, verdict.name
     if verdict.kind is EntryKind.STAGING:
-        if name in answer.unfinished:
-            return "run `acidctl compact`: it finishes the publication that was interrupted"
-        return leftover(name)[1]
+        return _next_of_staging(name, answer)
     if verdict.state is State.CURRENT:
         return answer.hint if evidence.state.history_problem else _next_of_current(verdict, runs)
     if verdict.state is State.IGNORED:
         return _next_of_ignored(verdict, runs, evidence)
     if answer.refusal:
         return answer.hint
-    if name in doubts.unmarked and name in answer.kept_back:
-        return "see whether other directories hold its rows; then remove it by hand"
-    if name in doubts.halves and name in answer.kept_back:
-        return f"the missing twin of {doubts.halves[name]} first: see what became of the minor compaction that wrote it"
+    if name in answer.waiting:
+        return _next_of_waiting(answer.waiting[name], "`acidctl clean`")
     if name in answer.kept_back:
-        if verdict.kind is EntryKind.ORIGINAL and "no name that Hive" in answer.kept_back[name]:
-            return "see whose file that is, and move it away"
-        why, parts = _kept_back(verdict, evidence, doubts), []
-        if "transaction" in why or "_v directories" in why:
-            parts.append("give --valid-txns, or --assume-committed when no compaction is at work")
-        if "writer" in why or "INSERT OVERWRITE" in why:
-            parts.append("wait until the writer has ended, or give --write-ids")
-        return "; ".join(parts)
+        return _next_of_kept_back(verdict, evidence, doubts)
     if verdict.state is State.ABORTED:
         return "`acidctl clean` takes it at any time"
     return f"`acidctl clean` takes it; let {_old_readers(verdict, evidence)} end first"
+
+
+def _next_of_staging(name: str, answer: CleaningAnswer) -> str:
+    if name in answer.unfinished:
+        return "run `acidctl compact`: it finishes the publication that was interrupted"
+    if name in answer.waiting:
+        return _next_of_waiting(answer.waiting[name], "`acidctl clean --leftovers`")
+    if answer.leftovers.get(name) == "":
+        return "`acidctl clean --leftovers` takes it"
+    return leftover(name)[1]
+
+
+def _next_of_waiting(reason: str, command: str) -> str:
+    if "gives no time" in reason:
+        return f"{command} takes it with --older-than 0 --unsafe-retention: when nothing reads or writes the table"
+    return f"{command} takes it then"
+
+
+def _next_of_kept_back(verdict: Verdict, evidence: Evidence, doubts: Doubts) -> str:
+    name = verdict.name
+    if name in doubts.unmarked:
+        return "see whether other directories hold its rows; then remove it by hand"
+    if name in doubts.halves:
+        return f"the missing twin of {doubts.halves[name]} first: see what became of the minor compaction that wrote it"
+    if verdict.kind is EntryKind.ORIGINAL and "no name that Hive" in evidence.cleaning.kept_back[name]:
+        return "see whose file that is, and move it away"
+    why, parts = _kept_back(verdict, evidence, doubts), []
+    if "is committed is not known" in why or "_v directories" in why:
+        parts.append("give --valid-txns, or --assume-committed when no compaction is at work")
+    if "its queries" in why:
+        parts.append("wait until that transaction has ended, and give a newer --valid-txns")
+    elif "high watermark" in why:
+        parts.append("give a newer --write-ids")
+    if "writer" in why or "INSERT OVERWRITE" in why:
+        parts.append("wait until the writer has ended, or give --write-ids")
+    return "; ".join(parts)
 
 
 def _old_readers(verdict: Verdict, evidence: Evidence) -> str:
@@ -199,7 +233,7 @@ def _next_of_ignored(verdict: Verdict, runs: tuple[IdRun, ...], evidence: Eviden
     waiting = of_status(runs, IdStatus.OPEN)
     parts = [f"write {id_noun(waiting)} {spans(waiting)} must be committed or aborted"] if waiting else []
     if above := of_status(runs, IdStatus.ABOVE):
-        parts.append(f"a snapshot with a high watermark of {above[-1].last} or more says what it is")
+        parts.append(f"a newer snapshot, with a high watermark of {above[-1].last} or more: this one ends before it")
     if not parts and directory:
         # Hive drops it without a word: a committed id it has lies below what is read, the others are aborted.
         parts.append(f"a base or a wider delta that reaches write id {directory.max_write_id} first")
@@ -210,6 +244,11 @@ def leftover(name: str) -> tuple[str, str]:
     """What a hidden directory of a writer is, and what clears it (sections 1.4 and 8.6)."""
     if name == ".acidctl-trash":
         return "what earlier cleaning runs took away", "`acidctl purge` deletes it, `acidctl restore` brings it back"
+    if name == ".acidctl-backup":
+        return (
+            "what earlier repairs replaced",
+            "`acidctl repair forget` deletes it, `acidctl repair undo` brings it back",
+        )
     if name.startswith(".hive-staging"):
         return (
             "the staging of a query of Hive's, at work or dead",

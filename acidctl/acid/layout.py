@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import itemgetter
 
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import (
@@ -68,7 +69,7 @@ def files_by_child(listing: Listing) -> dict[str, list[Entry]]:
         if not entry.is_dir:
             children.setdefault(entry.path.partition("/")[0], []).append(entry)
     for files in children.values():
-        files.sort(key=lambda entry: entry.path)
+        files.sort(key=itemgetter(0))
     return children
 
 

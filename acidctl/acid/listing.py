@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One file or directory below a location.
+class Entry(NamedTuple):
+    """One file or directory below a location; a tuple, since warehouses have millions of them.
 
     Attributes:
         path: relative to the location, components joined by ``/``, never starting with ``/``.

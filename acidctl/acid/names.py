@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from acidctl.errors import BadDataError
 
@@ -95,15 +96,19 @@ def parse_directory(name: str) -> AcidDirectory | None:
     Raises:
         AcidNameError: the prefix is there but the rest is not a name Hive writes.
     """
-    if not name.startswith(ACID_PREFIXES):
-        return None
+    return _parse_directory(name) if name.startswith(ACID_PREFIXES) else None
+
+
+# The partitions of a table have the same few names, ten thousand times.
+@lru_cache(maxsize=1 << 14)
+def _parse_directory(name: str) -> AcidDirectory:
     if match := _BASE.fullmatch(name):
         write_id = _number(match[1], name)
         return AcidDirectory(name, Kind.BASE, write_id, write_id, visibility_txn=_number(match[2], name, 0))
     if match := _DELTA.fullmatch(name):
         return AcidDirectory(
             name,
-            Kind(match[1]),
+            Kind.DELTA if match[1] == "delta" else Kind.DELETE_DELTA,
             _number(match[2], name),
             _number(match[3], name),
             _number(match[4], name, NO_STATEMENT),
@@ -140,6 +145,7 @@ def format_bucket(bucket: int) -> str:
     return f"bucket_{bucket:05d}"
 
 
+@lru_cache(maxsize=1 << 14)
 def parse_file(name: str) -> BucketFile | OriginalFile | None:
     """What the name of a data file says; None for any other name (bucket id -1 in Hive's words)."""
     if match := _BUCKET.fullmatch(name):
@@ -156,7 +162,7 @@ def is_hidden(name: str) -> bool:
 
 def is_visible_path(path: str) -> bool:
     """No component of the path relative to its location is hidden."""
-    return not any(is_hidden(part) for part in path.split("/"))
+    return not is_hidden(path) and "/_" not in path and "/." not in path
 
 
 def is_native_data_file(name: str) -> bool:
@@ -166,7 +172,7 @@ def is_native_data_file(name: str) -> bool:
 
 def parse_partition(name: str) -> tuple[str, str] | None:
     """Key and value of a partition directory ``k=v``, the value as spelled; None for any other name."""
-    match = _PARTITION.fullmatch(name)
+    match = _PARTITION.fullmatch(name) if "=" in name else None
     return (match[1], match[2]) if match and not is_hidden(name) else None
 
 

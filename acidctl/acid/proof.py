@@ -224,12 +224,27 @@ def _verdict_step(verdict: Verdict, runs: tuple[IdRun, ...], evidence: Evidence)
     elif verdict.state is State.CURRENT and reason.code == "partly-committed":
         text = f"read, less the rows of {_uncommitted(runs)}"
     elif verdict.state is State.CURRENT and reason.code == "committed":
-        text = "all of it is committed, and nothing that is read holds it too"
+        text = _read_text(verdict, evidence)
     elif reason.code == "chosen-base" and verdict.directory and verdict.directory.max_write_id != MINL:
-        text = f"{text}: of those that this snapshot may use none reaches beyond {verdict.directory.max_write_id}"
+        text = f"{text}: no other that this snapshot may use reaches beyond write id {verdict.directory.max_write_id}"
     if verdict.state is State.CURRENT and state.history_problem:
         text += "; but Hive refuses this snapshot: not enough history"
     return Step("verdict", text, reason.by, reason.ids)
+
+
+def _read_text(verdict: Verdict, evidence: Evidence) -> str:
+    """Of a delta whose write ids are all committed."""
+    delta, base = verdict.directory, evidence.state.base
+    if delta is None:
+        return verdict.reason.text
+    if base and base.directory and base.directory.max_write_id >= delta.min_write_id:
+        shared = span(delta.min_write_id, base.directory.max_write_id)
+        noun = "id" if delta.min_write_id == base.directory.max_write_id else "ids"
+        return f"it is read whole, as it reaches beyond {base.name}; but that has write {noun} {shared} too (rule V9)"
+    one = delta.min_write_id == delta.max_write_id
+    counts = ("counts" if one else "count") + " as" if evidence.write_ids.is_everything else "is" if one else "are"
+    ids = f"write {_ids_noun(delta)} {span(delta.min_write_id, delta.max_write_id)}"
+    return f"{ids} {counts} committed, and no base or wider delta that is read holds {'it' if one else 'them'}"
 
 
 def _holds(verdict: Verdict, by: Verdict | None) -> str:

@@ -129,6 +129,9 @@ class AcidState:
             )
 
 
+_ENTRY_KINDS = {kind: EntryKind(kind.value) for kind in Kind}
+
+
 @dataclass(slots=True)
 class _Selection:
     """Verdicts by name while the rules run; each name gets exactly one."""
@@ -140,7 +143,7 @@ class _Selection:
 
     def set(self, directory: AcidDirectory, state: State, reason: Reason) -> None:
         self.verdicts[directory.name] = Verdict(
-            directory.name, EntryKind(directory.kind.value), state, reason, directory, self.is_compacted(directory)
+            directory.name, _ENTRY_KINDS[directory.kind], state, reason, directory, self.is_compacted(directory)
         )
 
     def is_compacted(self, directory: AcidDirectory) -> bool:
@@ -280,7 +283,9 @@ def _base_refusal(base: AcidDirectory, selection: _Selection) -> Reason | None:
     if wid == MINL:
         return None  # made of original files alone: valid for every snapshot (section 1.2)
     if wid > ids.high_watermark:
-        return Reason("above-high-watermark", f"{wid} is above the high watermark {ids.high_watermark}", ids=(wid,))
+        return Reason(
+            "above-high-watermark", f"write id {wid} is above the high watermark {ids.high_watermark}", ids=(wid,)
+        )
     if selection.is_compacted(base):
         if ids.is_valid_base(wid):
             return None
@@ -355,7 +360,7 @@ def _has_valid_ids(delta: AcidDirectory, selection: _Selection) -> bool:
     if ids.range_valid(low, high) is not Range.NONE:
         return True
     if high > ids.high_watermark:
-        text = f"{high} is above the high watermark {ids.high_watermark}"
+        text = f"write id {high} is above the high watermark {ids.high_watermark}"
         selection.set(delta, State.IGNORED, Reason("above-high-watermark", text, ids=(high,)))
     else:
         text = f"write id {low} is open" if low == high else f"no write id of {low} to {high} is committed"
@@ -413,13 +418,16 @@ def _superseded(delta: AcidDirectory, best: AcidDirectory | None, covering: Acid
     return Reason("superseded-by-base", "write id 0 is before every delta")
 
 
+_COMMITTED = Reason("committed", "committed")
+
+
 def _current_reason(delta: AcidDirectory, selection: _Selection) -> Reason:
     ids, low, high = selection.write_ids, delta.min_write_id, delta.max_write_id
     if ids.range_valid(low, high) is Range.SOME:
         invalid = tuple(i for i in ids.exceptions if low <= i <= high)
         text = "read, less the rows of write ids that are not committed"
         return Reason("partly-committed", text, ids=invalid)
-    return Reason("committed", "committed")
+    return _COMMITTED
 
 
 # --- originals (section 5.1) and the rest -----------------------------------------------------------------------------

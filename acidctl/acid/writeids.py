@@ -167,6 +167,8 @@ class ValidWriteIds(_Ids):
 
     def range_valid(self, low: int, high: int) -> Range:
         """How many of the ids low..high (inclusive) are committed."""
+        if high <= self.high_watermark and not self.open and not self.aborted:
+            return Range.ALL  # as without any list
         if self.mode is Mode.COMPACTOR:
             # A compactor leaves alone whatever reaches past the first open id; aborted rows it drops one by one.
             return Range.ALL if self.high_watermark >= high else Range.NONE
@@ -181,6 +183,8 @@ class ValidWriteIds(_Ids):
 
     def range_aborted(self, low: int, high: int) -> Range:
         """How many of the ids low..high (inclusive) are aborted."""
+        if not self.aborted:
+            return Range.NONE
         if self.high_watermark < low or (self.mode is Mode.CLEANER and high > self.high_watermark):
             return Range.NONE
         return _share(_count(self.aborted, low, high), low, high, full=Range.ALL, empty=Range.NONE)

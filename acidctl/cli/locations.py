@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from acidctl.acid.writeids import Form, ValidTxns, ValidWriteIds
 from acidctl.errors import AcidctlError, RefusedError, UsageProblem
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
-from acidctl.storage.snapshot import Snapshot, take_snapshot
+from acidctl.storage.snapshot import Look, Snapshot, look_at, take_snapshot
 from acidctl.storage.walk import Location, find_locations
+
+_THREADS = 8
+"""That wait for a remote store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +64,13 @@ class Found:
 
     Attributes:
         is_given: the path itself is the location, not a tree that holds it.
+        look: at the location, made while others were looked at.
     """
 
     fs: FileSystem
     location: Location
     is_given: bool
+    look: Callable[[], Look] | None = None
 
     @property
     def shown(self) -> str:
@@ -74,7 +81,12 @@ class Found:
         write_ids = lists.of(self.location.table)
         if compactor:
             write_ids = (write_ids or ValidWriteIds()).for_compactor()
-        return take_snapshot(self.fs, self.location.path, write_ids, lists.txns)
+        look = self.look() if self.look else None
+        return take_snapshot(self.fs, self.location.path, write_ids, lists.txns, look=look)
+
+    def afresh(self) -> Found:
+        """The same location, to be listed when its snapshot is taken."""
+        return replace(self, look=None)
 
 
 def find(
@@ -83,7 +95,7 @@ def find(
     lists: SnapshotLists,
     on_error: Callable[[AcidctlError], None] | None = None,
 ) -> Iterator[Found]:
-    """Every location at or below the given paths, in their order.
+    """Every location at or below the given paths, in their order; stores that take long to answer are asked ahead.
 
     Args:
         lists: what the user gave; write ids are numbered by table, so one list is good for one table.
@@ -96,7 +108,7 @@ def find(
     first: str | None = None
     for path in paths:
         fs, root = open_location(path, storage)
-        for location in _locations(fs, root, on_error, alone=len(paths) == 1):
+        for location, look in _locations(fs, root, on_error, alone=len(paths) == 1):
             first = first or location.table
             if lists.write_ids is not None and location.table != first:
                 raise RefusedError(
@@ -104,17 +116,41 @@ def find(
                     f"{fs.display(location.path)} is of {location.table}, not of {first}",
                     "give one table, or all lists in the form txn$list$list (hive.txn.tables.valid.writeids)",
                 )
-            yield Found(fs, location, location.path == root)
+            yield Found(fs, location, location.path == root, look)
 
 
 def _locations(
     fs: FileSystem, root: str, on_error: Callable[[AcidctlError], None] | None, *, alone: bool
-) -> Iterator[Location]:
+) -> Iterator[tuple[Location, Callable[[], Look]]]:
     """The locations below one path; of several paths, one that cannot be listed does not stop the others."""
     try:
-        for location, _ in find_locations(fs, root, on_error):
-            yield location
+        if fs.local_path(root) is not None:
+            for location, top in find_locations(fs, root, on_error):
+                yield location, partial(look_at, fs, location.path, top)
+        else:
+            yield from _ahead(fs, root, on_error)
     except AcidctlError as error:
         if alone or on_error is None:
             raise
         on_error(error)
+
+
+def _ahead(
+    fs: FileSystem, root: str, on_error: Callable[[AcidctlError], None] | None
+) -> Iterator[tuple[Location, Callable[[], Look]]]:
+    """Some locations are looked at while the one before them is worked on: waiting costs nothing but time."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    # Two pools: were all threads of one waiting for looks, the walk would wait for them.
+    with ThreadPoolExecutor(_THREADS, "acidctl-walk") as walkers, ThreadPoolExecutor(_THREADS, "acidctl-look") as pool:
+        waiting: deque[tuple[Location, Callable[[], Look]]] = deque()
+        try:
+            for location, top in find_locations(fs, root, on_error, walkers):
+                waiting.append((location, pool.submit(look_at, fs, location.path, top).result))
+                if len(waiting) > 2 * _THREADS:
+                    yield waiting.popleft()
+            while waiting:
+                yield waiting.popleft()
+        finally:
+            for each in (walkers, pool):
+                each.shutdown(wait=False, cancel_futures=True)

@@ -20,6 +20,9 @@ STATE_STYLES = {"current": "green", "obsolete": "yellow", "aborted": "red", "ign
 _NARROWEST_BAR = 20
 """Where fewer columns are left beside the names, the bars of the timeline go below them."""
 
+_FIRST_PAGE, _PAGE = 50, 1000
+"""Locations of a large tree are printed by so many: the first soon, and never all of them in memory."""
+
 _COLUMNS = (
     "location", "name", "kind", "minWriteId", "maxWriteId", "statementId", "visibilityTxnId", "state", "reason",
     "files", "bytes", "rows", "modified",
@@ -147,6 +150,8 @@ class _Tables:
     def __init__(self, *, show_all: bool, timeline: bool, rows: bool) -> None:
         self._show_all, self._timeline, self._rows = show_all, timeline, rows
         self._overview: list[dict[str, Any]] = []
+        self._page = _FIRST_PAGE
+        self._due = 0
         self._notes: dict[str, None] = {}
         self._seen = 0
 
@@ -154,7 +159,11 @@ class _Tables:
         self._notes |= dict.fromkeys(report["summary"]["notes"])
         self._seen += 1
         if not detail:
+            self._due += report["summary"]["compaction"] is not None
             self._overview.append(report)
+            if len(self._overview) == self._page:
+                self._print_overview()
+                self._page = _PAGE
             return
         from acidctl.cli.output import console, safe
         from acidctl.cli.report import summary_line
@@ -213,14 +222,22 @@ class _Tables:
         return FittedTable(tuple(columns), "reason", tuple(rows))
 
     def close(self, status: int) -> None:
-        from acidctl.cli.output import console, note
+        from acidctl.cli.output import note
 
         if self._overview:
-            self._overview_table().print(console())
+            self._print_overview()
+        if self._seen > _FIRST_PAGE:
+            click.echo(f"{self._seen} locations; a compaction is due in {self._due}")
         if not self._seen and not status:
             note("no table was found there")
         for text in self._notes:
             note(text)
+
+    def _print_overview(self) -> None:
+        from acidctl.cli.output import console
+
+        self._overview_table().print(console())
+        self._overview = []
 
     def _overview_table(self) -> FittedTable:
         from acidctl.cli.output import human_bytes

@@ -7,9 +7,8 @@ from typing import Any
 
 from acidctl.acid.layout import DataFile, data_files_of, files_by_child, is_full_acid, original_files
 from acidctl.acid.state import EntryKind, State, Verdict
-from acidctl.acid.triggers import Thresholds
+from acidctl.acid.triggers import Thresholds, decide, figures_of
 from acidctl.cli.output import iso_time
-from acidctl.compaction.plan import choose_kind
 from acidctl.errors import AcidctlError
 from acidctl.storage.snapshot import Snapshot
 
@@ -115,19 +114,17 @@ def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None] | N
 
 def _summary(snapshot: Snapshot, entries: list[dict[str, Any]], thresholds: Thresholds | None) -> dict[str, Any]:
     state = snapshot.state
-    decision = choose_kind(snapshot, thresholds)
-    states = {
-        which.value: {
-            "entries": sum(entry["state"] == which.value for entry in entries),
-            "bytes": sum(entry["bytes"] for entry in entries if entry["state"] == which.value),
-        }
-        for which in State
-    }
+    decision = decide(figures_of(snapshot.listing, state), thresholds)
+    states = {which.value: {"entries": 0, "bytes": 0} for which in State}
+    for entry in entries:
+        counted = states[entry["state"]]
+        counted["entries"] += 1
+        counted["bytes"] += entry["bytes"]
     return {
         "deltas": len(state.deltas),
         "originals": len(state.originals),
         "files": sum(entry["files"] for entry in entries),
-        "bytes": sum(entry["bytes"] for entry in entries),
+        "bytes": sum(counted["bytes"] for counted in states.values()),
         **states,
         "compaction": decision.kind.value if decision.kind else None,
         "compactionReason": decision.text,

@@ -1,18 +1,20 @@
 """Listing the local disk with os.scandir, through symbolic links but never round in circles."""
 
-# ruff: noqa: PTH116, PTH118, PTH120
+# ruff: noqa: PTH114, PTH116, PTH118, PTH120
 # Pathlib would build an object for every name of a listing.
 from __future__ import annotations
 
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 from acidctl.acid.listing import Entry
 from acidctl.errors import ConflictError, StorageError
 from acidctl.storage.problems import printable
 
+_PATH = itemgetter(0)
 _NESTED_LINKS = 1000
 _BROKEN_LINK = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
@@ -23,15 +25,22 @@ def list_children(directory: str) -> list[Entry]:
     Raises:
         OSError: as ``os.scandir`` and ``os.stat``.
     """
-    return sorted((entry for entry, _ in _scan(directory, "")), key=_path_of)
+    return sorted((entry for entry, _ in _scan(directory, "")), key=_PATH)
 
 
-def list_everything(root: str) -> list[Entry]:
+def list_everything(root: str, top: Sequence[Entry] | None = None, *, again: int = 3) -> list[Entry]:
     """Everything below `root`, sorted by path.
 
     A link to a directory is followed wherever it stands, so that two partitions may share their data; it is listed
     but not entered when its target (by device and inode) is a directory on the path to it, which would never end.
-    A link whose target is missing is listed as a file of size 0.  What vanishes during the walk is left out.
+    A link whose target is missing is listed as a file of size 0.
+
+    When a directory vanishes during the walk, it begins again: a cleaner removes what a newer directory replaces, and
+    that one may have appeared after the first look.  What vanishes in the last walk too is left out.
+
+    Args:
+        top: the children of `root`, where they were listed a moment ago.
+        again: how often to begin again.
 
     Raises:
         OSError: as ``os.scandir`` and ``os.stat``, for any directory below: a part of a listing is never returned.
@@ -39,16 +48,18 @@ def list_everything(root: str) -> list[Entry]:
         StorageError: links that lead to each other, more than a thousand of them.
     """
     entries: list[Entry] = []
+    base = root.rstrip("/")
     nested = 0
     waiting = [(root, "", False)]
     while waiting:
         directory, prefix, through_link = waiting.pop()
         try:
-            for entry, is_link in _scan(directory, prefix):
+            known = directory == root and top is not None
+            for entry, is_link in _with_links(root, top or ()) if known else _scan(directory, prefix):
                 entries.append(entry)
                 if not entry.is_dir:
                     continue
-                path = os.path.join(root, entry.path)
+                path = f"{base}/{entry.path}"
                 if is_link:
                     if leads_back(path):
                         continue
@@ -63,6 +74,8 @@ def list_everything(root: str) -> list[Entry]:
         except FileNotFoundError:
             if directory == root:
                 raise
+            if again:
+                return list_everything(root, again=again - 1)
             gone = prefix[:-1]
             entries = [entry for entry in entries if entry.path != gone and not entry.path.startswith(prefix)]
         except NotADirectoryError as error:
@@ -71,12 +84,14 @@ def list_everything(root: str) -> list[Entry]:
             raise ConflictError(
                 f"cannot list {printable(root)}", f"it changed meanwhile: {printable(directory)}", "list it again"
             ) from error
-    entries.sort(key=_path_of)
+    entries.sort(key=_PATH)
     return entries
 
 
-def _path_of(entry: Entry) -> str:
-    return entry.path
+def _with_links(root: str, entries: Sequence[Entry]) -> Iterator[tuple[Entry, bool]]:
+    """Each with whether it is a symbolic link, which matters for directories only."""
+    for entry in entries:
+        yield entry, entry.is_dir and os.path.islink(os.path.join(root, entry.path))
 
 
 def _scan(directory: str, prefix: str) -> Iterator[tuple[Entry, bool]]:
@@ -92,9 +107,9 @@ def _scan(directory: str, prefix: str) -> Iterator[tuple[Entry, bool]]:
                 elif not isinstance(error, FileNotFoundError):
                     raise
                 continue
-            is_dir = stat.S_ISDIR(info.st_mode)
-            size = info.st_size if stat.S_ISREG(info.st_mode) else 0
-            yield Entry(prefix + item.name, size, info.st_mtime, is_dir), is_link
+            kind = stat.S_IFMT(info.st_mode)
+            size = info.st_size if kind == stat.S_IFREG else 0
+            yield Entry(prefix + item.name, size, info.st_mtime, kind == stat.S_IFDIR), is_link
 
 
 def _own_time(item: os.DirEntry[str]) -> float | None:

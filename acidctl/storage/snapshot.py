@@ -59,37 +59,70 @@ class Snapshot:
         return parse_flush_length(self.fs.read_bytes(path), self.fs.display(path))
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a location holds, before anybody's snapshot of it.
+
+    Attributes:
+        base_formats: content of ``_metadata_acid`` by base name.
+        bad_metadata: what is wrong with one that cannot be used, by its path relative to the location.
+    """
+
+    listing: Listing
+    base_formats: dict[str, BaseFormat]
+    bad_metadata: dict[str, AcidctlError]
+
+
+def look_at(fs: FileSystem, path: str, top: Listing | None = None) -> Look:
+    """List a location once, and read the small files that decide its state.
+
+    Args:
+        top: the location's own children, where they were listed a moment ago.
+
+    Raises:
+        NotFoundError, AccessError, StorageError: the location cannot be listed.
+        UsageProblem: the path is a directory *of* a location, ``base_N`` for example.
+    """
+    listing = list_location(fs, path, top)
+    _refuse_acid_directory(fs, path, listing)
+    look = Look(listing, {}, {})
+    for relative in base_metadata_paths(listing):
+        full = join(path, relative)
+        try:
+            look.base_formats[relative.partition("/")[0]] = parse_metadata_acid(fs.read_bytes(full), fs.display(full))
+        except AcidctlError as error:
+            look.bad_metadata[relative] = error
+    return look
+
+
 def take_snapshot(
     fs: FileSystem,
     path: str,
     write_ids: ValidWriteIds | None = None,
     txns: ValidTxns | None = None,
     on_bad_metadata: Callable[[str, AcidctlError], None] | None = None,
+    *,
+    look: Look | None = None,
 ) -> Snapshot:
     """List a location once and select its state.
 
     Args:
         on_bad_metadata: called with the path, relative to the location, of a ``_metadata_acid`` that cannot be used;
             its base then counts as one without.  Without it, that is raised.
+        look: at the location, where there was one a moment ago.
 
     Raises:
         NotFoundError, AccessError, StorageError: the location cannot be listed.
         BadDataError: a ``_metadata_acid`` that Hive would refuse too.
         UsageProblem: the path is a directory *of* a location, ``base_N`` for example.
     """
-    listing = list_location(fs, path)
-    _refuse_acid_directory(fs, path, listing)
-    formats = {}
-    for relative in base_metadata_paths(listing):
-        full = join(path, relative)
-        try:
-            formats[relative.partition("/")[0]] = parse_metadata_acid(fs.read_bytes(full), fs.display(full))
-        except AcidctlError as error:
-            if on_bad_metadata is None:
-                raise
-            on_bad_metadata(relative, error)
-    state = select(listing, write_ids, txns, formats)
-    return Snapshot(fs, path, listing, state, write_ids or ValidWriteIds(), txns, formats)
+    look = look or look_at(fs, path)
+    for relative, error in look.bad_metadata.items():
+        if on_bad_metadata is None:
+            raise error
+        on_bad_metadata(relative, error)
+    state = select(look.listing, write_ids, txns, look.base_formats)
+    return Snapshot(fs, path, look.listing, state, write_ids or ValidWriteIds(), txns, look.base_formats)
 
 
 def _refuse_acid_directory(fs: FileSystem, path: str, listing: Listing) -> None:

@@ -30,16 +30,22 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from acidctl.acid.listing import Entry, Listing
-from acidctl.acid.names import AcidNameError, is_hidden, parse_directory, parse_partition
+from acidctl.acid.names import AcidNameError, is_hidden, is_native_data_file, parse_directory, parse_partition
 from acidctl.errors import AcidctlError, NotFoundError
 from acidctl.storage.local_walk import leads_back
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
 
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNION = re.compile(r"HIVE_UNION_SUBDIR_[0-9]+")
 _DATABASE = ".db"
+_AHEAD = 32
+"""Directories that are listed before their turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,24 +74,32 @@ class _Children:
 
 
 def find_locations(
-    fs: FileSystem, path: str, on_error: Callable[[AcidctlError], None] | None = None
-) -> Iterator[tuple[Location, Listing | None]]:
+    fs: FileSystem,
+    path: str,
+    on_error: Callable[[AcidctlError], None] | None = None,
+    pool: Executor | None = None,
+) -> Iterator[tuple[Location, Listing]]:
     """Every location at or below a path, depth first, children by name, one ``list_dir`` a directory.
 
-    The listing comes along when it is already the whole tree (no directory in it); where it is None,
-    :func:`list_location` gets it.
+    The listing of the location's own children comes along: :func:`list_location` goes on from there.
 
     Args:
         on_error: called with what cannot be listed below `path`, which is then left out; without it, it is raised.
+        pool: lists ahead, for stores that take long to answer.
 
     Raises:
         NotFoundError, AccessError, StorageError: `path` itself cannot be listed.
     """
     waiting = [path]
+    ahead: dict[str, Future[Listing]] = {}
     while waiting:
+        if pool:
+            for near in waiting[-_AHEAD:]:
+                if near not in ahead:
+                    ahead[near] = pool.submit(fs.list_dir, near)
         directory = waiting.pop()
         try:
-            listing = fs.list_dir(directory)
+            listing = ahead.pop(directory).result() if pool else fs.list_dir(directory)
         except NotFoundError:
             if directory == path:
                 raise
@@ -99,8 +113,7 @@ def find_locations(
         children = _children(listing)
         below = children.partitions
         if _is_location(fs, directory, location, children):
-            whole = not any(entry.is_dir for entry in listing.entries)
-            yield location, listing if whole else None
+            yield location, listing
         else:
             below = below or children.others + children.acid
         waiting += [
@@ -108,14 +121,19 @@ def find_locations(
         ]
 
 
-def list_location(fs: FileSystem, path: str) -> Listing:
+def list_location(fs: FileSystem, path: str, top: Listing | None = None) -> Listing:
     """The whole tree of one location, one ``list_tree``; without the ``k=v`` directories at its top, which are
     locations of their own.
+
+    Args:
+        top: its own children, where they were listed a moment ago.
 
     Raises:
         NotFoundError, AccessError, StorageError: as ``list_tree``.
     """
-    return without_partitions(fs.list_tree(path))
+    if top is not None and not any(entry.is_dir for entry in top.entries):
+        return top
+    return without_partitions(fs.list_tree(path, top))
 
 
 def without_partitions(listing: Listing) -> Listing:
@@ -190,8 +208,11 @@ def _holds_tables(fs: FileSystem, directory: str, names: list[str]) -> bool:
             listing = fs.list_dir(join(directory, name))
         except AcidctlError:  # the caller's own listing of it will say what is wrong
             continue
+        if any(not entry.is_dir and is_native_data_file(base_name(entry.path)) for entry in listing.entries):
+            return False  # no table holds bucket files itself, whatever else was put beside them
         inside = _children(listing)
-        if inside.acid or inside.partitions:
+        # One of its own name is what a rename into an existing directory left (rule V17), and no sign of a table.
+        if inside.partitions or set(inside.acid) - {name}:
             return True
         if listing.entries:
             return False

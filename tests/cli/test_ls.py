@@ -122,10 +122,10 @@ def test_what_cannot_be_listed_does_not_stop_the_others(  # type: ignore[no-unty
     locked = str(tmp_path / "x.db" / "locked")
     real = getattr(LocalFileSystem, method)
 
-    def refuse(self: LocalFileSystem, path: str) -> object:
+    def refuse(self: LocalFileSystem, path: str, *more: object) -> object:
         if path == locked:
             raise AccessError(f"cannot list {path}", "permission denied")
-        return real(self, path)
+        return real(self, path, *more)
 
     monkeypatch.setattr(LocalFileSystem, method, refuse)
     for output in ("table", "csv", "jsonl"):

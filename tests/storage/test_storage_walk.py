@@ -93,12 +93,13 @@ def test_what_is_a_location(paths: list[str], expected: list[str]) -> None:
     ]
 
 
-def test_a_listing_comes_along_when_it_is_whole() -> None:
-    fs, root = tree("t/p=1/000000_0", "t/p=2/delta_1_1/x", "t/p=3/_tmp/x", "t/p=4/")
-    listings = {location.partition[0][1]: listing for location, listing in find_locations(fs, root)}
-    assert {key for key, listing in listings.items() if listing is None} == {"2", "3"}
-    assert listings["1"] == fs.list_tree(f"{root}/t/p=1")
-    assert listings["4"] == fs.list_tree(f"{root}/t/p=4")
+def test_the_listing_of_the_walk_is_gone_on_from() -> None:
+    fs, root = tree("t/p=1/000000_0", "t/p=2/delta_1_1/x", "t/p=3/_tmp/x", "t/p=4/", "t/p=5/x", "t/p=5/p=6/y")
+    for location, top in find_locations(fs, root):
+        assert top == fs.list_dir(location.path)
+        assert list_location(fs, location.path, top) == list_location(fs, location.path)
+    whole = fs.list_dir(f"{root}/t/p=1")
+    assert list_location(fs, f"{root}/gone", whole) is whole  # nothing below it to be listed
 
 
 def test_a_location_is_listed_without_the_partitions_beside_it() -> None:
