@@ -12,7 +12,7 @@ import pytest
 
 from acidctl.storage.local import LocalFileSystem
 
-CHANGING = ("make_dirs", "create_exclusive", "open_output", "rename", "remove_tree")
+CHANGING = ("make_dirs", "create_exclusive", "open_output", "rename", "replace", "remove_tree", "remove_empty")
 READING = ("list_tree", "list_dir", "stat", "exists", "open_input", "read_bytes")
 
 
@@ -61,7 +61,7 @@ class Death:
 
         return call
 
-    _make_dirs = _rename = _around
+    _make_dirs = _rename = _replace = _remove_empty = _around
 
     def _open_output(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(fs: LocalFileSystem, path: str) -> Any:

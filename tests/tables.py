@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -37,3 +39,15 @@ def read_rows(table: Path | str, write_ids: ValidWriteIds | None = None, txns: V
         key = row.pop("ROW__ID")
         rows.append(((key["writeid"], key["bucketid"], key["rowid"]), row))
     return sorted(rows, key=lambda item: item[0])
+
+
+CLEAN_NOW = ("clean", "--yes", "--older-than", "0", "--unsafe-retention")
+"""`acidctl clean` for tables that nothing else reads: what it may take goes at once."""
+
+
+def age(table: Path | str, hours: float, *names: str) -> None:
+    """Set the times of some children of a table, or of all, to so long ago."""
+    then = time.time() - hours * 3600
+    for child in [Path(table) / name for name in names] or list(Path(table).iterdir()):
+        for path in [*child.rglob("*"), child]:
+            os.utime(path, (then, then), follow_symlinks=False)

@@ -90,13 +90,11 @@ def of_status(runs: Iterable[IdRun], *statuses: IdStatus) -> tuple[IdRun, ...]:
 
 
 def spans(runs: Sequence[IdRun]) -> str:
-    """``3``, ``3 and 5``, ``1 to 3, 7 and 9``; of very many the first, and how many more."""
+    """``3``, ``3 and 5``, ``1 to 3, 7 and 9``, ``1 and 2, 5``; of very many the first, and how many more."""
     texts = [span(run.first, run.last) for run in runs[:_SHOWN_RUNS]]
-    if len(runs) > 1:  # "1 and 2 and 5" would be read as a list of two
-        texts = [part for text in texts for part in text.split(" and ")]
     if len(runs) > _SHOWN_RUNS:
         return f"{', '.join(texts)} and {len(runs) - _SHOWN_RUNS} more"
-    if len(texts) < 2 or " " in texts[-1]:
+    if len(texts) < 2 or " " in texts[-1] or any(" and " in text for text in texts):
         return ", ".join(texts)
     return f"{', '.join(texts[:-1])} and {texts[-1]}"
 

@@ -226,7 +226,7 @@ def _verdict_step(verdict: Verdict, runs: tuple[IdRun, ...], evidence: Evidence)
     elif verdict.state is State.CURRENT and reason.code == "committed":
         text = _read_text(verdict, evidence)
     elif reason.code == "chosen-base" and verdict.directory and verdict.directory.max_write_id != MINL:
-        text = f"{text}: no other that this snapshot may use reaches beyond write id {verdict.directory.max_write_id}"
+        text = f"{text}: of those that this snapshot may use none reaches beyond {verdict.directory.max_write_id}"
     if verdict.state is State.CURRENT and state.history_problem:
         text += "; but Hive refuses this snapshot: not enough history"
     return Step("verdict", text, reason.by, reason.ids)

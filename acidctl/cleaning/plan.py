@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
-from acidctl.acid.doubts import doubtful, half_finished, only_by_doubt, unmarked_bases, without
+from acidctl.acid.doubts import doubtful, half_finished, only_by_doubt, unmarked_bases
 from acidctl.acid.layout import files_by_child
-from acidctl.acid.listing import Entry
+from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import OriginalFile, is_visible_path, parse_file
-from acidctl.acid.state import AcidState, EntryKind, Reason, State, Verdict, select
+from acidctl.acid.state import AcidState, EntryKind, Reason, State, Verdict
+from acidctl.cleaning.leftovers import find_leftovers, is_query_staging, query_staging
+from acidctl.cleaning.readers import Lists, broken_reader, may_supersede
+from acidctl.cleaning.retention import CLOCKS_SECONDS, Ages, Policy, may_go, utc
 from acidctl.errors import RefusedError
 from acidctl.storage.publication import refuse_half_published
-from acidctl.storage.snapshot import Snapshot
+from acidctl.storage.snapshot import Snapshot, take_snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +36,39 @@ class Removal:
 
 
 @dataclass(frozen=True, slots=True)
-class CleaningPlan:
-    """What one location's cleaning removes; a value that can be printed.
+class Waiting:
+    """An entry that goes later, when nothing else happens.
 
     Attributes:
-        removals: in the order of removal.
+        since: when it became obsolete, or was last written, in seconds since the epoch; None where the store has no
+            times.
+        until: when it may go; None where that is not known.
+        reason: a sentence without a full stop.
+    """
+
+    name: str
+    since: float | None
+    until: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CleaningPlan:
+    """What one location's cleaning removes; a value that can be printed, pickled and saved.
+
+    Attributes:
+        removals: in the order of removal; a part from the beginning is safe, too.
         kept_back: entries that are obsolete, but only if something is true that a listing cannot tell; with the reason.
+        waiting: entries that are too young.
+        postponed: names that were planned and left for another run.
     """
 
     snapshot: Snapshot
     removals: tuple[Removal, ...]
     kept_back: tuple[tuple[str, str], ...] = ()
+    policy: Policy = field(default_factory=Policy)
+    waiting: tuple[Waiting, ...] = ()
+    postponed: tuple[str, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -51,56 +78,192 @@ class CleaningPlan:
     def files(self) -> int:
         return sum(removal.files for removal in self.removals)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What goes, in the order of removal."""
+        return tuple(removal.name for removal in self.removals)
 
-def plan_cleaning(snapshot: Snapshot) -> CleaningPlan:
-    """Plan one location: obsolete and aborted directories, and originals that a base holds.
+    @property
+    def is_query_staging(self) -> bool:
+        """Whether nothing else is removed: then nothing else needs to be looked at again."""
+        return bool(self.removals) and all(is_query_staging(name) for name in self.names)
 
-    What is obsolete only because of a directory that may not be finished (format section 10, and
-    :mod:`acidctl.acid.doubts`) is kept back, and so is what only one half of a minor compaction hides.
+    def look_again(self) -> Snapshot:
+        """The location, or what of it matters, listed anew by the same lists."""
+        before = self.snapshot
+        if self.is_query_staging:
+            return query_staging(before.fs, before.path)
+        return take_snapshot(before.fs, before.path, before.write_ids, before.txns)
+
+    def within(self, budget: int) -> CleaningPlan:
+        """The part from the beginning that has at most so many bytes."""
+        taken = 0
+        for count, removal in enumerate(self.removals):
+            taken += removal.bytes
+            if taken > budget:
+                left = tuple(removal.name for removal in self.removals[count:])
+                return replace(self, removals=self.removals[:count], postponed=(*left, *self.postponed))
+        return self
+
+
+def plan_cleaning(snapshot: Snapshot, policy: Policy | None = None, now: float | None = None) -> CleaningPlan:
+    """Plan one location: obsolete and aborted directories, originals that a base holds, and leftovers if asked for.
+
+    An entry goes when it was obsolete already for readers that began as long ago as the retention says; a chain of
+    compactions does not start it anew. What is obsolete only because of a directory that may not be finished (format
+    section 10, and :mod:`acidctl.acid.doubts`) is kept back, and so is what only one half of a minor compaction hides.
+
+    Args:
+        policy: what may be taken; without it what is older than a day, and no leftovers.
+        now: seconds since the epoch.
 
     Raises:
         HistoryError: the snapshot cannot be read, so nothing may be removed.
-        RefusedError: a compaction was interrupted while it was published, or the plan would change what the snapshot
-            reads (it proves itself before it is returned).
+        RefusedError: a compaction was interrupted while it was published, or the plan would change what readers see
+            (it proves itself before it is returned).
     """
-    state = snapshot.state
-    state.require_history()
+    policy, now = policy or Policy(), time.time() if now is None else now
+    snapshot.state.require_history()
     refuse_half_published(snapshot)
-    children = files_by_child(snapshot.listing)
-    kept_back = _kept_back(snapshot, children)
+    lists = Lists(snapshot.write_ids, snapshot.txns, snapshot.base_formats)
+    ages, children = Ages.of(snapshot.listing), files_by_child(snapshot.listing)
+    judge = _Judge(snapshot, lists.for_cleaner(), ages, children)
+    present = judge.at(None)
+    kept_back = judge.kept_back()
+    old = judge.old(policy, now)
+    waiting = [judge.waiting(name, policy, now) for name in sorted(present - old)]
+    gone = present & old
     removals = [
-        Removal(
-            verdict.name,
-            verdict.kind,
-            verdict.state,
-            verdict.reason,
-            len(children.get(verdict.name, ())),
-            sum(entry.size for entry in children.get(verdict.name, ())),
-        )
-        for verdict in sorted(state.verdicts, key=_removal_order)
-        if verdict.state in (State.OBSOLETE, State.ABORTED) and verdict.name not in kept_back
+        _removal(verdict.name, verdict.kind, verdict.state, verdict.reason, children)
+        for verdict in sorted(snapshot.state.verdicts, key=_removal_order)
+        if verdict.name in gone
     ]
-    _prove(snapshot, {removal.name for removal in removals})
-    return CleaningPlan(snapshot, tuple(removals), tuple(sorted(kept_back.items())))
+    if policy.leftovers:
+        found = find_leftovers(snapshot, ages, gone, policy, now)
+        removals += [
+            _removal(name, EntryKind.STAGING, State.IGNORED, reason, children) for name, reason in found.removable
+        ]
+        kept_back |= dict(found.kept_back)
+        waiting += [Waiting(name, since, policy.until(since), text) for name, since, text in found.young]
+    plan = CleaningPlan(snapshot, tuple(removals), tuple(sorted(kept_back.items())), policy, tuple(waiting))
+    _prove(plan, ages, lists, now)
+    return plan
 
 
-def _kept_back(snapshot: Snapshot, children: dict[str, list[Entry]]) -> dict[str, str]:
-    """Names that stay although the state calls them obsolete, with the reason."""
-    state, listing = snapshot.state, snapshot.listing
-    doubts = doubtful(listing, state, snapshot.write_ids, snapshot.txns)
-    why = "; ".join(f"{name}: {reason}" for name, reason in doubts.items()) or "only _v directories supersede it"
-    kept = dict.fromkeys(only_by_doubt(listing, state, snapshot.write_ids, snapshot.txns, snapshot.base_formats), why)
-    for name, wide in half_finished(state).items():
-        kept[name] = f"{wide} hides it but has no twin of its kind: a minor compaction may be half-finished"
-    for name in unmarked_bases(listing, state):
-        kept[name] = "it may be a compaction of Hive 2, which marked none: its rows may be nowhere else"
-    for verdict in state.in_state(State.OBSOLETE):
-        if verdict.kind is not EntryKind.ORIGINAL:
-            continue
-        odd = next((e.path for e in children.get(verdict.name, ()) if not _is_original_name(e.path)), None)
-        if odd is not None:
-            kept[verdict.name] = f"{odd} is no name that Hive gives to a data file"
-    return kept
+def _removal(name: str, kind: EntryKind, state: State, reason: Reason, children: Mapping[str, list[Entry]]) -> Removal:
+    files = children.get(name, ())
+    return Removal(name, kind, state, reason, len(files), sum(entry.size for entry in files))
+
+
+class _Judge:
+    """Which names the rules let go, in the location as it is or as it was at a moment."""
+
+    def __init__(self, snapshot: Snapshot, cleaner: Lists, ages: Ages, children: Mapping[str, list[Entry]]) -> None:
+        self._snapshot, self._cleaner, self._ages, self._children = snapshot, cleaner, ages, children
+        self._known: dict[tuple[float | None, bool, frozenset[str]], set[str]] = {}
+        self._moments = sorted({t for name, t in ages.times.items() if t is not None and may_supersede(name)})
+        self._verdicts = {verdict.name: verdict for verdict in snapshot.state.verdicts}
+
+    def at(self, moment: float | None, *, unknown: bool = False, keep: frozenset[str] = frozenset()) -> set[str]:
+        """What was obsolete or aborted beyond doubt; None means now, `keep` names what is taken to be there already."""
+        key = (moment, unknown, keep)
+        if key not in self._known:
+            listing = self._snapshot.listing
+            if moment is not None:
+                listing = self._ages.listing_at(moment, unknown=unknown, keep=keep)
+            self._known[key] = self._free(listing, moment is None)
+        return self._known[key]
+
+    def old(self, policy: Policy, now: float) -> set[str]:
+        """What was so for readers that began as long ago as the retention says."""
+        cutoff, unknown = policy.cutoff(now), policy.older_than <= 0
+        found = self.at(cutoff, unknown=unknown)
+        # What was touched since, as by a removal that was interrupted, still goes by what supersedes it.
+        touched = frozenset(
+            name
+            for name in self.at(None) - found
+            if (by := self._verdicts[name].reason.by)
+            and all(self._ages.is_old(other, cutoff, unknown=unknown) for other in by)
+        )
+        return found | (self.at(cutoff, unknown=unknown, keep=touched) & touched) if touched else found
+
+    def kept_back(self) -> dict[str, str]:
+        """What readers do not need now, but the rules keep, with the reason."""
+        listing, state = self._snapshot.listing, self._snapshot.state
+        reasons = self._doubts(listing, self._cleaner.select(listing)) | self._doubts(listing, state)
+        unneeded = {verdict.name for verdict in _removable(state)} - self.at(None)
+        return {name: reasons.get(name) or self._beyond_cleaner() for name in unneeded}
+
+    def waiting(self, name: str, policy: Policy, now: float) -> Waiting:
+        """Since when a name has been free to go, and until when it stays."""
+        since = self._since(name)
+        if since is None:
+            return Waiting(name, None, None, "its store gives no time, so its age is not known")
+        until = policy.until(since)
+        became = "obsolete" if self._verdicts[name].state is State.OBSOLETE else "last written"
+        if since > now + CLOCKS_SECONDS:
+            text = f"its time, or that of what supersedes it, lies in the future ({utc(since)}): the clocks differ"
+        else:
+            text = f"{became} since {utc(since)}" if became == "obsolete" else f"{became} {utc(since)}"
+        return Waiting(name, since, until, f"{text}, {may_go(until)}")
+
+    def _since(self, name: str) -> float | None:
+        times, by = self._ages.times, self._verdicts[name].reason.by
+        own, superseding = times.get(name), [times.get(other) for other in by]
+        if own is None or not by:
+            return own
+        if None in superseding or own > max(filter(None, superseding), default=own):  # touched since, see above
+            return None if None in superseding else max(filter(None, superseding))
+        moments, low = self._moments, 0
+        high = len(moments)
+        while low < high:  # once obsolete, always obsolete; all names ask about the same moments
+            middle = (low + high) // 2
+            if moments[middle] >= own and name in self.at(moments[middle]):
+                high = middle
+            else:
+                low = middle + 1
+        return max(own, moments[low]) if low < len(moments) else None
+
+    def _free(self, listing: Listing, is_now: bool) -> set[str]:
+        cleaner = self._cleaner
+        state = cleaner.select(listing)
+        if state.history_problem:
+            return set()
+        free = {verdict.name for verdict in _removable(state)} - self._doubts(listing, state).keys()
+        if is_now:  # by the reader's own lists, too
+            reader = self._snapshot.state
+            free &= {verdict.name for verdict in _removable(reader)} - self._doubts(listing, reader).keys()
+        return free
+
+    def _doubts(self, listing: Listing, state: AcidState) -> dict[str, str]:
+        """Names that stay although the state calls them obsolete, with the reason."""
+        ids, txns, formats = self._snapshot.write_ids, self._snapshot.txns, self._snapshot.base_formats
+        doubts = doubtful(listing, state, ids, txns)
+        why = "; ".join(f"{name}: {reason}" for name, reason in doubts.items()) or "only _v directories supersede it"
+        kept = dict.fromkeys(only_by_doubt(listing, state, ids, txns, formats), why)
+        for name, wide in half_finished(state).items():
+            kept[name] = f"{wide} hides it but has no twin of its kind: a minor compaction may be half-finished"
+        for name in unmarked_bases(listing, state):
+            kept[name] = "it may be a compaction of Hive 2, which marked none: its rows may be nowhere else"
+        for verdict in state.in_state(State.OBSOLETE):
+            if verdict.kind is not EntryKind.ORIGINAL:
+                continue
+            files = self._children.get(verdict.name, ())
+            odd = next((entry.path for entry in files if not _is_original_name(entry.path)), None)
+            if odd is not None:
+                kept[verdict.name] = f"{odd} is no name that Hive gives to a data file"
+        return kept
+
+    def _beyond_cleaner(self) -> str:
+        given, lowered = self._snapshot.txns, self._cleaner.txns
+        if given is not None and lowered is not None and given.high_watermark > lowered.high_watermark:
+            oldest = lowered.high_watermark + 1
+            return f"transaction {oldest} is open: its queries may not see the transaction of what supersedes it"
+        return f"what supersedes it reaches above the high watermark {self._cleaner.write_ids.high_watermark}"
+
+
+def _removable(state: AcidState) -> list[Verdict]:
+    return [verdict for verdict in state.verdicts if verdict.state in (State.OBSOLETE, State.ABORTED)]
 
 
 def _is_original_name(path: str) -> bool:
@@ -120,26 +283,16 @@ def _removal_order(verdict: Verdict) -> tuple[int, int, int, bool, str]:
     return (rank, low, high, verdict.kind is EntryKind.DELETE_DELTA, verdict.name)
 
 
-def _prove(snapshot: Snapshot, names: set[str]) -> None:
+def _prove(plan: CleaningPlan, ages: Ages, lists: Lists, now: float) -> None:
     """The location without the planned entries must read exactly the same.
 
     Raises:
         RefusedError: it would not; a bug or a layout that nobody foresaw.
     """
-    after = select(without(snapshot.listing, names), snapshot.write_ids, snapshot.txns, snapshot.base_formats)
-    if _what_is_read(after) != _what_is_read(snapshot.state):
+    broken = broken_reader(ages, lists, set(plan.names), plan.policy, now) if plan.removals else ""
+    if broken:
         raise RefusedError(
-            f"cleaning {snapshot.fs.display(snapshot.path)} would change what readers see",
-            "the state without the planned directories is another one",
+            f"cleaning {plan.snapshot.fs.display(plan.snapshot.path)} would change what readers see",
+            broken,
             "please report the listing of this location",
         )
-
-
-def _what_is_read(state: AcidState) -> tuple[object, ...]:
-    return (
-        state.base and state.base.name,
-        [verdict.name for verdict in state.deltas],
-        state.originals,
-        {verdict.name for verdict in state.in_state(State.IGNORED)},
-        state.history_problem is None,
-    )

@@ -1,26 +1,43 @@
 """Removal that can be undone: planned entries move into a hidden directory of the location, with a manifest.
 
 ``<location>/.acidctl-trash/<time>-<id>/manifest.json`` is written before the first entry moves, so that an
-interrupted run can always be undone or repeated.
+interrupted run can always be undone or repeated. When a run was restored, or is to be deleted, its manifest gets
+another name first: half of a run never looks like all of it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import StrEnum
 
-from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
+from acidctl.acid.listing import Entry
+from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import BadDataError, ConflictError, NotFoundError
 from acidctl.storage.port import FileSystem
-from acidctl.storage.snapshot import take_snapshot
+from acidctl.storage.snapshot import Snapshot, take_snapshot
 
 TRASH = ".acidctl-trash"
 MANIFEST = "manifest.json"
 _TORN = "_manifest.json"
 _VERSION = 1
+
+
+class Phase(StrEnum):
+    """How far a run is."""
+
+    IN_TRASH = "in-trash"
+    UNFINISHED = "unfinished"
+    RESTORED = "restored"
+    PURGED = "purged"
+
+
+_MARKS = {Phase.IN_TRASH: MANIFEST, Phase.RESTORED: "restored.json", Phase.PURGED: "purged.json"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,60 +48,70 @@ class TrashRun:
         id: the name of its directory, ``<UTC time>-<id>``.
         names: the entries it took, in the order of removal.
         bytes: as planned.
-        is_complete: False for what was interrupted before its manifest was written, or while it was purged: nothing
-            can be restored from it.
+        phase: unfinished when it was interrupted before its manifest was written; restored, purged: its directory is
+            only waiting to be removed.
+        content: a digest of what lies in the entries; empty where it is not known.
+        write_ids, txns: the lists of the plan, as Hive's strings; None where none was given.
+        states: what every visible entry was, by its name, before the run; empty where it is not known.
     """
 
     location: str
     id: str
     names: tuple[str, ...]
     bytes: int
-    is_complete: bool = True
+    phase: Phase = Phase.IN_TRASH
+    content: str = ""
+    write_ids: str | None = None
+    txns: str | None = None
+    states: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, names: tuple[str, ...], size: int) -> TrashRun:
+        """A new one, that takes these names from a location."""
+        # Milliseconds, so that the runs of a moment keep their order: they must be undone backwards.
+        stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"[:-3] + "Z"
+        return cls(
+            snapshot.path,
+            f"{stamp}-{uuid.uuid4().hex[:8]}",
+            names,
+            size,
+            content=_content(snapshot.listing.entries, names),
+            write_ids=None if snapshot.write_ids.is_everything else str(snapshot.write_ids),
+            txns=None if snapshot.txns is None else str(snapshot.txns),
+            states=_states(snapshot),
+        )
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it can be restored."""
+        return self.phase is Phase.IN_TRASH
 
     @property
     def path(self) -> str:
         return f"{self.location}/{TRASH}/{self.id}"
 
+    @property
+    def began(self) -> float | None:
+        """When it began, in seconds since the epoch; None when its name does not tell."""
+        try:
+            return datetime.strptime(self.id.partition("-")[0] + "+0000", "%Y%m%dT%H%M%S.%fZ%z").timestamp()
+        except ValueError:
+            return None
 
-def apply_plan(plan: CleaningPlan, *, trash: bool = True) -> TrashRun | None:
-    """Carry a plan out, after listing the location again.
-
-    Args:
-        trash: move to the trash; False removes for good.
-
-    Returns:
-        The run in the trash; None when it was removed for good or there was nothing to do.
-
-    Raises:
-        ConflictError: the location changed since it was planned, so that the plan is another one now.
-    """
-    if not plan.removals:
-        return None
-    before = plan.snapshot
-    fs = before.fs
-    now = plan_cleaning(take_snapshot(fs, before.path, before.write_ids, before.txns))
-    names = [removal.name for removal in plan.removals]
-    if not set(names) <= {removal.name for removal in now.removals}:
-        raise ConflictError(
-            f"{fs.display(before.path)} changed since it was planned",
-            f"{min(set(names) - {removal.name for removal in now.removals})} may no longer be removed",
-            "nothing was removed; plan again",
-        )
-    if not trash:
-        for name in names:
-            fs.remove_tree(before.absolute(name))
-        return None
-    # Milliseconds, so that the runs of a moment keep their order: they must be undone backwards.
-    stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"[:-3] + "Z"
-    run = TrashRun(before.path, f"{stamp}-{uuid.uuid4().hex[:8]}", tuple(names), plan.bytes)
-    fs.make_dirs(run.path)
-    manifest = {"version": _VERSION, "names": names, "bytes": plan.bytes}
-    # Whole or not at all: a torn manifest would look like damage.
-    fs.write_bytes(f"{run.path}/{_TORN}", json.dumps(manifest, indent=1).encode())
-    fs.rename(f"{run.path}/{_TORN}", f"{run.path}/{MANIFEST}")
-    for name in names:
-        fs.rename(before.absolute(name), f"{run.path}/{name}")
-    return run
+    def write_manifest(self, fs: FileSystem) -> None:
+        """Make the run's directory: whole or not at all, as a torn manifest would look like damage."""
+        manifest = {
+            "version": _VERSION,
+            "names": self.names,
+            "bytes": self.bytes,
+            "content": self.content,
+            "writeIds": self.write_ids,
+            "validTxns": self.txns,
+            "states": self.states,
+        }
+        fs.make_dirs(self.path)
+        fs.write_bytes(f"{self.path}/{_TORN}", json.dumps(manifest, indent=1).encode())
+        fs.rename(f"{self.path}/{_TORN}", f"{self.path}/{MANIFEST}")
 
 
 def list_runs(fs: FileSystem, location: str) -> list[TrashRun]:
@@ -101,9 +128,12 @@ def list_runs(fs: FileSystem, location: str) -> list[TrashRun]:
 
 
 def _read_run(fs: FileSystem, location: str, run_id: str) -> TrashRun:
-    path = f"{location}/{TRASH}/{run_id}/{MANIFEST}"
-    if not fs.exists(path):
-        return TrashRun(location, run_id, (), 0, is_complete=False)
+    here = f"{location}/{TRASH}/{run_id}"
+    present = {entry.path for entry in fs.list_dir(here).entries}
+    phase = next((phase for phase, mark in _MARKS.items() if mark in present), Phase.UNFINISHED)
+    if phase is not Phase.IN_TRASH:
+        return TrashRun(location, run_id, (), 0, phase)
+    path = f"{here}/{MANIFEST}"
     try:
         manifest = json.loads(fs.read_bytes(path))
         if manifest["version"] != _VERSION or not all(isinstance(name, str) for name in manifest["names"]):
@@ -111,8 +141,17 @@ def _read_run(fs: FileSystem, location: str, run_id: str) -> TrashRun:
         names = tuple(manifest["names"])
         if any("/" in name or name in ("", ".", "..") for name in names):
             raise ValueError
-        return TrashRun(location, run_id, names, int(manifest["bytes"]))
-    except (ValueError, KeyError, TypeError):
+        return TrashRun(
+            location,
+            run_id,
+            names,
+            int(manifest["bytes"]),
+            content=str(manifest.get("content") or ""),
+            write_ids=manifest.get("writeIds"),
+            txns=manifest.get("validTxns"),
+            states={str(name): str(state) for name, state in (manifest.get("states") or {}).items()},
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise BadDataError(
             f"cannot use {fs.display(path)}", "it is no manifest of acidctl", "move its entries back by hand"
         ) from None
@@ -125,39 +164,108 @@ def restore(fs: FileSystem, run: TrashRun) -> tuple[str, ...]:
         The names that came back.
 
     Raises:
-        ConflictError: an entry of that name exists again; nothing was moved.
+        ConflictError: an entry of that name exists again, or the trash holds something else than what was moved;
+            nothing was moved.
         NotFoundError: an entry is neither in the trash nor in place; nothing was moved.
     """
+    if run.phase is Phase.RESTORED:
+        _drop(fs, run)
+        return ()
     if not run.is_complete:
-        raise NotFoundError(
-            f"cannot restore {run.id}", "it has no manifest: it was interrupted", "look into it, or purge it"
-        )
+        why = "it was being purged" if run.phase is Phase.PURGED else "it has no manifest: it was interrupted"
+        raise NotFoundError(f"cannot restore {fs.display(run.path)}", why, "look into it, or purge it")
     there = {entry.path for entry in fs.list_dir(run.path).entries}
     in_place = {entry.path for entry in fs.list_dir(run.location).entries}
-    names = [name for name in reversed(run.names) if name in there]
     for name in run.names:
         if name in there and name in in_place:
             raise ConflictError(
-                f"cannot restore {run.id}",
+                f"cannot restore {fs.display(run.path)}",
                 f"{fs.display(run.location)} holds {name} again",
                 "move one of the two away by hand",
             )
         if name not in there and name not in in_place:
-            raise NotFoundError(f"cannot restore {run.id}", f"{name} is neither in the trash nor in place")
+            others = [other.id for other in list_runs(fs, run.location) if other != run and name in other.names]
+            hint = f"restore {max(others)} first: it took that away" if others else "list both, and try again"
+            raise NotFoundError(
+                f"cannot restore {fs.display(run.path)}", f"{name} is neither in the trash nor in place", hint
+            )
+    names = [name for name in reversed(run.names) if name in there]
+    # Once some are back, the rest follows whatever it holds: half a run helps nobody.
+    if len(names) == len(run.names) and run.content not in ("", _content(fs.list_tree(run.path).entries, names)):
+        raise ConflictError(
+            f"cannot restore {fs.display(run.path)}",
+            "its entries hold other files than those that were moved to it",
+            f"see what is in {fs.display(run.path)}, and move by hand what is wanted",
+        )
     for name in names:
         fs.rename(f"{run.path}/{name}", f"{run.location}/{name}")
-    purge(fs, [run])
+    _mark(fs, run, Phase.RESTORED)
+    _drop(fs, run)
     return tuple(names)
 
 
+def changes_since(fs: FileSystem, run: TrashRun) -> tuple[str, ...] | None:
+    """How the state of a location differs from the one before a run that was restored.
+
+    Returns:
+        A sentence a difference, none when the state is the same: what others did meanwhile. None when the run does
+        not say what the state was.
+
+    Raises:
+        NotFoundError, AccessError, StorageError, BadDataError: the location cannot be listed.
+    """
+    if not run.states:
+        return None
+    write_ids = None if run.write_ids is None else ValidWriteIds.parse(run.write_ids)
+    txns = None if run.txns is None else ValidTxns.parse(run.txns)
+    now = _states(take_snapshot(fs, run.location, write_ids, txns))
+    texts = []
+    for name in sorted(run.states.keys() | now.keys()):
+        old, new = run.states.get(name), now.get(name)
+        if old is None:
+            texts.append(f"{name} came")
+        elif new is None:
+            texts.append(f"{name} went")
+        elif old != new:
+            texts.append(f"{name} was {old} and is {new}")
+    return tuple(texts)
+
+
 def purge(fs: FileSystem, runs: Sequence[TrashRun]) -> None:
-    """Remove runs from the trash for good, and the trash itself when it is empty."""
+    """Remove runs from the trash for good, and the trash itself when it is empty; what others purged is fine."""
     for run in runs:
-        # The manifest goes last: what is left of an interrupted purge is still a run that can be purged.
+        if run.is_complete:
+            with suppress(NotFoundError):
+                _mark(fs, run, Phase.PURGED)
+        _drop(fs, run)
+
+
+def _mark(fs: FileSystem, run: TrashRun, phase: Phase) -> None:
+    fs.rename(f"{run.path}/{MANIFEST}", f"{run.path}/{_MARKS[phase]}")
+
+
+def _drop(fs: FileSystem, run: TrashRun) -> None:
+    """The mark goes last: what is left of an interrupted removal says what it is."""
+    marks = set(_MARKS.values())
+    trash = f"{run.location}/{TRASH}"
+    with suppress(NotFoundError):  # somebody else was faster
         for entry in fs.list_dir(run.path).entries:
-            if entry.path != MANIFEST:
-                fs.remove_tree(f"{run.path}/{entry.path}")
+            if entry.path not in marks:
+                with suppress(NotFoundError):
+                    fs.remove_tree(f"{run.path}/{entry.path}")
         fs.remove_tree(run.path)
-    for location in {run.location for run in runs}:
-        if not fs.list_dir(f"{location}/{TRASH}").entries:
-            fs.remove_tree(f"{location}/{TRASH}")
+    fs.remove_empty(trash)  # a cleaning may just have begun another run there
+
+
+def _states(snapshot: Snapshot) -> dict[str, str]:
+    hidden = ("hidden", "partition")
+    return {v.name: v.state.value for v in snapshot.state.verdicts if v.reason.code not in hidden}
+
+
+def _content(entries: Iterable[Entry], names: Sequence[str]) -> str:
+    """A digest of the paths and sizes of all files in some children, wherever those lie."""
+    wanted, digest = set(names), hashlib.sha256()
+    for path, size in sorted((e.path, e.size) for e in entries if not e.is_dir):
+        if path.partition("/")[0] in wanted:
+            digest.update(f"{path}\0{size}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()

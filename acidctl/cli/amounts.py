@@ -26,7 +26,7 @@ class Size(click.ParamType[int]):
 
 
 class Duration(click.ParamType[float]):
-    """Seconds: ``90s``, ``30m``, ``2h``, ``1d``, ``1h30m``."""
+    """Seconds: ``90s``, ``30m``, ``2h``, ``1d``, ``1h30m``, ``0``."""
 
     name = "duration"
 
@@ -34,7 +34,7 @@ class Duration(click.ParamType[float]):
         if isinstance(value, int | float):
             return float(value)
         text = str(value).strip().lower()
-        if not re.fullmatch(r"(\d+(\.\d+)?[smhdw])+", text):
+        if not re.fullmatch(r"(\d+(\.\d+)?[smhdw])+|0", text):
             self.fail(f"{value!r} is no duration: write it as 90s, 30m, 2h or 1d", param, ctx)
         return sum(float(number) * _SECONDS[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)([smhdw])", text))
 

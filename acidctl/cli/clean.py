@@ -2,41 +2,77 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
+from acidctl.cli.amounts import DURATION
+from acidctl.cli.clean_work import Stop, Work, once, progress, unattended_options, with_tables
 from acidctl.cli.options import (
+    FILE,
     assume_committed_option,
     examples,
     exit_code_option,
     locations_argument,
+    lock_options,
     output_option,
+    report_options,
     snapshot_options,
     storage_options,
+    together,
 )
 
 if TYPE_CHECKING:
-    from acidctl.cleaning.plan import CleaningPlan
-    from acidctl.cli.locations import SnapshotLists
-    from acidctl.storage.snapshot import Snapshot
+    from acidctl.cleaning.apply import Cleaned
+    from acidctl.cleaning.plan import CleaningPlan, Removal
+    from acidctl.cleaning.retention import Policy
+    from acidctl.cli.clean_results import Printer
+    from acidctl.cli.locations import Found, SnapshotLists
+    from acidctl.cli.run_report import RunReport
+
+how_options = together(
+    click.option("-y", "--yes", is_flag=True, help="Do not ask."),
+    click.option("--no-trash", is_flag=True, help="Delete at once instead of moving to the location's trash."),
+    click.option(
+        "--trash",
+        type=click.Choice(["location", "hdfs"]),
+        default="location",
+        show_default=True,
+        help="hdfs: move to the user's .Trash instead, from which HDFS deletes by its own times.",
+    ),
+)
 
 
 @click.command(
     "clean",
     epilog=examples(
         "acidctl clean --dry-run /warehouse/sales.db",
-        "acidctl clean --yes orders",
+        "acidctl clean --yes --older-than 36h --leftovers orders",
         "acidctl clean --write-ids 'sales.orders:12:9:9:7' --valid-txns '900:880:880:' orders",
+        "acidctl clean --plan monday.json orders && acidctl apply --yes monday.json",
+        "acidctl clean --yes --lock --deadline 2h --max-bytes 500g webhdfs://nn:9870/warehouse/sales.db",
         "acidctl clean --yes --no-trash orders",
     ),
 )
+@report_options
 @locations_argument()
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and stop.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option("--no-trash", is_flag=True, help="Delete at once instead of moving to the location's trash.")
+@how_options
+@click.option("--plan", "plan_file", metavar="FILE", type=FILE, help="Save the plan for `acidctl apply`, and stop.")
+@click.option(
+    "--older-than",
+    type=DURATION,
+    default="24h",
+    show_default=True,
+    metavar="TIME",
+    help="Keep what was superseded, or written, less than this long ago: 24h, 90m, 7d, 0.",
+)
+@click.option("--unsafe-retention", is_flag=True, help="Allow --older-than below 1h: nothing reads the tables.")
+@click.option("--leftovers", is_flag=True, help="Remove abandoned _tmp_*, _tmp.delta_* and .hive-staging* too.")
+@lock_options
+@unattended_options
 @assume_committed_option
 @exit_code_option
 @snapshot_options
@@ -47,162 +83,142 @@ def command(
     dry_run: bool,
     yes: bool,
     no_trash: bool,
+    trash: str,
+    plan_file: str | None,
+    older_than: float,
+    unsafe_retention: bool,
+    leftovers: bool,
+    lock: bool,
+    break_lock: bool,
+    max_bytes: int | None,
+    deadline: float | None,
+    jobs: int,
     assume_committed: bool,
     exit_code: bool,
     lists: SnapshotLists,
     storage: dict[str, str],
     output: str,
+    run: RunReport,
 ) -> int:
     """Remove the obsolete and aborted directories of every location at or below LOCATION.
 
     They move to a hidden directory of the location, .acidctl-trash, from which `acidctl restore` brings them back and
     `acidctl purge` deletes them for good. What is current, open, or above the high watermark is never touched.
 
-    Running queries may still read obsolete directories: clean when those that began before the compaction have ended.
+    Queries that are running may still read what is obsolete for new ones. So an entry stays until what supersedes it is
+    as old as --older-than, by the newest time in it; that must be longer than the longest query, and than a writer
+    takes from its last file to its commit.
     """
-    from acidctl.errors import NothingToDo
+    from acidctl.cleaning.retention import Policy
+    from acidctl.cli.clean_results import Printer
+    from acidctl.cli.output import human_count, note
 
-    plans, status = _plans(locations, lists, storage, assume_committed)
-    work = [plan for plan in plans if plan.removals]
-    _show(plans, output, dry_run=dry_run)
-    if work and not dry_run:
-        _confirm(work, yes, no_trash)
-        status = max(status, _apply(work, output, trash=not no_trash))
-    if not work and not status and exit_code:
-        return NothingToDo.exit_status
-    return status
+    policy = Policy(older_than, leftovers)
+    if not (dry_run or unsafe_retention):
+        policy.require_safe()
+    work = CleaningWork(yes, lock, break_lock, jobs, Stop.after(deadline), way(no_trash, trash))
+    if assume_committed:
+        lists = lists.assuming_committed()
+    printer = Printer(output, run)
+    plans = _plans(locations, lists, storage, policy, work, printer)
+    if max_bytes is not None:
+        plans = within(plans, max_bytes)
+    printer.plans(plans, dry_run=dry_run or plan_file is not None)
+    if plan_file is not None:
+        from acidctl.cleaning.saved import write_plans
+
+        write_plans(plan_file, [plan for plan in plans if plan.removals])
+        note(f"saved {human_count(sum(bool(p.removals) for p in plans), 'plan')}: acidctl apply {plan_file}")
+    elif not dry_run:
+        work.carry_out(plans, printer)
+    if (dry_run or plan_file is not None) and any(plan.removals for plan in plans):
+        return printer.status
+    return printer.exit_status(exit_code)
+
+
+def way(no_trash: bool, trash: str) -> str:
+    """Where to what is removed goes: trash, hdfs or delete."""
+    if no_trash and trash == "hdfs":
+        raise click.UsageError("--no-trash deletes at once: leave out --trash hdfs.")
+    return "delete" if no_trash else "hdfs" if trash == "hdfs" else "trash"
+
+
+def within(plans: Sequence[CleaningPlan], budget: int) -> list[CleaningPlan]:
+    """The plans, each cut to what the earlier ones leave of a budget of bytes."""
+    cut = []
+    for plan in plans:
+        cut.append(plan.within(budget))
+        budget -= cut[-1].bytes
+    return cut
 
 
 def _plans(
-    locations: Sequence[str], lists: SnapshotLists, storage: dict[str, str], assume_committed: bool
-) -> tuple[list[CleaningPlan], int]:
-    """The plans of all locations, and the worst status of those that have none."""
+    locations: Sequence[str],
+    lists: SnapshotLists,
+    storage: dict[str, str],
+    policy: Policy,
+    work: CleaningWork,
+    printer: Printer,
+) -> list[CleaningPlan]:
+    """The plans of all locations that have one."""
+    from acidctl.cleaning.leftovers import query_staging
     from acidctl.cleaning.plan import plan_cleaning
-    from acidctl.cli.failures import Failures
     from acidctl.cli.locations import find
     from acidctl.errors import AcidctlError
 
-    if assume_committed:
-        lists = lists.assuming_committed()
-    plans, failures = [], Failures()
-    for found in find(locations, storage, lists, failures.add):
-        try:
-            plans.append(plan_cleaning(found.snapshot(lists)))
-        except AcidctlError as error:
-            failures.add(error, found.shown)
-    return plans, failures.worst
+    def plan(place: tuple[Found, bool]) -> CleaningPlan:
+        found, is_table = place
+        snapshot = query_staging(found.fs, found.location.path) if is_table else found.snapshot(lists)
+        return plan_cleaning(snapshot, policy)
+
+    plans = []
+    places = once(find(locations, storage, lists, lambda error: printer.failed("", error)))
+    every = with_tables(places, locations, storage) if policy.leftovers else ((found, False) for found in places)
+    for (found, is_table), result in work.each(every, plan):
+        if isinstance(result, AcidctlError):
+            printer.failed(found.shown, result)
+        elif result is None:
+            printer.not_begun(found.shown)
+        elif result.removals or result.waiting or not is_table:
+            plans.append(result)
+    return plans
 
 
-def _show(plans: Sequence[CleaningPlan], output: str, *, dry_run: bool) -> None:
-    from acidctl.cli.output import note, put_json
+@dataclass(slots=True)
+class CleaningWork(Work):
+    """How plans are carried out, the same for all locations.
 
-    for plan in plans:
-        if output == "table":
-            _table(plan)
-        elif dry_run or not plan.removals:
-            put_json(_record(plan, "planned" if plan.removals else "nothing-to-do"), lines=output == "jsonl")
-    for plan in plans:
-        _kept_back(plan)
-    for text in dict.fromkeys(text for plan in plans for text in plan.snapshot.state.notes):
-        if "_v directory" not in text:
-            note(text)
+    Attributes:
+        how: trash, hdfs or delete.
+    """
 
+    how: str = "trash"
 
-def _table(plan: CleaningPlan) -> None:
-    from acidctl.cli.output import console, human_bytes, human_count, safe
-    from acidctl.cli.screen import Column, FittedTable, Row
+    def carry_out(self, plans: Sequence[CleaningPlan], printer: Printer) -> None:
+        """Ask, and do it."""
+        from acidctl.cleaning.apply import Cleaned
+        from acidctl.cli.output import human_bytes, human_count
+        from acidctl.errors import AcidctlError
 
-    location = safe(_shown(plan.snapshot))
-    if not plan.removals:
-        click.echo(f"{location}: nothing to clean")
-        return
-    files = human_count(plan.files, "file")
-    click.echo(f"{location}: {len(plan.removals)} to remove, {files}, {human_bytes(plan.bytes)}")
-    rows = tuple(
-        Row((removal.name, removal.state.value, human_bytes(removal.bytes)), removal.reason.text)
-        for removal in plan.removals
-    )
-    columns = (Column("name"), Column("state"), Column("size", right=True))
-    FittedTable(columns, "reason", rows).print(console())
+        due = [plan for plan in plans if plan.removals]
+        if due:
+            count = human_count(sum(len(plan.removals) for plan in due), "entry", "entries")
+            size = human_bytes(sum(plan.bytes for plan in due))
+            verbs = {"trash": "Move to the trash", "hdfs": "Move to the trash of HDFS", "delete": "Delete for good"}
+            question = f"{verbs[self.how]}: {count}, {size}?"
+            self.confirm(f"{count} ({size}) would be removed", question, "nothing was removed")
+        with progress("cleaning", sum(len(plan.removals) for plan in due)) as bar:
+            for plan, result in self.each(due, lambda plan: self._apply(plan, lambda _: bar.advance())):
+                with bar.away():
+                    if isinstance(result, AcidctlError):
+                        printer.failed(plan.snapshot.fs.display(plan.snapshot.path), result)
+                    else:
+                        printer.done(plan, result or Cleaned())
+        printer.summary(len(plans))
 
+    def _apply(self, plan: CleaningPlan, on_removed: Callable[[Removal], None]) -> Cleaned:
+        from acidctl.cleaning.apply import How, apply_plan
 
-def _kept_back(plan: CleaningPlan) -> None:
-    """What stays, and why: entries of one reason in one line."""
-    from acidctl.cli.output import note
-
-    by_reason: dict[str, list[str]] = {}
-    for name, reason in plan.kept_back:
-        by_reason.setdefault(reason, []).append(name)
-    for reason, names in by_reason.items():
-        note(f"{_shown(plan.snapshot)}: kept back: {', '.join(names)}: {reason}")
-    if any("committed" in reason for reason in by_reason):
-        note("give --valid-txns, or --assume-committed when no compaction is at work")
-
-
-def _shown(snapshot: Snapshot) -> str:
-    return snapshot.fs.display(snapshot.path)
-
-
-def _record(plan: CleaningPlan, result: str) -> dict[str, Any]:
-    return {
-        "schema_version": 1,
-        "location": _shown(plan.snapshot),
-        "result": result,
-        "bytes": plan.bytes,
-        "files": plan.files,
-        "removals": [
-            {
-                "name": removal.name,
-                "kind": removal.kind.value,
-                "state": removal.state.value,
-                "reason": removal.reason.text,
-                "files": removal.files,
-                "bytes": removal.bytes,
-            }
-            for removal in plan.removals
-        ],
-        "keptBack": [{"name": name, "reason": reason} for name, reason in plan.kept_back],
-    }
-
-
-def _confirm(plans: Sequence[CleaningPlan], yes: bool, no_trash: bool) -> None:
-    from acidctl.cli.output import human_bytes, human_count
-    from acidctl.errors import RefusedError
-
-    if yes:
-        return
-    count = human_count(sum(len(plan.removals) for plan in plans), "entry", "entries")
-    size = human_bytes(sum(plan.bytes for plan in plans))
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise RefusedError(
-            f"{count} ({size}) would be removed", "there is no terminal to ask at", "look at the plan, then give --yes"
-        )
-    how = "Delete for good" if no_trash else "Move to the trash"
-    if not click.confirm(f"{how}: {count}, {size}?", err=True):
-        raise RefusedError("nothing was removed", "it was not confirmed")
-
-
-def _apply(plans: Sequence[CleaningPlan], output: str, *, trash: bool) -> int:
-    from acidctl.cleaning.trash import apply_plan
-    from acidctl.cli.failures import show_failure
-    from acidctl.cli.output import human_bytes, note, put_json, safe
-    from acidctl.errors import AcidctlError
-
-    status = 0
-    for plan in plans:
-        location = _shown(plan.snapshot)
-        try:
-            run = apply_plan(plan, trash=trash)
-        except AcidctlError as error:
-            show_failure(location, error)
-            status = max(status, error.exit_status)
-            continue
-        if output != "table":
-            record = {**_record(plan, "cleaned"), "trashRun": run.id if run else None}
-            put_json(record, lines=output == "jsonl")
-            continue
-        verb = f"moved to the trash as {run.id}" if run else "deleted"
-        click.echo(f"{safe(location)}: {len(plan.removals)} {verb}, {human_bytes(plan.bytes)}")
-        if run:
-            note(f"undo: acidctl restore {location}   free the space: acidctl purge {location}")
-    return status
+        snapshot = plan.snapshot
+        with self.at(snapshot.fs, snapshot.path):
+            return apply_plan(plan, How(self.how), should_stop=self.stop.is_due, on_removed=on_removed)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from acidctl.cli.amounts import DURATION, SIZE, WINDOW, Window
+from acidctl.cli.engine import engine_options
 from acidctl.cli.options import (
     assume_committed_option,
     examples,
     exit_code_option,
+    key_and_value,
     locations_argument,
+    lock_options,
     output_option,
+    report_options,
     snapshot_options,
     storage_options,
     together,
@@ -24,26 +28,14 @@ if TYPE_CHECKING:
     from acidctl.acid.triggers import Thresholds
     from acidctl.cli.compact_engine import EngineOptions
     from acidctl.cli.compact_results import Printer
+    from acidctl.cli.engine import EngineChoice
     from acidctl.cli.locations import SnapshotLists
+    from acidctl.cli.run_report import RunReport
     from acidctl.compaction.plan import CompactionPlan
     from acidctl.compaction.writing import Writing
 
 _engine_options = together(
-    click.option(
-        "--engine",
-        type=click.Choice(["spark", "local"]),
-        default="spark",
-        show_default=True,
-        help="Spark, or processes of this machine without Java.",
-    ),
-    click.option("--master", metavar="URL", help="Spark master; without it Spark runs on this machine (local[*])."),
-    click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting. Repeatable."),
-    click.option("--queue", metavar="NAME", help="YARN queue."),
-    click.option(
-        "--name",
-        metavar="NAME",
-        help="Name of the Spark application; without it <host>-compactor-<database>.<table>.",
-    ),
+    engine_options("spark", "<host>-compactor-<database>.<table>"),
     click.option(
         "--jobs",
         type=click.IntRange(min=1),
@@ -132,6 +124,7 @@ _writing_options = together(
         "acidctl compact --auto --window 01:00-05:00 --max-bytes 500g hdfs://nn/warehouse/sales.db",
     ),
 )
+@report_options
 @locations_argument()
 @click.option("--major", is_flag=True, help="Merge base and deltas into a new base, deletes applied.")
 @click.option("--minor", is_flag=True, help="Merge deltas into one delta and one delete delta.")
@@ -156,6 +149,7 @@ _writing_options = together(
 @_when_options
 @_engine_options
 @_writing_options
+@lock_options
 @exit_code_option
 @snapshot_options
 @storage_options
@@ -177,11 +171,7 @@ def command(
     window: Window | None,
     deadline: float | None,
     max_bytes: int | None,
-    engine: str,
-    master: str | None,
-    conf: tuple[str, ...],
-    queue: str | None,
-    name: str | None,
+    engine: EngineChoice,
     jobs: int | None,
     task_bytes: int,
     verify: str,
@@ -189,10 +179,13 @@ def command(
     stripe_size: int | None,
     row_index_stride: int | None,
     bloom_filter: str | None,
+    lock: bool,
+    break_lock: bool,
     exit_code: bool,
     lists: SnapshotLists,
     storage: dict[str, str],
     output: str,
+    run: RunReport,
 ) -> int:
     """Compact every location at or below LOCATION: one Spark session, one task a bucket.
 
@@ -214,10 +207,9 @@ def command(
     from acidctl.cli.locations import find
     from acidctl.compaction.table_type import TableType
 
-    table_properties = dict(_pair(item, "--property") for item in properties)
-    spark_conf = tuple(_pair(item, "--conf") for item in conf)
+    table_properties = dict(key_and_value(item, "--property") for item in properties)
     until, closed = _until(window, deadline)
-    options = EngineOptions(engine, master, spark_conf, queue, name, jobs, until)
+    options = EngineOptions(engine, jobs, until)
     options.check()
     writing = _writing(compression, stripe_size, row_index_stride, bloom_filter, task_bytes, verify)
     wanted = Wanted(
@@ -233,7 +225,7 @@ def command(
     )
     if assume_committed:
         lists = lists.assuming_committed()
-    printer = Printer(output, dry_run)
+    printer = Printer(output, dry_run, run)
     plans: list[CompactionPlan] = []
     for found in find(locations, storage, lists, printer.cannot_list):
         if closed or _is_past(until):
@@ -248,7 +240,8 @@ def command(
         for plan in plans:
             printer.would_compact(plan)
     elif plans:
-        _run(plans, options, offline, printer)
+        with ExitStack() as locks:
+            _run(_unlocked(plans, locks, lock, break_lock, printer), options, offline, printer)
     return printer.exit_status(exit_code)
 
 
@@ -320,11 +313,26 @@ def _within(plans: list[CompactionPlan], budget: int, printer: Printer) -> list[
     return chosen
 
 
-def _pair(item: str, option: str) -> tuple[str, str]:
-    key, equals, value = item.partition("=")
-    if not key or not equals:
-        raise click.BadParameter(f"{item!r} is not KEY=VALUE", param_hint=option)
-    return key, value
+def _unlocked(
+    plans: list[CompactionPlan], locks: ExitStack, lock: bool, break_lock: bool, printer: Printer
+) -> list[CompactionPlan]:
+    """Those plans whose location nobody else holds; we do from here on, where that was asked for."""
+    from acidctl.cli.output import warn
+    from acidctl.errors import AcidctlError
+    from acidctl.storage.lock import locked, refuse_locked
+
+    free = []
+    for plan in plans:
+        snapshot = plan.snapshot
+        try:
+            if lock or break_lock:
+                locks.enter_context(locked(snapshot.fs, snapshot.path, break_stale=break_lock, on_break=warn))
+            else:
+                refuse_locked(snapshot)
+            free.append(plan)
+        except AcidctlError as error:
+            printer.failed(snapshot.fs.display(snapshot.path), error)
+    return free
 
 
 def _run(plans: Sequence[CompactionPlan], options: EngineOptions, offline: bool, printer: Printer) -> None:
@@ -332,6 +340,8 @@ def _run(plans: Sequence[CompactionPlan], options: EngineOptions, offline: bool,
     from acidctl.cli.compact_results import progress
     from acidctl.compaction.run import compact
 
+    if not plans:
+        return
     with (
         open_engine(options, plans) as engine,
         progress(plans) as advance,

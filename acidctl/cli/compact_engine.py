@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import click
-
 if TYPE_CHECKING:
+    from acidctl.cli.engine import EngineChoice
     from acidctl.compaction.plan import CompactionPlan
     from acidctl.compaction.run import Engine
     from acidctl.compaction.tasks import BucketResult, Task
@@ -24,35 +23,28 @@ class EngineOptions:
         until: ``time.monotonic()`` at which what still runs is ended.
     """
 
-    kind: str
-    master: str | None
-    conf: tuple[tuple[str, str], ...]
-    queue: str | None
-    name: str | None
+    choice: EngineChoice
     jobs: int | None
     until: float | None = None
 
     def check(self) -> None:
         """Raises UsageError for options of the other engine."""
-        if self.kind == "local" and (self.master or self.conf or self.queue or self.name):
-            raise click.UsageError("--master, --conf, --queue and --name are for --engine spark.")
-        if self.kind == "spark" and self.jobs:
-            raise click.UsageError("--jobs is for --engine local; Spark's is --master local[N].")
+        self.choice.check("--jobs", self.jobs)
 
 
 @contextmanager
 def open_engine(options: EngineOptions, plans: Sequence[CompactionPlan]) -> Iterator[Engine]:
     """An engine for these plans; Spark starts with the first task and serves all calls."""
-    if options.kind == "local":
+    if options.choice.kind == "local":
         from acidctl.compaction.local import LocalEngine
 
         yield LocalEngine(options.jobs, options.until)
         return
     from acidctl.cli.output import note
     from acidctl.spark.engine import run_tasks
-    from acidctl.spark.session import Session, SparkOptions, start_session
+    from acidctl.spark.session import Session, start_session
 
-    wanted = SparkOptions(options.master, options.conf, options.name or application_name(plans), options.queue)
+    wanted = options.choice.spark(application_name(plans))
     with ExitStack() as stack:
         sessions: list[Session] = []
 
@@ -62,9 +54,20 @@ def open_engine(options: EngineOptions, plans: Sequence[CompactionPlan]) -> Iter
             if not sessions:
                 sessions.append(stack.enter_context(start_session(wanted)))
             weights = [task.weight for task in tasks]
+            tasks = [_for_executors(task) for task in tasks]
             return run_tasks(tasks, function, wanted, weights, session=sessions[0], on_notice=note, until=options.until)
 
         yield on_spark
+
+
+def _for_executors(task: Task) -> Task:
+    """The task with what opens its store on a machine where nobody logged in."""
+    from acidctl.compaction.tasks import JoinTask
+    from acidctl.storage.delegation import delegated
+
+    if isinstance(task, JoinTask):
+        return replace(task, like=replace(task.like, storage=delegated(task.like.storage)))
+    return replace(task, storage=delegated(task.storage))
 
 
 def application_name(plans: Sequence[CompactionPlan]) -> str:

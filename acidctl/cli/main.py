@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import NoReturn
 
 import click
+from click.core import ParameterSource
 
 from acidctl import __version__
 from acidctl.cli.streams import ending_signals, standard_streams
@@ -29,14 +30,18 @@ SECTIONS: dict[str, dict[str, str]] = {
         "diff": "Print the rows that changed between two write ids.",
     },
     "Compact and clean": {
+        "advise": "Rank locations by what they cost readers, and what compaction saves.",
         "compact": "Merge deltas: minor, major, or what the thresholds ask for.",
         "clean": "Remove obsolete and aborted directories, after showing the plan.",
+        "apply": "Carry out a cleaning that was planned before.",
         "restore": "Bring back what a cleaning run moved to the trash.",
         "purge": "Delete the trash of earlier cleaning runs for good.",
     },
     "Try and check": {
         "validate": "Check names, files and rows against the rules of the format.",
+        "repair": "Mend files and directories that validate finds broken.",
         "demo": "Write a table to try things on.",
+        "config": "Show the settings that count, and where they are from.",
         "doctor": "Show which Java, Spark and packages are used.",
     },
 }
@@ -50,10 +55,25 @@ SUMMARIES = {name: text for section in SECTIONS.values() for name, text in secti
 AFTER_INTERRUPT = {
     "compact": "run it again; what was staged is hidden and harmless",
     "clean": "run it again: it plans what is left",
+    "apply": "plan again: acidctl clean --plan; what was removed can be restored",
     "restore": "run it again: it moves back what is left",
     "purge": "run it again: it deletes what is left",
+    "repair": "run it again: it finishes what was begun; `acidctl repair undo` takes it back",
 }
 """What to do when a command that changes a table was interrupted."""
+
+
+GLOBAL = ("--log-format", "--profile", "--config")
+"""Options of the program that take a value: they may stand anywhere on the line, as --debug may."""
+
+
+def command_named(name: str) -> click.Command | None:
+    """A command, imported now; None where none is called so."""
+    name = ALIASES.get(name, name)
+    if name not in SUMMARIES:
+        return None
+    command: click.Command = import_module(f"acidctl.cli.{name}").command
+    return command
 
 
 class LazyGroup(click.Group):
@@ -63,17 +83,19 @@ class LazyGroup(click.Group):
         return list(SUMMARIES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        cmd_name = ALIASES.get(cmd_name, cmd_name)
-        if cmd_name not in SUMMARIES:
-            return None
-        command: click.Command = import_module(f"acidctl.cli.{cmd_name}").command
-        return command
+        return command_named(cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         try:
-            return super().resolve_command(ctx, args)
+            name, command, rest = super().resolve_command(ctx, args)
+            if name and command and not ctx.resilient_parsing:
+                from acidctl.cli.variables import take_variables
+
+                name = ALIASES.get(name, name)
+                take_variables(command, (name,))
+            return name, command, rest
         except click.UsageError as error:
             # click compares with the commands that are loaded already: here there are none.
             from difflib import get_close_matches
@@ -94,9 +116,26 @@ class LazyGroup(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit statuses, examples and the JSON forms are in `man acidctl` and in the README.",
 )
-@click.option("--debug", is_flag=True, envvar="ACIDCTL_DEBUG", help="Show the trace of an error.")
+@click.option("--debug", is_flag=True, expose_value=False, envvar="ACIDCTL_DEBUG", help="Show the trace of an error.")
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    envvar="ACIDCTL_LOG_FORMAT",
+    help="json: every line on standard error is an object.",
+)
+@click.option("--profile", metavar="NAME", envvar="ACIDCTL_PROFILE", help="Use this profile of the configuration.")
+@click.option(
+    "--config",
+    "config_file",
+    metavar="FILE",
+    envvar="ACIDCTL_CONFIG",
+    help="Read this file instead of the user's own; /dev/null for none.",
+)
 @click.version_option(__version__, prog_name="acidctl")
-def cli(debug: bool) -> None:
+@click.pass_context
+def cli(ctx: click.Context, log_format: str, profile: str | None, config_file: str | None) -> None:
     """See, dump, compact and clean Apache Hive ACID tables, without Hive.
 
     \b
@@ -106,6 +145,23 @@ def cli(debug: bool) -> None:
       acidctl compact --major orders                 merge on Spark, local when no --master is given
       acidctl clean orders                           show what can go, ask, and move it to the trash
     """
+    if log_format == "json":
+        _log_json(ctx.invoked_subcommand or "")
+    if ctx.invoked_subcommand == "config":
+        return  # which looks itself, to tell what is wrong
+    from acidctl.cli.config_files import load
+
+    try:
+        settings = load(config_file, profile, command_named)
+    except AcidctlError:
+        if not {"-h", "--help"} & set(ctx.obj or ()):
+            raise
+        return
+    ctx.default_map = settings.default_map(command_named)
+    ctx.meta["acidctl.settings"] = settings
+    general = settings.general.get("log-format")
+    if general and general.value == "json" and ctx.get_parameter_source("log_format") == ParameterSource.DEFAULT:
+        _log_json(ctx.invoked_subcommand or "")
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
@@ -114,8 +170,43 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     debug = "--debug" in given or bool(os.environ.get("ACIDCTL_DEBUG"))
     with standard_streams(), ending_signals():
         # Wherever it stands: whoever meets an error appends it to the line.
-        status = _run([arg for arg in given if arg != "--debug"], debug)
+        line = lifted([arg for arg in given if arg != "--debug"])
+        if "json" in (value_of("--log-format", line), os.environ.get("ACIDCTL_LOG_FORMAT")):
+            _log_json(next((arg for arg in line if arg in SUMMARIES), ""))
+        status = _run(line, debug)
     sys.exit(status)
+
+
+def lifted(args: Sequence[str]) -> list[str]:
+    """The line with the program's own options before the command, where click looks for them."""
+    ours: list[str] = []
+    rest: list[str] = []
+    left = iter(args)
+    for arg in left:
+        if arg == "--":
+            rest += [arg, *left]
+        elif arg in GLOBAL:
+            ours += [arg, *(value for value in (next(left, None),) if value is not None)]
+        else:
+            (ours if arg.startswith(tuple(f"{name}=" for name in GLOBAL)) else rest).append(arg)
+    return ours + rest
+
+
+def value_of(option: str, line: Sequence[str]) -> str:
+    """The last value of an option on a line; empty where it is not."""
+    found = ""
+    for place, arg in enumerate(line):
+        if arg == option and place + 1 < len(line):
+            found = line[place + 1]
+        elif arg.startswith(f"{option}="):
+            found = arg.partition("=")[2]
+    return found
+
+
+def _log_json(command: str) -> None:
+    from acidctl.cli.logs import use_json
+
+    use_json(command)
 
 
 def _run(args: Sequence[str], debug: bool) -> int:
@@ -123,7 +214,7 @@ def _run(args: Sequence[str], debug: bool) -> int:
         if COMPLETION in os.environ:
             cli.main(prog_name="acidctl")
         # Not cli.main(), which ends a broken pipe with status 1.
-        with cli.make_context("acidctl", list(args)) as context:
+        with cli.make_context("acidctl", list(args), obj=tuple(args)) as context:
             result = cli.invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as stop:
@@ -133,14 +224,14 @@ def _run(args: Sequence[str], debug: bool) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         name = next((arg for arg in args if arg in SUMMARIES), "")
-        _say("interrupted", "", AFTER_INTERRUPT.get(name, ""))
+        _say("interrupted", "", AFTER_INTERRUPT.get(name, ""), INTERRUPTED)
         return INTERRUPTED
     except BrokenPipeError:
         return BROKEN_PIPE
     except AcidctlError as error:
         if debug:
             _trace()
-        _say(error.what, error.why, error.hint)
+        _say(error.what, error.why, error.hint, error.exit_status, error.code)
         return error.exit_status
     except Exception as error:  # noqa: BLE001 - the last resort: a bug is reported as one, without a wall of text
         if debug:
@@ -149,15 +240,16 @@ def _run(args: Sequence[str], debug: bool) -> int:
             f"unexpected {type(error).__name__}: {error}",
             "this is a bug in acidctl",
             "run again with --debug, report it",
+            AcidctlError.exit_status,
         )
         return AcidctlError.exit_status
     return result if isinstance(result, int) else 0
 
 
-def _say(what: str, why: str, hint: str) -> None:
+def _say(what: str, why: str, hint: str, status: int, code: str = "") -> None:
     from acidctl.cli.failures import show_error
 
-    show_error(what, why, hint)
+    show_error(what, why, hint, status=status, code=code)
 
 
 def _show_usage(error: click.ClickException) -> None:
@@ -166,10 +258,27 @@ def _show_usage(error: click.ClickException) -> None:
         return
     context = error.ctx if isinstance(error, click.UsageError) else None
     hint = f"see `{context.command_path} --help`" if context else ""
-    _say(error.format_message(), "", hint)
+    _say(error.format_message(), _source_of(error), hint, error.exit_code)
+
+
+def _source_of(error: click.ClickException) -> str:
+    """Where a bad value is from, when it does not stand on the command line."""
+    if not isinstance(error, click.BadParameter) or error.ctx is None or error.param is None:
+        return ""
+    from acidctl.cli.variables import source_of
+
+    return source_of(error.ctx, error.param)
 
 
 def _trace() -> None:
     import traceback
 
-    traceback.print_exc()
+    from acidctl.cli.logs import json_log
+    from acidctl.cli.redact import hidden
+
+    text = hidden(traceback.format_exc())
+    log = json_log()
+    if log:
+        log.record("debug", text)
+    else:
+        sys.stderr.write(text)

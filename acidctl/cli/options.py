@@ -51,6 +51,18 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
     return decorate
 
 
+def key_and_value(item: str, option: str) -> tuple[str, str]:
+    """A ``KEY=VALUE`` of an option; raises BadParameter for what is none."""
+    from acidctl.cli.redact import remember_pair
+
+    key, equals, value = item.partition("=")
+    if not key or not equals:
+        # The text itself is not shown: it may be a password.
+        raise click.BadParameter("one of its values is not KEY=VALUE", param_hint=option)
+    remember_pair(key, value)
+    return key, value
+
+
 def output_option(*kinds: str, default: str) -> Callable[[F], F]:
     """``-o/--output``, with the forms a command knows."""
     return click.option(
@@ -96,17 +108,16 @@ def storage_options(function: F) -> F:
         "storage_option",
         multiple=True,
         metavar="KEY=VALUE",
-        help="An option for the storage: user=hive, token=..., timeout=60 (webhdfs); key, secret, endpoint_url (s3); "
-        "whatever fsspec's file system takes. Repeatable.",
+        help="An option for the storage: user, token, kerberos=true, keytab, principal, timeout=60, retries=3 (HDFS); "
+        "key, secret, endpoint_url, timeout, retries (S3); whatever fsspec's file system takes. Repeatable.",
     )
     @functools.wraps(function)
     def wrapper(*args: Any, storage_option: tuple[str, ...], **kwargs: Any) -> Any:
-        storage = {}
-        for item in storage_option:
-            key, equals, value = item.partition("=")
-            if not equals or not key:
-                raise click.BadParameter(f"{item!r} is not KEY=VALUE", param_hint="--storage-option")
-            storage[key] = value
+        from acidctl.storage.options import StorageOptions
+
+        given = dict(key_and_value(item, "--storage-option") for item in storage_option)
+        settings = click.get_current_context().find_root().meta.get("acidctl.settings")
+        storage = StorageOptions(given, settings.storage_values() if settings else {})
         return function(*args, storage=storage, **kwargs)
 
     return wrapper  # type: ignore[return-value]
@@ -145,3 +156,40 @@ def assume_committed_option(function: F) -> F:
 def exit_code_option(function: F) -> F:
     """``--exit-code``."""
     return click.option("--exit-code", is_flag=True, help="Exit with 12 when there was nothing to do.")(function)
+
+
+def lock_options(function: F) -> F:
+    """``--lock`` and ``--break-lock``."""
+    return together(
+        click.option(
+            "--lock", is_flag=True, help="Hold the lock of each location meanwhile, so that two runs never meet."
+        ),
+        click.option(
+            "--break-lock", is_flag=True, help="As --lock, and remove first the lock of a process that has ended."
+        ),
+    )(function)
+
+
+def report_options(function: F) -> F:
+    """``--report`` and ``--metrics-file``: passed on as the keyword `run`, a RunReport to fill in.
+
+    It goes first of all decorators below the command, so that what the others refuse is reported, too.
+    """
+
+    @click.option("--report", metavar="FILE", type=FILE, help="Write what was done, location by location, as JSON.")
+    @click.option(
+        "--metrics-file",
+        metavar="FILE",
+        type=FILE,
+        help="Write figures of the run for Prometheus' node exporter; FILE ends in .prom.",
+    )
+    @functools.wraps(function)
+    def wrapper(*args: Any, report: str | None, metrics_file: str | None, **kwargs: Any) -> Any:
+        from acidctl.cli.run_files import recorded
+
+        with recorded(report, metrics_file) as run:
+            status = function(*args, run=run, **kwargs)
+            run.exit_status = status if isinstance(status, int) else 0
+        return status
+
+    return wrapper  # type: ignore[return-value]

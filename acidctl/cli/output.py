@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import textwrap
@@ -10,14 +11,19 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
+
+from acidctl.cli.logs import json_log
+from acidctl.cli.redact import hidden, hidden_in
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+_LEVELS = {"warning:": "warning", "error:": "error"}
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -50,12 +56,16 @@ def say(label: str, text: str, **style: Any) -> None:
 
     One that cannot be written is lost, as there is no other place to say so.
     """
-    lines = [safe(text)]
+    text = safe(hidden(text))
+    if log := json_log():
+        log.record(_LEVELS.get(label, "info"), text)
+        return
+    lines = [text]
     with suppress(OSError):
         if sys.stderr.isatty():
             indent = " " * (len(label) + 1)
             width = max(20, os.get_terminal_size(sys.stderr.fileno()).columns - len(indent))
-            broken = textwrap.wrap(lines[0], width, break_long_words=False, break_on_hyphens=False)
+            broken = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
             lines = [indent * bool(place) + line for place, line in enumerate(broken)] or [""]
         shown = label if os.environ.get("NO_COLOR") else click.style(label, **style)
         click.echo(f"{shown} " + "\n".join(lines), err=True)
@@ -68,7 +78,9 @@ def out_stream() -> BinaryIO:
 
 def put_json(value: Any, *, lines: bool) -> None:
     """One JSON object on standard output: indented, or on one line."""
-    text = json.dumps(value, ensure_ascii=False, indent=None if lines else 2, separators=(",", ":") if lines else None)
+    text = json.dumps(
+        hidden_in(value), ensure_ascii=False, indent=None if lines else 2, separators=(",", ":") if lines else None
+    )
     data = text.encode("utf-8", "surrogateescape") + b"\n"
     out_stream().write(data)
     out_stream().flush()
@@ -140,8 +152,11 @@ def human_count(count: int, noun: str, plural: str | None = None) -> str:
 
 def iso_time(seconds: float | None) -> str | None:
     """``2026-11-21T22:24:05Z``; None when there is no time."""
-    if seconds is None:
-        return None
+    return None if seconds is None else _iso_time(math.floor(seconds))
+
+
+@lru_cache(maxsize=1 << 12)
+def _iso_time(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

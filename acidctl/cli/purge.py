@@ -2,40 +2,174 @@
 
 from __future__ import annotations
 
-import sys
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from acidctl.cli.options import examples, locations_argument, storage_options
+from acidctl.cli.amounts import DURATION
+from acidctl.cli.clean_work import Stop, Work, deadline_option, jobs_option, once, progress, with_tables
+from acidctl.cli.options import (
+    examples,
+    locations_argument,
+    lock_options,
+    output_option,
+    report_options,
+    storage_options,
+)
+
+if TYPE_CHECKING:
+    from acidctl.cleaning.trash import TrashRun
+    from acidctl.cli.locations import Found
+    from acidctl.cli.run_report import RunReport
 
 
-@click.command("purge", epilog=examples("acidctl purge --dry-run /warehouse/sales.db", "acidctl purge --yes orders"))
+@click.command(
+    "purge",
+    epilog=examples(
+        "acidctl purge --dry-run /warehouse/sales.db",
+        "acidctl purge --yes orders",
+        "acidctl purge --yes --lock --older-than 7d /warehouse/sales.db",
+    ),
+)
+@report_options
 @locations_argument()
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be deleted and stop.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option(
+    "--older-than", type=DURATION, metavar="TIME", help="Only runs that began so long ago: 7d, 24h. Without it all."
+)
+@lock_options
+@deadline_option
+@jobs_option
 @storage_options
-def command(locations: tuple[str, ...], dry_run: bool, yes: bool, storage: dict[str, str]) -> None:
+@output_option("table", "json", "jsonl", default="table")
+def command(
+    locations: tuple[str, ...],
+    dry_run: bool,
+    yes: bool,
+    older_than: float | None,
+    lock: bool,
+    break_lock: bool,
+    deadline: float | None,
+    jobs: int,
+    storage: dict[str, str],
+    output: str,
+    run: RunReport,
+) -> int:
     """Delete what cleaning runs moved to the trash of every location at or below LOCATION. This cannot be undone."""
-    from acidctl.cleaning.trash import list_runs, purge
-    from acidctl.cli.locations import SnapshotLists, find
-    from acidctl.cli.output import human_bytes, human_count, safe
-    from acidctl.errors import RefusedError
+    import time
 
-    found = [(f.fs, run) for f in find(locations, storage, SnapshotLists()) for run in list_runs(f.fs, f.location.path)]
-    for fs, run in found:
-        entries = human_count(len(run.names), "entry", "entries")
-        what = f"{entries}, {human_bytes(run.bytes)}" if run.is_complete else "incomplete: interrupted"
-        click.echo(f"{safe(fs.display(run.path))}: {what}")
-    if not found:
-        click.echo("the trash is empty")
-    if not found or dry_run:
-        return
-    count = human_count(len(found), "cleaning run")
-    if not yes:
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise RefusedError(f"{count} would be deleted for good", "there is no terminal to ask at", "give --yes")
-        if not click.confirm(f"Delete {count} for good?", err=True):
-            raise RefusedError("nothing was deleted", "it was not confirmed")
-    for fs, run in found:
-        purge(fs, [run])
-    click.echo(f"{count} deleted, {human_bytes(sum(run.bytes for _, run in found))}")
+    from acidctl.cli.output import human_count
+
+    work = Work(yes, lock, break_lock, jobs, Stop.after(deadline))
+    printer = _Printer(output, run)
+    latest = None if older_than is None else time.time() - older_than
+    every = _due(locations, storage, latest, work, printer)
+    if output == "table" or dry_run:
+        for found, runs in every:
+            for one in runs:
+                printer.run(found, one, "in-trash")
+    if not every and output == "table":
+        click.echo("the trash is empty" if older_than is None else "the trash holds nothing that old")
+    if every and not dry_run:
+        count = human_count(sum(len(runs) for _, runs in every), "cleaning run")
+        work.confirm(f"{count} would be deleted for good", f"Delete {count} for good?", "nothing was deleted")
+        _delete(every, work, printer)
+    return printer.failures.worst
+
+
+_Due = tuple["Found", list["TrashRun"]]
+
+
+def _due(
+    locations: tuple[str, ...], storage: dict[str, str], latest: float | None, work: Work, printer: _Printer
+) -> list[_Due]:
+    """The runs of every location that began by then; those whose name tells no time only when no time is asked for."""
+    from acidctl.cleaning.trash import list_runs
+    from acidctl.cli.locations import SnapshotLists, find
+    from acidctl.errors import AcidctlError
+
+    every = []
+    places = once(find(locations, storage, SnapshotLists(), printer.failures.add))
+    # The directory of a table with partitions has a trash of its own: of staging.
+    everywhere = (found for found, _ in with_tables(places, locations, storage))
+    for found, runs in work.each(everywhere, lambda found: list_runs(found.fs, found.location.path)):
+        if isinstance(runs, AcidctlError):
+            printer.failures.add(runs, found.shown)
+            continue
+        due = [run for run in runs or () if latest is None or (run.began is not None and run.began <= latest)]
+        if due:
+            every.append((found, due))
+    return every
+
+
+def _delete(every: list[_Due], work: Work, printer: _Printer) -> None:
+    from acidctl.cleaning.trash import purge
+    from acidctl.cli.output import human_bytes, human_count, note
+    from acidctl.errors import AcidctlError
+
+    def delete(due: _Due) -> list[TrashRun]:
+        (found, runs), done = due, []
+        with work.at(found.fs, found.location.path):
+            for run in runs:
+                if work.stop.is_due():
+                    break
+                purge(found.fs, [run])
+                done.append(run)
+                bar.advance()
+        return done
+
+    deleted: list[TrashRun] = []
+    with progress("deleting", sum(len(runs) for _, runs in every)) as bar:
+        for (found, runs), done in work.each(every, delete):
+            with bar.away():
+                if isinstance(done, AcidctlError):
+                    printer.failures.add(done, found.shown)
+                    continue
+                for one in done or ():
+                    printer.run(found, one, "purged")
+                    deleted.append(one)
+                if left := len(runs) - len(done or ()):
+                    note(f"{found.shown}: left for later: {human_count(left, 'cleaning run')}")
+    if printer.output == "table":
+        size = human_bytes(sum(run.bytes for run in deleted))
+        click.echo(f"{human_count(len(deleted), 'cleaning run')} deleted, {size}")
+
+
+class _Printer:
+    def __init__(self, output: str, run: RunReport) -> None:
+        from acidctl.cli.failures import Failures
+
+        self.output = output
+        self.failures = Failures(run)
+        self._report = run
+
+    def run(self, found: Found, run: TrashRun, result: str) -> None:
+        from acidctl.cli.output import human_bytes, human_count, put_json, safe
+
+        self._report.add(found.shown, result, removed=run.bytes if result == "purged" else None)
+        if self.output != "table":
+            put_json(_record(found, run, result), lines=self.output == "jsonl")
+        elif result == "in-trash":
+            entries = human_count(len(run.names), "entry", "entries")
+            what = f"{entries}, {human_bytes(run.bytes)}" if run.is_complete else _PHASES[run.phase.value]
+            click.echo(f"{safe(found.fs.display(run.path))}: {what}")
+
+
+_PHASES = {
+    "unfinished": "incomplete: interrupted",
+    "restored": "restored; what is left is to be removed",
+    "purged": "incomplete: it was being purged",
+}
+
+
+def _record(found: Found, run: TrashRun, result: str) -> dict[str, Any]:
+    return {
+        "schema_version": 1,
+        "location": found.shown,
+        "result": result,
+        "trashRun": run.id,
+        "isComplete": run.is_complete,
+        "names": list(run.names),
+        "bytes": run.bytes,
+    }

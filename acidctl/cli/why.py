@@ -92,18 +92,24 @@ def command(location: str, names: tuple[str, ...], lists: SnapshotLists, storage
 def evidence_of(snapshot: Snapshot) -> Evidence:
     """What proofs of a location are made from; what may be cleaned is asked of the planner of cleanings."""
     from acidctl.acid.evidence import CleaningAnswer, Evidence
+    from acidctl.acid.state import EntryKind
     from acidctl.cleaning.plan import plan_cleaning
+    from acidctl.cleaning.retention import Policy
     from acidctl.errors import HistoryError, RefusedError
     from acidctl.storage.publication import half_published
 
     unfinished = frozenset(staging for staging, _ in half_published(snapshot.listing))
     try:
-        plan = plan_cleaning(snapshot)
+        plan = plan_cleaning(snapshot, Policy(leftovers=True))
     except (HistoryError, RefusedError) as error:
         answer = CleaningAnswer(refusal=str(error), hint=error.hint, unfinished=unfinished)
     else:
-        removable = frozenset(removal.name for removal in plan.removals)
-        answer = CleaningAnswer(removable, dict(plan.kept_back), unfinished=unfinished)
+        staging = {verdict.name for verdict in snapshot.state.verdicts if verdict.kind is EntryKind.STAGING}
+        waiting = {one.name: one.reason for one in plan.waiting}
+        against = dict.fromkeys(plan.names, "") | dict(plan.kept_back) | waiting
+        leftovers = {name: text for name, text in against.items() if name in staging}
+        removable = frozenset(plan.names) - staging
+        answer = CleaningAnswer(removable, dict(plan.kept_back), "", "", unfinished, waiting, leftovers)
     return Evidence(snapshot.listing, snapshot.state, snapshot.write_ids, snapshot.txns, answer)
 
 
@@ -212,7 +218,9 @@ class _Report:
         state = self._snapshot.state
         bases = [verdict for verdict in state.verdicts if verdict.kind is EntryKind.BASE]
         if state.base:
-            _labelled(screen, "base", f"{state.base.name} is read: {state.base.reason.text}")
+            _labelled(screen, "base", f"{state.base.name} is read")
+        elif not self._proofs:
+            _labelled(screen, "", "the location is empty")
         elif not self._history:
             _labelled(screen, "base", "none that this snapshot may use" if bases else "none: nothing was compacted yet")
         for verdict in bases:
@@ -222,8 +230,6 @@ class _Report:
             for proof in group:
                 _short(screen, proof)
             _cleaning(screen, group[0])
-        if not self._proofs:
-            _labelled(screen, "", "the location is empty")
 
 
 def _step_record(step: Step) -> dict[str, Any]:
@@ -301,7 +307,7 @@ def _title(screen: Console, proof: Proof, text: str = "") -> None:
 
 def _cleaning(screen: Console, proof: Proof) -> None:
     _labelled(screen, "clean", proof.cleaning)
-    if proof.next:
+    if proof.next and proof.next not in proof.cleaning:
         label = "then" if proof.may_clean.value == "yes" else "clears" if proof.kind.value == "staging" else "needs"
         _labelled(screen, label, proof.next)
 

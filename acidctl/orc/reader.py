@@ -46,7 +46,7 @@ def open_orc(fs: FileReader, path: str, length: int | None = None, tail: Tail | 
     Raises:
         BadDataError: not an ORC file, damaged, or one that acidctl cannot read (encrypted, LZO).
     """
-    source = ByteSource(fs, path, length)
+    source = ByteSource(fs, path, length, tail.file_length if tail else None)
     local = source.local_whole()
     if local is not None:
         return OrcFile(tail or read_tail(source), local)

@@ -38,15 +38,16 @@ class ByteSource:
     Args:
         fs: the file system.
         path: the path inside it.
-        length: the logical length in bytes; None asks the file system for the size of the file.
+        length: the logical length in bytes; None for the whole file.
+        size: of the whole file, when a listing or a tail told it; None asks the file system.
     """
 
     __slots__ = ("_length", "_logical", "fs", "path")
 
-    def __init__(self, fs: FileReader, path: str, length: int | None = None) -> None:
+    def __init__(self, fs: FileReader, path: str, length: int | None = None, size: int | None = None) -> None:
         self.fs = fs
         self.path = path
-        self._length = length
+        self._length = size if length is None else length
         self._logical = length is not None
 
     @property

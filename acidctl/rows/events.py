@@ -29,10 +29,13 @@ from acidctl.orc.types import OrcType
 from acidctl.rows.deletes import Bools, Bound, Keys, Longs
 from acidctl.rows.foreign import ForeignReader, Format, open_foreign, read_any_tail
 from acidctl.rows.ranges import StripeRange, stripe_ranges
+from acidctl.storage.ends import fetch_ends
 from acidctl.storage.port import FileSystem
 from acidctl.storage.snapshot import Snapshot
 
 ID_COLUMNS = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
+
+_ENDS_AT_ONCE = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +280,10 @@ def open_event_files(snapshot: Snapshot, files: Iterable[DataFile]) -> list[Even
     version: int | None = None
     listed = list(files)
     full = is_full_acid(snapshot.listing)
-    for file in listed:
+    for index, file in enumerate(listed):
+        if index % _ENDS_AT_ONCE == 0:
+            ahead = listed[index : index + _ENDS_AT_ONCE]
+            fetch_ends(snapshot.fs, [(snapshot.absolute(one.path), one.size) for one in ahead])
         if not file.size and not file.native_name:
             continue  # an empty bucket without ids
         length = snapshot.logical_length(file)
@@ -291,7 +297,7 @@ def open_event_files(snapshot: Snapshot, files: Iterable[DataFile]) -> list[Even
             )
         path = snapshot.absolute(file.path)
         # Without a side file the size from the listing spares one call a file.
-        source = ByteSource(snapshot.fs, path, length)
+        source = ByteSource(snapshot.fs, path, length, file.size)
         format_ = Format.ORC
         if full:
             tail = read_tail(source)

@@ -30,7 +30,7 @@ def event_files_at(fs: FileSystem, path: str) -> list[EventFile]:
     if not entry.is_dir:
         length = _flush_length(fs, path)
         if length != 0:
-            found = read_any_tail(ByteSource(fs, path, length))
+            found = read_any_tail(ByteSource(fs, path, length, entry.size))
             tail = found.tail
             if tail.is_acid and found.format is Format.ORC:
                 directory = _acid_directory(parent_of(path))

@@ -62,7 +62,7 @@ def open_table(
         UsageProblem: the lists cannot be parsed, or `url` holds several tables.
         BadDataError: the partitions have different keys.
     """
-    fs, root = open_location(url, dict(storage_options or {}))
+    fs, root = open_location(url, storage_options)
     if isinstance(write_ids, str):
         write_ids = ValidWriteIds.parse(write_ids)
     if isinstance(valid_txns, str):

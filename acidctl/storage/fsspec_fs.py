@@ -15,8 +15,10 @@ from fsspec.registry import known_implementations
 from acidctl.acid.listing import Entry, Listing
 from acidctl.errors import AccessError, AcidctlError, EnvironmentProblem, NotFoundError, StorageError, UsageProblem
 from acidctl.storage import problems
+from acidctl.storage.ends import Ends
 from acidctl.storage.port import FileSystemSpec, base_name
 from acidctl.storage.ranged import RangedReader, clamp
+from acidctl.storage.retry import Patience
 
 _EXTRAS = {"s3": "'acidctl[s3]'", "gs": "gcsfs", "abfs": "adlfs", "sftp": "paramiko", "http": "aiohttp"}
 _EXCLUSIVE_CREATE = {"s3", "gs", "abfs"}
@@ -26,6 +28,7 @@ _WITHOUT_DIRECTORIES = {"s3", "gs", "abfs", "oss", "http", "https"}
 _TIMES = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
 _GLOB = set("*?[")
 _BATCH = 1000
+_CONNECT_TIMEOUT = 10.0
 _LEGACY_MARKER = "_$folder$"
 """How EMR's and Hadoop's first S3 clients marked a directory: an empty object beside it, which they hide."""
 
@@ -39,6 +42,7 @@ class FsspecFileSystem:
         self.can_rename = False
         self._protocol = spec.protocol
         self._fs, self._root = _connect(spec, self.url)
+        self._ends = Ends()
         self._has_directories = spec.protocol not in _WITHOUT_DIRECTORIES
 
     def display(self, path: str) -> str:
@@ -47,20 +51,20 @@ class FsspecFileSystem:
     def local_path(self, path: str) -> str | None:  # noqa: ARG002 - nothing here is on the disk
         return None
 
-    def list_tree(self, path: str) -> Listing:
+    def list_tree(self, path: str, top: Listing | None = None) -> Listing:  # noqa: ARG002 - one listing is enough
         with self._mapped("list", path):
             # fsspec's own find() leaves out, without a word, what it may not read; a store's find() is one listing.
             found = list(self._find(path).values() if self._finds_at_once() else self._descend(path))
-        return self._listing(path, found)
+        return self._ends.listed(self._listing(path, found), whole=True)
 
     def list_dir(self, path: str) -> Listing:
         with self._mapped("list", path):
             found = self._children(path)
-        return self._listing(path, found)
+        return self._ends.listed(self._listing(path, found), whole=False)
 
     def stat(self, path: str) -> Entry:
         with self._mapped("look at", path):
-            return _entry(self._info(path), base_name(path))
+            return self._ends.looked(path, _entry(self._info(path), base_name(path)))
 
     def exists(self, path: str) -> bool:
         try:
@@ -82,6 +86,9 @@ class FsspecFileSystem:
             return cast(BinaryIO, self._fs.open(self._inner(path), "rb"))
 
     def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        return self._ends.read(path, offset, length, self._read)
+
+    def _read(self, path: str, offset: int, length: int | None) -> bytes:
         if offset >= 0 and length:  # the common case needs no question about the size first
             try:
                 return self._fetch(path, offset, offset + length)
@@ -136,9 +143,13 @@ class FsspecFileSystem:
             "copy the table to HDFS or a disk, work there, and copy it back",
         )
 
+    def replace(self, source: str, target: str) -> None:
+        self.rename(source, target)
+
     def remove_tree(self, path: str) -> None:
         if path == "/":
             raise problems.root_is_kept(self.display(path))
+        self._ends.forget()
         if not self.stat(path).is_dir:
             with self._mapped("remove", path):
                 self._fs.rm_file(self._inner(path))
@@ -164,6 +175,11 @@ class FsspecFileSystem:
                 "something is still there after everything listed was removed",
                 "something writes into it, or the store keeps directory markers: look with the store's own tool",
             )
+
+    def remove_empty(self, path: str) -> None:
+        # fsspec knows no such call; where there are no directories, an empty one is none.
+        if self.exists(path) and not self.list_dir(path).entries:
+            self.remove_tree(path)
 
     def __reduce__(self) -> tuple[type[FsspecFileSystem], tuple[FileSystemSpec]]:
         return type(self), (self.spec,)
@@ -307,7 +323,8 @@ def _connect(spec: FileSystemSpec, url: str) -> tuple[Any, str]:
             f"cannot open {url}", f"unknown scheme {protocol}://", "use a path, webhdfs:// or s3://"
         ) from error
     # A listing that is remembered would show what a compaction has since removed.
-    options = {"use_listings_cache": False, **cls._get_kwargs_from_urls(f"{url}/x"), **_nested(spec.options)}
+    own = _nested(_with_patience(spec) if protocol == "s3" else spec.options)
+    options = {"use_listings_cache": False, **cls._get_kwargs_from_urls(f"{url}/x"), **own}
     try:
         root = str(cls._strip_protocol(f"{url}/x")).removesuffix("/x")
         return cls(**options), root
@@ -317,24 +334,30 @@ def _connect(spec: FileSystemSpec, url: str) -> tuple[Any, str]:
     except (TypeError, ValueError) as error:
         raise UsageProblem(f"cannot open {url}", str(error), "check the storage options") from error
     except OSError as error:
-        if protocol == "hdfs":
-            raise EnvironmentProblem(
-                f"cannot open {url}",
-                f"native HDFS needs Hadoop's libhdfs: {error}",
-                "use webhdfs://NAMENODE:9870/path instead",
-            ) from error
         raise problems.from_os_error(error, "open", url) from error
 
 
-def _nested(options: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+def _with_patience(spec: FileSystemSpec) -> tuple[tuple[str, Any], ...]:
+    """``timeout`` and ``retries`` as S3's client takes them; it asks again by itself what may be asked again."""
+    options: dict[str, Any] = dict(spec.options)
+    patience = Patience.of(options)
+    if options.pop("timeout", None):
+        options["config_kwargs.read_timeout"] = patience.timeout
+        options["config_kwargs.connect_timeout"] = min(patience.timeout, _CONNECT_TIMEOUT)
+    if options.pop("retries", None):
+        options["config_kwargs.retries.max_attempts"] = patience.retries
+    return tuple(sorted(options.items()))
+
+
+def _nested(options: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
     """``true`` and ``false`` become booleans; ``client_kwargs.region_name`` goes into a dictionary."""
     nested: dict[str, Any] = {}
-    for key, text in options:
+    for key, value in options:
         *outer, last = key.split(".")
         place = nested
         for name in outer:
             place = place.setdefault(name, {})
-        place[last] = {"true": True, "false": False}.get(text.lower(), text)
+        place[last] = {"true": True, "false": False}.get(value.lower(), value) if isinstance(value, str) else value
     return nested
 
 

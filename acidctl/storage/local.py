@@ -1,6 +1,6 @@
 """The local disk (and whatever is mounted on it): one scandir walk, exclusive creates, durable writes, safe renames."""
 
-# ruff: noqa: PTH103, PTH105, PTH108, PTH112, PTH116, PTH118, PTH120, PTH123
+# ruff: noqa: PTH103, PTH105, PTH108, PTH112, PTH113, PTH116, PTH118, PTH120, PTH123, PTH106
 # Paths stay text: pathlib would fold "//" and ".", and an object a call buys nothing here.
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class LocalFileSystem:
             return None  # C++ libraries take UTF-8 only; open_input takes any name
         return path
 
-    def list_tree(self, path: str) -> Listing:
+    def list_tree(self, path: str, top: Listing | None = None) -> Listing:
         with problems.mapped("list", path):
-            return Listing(path, tuple(list_everything(path)))
+            return Listing(path, tuple(list_everything(path, top.entries if top else None)))
 
     def list_dir(self, path: str) -> Listing:
         with problems.mapped("list", path):
@@ -134,6 +134,19 @@ class LocalFileSystem:
             for directory in {parent_of(source), parent_of(target)}:
                 sync_directory(directory)
 
+    def replace(self, source: str, target: str) -> None:
+        doing = f"rename {problems.printable(source)} to"
+        with problems.mapped(doing, target):
+            for path in (source, target):
+                if not os.path.isfile(path):
+                    raise problems.missing("rename" if path == source else "replace", path)
+            # Before: Hadoop refuses a file that differs from its checksum, and takes one without.
+            _remove_checksum(target)
+            os.replace(source, target)
+            _move_checksum(source, target)
+            for directory in {parent_of(source), parent_of(target)}:
+                sync_directory(directory)
+
     def remove_tree(self, path: str) -> None:
         if os.path.normpath(path) == "/":
             raise problems.root_is_kept(path)
@@ -143,6 +156,14 @@ class LocalFileSystem:
             else:
                 os.unlink(path)
                 _remove_checksum(path)
+
+    def remove_empty(self, path: str) -> None:
+        with problems.mapped("remove", path):
+            try:
+                os.rmdir(path)
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
+                    raise
 
     def __reduce__(self) -> tuple[type[LocalFileSystem], tuple[FileSystemSpec]]:
         return type(self), (self.spec,)

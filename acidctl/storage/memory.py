@@ -36,7 +36,7 @@ class MemoryFileSystem:
     def local_path(self, path: str) -> str | None:  # noqa: ARG002 - nothing here is on the disk
         return None
 
-    def list_tree(self, path: str) -> Listing:
+    def list_tree(self, path: str, top: Listing | None = None) -> Listing:  # noqa: ARG002 - one look is enough
         prefix = path.rstrip("/") + "/"
         with _LOCK:
             self._require_directory("list", path)
@@ -115,6 +115,16 @@ class MemoryFileSystem:
                 target + name[len(source) :] if _is_within(name, source) else name for name in self._fs.pseudo_dirs
             ]
 
+    def replace(self, source: str, target: str) -> None:
+        with _LOCK:
+            for path in (source, target):
+                if path not in self._fs.store:
+                    raise problems.missing("rename" if path == source else "replace", self.display(path))
+            self.make_dirs(parent_of(source))
+            file = self._fs.store.pop(source)
+            file.path = target
+            self._fs.store[target] = file
+
     def remove_tree(self, path: str) -> None:
         if path == "/":
             raise problems.root_is_kept(self.display(path))
@@ -125,6 +135,11 @@ class MemoryFileSystem:
             for name in [name for name in self._fs.store if _is_within(name, path)]:
                 del self._fs.store[name]
             self._fs.pseudo_dirs[:] = [name for name in self._fs.pseudo_dirs if not _is_within(name, path)]
+
+    def remove_empty(self, path: str) -> None:
+        with _LOCK:
+            if self.exists(path) and not self.list_dir(path).entries:
+                self.remove_tree(path)
 
     def __reduce__(self) -> tuple[type[MemoryFileSystem], tuple[FileSystemSpec]]:
         return type(self), (self.spec,)

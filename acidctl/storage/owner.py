@@ -10,6 +10,9 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+OWNER = "_owner.json"
+"""In a staging directory: the process that works there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Owner:
@@ -61,6 +64,10 @@ class Owner:
         except OSError:
             return False
         return self.started != 0 and _started(self.pid) not in (0, self.started)
+
+    def is_alive(self) -> bool:
+        """Whether the process certainly still runs: on this machine, and not only another one of the same id."""
+        return self.host == socket.gethostname() and not self.is_dead()
 
     def __str__(self) -> str:
         return f"process {self.pid} of {self.user} on {self.host}"

@@ -60,10 +60,14 @@ class FileSystem(Protocol):
         """The path as a user would type it: plain on the local disk, else with scheme and authority."""
         ...
 
-    def list_tree(self, path: str) -> Listing:
+    def list_tree(self, path: str, top: Listing | None = None) -> Listing:
         """Everything below a directory, hidden entries included, sorted by path, in as few calls as the store allows.
 
         Never incomplete: a directory that cannot be read is an AccessError, not an empty one.
+
+        Args:
+            top: what :meth:`list_dir` said of it a moment ago; a store that lists directory by directory need not ask
+                for its own children again.
 
         Raises:
             NotFoundError: missing, or a file.
@@ -154,11 +158,28 @@ class FileSystem(Protocol):
         """
         ...
 
+    def replace(self, source: str, target: str) -> None:
+        """Move a file to where another file is, in one step: at every moment one of the two is there, and whole.
+
+        Raises:
+            NotFoundError: the source is missing, or the target is no file; nothing was moved.
+            StorageError: the store cannot, or its answer was lost.
+        """
+        ...
+
     def remove_tree(self, path: str) -> None:
         """Remove a file, or a directory with all it holds; a symbolic link is removed, never followed.
 
         Raises:
             NotFoundError: nothing is there.
+        """
+        ...
+
+    def remove_empty(self, path: str) -> None:
+        """Remove a directory if nothing is in it; else, or when it is not there, leave all as it is.
+
+        Raises:
+            NotFoundError, AccessError, StorageError: as for :meth:`remove_tree`, but never for what is missing.
         """
         ...
 

@@ -36,9 +36,20 @@ def show(fs: FileSystem, location: str, staging: str, names: Sequence[str]) -> N
             # Fails when the target exists: a plain rename of HDFS would nest one directory in the other.
             fs.rename(join(staging, name), join(location, name))
             shown.append(name)
-    except BaseException:
+    except BaseException as error:
+        # The rename that failed may have been done, and only its answer lost.
+        if isinstance(error, StorageError) and len(names) > len(shown) and _arrived(fs, location, staging, name):
+            shown.append(name)
         _undo(fs, location, staging, shown)
         raise
+
+
+def _arrived(fs: FileSystem, location: str, staging: str, name: str) -> bool:
+    """Whether a directory has left the staging directory; what cannot be seen is taken to be where it was."""
+    try:
+        return not fs.exists(join(staging, name)) and fs.exists(join(location, name))
+    except AcidctlError:
+        return False
 
 
 def _undo(fs: FileSystem, location: str, staging: str, shown: Sequence[str]) -> None:

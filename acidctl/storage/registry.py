@@ -7,17 +7,23 @@ import os
 import posixpath
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from acidctl.errors import NotFoundError, UsageProblem
+from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import FileSystem, FileSystemSpec
 from acidctl.storage.problems import printable
+
+if TYPE_CHECKING:
+    from acidctl.storage.hadoop_conf import HadoopConf
 
 # Hadoop prints the one-slash form of a URL without authority: file:/data, hdfs:/data.
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)(.*)", re.DOTALL)
 _SHORT_URL = re.compile(r"(file|hdfs):()(/.*)", re.DOTALL)
 
 _ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "local": "file"}
-_DEFAULT_PORTS = {"webhdfs": 9870, "swebhdfs": 9871}
+_DEFAULT_PORTS = {"hdfs": 8020, "webhdfs": 9870, "swebhdfs": 9871}
+_ADDRESS_KINDS = {"hdfs": "rpc", "webhdfs": "http", "swebhdfs": "https"}
 
 
 def open_location(url_or_path: str, options: Mapping[str, str] | None = None) -> tuple[FileSystem, str]:
@@ -29,13 +35,16 @@ def open_location(url_or_path: str, options: Mapping[str, str] | None = None) ->
 
     Args:
         options: of the store, by their fsspec names (``key``, ``secret``, ``endpoint_url``, ``client_kwargs.NAME``);
-            for WebHDFS ``user``, ``token``, ``kerberos``, ``timeout``.
+            for HDFS ``user``, ``timeout``, ``retries``, ``keytab``, ``principal``; for WebHDFS also what
+            :mod:`acidctl.storage.webhdfs_login` says; for ``hdfs://`` also Hadoop's own, ``dfs.client...``.
 
     Raises:
         UsageProblem: no URL that can be used.
         EnvironmentProblem: the package for this kind of store is not installed.
         NotFoundError: a relative path, and the current directory is gone.
     """
+    if isinstance(options, StorageOptions):
+        options = options.of(url_or_path)
     if not url_or_path:
         raise UsageProblem("the path is empty", "", "give the directory of a table, a partition or a database")
     match = _URL.fullmatch(url_or_path) or _SHORT_URL.fullmatch(url_or_path)
@@ -43,6 +52,13 @@ def open_location(url_or_path: str, options: Mapping[str, str] | None = None) ->
         return open_file_system(FileSystemSpec("file")), _absolute(url_or_path)
     protocol = _ALIASES.get(match[1].lower(), match[1].lower())
     authority, path = match[2], match[3]
+    if ":" in authority.rpartition("@")[0]:
+        # Before anything repeats it.
+        raise UsageProblem(
+            f"a URL must not hold a password: {match[1]}://***@{printable(authority.rpartition('@')[2])}",
+            "it would stand in messages, reports and lists of processes",
+            "give it as a storage option, best in the configuration",
+        )
     if protocol == "file":
         if authority not in ("", "localhost"):
             raise UsageProblem(
@@ -66,23 +82,41 @@ def open_file_system(spec: FileSystemSpec) -> FileSystem:
 
         return MemoryFileSystem(spec)
     if spec.protocol in _DEFAULT_PORTS:
-        from acidctl.storage.webhdfs import WebHdfsFileSystem
+        from acidctl.storage.hdfs import HdfsFileSystem
 
-        return WebHdfsFileSystem(spec)
+        return HdfsFileSystem(spec)
     from acidctl.storage.fsspec_fs import FsspecFileSystem
 
     return FsspecFileSystem(spec)
 
 
 def _spec(protocol: str, authority: str, options: dict[str, str], url: str) -> FileSystemSpec:
-    if not authority and protocol != "hdfs":
-        raise UsageProblem(f"no host or bucket in {printable(url)}", "", f"write {protocol}://HOST_OR_BUCKET/path")
     if protocol in _DEFAULT_PORTS:
+        from acidctl.storage.hadoop_conf import HadoopConf
+
         url_user, _, hosts = authority.rpartition("@")
-        port = _DEFAULT_PORTS[protocol]
-        authority = ",".join(host if re.search(r":[0-9]+$", host) else f"{host}:{port}" for host in hosts.split(","))
         options["user"] = options.get("user") or url_user or os.environ.get("HADOOP_USER_NAME") or _system_user()
+        conf = HadoopConf.find()
+        if not hosts and protocol == "hdfs" and (default := _URL.fullmatch(conf.get("fs.defaultFS"))):
+            hosts = default[2] if default[1] == "hdfs" else ""
+        authority = _name_nodes(protocol, hosts, conf)
+        if conf.get("hadoop.security.authentication") == "kerberos":
+            options.setdefault("kerberos", "true")
+        if protocol == "hdfs":
+            options = conf.ha_properties(authority) | options
+    if not authority:
+        raise UsageProblem(f"no host or bucket in {printable(url)}", "", f"write {protocol}://HOST_OR_BUCKET/path")
     return FileSystemSpec(protocol, tuple(sorted(options.items())), authority)
+
+
+def _name_nodes(protocol: str, hosts: str, conf: HadoopConf) -> str:
+    """Hosts with their ports; for WebHDFS a nameservice of Hadoop's configuration becomes its NameNodes."""
+    if found := conf.name_nodes(hosts, _ADDRESS_KINDS[protocol]):
+        if protocol == "hdfs":
+            return hosts  # the client does it
+        hosts = ",".join(found)
+    port = _DEFAULT_PORTS[protocol]
+    return ",".join(host if re.search(r":[0-9]+$", host) else f"{host}:{port}" for host in hosts.split(",") if host)
 
 
 def _system_user() -> str:

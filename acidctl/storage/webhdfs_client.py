@@ -3,82 +3,35 @@
 from __future__ import annotations
 
 import io
-import logging
-import queue
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any, BinaryIO, cast
 from urllib.parse import parse_qs, quote, urlencode, urlsplit, urlunsplit
 
 import requests
-from hdfs import InsecureClient, TokenClient
 from hdfs.client import _Request
 from hdfs.util import HdfsError
-from requests.adapters import HTTPAdapter
-from urllib3.util.retry import Retry
 
-from acidctl.errors import (
-    AccessError,
-    AcidctlError,
-    ConflictError,
-    EnvironmentProblem,
-    NotFoundError,
-    StorageError,
-    UsageProblem,
-)
+from acidctl.errors import AccessError, AcidctlError, NotFoundError, StorageError
+from acidctl.storage.hdfs_problems import from_remote
+from acidctl.storage.kerberos import KINIT
 from acidctl.storage.port import FileSystemSpec
-from acidctl.storage.problems import printable
+from acidctl.storage.problems import is_a_directory, printable
+from acidctl.storage.retry import PassingError, Patience
+from acidctl.storage.upload import Upload
+from acidctl.storage.webhdfs_login import log_in, login_problem
 
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
-
-# The package logs what it also raises; without a handler Python would print that on stderr.
-logging.getLogger("hdfs").addHandler(logging.NullHandler())
-
-_TIMEOUT = 60.0
-_CONNECT_TIMEOUT = 10.0
 _CHUNK = 1 << 20
-_CHUNKS_WAITING = 4
+_WRITE_BUFFER = 1 << 20
+_SERVER_TROUBLE = 500
 # The package's own follows the redirect to the DataNode at once, before the path in it can be put right.
 _OPEN = _Request("GET", stream=True, allow_redirects=False).to_method("OPEN")
+_GET_TOKEN = _Request("GET").to_method("GETDELEGATIONTOKEN")
 
 _PROBE = "/acidctl-no-such-file-%41"
 _PROBE_DECODED = "/acidctl-no-such-file-A"
 
 _PORT_HINT = "check host and port: WebHDFS is on the NameNode's web port, 9870 or, before Hadoop 3, 50070"
-
-_Row = tuple[type[AcidctlError], str, str]
-
-_BY_EXCEPTION: dict[str, _Row] = {
-    "FileNotFoundException": (NotFoundError, "no such file or directory", "check the spelling of the path"),
-    "PathNotFoundException": (NotFoundError, "no such file or directory", "check the spelling of the path"),
-    "FileAlreadyExistsException": (ConflictError, "it exists already", "something else made it, or an earlier run did"),
-    "AlreadyBeingCreatedException": (ConflictError, "somebody else is writing it", "try again when that is done"),
-    "RecoveryInProgressException": (ConflictError, "somebody else is writing it", "try again when that is done"),
-    "LeaseExpiredException": (ConflictError, "somebody else removed or took it over", "list the location again"),
-    "ParentNotDirectoryException": (NotFoundError, "a parent of it is a file, not a directory", "check the path"),
-    "AccessControlException": (AccessError, "permission denied", "name another user: webhdfs://USER@host:port/path"),
-    "AuthorizationException": (AccessError, "this user may not act for that one", "check hadoop.proxyuser settings"),
-    "SecurityException": (AccessError, "the server wants another kind of login", "kinit, and the option kerberos=true"),
-    "InvalidToken": (AccessError, "the delegation token is not valid (any more)", "get a new token"),
-    "StandbyException": (
-        StorageError,
-        "this NameNode is on standby",
-        "name the active one, or both: webhdfs://nn1:9870,nn2:9870/path",
-    ),
-    "SafeModeException": (
-        StorageError,
-        "HDFS is in safe mode, nothing can be written",
-        "wait until the NameNode has started, or ask for `hdfs dfsadmin -safemode leave`",
-    ),
-    "RetriableException": (StorageError, "the NameNode is not ready yet", "try again in a minute"),
-    "InvalidPathException": (StorageError, "HDFS does not allow such a name", "use a name without ':' and '//'"),
-    "DSQuotaExceededException": (StorageError, "the space quota is used up", "free some space or raise the quota"),
-    "NSQuotaExceededException": (StorageError, "the quota of names is used up", "remove files or raise the quota"),
-    "SnapshotException": (StorageError, "a snapshot protects it", "delete the snapshots of the directory first"),
-    "UnsupportedOperationException": (StorageError, "the server does not know this operation", ""),
-}
 
 
 class WebHdfsClient:
@@ -91,26 +44,29 @@ class WebHdfsClient:
 
     def __init__(self, spec: FileSystemSpec) -> None:
         self.authority = spec.authority
-        self._client = _make_client(spec, dict(spec.options))
+        self._url = f"{spec.protocol}://{spec.authority}"
+        self._options = dict(spec.options)
+        self._patience = Patience.of(self._options)
+        self._client = log_in(spec, self._patience)
         self._client.resolve = self._for_name_node  # the package's own expands "#LATEST" in names
         self._decodes_twice: dict[str, bool] = {}
 
     def status(self, path: str, doing: str) -> dict[str, Any]:
         """GETFILESTATUS."""
-        return dict(self._call(doing, path, "_get_file_status", "FileStatus"))
+        return dict(self._ask(doing, path, "_get_file_status", "FileStatus"))
 
     def list_status(self, path: str) -> list[dict[str, Any]]:
         """LISTSTATUS: the children of a directory, or the one status, without `pathSuffix`, of a file."""
-        return list(self._call("list", path, "_list_status", "FileStatuses", "FileStatus"))
+        return list(self._ask("list", path, "_list_status", "FileStatuses", "FileStatus"))
 
     def make_dirs(self, path: str) -> None:
-        """MKDIRS."""
-        if not self._call("create", path, "_mkdirs", "boolean"):
+        """MKDIRS; may be done twice."""
+        if not self._ask("create", path, "_mkdirs", "boolean"):
             raise StorageError(f"cannot create {self._shown(path)}", "HDFS said no without a reason")
 
-    def delete(self, path: str) -> bool:
-        """DELETE, recursively; False when nothing was there."""
-        return bool(self._call("remove", path, "_delete", "boolean", recursive="true"))
+    def delete(self, path: str, *, recursive: bool = True) -> bool:
+        """DELETE; False when nothing was there."""
+        return bool(self._call("remove", path, "_delete", "boolean", recursive=str(recursive).lower()))
 
     def rename(self, source: str, target: str) -> bool:
         """RENAME with renameoptions=NONE, which fails when the target exists, where the plain one nests.
@@ -121,7 +77,7 @@ class WebHdfsClient:
         doing = f"rename {self._shown(source)} to"
         with self._mapped(doing, target):
             # The package has no public call for this option.
-            answer = self._client._rename(source, destination=target, renameoptions="NONE")
+            answer = _checked(self._client._rename(source, strict=False, destination=target, renameoptions="NONE"))
             done = answer.json()["boolean"] if answer.content.strip() else None
         if done is None:
             return True
@@ -129,31 +85,51 @@ class WebHdfsClient:
             raise StorageError(f"cannot {doing} {self._shown(target)}", "the server said no without a reason")
         return False
 
-    def read(self, path: str, offset: int, length: int | None) -> bytes:
-        """OPEN: bytes from `offset` on; the server may answer with fewer at the end of the file.
+    def replace(self, source: str, target: str) -> None:
+        """RENAME with renameoptions=OVERWRITE: the NameNode takes the old file away and puts the new one in at once.
 
-        A connection that breaks within the bytes is tried twice more.
+        HttpFS does not know the option and refuses, as the target exists.
         """
-        with self._mapped("read", path):
-            for _ in range(2):
-                try:
-                    return self._read_once(path, offset, length)
-                except requests.exceptions.ChunkedEncodingError:
-                    continue
-            return self._read_once(path, offset, length)
+        doing = f"rename {self._shown(source)} to"
+        with self._mapped(doing, target):
+            answer = _checked(self._client._rename(source, strict=False, destination=target, renameoptions="OVERWRITE"))
+            done = answer.json()["boolean"] if answer.content.strip() else True
+        if not done:
+            raise StorageError(
+                f"cannot {doing} {self._shown(target)}",
+                "the server cannot replace a file in one step",
+                "use the NameNode's WebHDFS instead of HttpFS",
+            )
 
-    def _read_once(self, path: str, offset: int, length: int | None) -> bytes:
-        answer = _OPEN(self._client, path, offset=offset, length=length)
-        if location := answer.headers.get("location"):  # HttpFS answers by itself
-            answer.close()
-            answer = self._follow("GET", path, location)
-        with answer:
-            return b"".join(answer.iter_content(_CHUNK))  # `content` reads in pieces of 10 KB
+    def read(self, path: str, offset: int, length: int) -> bytes:
+        """OPEN: bytes from `offset` on; the server may answer with fewer at the end of the file."""
+
+        def read() -> bytes:
+            with self._mapped("read", path):
+                answer = _checked(_OPEN(self._client, path, strict=False, offset=offset, length=length))
+                if location := answer.headers.get("location"):  # HttpFS answers by itself
+                    answer.close()
+                    answer = self._follow("GET", path, location)
+                with answer:
+                    return b"".join(answer.iter_content(_CHUNK))  # `content` reads in pieces of 10 KB
+
+        return self._patience.call(read)
+
+    def open_reader(self, path: str) -> tuple[int, Callable[[int, int], bytes]]:
+        """The size of a file, and ``fetch(start, end)`` for ranges of it; NotFoundError for a directory."""
+        status = self.status(path, "read")
+        if status["type"] == "DIRECTORY":
+            raise is_a_directory("read", self._url + path)
+        return int(status["length"]), lambda start, end: self.read(path, start, end - start)
+
+    def open_output(self, path: str) -> BinaryIO:
+        """A new file to write from start to end."""
+        return cast(BinaryIO, io.BufferedWriter(Upload(self.create, path), _WRITE_BUFFER))
 
     def create(self, path: str, data: Any) -> None:
         """CREATE with overwrite=false, in two steps as WebHDFS wants it: ask where, then send the bytes there."""
         with self._mapped("create", path):
-            answer = self._client._create(path, overwrite="false")
+            answer = _checked(self._client._create(path, strict=False, overwrite="false"))
             self._follow("PUT", path, answer.headers["location"], data)
         if "%" in path:
             try:
@@ -165,13 +141,17 @@ class WebHdfsClient:
                     "this server's WebHDFS cannot write such names",
                 ) from error
 
+    def delegation_token(self) -> str:
+        """GETDELEGATIONTOKEN: what stands for this user's ticket where there is none."""
+        with self._mapped("get a delegation token from", "/"):
+            token = _checked(_GET_TOKEN(self._client, "/", strict=False)).json()["Token"]
+        if not token:  # as a server without Kerberos answers
+            raise AccessError(f"cannot get a delegation token from {self._url}", "the server gives none", KINIT)
+        return str(token["urlString"])
+
     def _follow(self, method: str, path: str, location: str, data: Any = None) -> Any:
         url = self._for_data_node(path, location)
-        answer = self._client._request(method, url, data=data, stream=method == "GET")
-        if not answer:
-            with answer:
-                raise _RemoteError(*_remote_exception(answer))
-        return answer
+        return _checked(self._client._request(method, url, data=data, stream=method == "GET"))
 
     def _for_name_node(self, path: str) -> str:
         if "%" not in path or path == _PROBE:
@@ -200,13 +180,17 @@ class WebHdfsClient:
     def _call(self, doing: str, path: str, operation: str, *keys: str, **parameters: str) -> Any:
         """What the JSON of the answer has under these keys."""
         with self._mapped(doing, path):
-            value = getattr(self._client, operation)(path, **parameters).json()
+            value = _checked(getattr(self._client, operation)(path, strict=False, **parameters)).json()
             for key in keys:
                 value = value[key]
             return value
 
+    def _ask(self, doing: str, path: str, operation: str, *keys: str) -> Any:
+        """The same for what may be asked again."""
+        return self._patience.call(lambda: self._call(doing, path, operation, *keys))
+
     def _shown(self, path: str) -> str:
-        return printable(f"webhdfs://{self.authority}{path}")
+        return printable(self._url + path)
 
     @contextmanager
     def _mapped(self, doing: str, path: str) -> Iterator[None]:
@@ -216,86 +200,45 @@ class WebHdfsClient:
         except UnicodeEncodeError as error:
             raise NotFoundError(what, "names in HDFS are UTF-8", "rename it on the disk it comes from") from error
         except HdfsError as error:
-            raise _from_remote(what, error.exception, str(error)) from error
+            if error.exception is None:  # what it makes of a 401
+                raise login_problem(what, self._options) from error
+            raise from_remote(what, error.exception, str(error)) from error
         except _RemoteError as error:
-            raise _from_remote(what, error.exception, error.message) from error
+            raise self._remote(what, error) from error
         except requests.exceptions.Timeout as error:
-            raise StorageError(
+            raise PassingError(
                 what, f"{_host(error, self.authority)} did not answer in time", _reach_hint(error, self.authority)
             ) from error
         except requests.exceptions.SSLError as error:
             raise StorageError(what, f"TLS failed: {error}", "check the certificate, or use webhdfs://") from error
         except (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError) as error:
-            raise StorageError(
+            raise PassingError(
                 what, f"no connection to {_host(error, self.authority)}", _reach_hint(error, self.authority)
             ) from error
         except (requests.exceptions.RequestException, KeyError, TypeError, ValueError) as error:
+            if type(error).__name__ == "MutualAuthenticationError":  # of requests-kerberos: an answer without proof
+                raise login_problem(what, self._options) from error
             raise StorageError(
                 what,
                 f"{self.authority} does not answer as WebHDFS does: {printable(str(error))}",
                 _PORT_HINT,
             ) from error
 
-
-class Upload(io.RawIOBase):
-    """A new file being sent while it is written; at most a few megabytes wait in memory."""
-
-    def __init__(self, client: WebHdfsClient, path: str) -> None:
-        super().__init__()
-        self._client, self._path = client, path
-        self._chunks: queue.Queue[bytes | None] = queue.Queue(_CHUNKS_WAITING)
-        self._error: BaseException | None = None
-        self._position = 0
-        self._thread = threading.Thread(target=self._send, name="acidctl-upload", daemon=True)
-        self._thread.start()
-
-    def writable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def write(self, data: ReadableBuffer, /) -> int:
-        if self.closed:
-            raise ValueError("I/O operation on closed file.")
-        chunk = bytes(data)
-        if chunk:  # an empty chunk would end the request
-            self._put(chunk)
-            self._position += len(chunk)
-        return len(chunk)
-
-    def close(self) -> None:
-        if self.closed:
-            return
-        super().close()
-        self._put(None, report=False)
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
-
-    def _put(self, chunk: bytes | None, report: bool = True) -> None:
-        while self._thread.is_alive():
-            try:
-                self._chunks.put(chunk, timeout=0.2)
-            except queue.Full:  # the sender may have died meanwhile
-                continue
-            return
-        if report:
-            raise self._error or StorageError(f"cannot write {printable(self._path)}", "the connection was closed")
-
-    def _send(self) -> None:
-        try:
-            self._client.create(self._path, iter(self._chunks.get, None))
-        except BaseException as error:  # noqa: BLE001 - raised in the writer's thread
-            self._error = error
+    def _remote(self, what: str, error: _RemoteError) -> AcidctlError:
+        if error.status == 401:
+            return login_problem(what, self._options)
+        if error.exception is not None:
+            return from_remote(what, error.exception, error.message)
+        kind = PassingError if error.status >= _SERVER_TROUBLE else StorageError
+        return kind(what, f"the answer is not WebHDFS's: {error.message}", _PORT_HINT)
 
 
 class _RemoteError(Exception):
-    """What a DataNode answered, before it is known what was being done."""
+    """What a server answered, before it is known what was being done."""
 
-    def __init__(self, exception: str | None, message: str) -> None:
+    def __init__(self, exception: str | None, message: str, status: int) -> None:
         super().__init__(message)
-        self.exception, self.message = exception, message
+        self.exception, self.message, self.status = exception, message, status
 
 
 _WRITE_PARAMETERS = {
@@ -310,58 +253,16 @@ _WRITE_PARAMETERS = {
 }
 
 
-def _make_client(spec: FileSystemSpec, options: dict[str, str]) -> Any:
-    scheme = "https" if spec.protocol == "swebhdfs" else "http"
-    url = ";".join(f"{scheme}://{host}" for host in spec.authority.split(","))
-    try:
-        timeout = float(options.get("timeout", _TIMEOUT))
-    except ValueError as error:
-        raise UsageProblem(f"not a number of seconds: timeout={options['timeout']}") from error
-    session = requests.Session()
-    # Only what changes nothing is asked again; a rename whose answer was lost may have happened.
-    retry = Retry(total=3, connect=2, read=2, status=0, allowed_methods={"GET"}, backoff_factor=0.2)
-    for prefix in ("http://", "https://"):
-        session.mount(prefix, HTTPAdapter(pool_maxsize=32, max_retries=retry))
-    settings: dict[str, Any] = {"timeout": (min(timeout, _CONNECT_TIMEOUT), timeout), "session": session}
-    if options.get("token"):
-        return TokenClient(url, options["token"], **settings)
-    if options.get("kerberos", "").lower() in ("true", "yes", "1"):
+def _checked(answer: Any) -> Any:
+    """The answer when it is a good one."""
+    if answer:
+        return answer
+    with answer:
         try:
-            from hdfs.ext.kerberos import KerberosClient
-        except ImportError as error:
-            raise EnvironmentProblem(
-                f"cannot log in to {spec.authority} with Kerberos", str(error), "pip install 'hdfs[kerberos]'"
-            ) from error
-        return KerberosClient(url, **settings)
-    return InsecureClient(url, user=options["user"], **settings)
-
-
-def _remote_exception(answer: Any) -> tuple[str | None, str]:
-    try:
-        remote = answer.json()["RemoteException"]
-        return remote["exception"], remote["message"]
-    except (ValueError, KeyError, TypeError):
-        login = "Authentication failure, " if answer.status_code == 401 else ""
-        return None, f"{login}HTTP status {answer.status_code}"
-
-
-def _from_remote(what: str, exception: str | None, message: str) -> AcidctlError:
-    """A server's exception by its class; an IPC wrapper has the class in its message."""
-    first = message.strip().partition("\n")[0]
-    for name in (exception, *(word for word in _BY_EXCEPTION if word in first)):
-        if name in _BY_EXCEPTION:
-            kind, why, hint = _BY_EXCEPTION[name]
-            return kind(what, why, hint)
-    if "Authentication failure" in message:
-        return AccessError(what, "the server wants a login", "kinit, and the option kerberos=true")
-    if "already exists" in first:
-        return ConflictError(what, "it exists already", "something else made it meanwhile, or an earlier run left it")
-    if "Invalid path name" in first:
-        kind, why, hint = _BY_EXCEPTION["InvalidPathException"]
-        return kind(what, why, hint)
-    if exception is None:
-        return StorageError(what, f"the answer is not WebHDFS's: {printable(first)[:200]}", _PORT_HINT)
-    return StorageError(what, printable(f"{exception}: {first}"), "see the NameNode's log")
+            remote = answer.json()["RemoteException"]
+            raise _RemoteError(remote["exception"], remote["message"], answer.status_code)
+        except (ValueError, KeyError, TypeError):
+            raise _RemoteError(None, f"HTTP status {answer.status_code}", answer.status_code) from None
 
 
 def _host(error: requests.exceptions.RequestException, authority: str) -> str:

@@ -231,3 +231,10 @@ def test_runs() -> None:
     many = tuple(IdRun(i, i, IdStatus.OPEN) for i in range(1, 40, 2))
     assert spans(many).endswith("23 and 8 more")
     assert spans(()) == ""
+
+
+def test_a_delta_that_is_read() -> None:
+    found = proofs(evidence(("base_5_v20", "delta_4_8", "delta_9_9"), f"t:14:{MAXL}::", "65:60:60:"))
+    texts = {name: next(step.text for step in proof.steps if step.topic == "verdict") for name, proof in found.items()}
+    assert texts["delta_9_9"] == "write id 9 is committed, and no base or wider delta that is read holds it"
+    assert "that has write ids 4 and 5 too (rule V9)" in texts["delta_4_8"]

@@ -3,12 +3,9 @@
     python tests/bench/bench_list.py [--partitions N] [--rounds N] [--hdfs]
 
 The warehouse: a table of 10,000 partitions with ten ACID directories each (a base, two obsolete deltas, seven current
-ones), a bucket file and ``_orc_acid_version`` in each, so 100,000 directories and 210,000 files.  In one partition of a hundred
-the deltas outweigh the base, so that `compact --auto` has something to plan.  Each command is a process of its own;
-its figures are wall time, CPU time, peak memory and the time until the first byte of its output.
-
-With ``--hdfs`` the same tree (its files are short) lies on a NameNode that is started for it, listed over WebHDFS and,
-where the package for it is there, over Hadoop's RPC.
+ones), a bucket file and ``_orc_acid_version`` in each, so 100,000 directories and 210,000 files.  In one partition of a
+hundred the deltas outweigh the base, so that `compact --auto` has something to plan.  Each command is a process of its
+own; its figures are wall time, CPU time, peak memory and the time until the first byte of its output.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,10 +12,13 @@ from tables import snapshot_of
 
 from acidctl.acid.names import MAXL
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.cleaning.plan import plan_cleaning
-from acidctl.cleaning.trash import TRASH, apply_plan, list_runs, purge, restore
+from acidctl.cleaning.apply import How, apply_plan
+from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
+from acidctl.cleaning.retention import AT_ONCE
+from acidctl.cleaning.trash import TRASH, list_runs, purge, restore
 from acidctl.errors import BadDataError, ConflictError, HistoryError, NotFoundError
 from acidctl.storage.registry import open_location
+from acidctl.storage.snapshot import Snapshot
 
 CASES = json.loads((Path(__file__).parent.parent / "data" / "cleaner-cases.json").read_text())
 
@@ -25,6 +30,10 @@ def make(table: Path, *names: str) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"x" * 10)
     return table
+
+
+def plan_at_once(snapshot: Snapshot) -> CleaningPlan:
+    return plan_cleaning(snapshot, AT_ONCE)
 
 
 def names_of(table: Path) -> set[str]:
@@ -39,7 +48,7 @@ def test_published_case(case, tmp_path: Path) -> None:  # type: ignore[no-untype
     aborted = tuple(case.get("aborted_write_ids", ()))
     write_ids = ValidWriteIds(MAXL, aborted=aborted).for_cleaner(case["compaction_highest_write_id"])
     snapshot = snapshot_of(table, write_ids, ValidTxns())
-    apply_plan(plan_cleaning(snapshot))
+    apply_plan(plan_at_once(snapshot))
     assert names_of(table) == set(case["dirs_after"])
 
 
@@ -51,7 +60,7 @@ def test_nothing_but_obsolete_and_aborted_is_planned(tmp_path: Path) -> None:
     gone = ("base_5", "delta_3_3_0000", "delete_delta_3_3_0000", "delta_14_14_0000", "000000_0", "sub/000000_0")
     table = make(tmp_path / "t", *kept, *gone)
     write_ids = ValidWriteIds(19, 12, (12, 15), (14,))
-    plan = plan_cleaning(snapshot_of(table, write_ids, ValidTxns(100, 99, (99,))))
+    plan = plan_at_once(snapshot_of(table, write_ids, ValidTxns(100, 99, (99,))))
     assert [removal.name for removal in plan.removals] == [
         "delta_14_14_0000", "delta_3_3_0000", "delete_delta_3_3_0000", "base_5", "000000_0", "sub",
     ]  # fmt: skip
@@ -62,28 +71,28 @@ def test_nothing_but_obsolete_and_aborted_is_planned(tmp_path: Path) -> None:
 def test_an_insert_delta_goes_before_its_delete_delta(tmp_path: Path) -> None:
     table = make(tmp_path / "t", "delta_1_9", "delete_delta_1_9", *(f"delta_{i}_{i}_0" for i in range(1, 9)))
     make(table, *(f"delete_delta_{i}_{i}_0" for i in range(1, 9)))
-    order = [removal.name for removal in plan_cleaning(snapshot_of(table)).removals]
+    order = [removal.name for removal in plan_at_once(snapshot_of(table)).removals]
     assert all(order.index(f"delta_{i}_{i}_0") < order.index(f"delete_delta_{i}_{i}_0") for i in range(1, 9))
 
 
 def test_unknown_visibility_shadows_nothing(tmp_path: Path) -> None:
     table = make(tmp_path / "t", "base_5", "delta_6_6_0000", "delta_3_3_0000", "base_6_v20")
-    unknown = plan_cleaning(snapshot_of(table))
+    unknown = plan_at_once(snapshot_of(table))
     assert [removal.name for removal in unknown.removals] == ["delta_3_3_0000"]
     assert [name for name, _ in unknown.kept_back] == ["base_5", "delta_6_6_0000"]
-    known = plan_cleaning(snapshot_of(table, txns=ValidTxns(30)))
+    known = plan_at_once(snapshot_of(table, txns=ValidTxns(30)))
     assert {removal.name for removal in known.removals} == {"base_5", "delta_6_6_0000", "delta_3_3_0000"}
 
 
 def test_without_history_nothing_may_go(tmp_path: Path) -> None:
     table = make(tmp_path / "t", "base_10_v50", "delta_3_3_0000")
     with pytest.raises(HistoryError):
-        plan_cleaning(snapshot_of(table, ValidWriteIds(12, 8, (8,)), ValidTxns(100)))
+        plan_at_once(snapshot_of(table, ValidWriteIds(12, 8, (8,)), ValidTxns(100)))
 
 
 def test_a_changed_location_is_refused(tmp_path: Path) -> None:
     table = make(tmp_path / "t", "base_5", "base_3", "delta_2_2")
-    plan = plan_cleaning(snapshot_of(table))
+    plan = plan_at_once(snapshot_of(table))
     (table / "base_5" / "bucket_00000").unlink()
     (table / "base_5").rmdir()
     with pytest.raises(ConflictError, match="changed since it was planned"):
@@ -95,31 +104,31 @@ def test_trash_restore_and_purge(tmp_path: Path) -> None:
     table = make(tmp_path / "t", "base_5", "base_3", "delta_2_2_0000", "000000_0")
     before = names_of(table)
     fs, path = open_location(str(table))
-    run = apply_plan(plan_cleaning(snapshot_of(table)))
+    run = apply_plan(plan_at_once(snapshot_of(table))).run
     assert run and set(run.names) == {"base_3", "delta_2_2_0000", "000000_0"}
     assert names_of(table) == {"base_5"}
     assert list_runs(fs, path) == [run]
     assert restore(fs, run) == ("000000_0", "base_3", "delta_2_2_0000")
     assert names_of(table) == before
     assert not (table / TRASH).exists()
-    run = apply_plan(plan_cleaning(snapshot_of(table)))
+    run = apply_plan(plan_at_once(snapshot_of(table))).run
     assert run
     purge(fs, [run])
     assert not (table / TRASH).exists()
     assert list_runs(fs, path) == []
-    assert apply_plan(plan_cleaning(snapshot_of(table))) is None
+    assert apply_plan(plan_at_once(snapshot_of(table))).removed == ()
 
 
 def test_no_trash_deletes(tmp_path: Path) -> None:
     table = make(tmp_path / "t", "base_5", "base_3")
-    assert apply_plan(plan_cleaning(snapshot_of(table)), trash=False) is None
+    assert apply_plan(plan_at_once(snapshot_of(table)), How.DELETE).run is None
     assert {path.name for path in table.iterdir()} == {"base_5"}
 
 
 def test_an_interrupted_run_can_be_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = make(tmp_path / "t", "base_5", "base_3", "delta_2_2_0000", "delta_1_1_0000")
     before = names_of(table)
-    plan = plan_cleaning(snapshot_of(table))
+    plan = plan_at_once(snapshot_of(table))
     fs, path = open_location(str(table))
     calls = []
     rename = type(fs).rename
@@ -142,7 +151,7 @@ def test_an_interrupted_run_can_be_undone(tmp_path: Path, monkeypatch: pytest.Mo
 def test_restore_refuses_what_would_be_lost(tmp_path: Path) -> None:
     table = make(tmp_path / "t", "base_5", "base_3")
     fs, _ = open_location(str(table))
-    run = apply_plan(plan_cleaning(snapshot_of(table)))
+    run = apply_plan(plan_at_once(snapshot_of(table))).run
     assert run
     make(table, "base_3")
     with pytest.raises(ConflictError):
@@ -168,31 +177,31 @@ def test_a_foreign_manifest_is_refused(manifest: str, tmp_path: Path) -> None:
 def test_one_half_of_a_minor_compaction_hides_nothing_for_good(tmp_path: Path) -> None:
     """Rule V11: a lone wide delta does not hold the deletes of the narrower delete deltas it hides."""
     table = make(tmp_path / "t", "delta_1_3", "delta_1_1_0", "delete_delta_2_2_0", "delta_3_3_0")
-    plan = plan_cleaning(snapshot_of(table))
+    plan = plan_at_once(snapshot_of(table))
     assert [removal.name for removal in plan.removals] == ["delta_1_1_0", "delta_3_3_0"]
     assert [name for name, _ in plan.kept_back] == ["delete_delta_2_2_0"]
     table = make(tmp_path / "u", "delete_delta_1_3", "delta_1_1_0", "delete_delta_2_2_0")
-    plan = plan_cleaning(snapshot_of(table))
+    plan = plan_at_once(snapshot_of(table))
     assert [removal.name for removal in plan.removals] == ["delete_delta_2_2_0"]
     assert [name for name, _ in plan.kept_back] == ["delta_1_1_0"]
 
 
 def test_what_is_being_written_shadows_nothing(tmp_path: Path) -> None:
     table = make(tmp_path / "t", "delta_1_1_0", "_tmp.base_0000002/000000_0.manifest", "base_0000002")
-    plan = plan_cleaning(snapshot_of(table))
+    plan = plan_at_once(snapshot_of(table))
     assert (plan.removals, [name for name, _ in plan.kept_back]) == ((), ["delta_1_1_0"])
     table = make(tmp_path / "u", "delta_1_1_0")
     (table / "base_0000002").mkdir()
-    plan = plan_cleaning(snapshot_of(table))
+    plan = plan_at_once(snapshot_of(table))
     assert (plan.removals, [name for name, _ in plan.kept_back]) == ((), ["delta_1_1_0"])
-    known = plan_cleaning(snapshot_of(table, ValidWriteIds(2)))
+    known = plan_at_once(snapshot_of(table, ValidWriteIds(2)))
     assert [removal.name for removal in known.removals] == ["delta_1_1_0"]
 
 
 def test_files_of_other_names_stay(tmp_path: Path) -> None:
     table = make(tmp_path / "t", "base_5", "000000_0", "backup/notes.txt")
     (table / "README.txt").write_text("x")
-    plan = plan_cleaning(snapshot_of(table))
+    plan = plan_at_once(snapshot_of(table))
     assert [removal.name for removal in plan.removals] == ["000000_0"]
     assert [name for name, _ in plan.kept_back] == ["README.txt", "backup"]
 
@@ -212,6 +221,34 @@ def test_a_run_without_a_manifest_can_be_purged(tmp_path: Path) -> None:
 def test_a_base_that_hive_2_may_have_compacted_stays(mark: str, goes: bool, tmp_path: Path) -> None:
     """Its highest write id was aborted; Hive 3 would take the unmarked base for an aborted INSERT OVERWRITE."""
     table = make(tmp_path / "t", "base_2", "delta_3_3", *([f"base_2/{mark}"] if mark else []))
-    plan = plan_cleaning(snapshot_of(table, ValidWriteIds(3, aborted=(2,)), ValidTxns()))
+    plan = plan_at_once(snapshot_of(table, ValidWriteIds(3, aborted=(2,)), ValidTxns()))
     assert [removal.name for removal in plan.removals] == (["base_2"] if goes else [])
     assert [name for name, _ in plan.kept_back] == ([] if goes else ["base_2"])
+
+
+def test_two_purges_at_once(tmp_path: Path) -> None:
+    table = make(tmp_path / "t", "base_5", "base_3", "delta_2_2_0")
+    fs, _ = open_location(str(table))
+    run = apply_plan(plan_at_once(snapshot_of(table))).run
+    assert run
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda _: purge(fs, [run]), range(4))) == [None] * 4
+    assert names_of(table) == {"base_5"}
+    assert not (table / TRASH).exists()
+
+
+def test_a_plan_is_a_value(tmp_path: Path) -> None:
+    table = make(tmp_path / "t", "base_5", "base_3", "delta_2_2_0")
+    plan = plan_at_once(snapshot_of(table))
+    again = pickle.loads(pickle.dumps(plan))
+    assert (again.removals, again.policy, again.snapshot.listing) == (plan.removals, plan.policy, plan.snapshot.listing)
+    assert len(apply_plan(again).removed) == 2
+
+
+def test_a_part_of_a_plan_begins_at_its_beginning(tmp_path: Path) -> None:
+    table = make(tmp_path / "t", "base_9", *(f"delta_{i}_{i}_0" for i in range(1, 9)))
+    plan = plan_at_once(snapshot_of(table))
+    for budget in (-5, 0, 9, 10, 35, 80, 1000):
+        part = plan.within(budget)
+        assert part.names == plan.names[: max(0, min(budget // 10, 8))]
+        assert part.names + part.postponed == plan.names

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyarrow import orc, parquet
-from tables import json_rows, snapshot_of
+from tables import CLEAN_NOW, json_rows, snapshot_of
 
 from acidctl.cli.amounts import DURATION, SIZE, Window
 from acidctl.orc.source import ByteSource
@@ -49,7 +49,7 @@ def test_parquet_says_itself_what_it_is(acidctl: Any, mode: str, tmp_path: Path)
     files = {path.name for path in (table / name).iterdir()}
     assert files == {"000000_0"} | ({"_metadata_acid"} if mode == "--major" else set())
     assert rows_of(table) == rows
-    assert acidctl("clean", "--yes", table).status == 0
+    assert acidctl(*CLEAN_NOW, table).status == 0
     assert {path.name for path in table.iterdir() if path.name[0] != "."} == {name}
     assert rows_of(table) == rows
 

@@ -10,12 +10,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from tables import CLEAN_NOW
 
 from acidctl.cli.main import main
 from acidctl.errors import AcidctlError, exit_statuses
 
 COMMANDS = [
-    ("ls",), ("cat",), ("dump",), ("meta",), ("compact", "--major", "--engine", "local"), ("clean", "--yes"),
+    ("ls",), ("cat",), ("dump",), ("meta",), ("compact", "--major", "--engine", "local"), CLEAN_NOW,
     ("restore",), ("purge", "--yes"), ("validate", "--deep"),
 ]  # fmt: skip
 
@@ -94,9 +95,7 @@ def test_existing_target_is_a_conflict(acidctl, crud: Path) -> None:  # type: ig
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="another user is needed, and only root can become one")
-@pytest.mark.parametrize(
-    "command", [("compact", "--major", "--engine", "local"), ("clean", "--yes")], ids=lambda c: c[0]
-)
+@pytest.mark.parametrize("command", [("compact", "--major", "--engine", "local"), CLEAN_NOW], ids=lambda c: c[0])
 def test_a_location_that_may_not_be_written(
     command: tuple[str, ...], acidctl, crud: Path, tmp_path: Path, capfdbinary
 ) -> None:  # type: ignore[no-untyped-def]
@@ -250,7 +249,7 @@ def test_a_cleaning_run_that_never_began(acidctl, crud: Path) -> None:  # type: 
     assert found.status == 3
     assert "interrupted" in found.err
     assert acidctl("compact", "--major", "--engine", "local", crud).status == 0
-    assert acidctl("clean", "--yes", crud).status == 0
+    assert acidctl(*CLEAN_NOW, crud).status == 0
     found = acidctl("restore", crud)
     assert found.status == 0
     assert f"passed over {run.name}" in found.err

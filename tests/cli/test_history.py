@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from pyarrow import parquet
+from tables import CLEAN_NOW
 
 Call = Callable[..., Any]
 ROW = {"writeid": 1, "bucketid": 536870912, "rowid": 2}
@@ -19,7 +20,7 @@ ROW = {"writeid": 1, "bucketid": 536870912, "rowid": 2}
 def cleaned(acidctl: Call, crud: Path) -> Path:
     """The walk-through table after a major compaction, and without what that made obsolete."""
     assert acidctl("compact", "--major", "--engine", "local", crud).status == 0
-    assert acidctl("clean", "--yes", crud).status == 0
+    assert acidctl(*CLEAN_NOW, crud).status == 0
     return crud
 
 

@@ -181,3 +181,22 @@ def test_bad_schemas(text: str) -> None:
 
     with pytest.raises(UsageProblem):
         parse_columns(text)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (["--master", "local[2]"], "--conf, --queue and --name are for --engine spark"),
+        (["--engine", "spark", "--processes", "2"], "--processes is for --engine local"),
+        (["--engine", "spark", "--conf", "x"], "not KEY=VALUE"),
+    ],
+)
+def test_options_of_the_other_engine(acidctl, crud: Path, options: list[str], text: str) -> None:  # type: ignore[no-untyped-def]
+    found = acidctl("validate", *options, crud)
+    assert found.status == 2
+    assert text in found.err
+
+
+def test_spark_is_not_started_for_names_alone(acidctl, crud: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    assert acidctl("validate", "--engine", "spark", crud).status == 0

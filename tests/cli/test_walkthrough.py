@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tables import CLEAN_NOW
 
 FOUR = [
     "delete_delta_0000002_0000002_0000", "delete_delta_0000003_0000003_0000", "delta_0000001_0000001_0000",
@@ -74,16 +75,24 @@ def test_compact_major_then_clean(acidctl, crud: Path, engine: str) -> None:  # 
     assert again.status == 12
     assert "nothing to do" in again.out
 
-    refused = acidctl("clean", crud)
+    young = acidctl("clean", crud)
+    assert young.status == 0
+    assert "nothing to clean yet" in young.out
+    assert "may go after" in young.err
+    refused = acidctl("clean", "--older-than", "0", "--unsafe-retention", crud)
     assert refused.status == 7
     assert "--yes" in refused.err
+    for unsafe in (("--older-than", "0"), ("--older-than", "59m")):
+        refused = acidctl("clean", "--yes", *unsafe, crud)
+        assert refused.status == 7
+        assert "--unsafe-retention" in refused.err
     assert sorted(p.name for p in crud.iterdir()) == sorted(["base_0000003", *FOUR])
-    assert acidctl("clean", "--yes", crud).status == 0
+    assert acidctl(*CLEAN_NOW, crud).status == 0
     assert sorted(p.name for p in crud.iterdir()) == [".acidctl-trash", "base_0000003"]
     assert [row["value"] for row in acidctl("cat", crud).lines()] == ["A", "B"]
     assert acidctl("restore", crud).status == 0
     assert sorted(p.name for p in crud.iterdir()) == sorted(["base_0000003", *FOUR])
-    assert acidctl("clean", "--yes", crud).status == 0
+    assert acidctl(*CLEAN_NOW, crud).status == 0
     assert acidctl("purge", "--yes", crud).status == 0
     assert sorted(p.name for p in crud.iterdir()) == ["base_0000003"]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import age
 
 FOUR = [
     "delta_0000001_0000001_0000", "delete_delta_0000002_0000002_0000", "delta_0000002_0000002_0000",
@@ -32,6 +33,10 @@ def test_the_walkthrough_table_compacted_and_cleaned(acidctl, crud: Path) -> Non
     assert "counts as committed" in fresh.err
 
     assert acidctl("compact", "--major", "--engine", "local", crud).status == 0
+    young = proofs(acidctl("why", "-o", "json", crud).json())
+    assert all(young[name]["cleaning"]["may"] == "kept-back" for name in FOUR)
+    assert all("may go after" in young[name]["cleaning"]["text"] for name in FOUR)
+    age(crud, 25)
     compacted = acidctl("why", crud)
     assert "base_0000003 is read" in compacted.out
     assert compacted.out.count("base_0000003 (all up to write id 3) holds write id") == 4
@@ -55,6 +60,7 @@ def test_the_walkthrough_table_compacted_and_cleaned(acidctl, crud: Path) -> Non
 
 def test_open_and_aborted_write_ids(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     table = make(tmp_path / "t", "delta_1_4", "delta_5_5", "delta_6_6", "delta_9_9")
+    age(table, 25)
     lists = ("--write-ids", "db.t:8:3:3,5:2,6")
     made = proofs(acidctl("why", "-o", "jsonl", *lists, table).lines()[0])
     assert made["delta_1_4"]["writeIds"] == [
@@ -97,6 +103,7 @@ def test_not_enough_history_is_explained(acidctl, crud: Path) -> None:  # type: 
 
 def test_v_directories_without_a_list_of_transactions(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     table = make(tmp_path / "t", "base_0000005_v0000026", "delta_0000003_0000003", "delta_0000006_0000006")
+    age(table, 25)
     unknown = proofs(acidctl("why", "-o", "json", table).json())
     assert unknown["base_0000005_v0000026"]["visibilityTxn"] == {"id": 26, "status": "unknown"}
     cleaning = unknown["delta_0000003_0000003"]["cleaning"]

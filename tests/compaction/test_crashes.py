@@ -13,8 +13,10 @@ from tables import snapshot_of
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
+from acidctl.cleaning.apply import How, apply_plan
 from acidctl.cleaning.plan import plan_cleaning
-from acidctl.cleaning.trash import TRASH, apply_plan, list_runs, purge, restore
+from acidctl.cleaning.retention import AT_ONCE
+from acidctl.cleaning.trash import TRASH, list_runs, purge, restore
 from acidctl.compaction.plan import nothing_to_do, plan_compaction
 from acidctl.compaction.publish import remove_dead_staging
 from acidctl.compaction.run import compact
@@ -92,7 +94,7 @@ def compacted(table: Path) -> Path:
 
 
 def clean_once(table: Path, *, trash: bool = True) -> None:
-    apply_plan(plan_cleaning(snapshot_of(table)), trash=trash)
+    apply_plan(plan_cleaning(snapshot_of(table), AT_ONCE), How.TRASH if trash else How.DELETE)
 
 
 @pytest.mark.parametrize("trash", [True, False])

@@ -13,6 +13,7 @@ from tables import snapshot_of
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.cleaning.plan import plan_cleaning
+from acidctl.cleaning.retention import AT_ONCE
 from acidctl.compaction import kernel
 from acidctl.compaction.plan import CompactionPlan, plan_compaction, refuse_unsafe
 from acidctl.compaction.run import Outcome, compact
@@ -109,7 +110,7 @@ def test_a_minor_that_was_killed_between_its_renames_is_finished(table: Path, mo
     assert finish_half_published(snapshot) == ("delta_0000001_0000003",)
     assert found(table) == rows
     assert not [name for name in contents(table) if name.startswith("_tmp")]
-    assert plan_cleaning(snapshot_of(table)).kept_back == ()
+    assert plan_cleaning(snapshot_of(table), AT_ONCE).kept_back == ()
 
 
 @pytest.mark.parametrize("change", ["grow", "add", "remove"])

@@ -69,7 +69,7 @@ def canonical(value: Any) -> Any:
     if isinstance(value, float):
         return "nan" if math.isnan(value) else struct.pack("<d", value)
     if isinstance(value, dict):
-        return ("struct", *map(canonical, value.values()))
+        return ("struct", *(canonical(field) for _, field in sorted(value.items())))
     if isinstance(value, list | tuple):
         return ("list", *map(canonical, value))
     return value.value if isinstance(value, pa.TimestampScalar) else value

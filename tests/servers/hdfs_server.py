@@ -21,6 +21,7 @@ import tarfile
 import tempfile
 import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -41,7 +42,10 @@ _OPENS = (
     *("java.security.jgss/sun.security.krb5", "java.security.jgss/sun.security.jgss"),
 )
 _NAME_NODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
+_HA_ADMIN = "org.apache.hadoop.hdfs.tools.DFSHAAdmin"
+_ADMIN = "org.apache.hadoop.hdfs.tools.DFSAdmin"
 _DATA_NODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
+_FAILOVER = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
 _SERVLETS = '<web-app version="2.4" xmlns="http://java.sun.com/xml/ns/j2ee"></web-app>'
 _LOG4J = """log4j.rootLogger=INFO,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
@@ -59,31 +63,35 @@ class HdfsServer:
 
     Attributes:
         authority: ``127.0.0.1:PORT`` of the NameNode's WebHDFS.
+        rpc_authority: ``127.0.0.1:PORT`` of its own protocol.
         rpc: ``hdfs://127.0.0.1:PORT``.
     """
 
     def __init__(self, directory: Path, timeout: float = 90) -> None:
         self._directory = directory
         self._java = _find_java()
+        self._jvm: list[str] = []
         self._library = _fetch_jars()
         self._processes: list[subprocess.Popen[bytes]] = []
-        ports = _free_ports(5)
+        ports = free_ports(5)
         self.authority = f"127.0.0.1:{ports[1]}"
-        self.rpc = f"hdfs://127.0.0.1:{ports[0]}"
+        self.rpc_authority = f"127.0.0.1:{ports[0]}"
+        self.rpc = f"hdfs://{self.rpc_authority}"
         self._configure(ports)
         try:
-            if self._launch("format", _NAME_NODE, "-format", "-force", "-nonInteractive").wait(timeout):
-                raise HdfsUnavailable(f"formatting HDFS failed: {self._log_tail('format')}")
-            self._processes.clear()
-            self._launch("namenode", _NAME_NODE)
-            self._launch("datanode", _DATA_NODE)
-            self._wait(timeout)
+            self._start(timeout)
         except BaseException:
             self.stop()
             raise
 
+    def _start(self, timeout: float) -> None:
+        self.tool(_NAME_NODE, "-format", "-force", "-nonInteractive")
+        self._launch("namenode", _NAME_NODE)
+        self._launch("datanode", _DATA_NODE)
+        self._wait_for(lambda: _live_data_nodes(self.authority) >= 1, timeout)
+
     def stop(self) -> None:
-        """End the two processes that were started, and only those."""
+        """End the processes that were started, and only those."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             for process in self._processes:
                 if process.poll() is None:
@@ -94,23 +102,41 @@ class HdfsServer:
                 except subprocess.TimeoutExpired:
                     continue
 
+    def admin(self, *arguments: str) -> str:
+        """`hdfs dfsadmin`."""
+        return self.tool(_ADMIN, *arguments)
+
     def _configure(self, ports: list[int]) -> None:
-        for name in ("conf", "log", "webapps/hdfs/WEB-INF", "webapps/datanode/WEB-INF", "webapps/static/WEB-INF"):
+        address = [f"127.0.0.1:{port}" for port in ports]
+        name_node = {"dfs.namenode.rpc-address": address[0], "dfs.namenode.http-address": address[1]}
+        self._write_conf("conf", self.rpc, ports[2:], name_node)
+
+    def _write_conf(
+        self, conf: str, default_fs: str, ports: list[int], more: dict[str, str], core: dict[str, str] | None = None
+    ) -> None:
+        """One process's configuration.
+
+        Args:
+            ports: three for the DataNode.
+            more: for hdfs-site.xml.
+            core: for core-site.xml.
+        """
+        folders = ("log", "webapps/hdfs/WEB-INF", "webapps/datanode/WEB-INF", "webapps/static/WEB-INF")
+        for name in (conf, *folders):
             (self._directory / name).mkdir(parents=True, exist_ok=True)
         for web in self._directory.glob("webapps/*/WEB-INF"):  # the servers insist on these folders
             (web / "web.xml").write_text(_SERVLETS)
         address = [f"127.0.0.1:{port}" for port in ports]
         core = {
-            "fs.defaultFS": self.rpc,
+            **(core or {}),
+            "fs.defaultFS": default_fs,
             "hadoop.tmp.dir": str(self._directory / "data"),
             "hadoop.http.staticuser.user": "nobody",
         }
         hdfs = {
-            "dfs.namenode.rpc-address": address[0],
-            "dfs.namenode.http-address": address[1],
-            "dfs.datanode.address": address[2],
-            "dfs.datanode.http.address": address[3],
-            "dfs.datanode.ipc.address": address[4],
+            "dfs.datanode.address": address[0],
+            "dfs.datanode.http.address": address[1],
+            "dfs.datanode.ipc.address": address[2],
             "dfs.datanode.hostname": "127.0.0.1",
             "dfs.namenode.datanode.registration.ip-hostname-check": "false",
             "dfs.replication": "1",
@@ -121,29 +147,46 @@ class HdfsServer:
             "dfs.namenode.handler.count": "4",
             "dfs.datanode.du.reserved": "0",
             "dfs.heartbeat.interval": "1",
+            **more,
         }
         for name, properties in (("core-site.xml", core), ("hdfs-site.xml", hdfs)):
             body = "".join(
                 f"<property><name>{key}</name><value>{escape(value)}</value></property>\n"
                 for key, value in properties.items()
             )
-            (self._directory / "conf" / name).write_text(f"<configuration>\n{body}</configuration>\n")
-        (self._directory / "conf" / "log4j.properties").write_text(_LOG4J)
+            (self._directory / conf / name).write_text(f"<configuration>\n{body}</configuration>\n")
+        (self._directory / conf / "log4j.properties").write_text(_LOG4J)
 
-    def _launch(self, name: str, main: str, *arguments: str) -> subprocess.Popen[bytes]:
+    def _command(self, main: str, *arguments: str, conf: str) -> list[str]:
         version = subprocess.run([self._java, "-version"], capture_output=True, text=True, check=False).stderr
         opens = [] if '"1.8.' in version else [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENS]
-        class_path = [self._directory / "conf", self._directory, self._library / "*"]
-        command = [
+        class_path = [self._directory / conf, self._directory, self._library / "*"]
+        return [
             *(self._java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true"),
-            *(f"-Dhadoop.log.dir={self._directory / 'log'}", *opens),
+            *(f"-Dhadoop.log.dir={self._directory / 'log'}", *self._jvm, *opens),
             *("-cp", os.pathsep.join(str(path) for path in class_path), main, *arguments),
         ]
+
+    def tool(self, main: str, *arguments: str, conf: str = "conf") -> str:
+        """Run one of Hadoop's commands to its end."""
+        command = self._command(main, *arguments, conf=conf)
+        ended = subprocess.run(command, env=self._environment(), capture_output=True, text=True, check=False)
+        if ended.returncode:
+            raise HdfsUnavailable(f"{main} {' '.join(arguments)}: {ended.stdout[-500:]} {ended.stderr[-500:]}")
+        return ended.stdout
+
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, "HADOOP_USER_NAME": "root"}
+
+    def _launch(self, name: str, main: str, *arguments: str, conf: str = "conf") -> subprocess.Popen[bytes]:
+        return self._start_process(name, self._command(main, *arguments, conf=conf), self._environment())
+
+    def _start_process(self, name: str, command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
         with (self._directory / "log" / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(
                 command,
                 cwd=self._directory,
-                env={**os.environ, "HADOOP_USER_NAME": "root"},
+                env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -152,29 +195,80 @@ class HdfsServer:
         self._processes.append(process)
         return process
 
-    def _wait(self, timeout: float) -> None:
+    def _wait_for(self, is_up: Callable[[], bool], timeout: float) -> None:
         end = time.monotonic() + timeout
-        while not self._is_up():
+        while not is_up():
             if any(process.poll() is not None for process in self._processes):
                 raise HdfsUnavailable(f"HDFS ended: {self._log_tail('namenode')} {self._log_tail('datanode')}")
             if time.monotonic() > end:
                 raise HdfsUnavailable(f"HDFS is not up after {timeout:.0f} s: see {self._directory}/log")
             time.sleep(0.1)
 
-    def _is_up(self) -> bool:
-        url = f"http://{self.authority}/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # loopback never goes through a proxy
-        try:
-            with opener.open(url, timeout=2) as answer:
-                beans = json.load(answer)["beans"]
-        except (OSError, ValueError, KeyError):
-            return False
-        return bool(beans) and beans[0].get("NumLiveDataNodes", 0) >= 1 and beans[0].get("FSState") == "Operational"
-
     def _log_tail(self, name: str) -> str:
         path = self._directory / "log" / f"{name}.log"
         lines = path.read_text(errors="replace").splitlines() if path.exists() else []
         return lines[-1] if lines else "(no log)"
+
+
+class HaHdfsServer(HdfsServer):
+    """Two NameNodes of one nameservice, which share their edits in a folder, and a DataNode.  The first is active.
+
+    Attributes:
+        conf: the folder for HADOOP_CONF_DIR.
+        authority: both NameNodes' WebHDFS.
+    """
+
+    NAMESERVICE = "acid"
+
+    def _configure(self, ports: list[int]) -> None:
+        ports = free_ports(7)
+        self.conf = self._directory / "nn1"
+        self._web = [f"127.0.0.1:{port}" for port in ports[2:4]]
+        self.authority = ",".join(self._web)
+        service = self.NAMESERVICE
+        shared = {
+            "dfs.nameservices": service,
+            f"dfs.ha.namenodes.{service}": "nn1,nn2",
+            "dfs.namenode.shared.edits.dir": f"file://{self._directory}/edits",
+            f"dfs.client.failover.proxy.provider.{service}": _FAILOVER,
+            "dfs.ha.fencing.methods": "shell(/bin/true)",
+            "dfs.ha.tail-edits.period": "1",
+        }
+        for index, name in enumerate(("nn1", "nn2")):
+            shared[f"dfs.namenode.rpc-address.{service}.{name}"] = f"127.0.0.1:{ports[index]}"
+            shared[f"dfs.namenode.http-address.{service}.{name}"] = self._web[index]
+        for name in ("nn1", "nn2"):
+            own = {"dfs.ha.namenode.id": name, "dfs.namenode.name.dir": f"file://{self._directory}/{name}-name"}
+            self._write_conf(name, f"hdfs://{service}", ports[4:], {**shared, **own})
+
+    def _start(self, timeout: float) -> None:
+        self.tool(_NAME_NODE, "-format", "-force", "-nonInteractive", conf="nn1")
+        self._launch("namenode", _NAME_NODE, conf="nn1")
+        self._launch("datanode", _DATA_NODE, conf="nn1")
+        self._wait_for(lambda: _live_data_nodes(self._web[0]) >= 1, timeout)
+        self.tool(_NAME_NODE, "-bootstrapStandby", "-nonInteractive", "-force", conf="nn2")
+        self._launch("standby", _NAME_NODE, conf="nn2")
+        self._wait_for(lambda: _live_data_nodes(self._web[1]) >= 1, timeout)
+        self.tool(_HA_ADMIN, "-transitionToActive", "nn1", conf="nn1")
+
+    def fail_over(self) -> None:
+        """The active NameNode goes on standby, the other one becomes active."""
+        self.tool(_HA_ADMIN, "-transitionToStandby", "nn1", conf="nn1")
+        self.tool(_HA_ADMIN, "-transitionToActive", "nn2", conf="nn1")
+
+
+def _live_data_nodes(authority: str) -> int:
+    """Of a NameNode out of safe mode; 0 when it does not answer."""
+    url = f"http://{authority}/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # loopback never goes through a proxy
+    try:
+        with opener.open(url, timeout=2) as answer:
+            beans = json.load(answer)["beans"]
+    except (OSError, ValueError, KeyError):
+        return 0
+    if not beans or beans[0].get("FSState") != "Operational":
+        return 0
+    return int(beans[0].get("NumLiveDataNodes", 0))
 
 
 def _find_java() -> str:
@@ -185,7 +279,7 @@ def _find_java() -> str:
     return java
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [sock.getsockname()[1] for sock in sockets]
     for sock in sockets:

@@ -8,10 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import stamina
 from servers.hdfs_server import HdfsServer, HdfsUnavailable
 from stores import Store
 
 from acidctl.storage.registry import open_location
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting() -> Iterator[None]:
+    """What is asked again is asked again at once."""
+    with stamina.set_testing(True, attempts=9, cap=True):
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +51,7 @@ def bucket(s3_options: dict[str, str]) -> str:
     return "acidctl-bucket"
 
 
-SERVED = [pytest.param("webhdfs", marks=pytest.mark.server), pytest.param("s3", marks=pytest.mark.server)]
+SERVED = [pytest.param(kind, marks=pytest.mark.server) for kind in ("webhdfs", "hdfs", "s3")]
 
 
 @pytest.fixture(params=["local", "memory", *SERVED])
@@ -56,6 +64,9 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
         fs, root = open_location(f"memory://{name}")
     elif kind == "webhdfs":
         fs, root = open_location(f"webhdfs://root@{request.getfixturevalue('hdfs').authority}/{name}")
+    elif kind == "hdfs":
+        pytest.importorskip("hdfs_native", reason="hdfs-native is not installed")
+        fs, root = open_location(f"hdfs://root@{request.getfixturevalue('hdfs').rpc_authority}/{name}")
     else:
         options = request.getfixturevalue("s3_options")
         fs, root = open_location(f"s3a://{request.getfixturevalue('bucket')}/{name}", options)

@@ -9,7 +9,7 @@ import uuid
 
 import pytest
 from servers.hdfs_server import HdfsServer
-from tables import json_rows
+from tables import CLEAN_NOW, json_rows
 
 from acidctl.rows.scan import Scan
 from acidctl.storage.registry import open_location
@@ -39,10 +39,13 @@ def names_of(table: str) -> set[str]:
     return {entry.path for entry in fs.list_dir(path).entries}
 
 
-@pytest.fixture
-def table(hdfs: HdfsServer) -> str:
-    """The walk-through table on HDFS."""
-    url = f"webhdfs://root@{hdfs.authority}/test-{uuid.uuid4().hex}/orders"
+@pytest.fixture(params=["webhdfs", "hdfs"])
+def table(request: pytest.FixtureRequest, hdfs: HdfsServer) -> str:
+    """The walk-through table on HDFS, by either of its ways."""
+    if request.param == "hdfs":
+        pytest.importorskip("hdfs_native", reason="hdfs-native is not installed")
+    authority = hdfs.rpc_authority if request.param == "hdfs" else hdfs.authority
+    url = f"{request.param}://root@{authority}/test-{uuid.uuid4().hex}/orders"
     status, _, err = acidctl("demo", url)
     assert status == 0, err
     return url
@@ -54,7 +57,7 @@ def test_the_walk_through(table: str) -> None:
     assert status == 0, err
     assert json.loads(out)["outputs"] == ["base_0000003"]
     assert rows_of(table) == rows
-    assert acidctl("clean", "--yes", table)[0] == 0
+    assert acidctl(*CLEAN_NOW, table)[0] == 0
     assert {name for name in names_of(table) if name[0] != "."} == {"base_0000003"}
     assert rows_of(table) == rows
     assert acidctl("restore", table)[0] == 0
@@ -81,12 +84,12 @@ def test_two_compactions_at_once(table: str, kind: tuple[str, ...]) -> None:
 def test_a_compaction_and_a_cleaning_at_once(table: str) -> None:
     rows = rows_of(table)
     assert acidctl("compact", "--major", "--engine", "local", table)[0] == 0
-    racers = [start("clean", "--yes", "-o", "json", table) for _ in range(2)]
+    racers = [start(*CLEAN_NOW, "-o", "json", table) for _ in range(2)]
     racers.append(start("compact", "--major", "--engine", "local", table))
     ended = [(*racer.communicate(timeout=300), racer.returncode) for racer in racers]
     assert all(status in (0, 3, 9) for *_, status in ended), ended
     assert rows_of(table) == rows
-    assert acidctl("clean", "--yes", table)[0] == 0
+    assert acidctl(*CLEAN_NOW, table)[0] == 0
     assert {name for name in names_of(table) if name[0] != "."} == {"base_0000003"}
     assert rows_of(table) == rows
 

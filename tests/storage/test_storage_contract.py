@@ -9,8 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from stores import Store, fill, paths
 
+from acidctl.cleaning.apply import apply_plan
+from acidctl.cleaning.plan import plan_cleaning
+from acidctl.cleaning.retention import AT_ONCE
+from acidctl.cleaning.trash import list_runs, restore
 from acidctl.errors import ConflictError, NotFoundError, RefusedError, StorageError
 from acidctl.storage.port import join
+from acidctl.storage.snapshot import take_snapshot
 
 MISSING: dict[str, Callable[[Store, str], object]] = {
     "list_tree": lambda store, path: store.fs.list_tree(path),
@@ -251,6 +256,14 @@ def test_remove_takes_everything_below(store: Store) -> None:
     assert paths(store) == ["dd", "dd/1"]
 
 
+def test_only_an_empty_directory_is_removed(store: Store) -> None:
+    fill(store, "d/1")
+    store.fs.make_dirs(join(store.root, "e"))
+    for name in ("d", "e", "none"):
+        store.fs.remove_empty(join(store.root, name))
+    assert paths(store) == ["d", "d/1"]
+
+
 def test_the_root_cannot_be_removed(store: Store) -> None:
     with pytest.raises(RefusedError):
         store.fs.remove_tree("/")
@@ -366,3 +379,39 @@ def test_only_the_local_disk_has_local_paths(store: Store) -> None:
     path = join(store.root, "file")
     assert store.fs.local_path(path) == (path if store.kind == "local" else None)
     assert store.fs.display(path).endswith(path)
+
+
+def test_what_vanishes_after_it_was_listed_is_not_found_and_named(store: Store) -> None:
+    fill(store, "d/1", "d/2")
+    store.fs.list_tree(store.root)
+    store.fs.remove_tree(join(store.root, "d/1"))
+    for read in (store.fs.read_bytes, lambda path: store.fs.read_bytes(path, 0, 4)):
+        with pytest.raises(NotFoundError) as raised:
+            read(join(store.root, "d/1"))
+        assert "d/1" in raised.value.what
+    assert paths(store) == ["d", "d/2"]
+
+
+def test_the_end_of_a_file_that_was_written_again_is_the_new_one(store: Store) -> None:
+    path = join(store.root, "d/f")
+    for data in (b"old one", b"new"):
+        fill(store, "d/f", data=data)
+        store.fs.list_tree(store.root)
+        assert store.fs.read_bytes(path, len(data) - 2, 2) == data[-2:]
+        store.fs.remove_tree(path)
+
+
+def test_what_is_moved_to_the_trash_comes_back(store: Store) -> None:
+    fill(store, "base_0000005/bucket_00000", "delta_0000003_0000003_0000/bucket_00000")
+    before = paths(store)
+    plan = plan_cleaning(take_snapshot(store.fs, store.root), AT_ONCE)
+    if not store.fs.can_rename:
+        with pytest.raises(RefusedError, match="no trash"):
+            apply_plan(plan)
+        assert paths(store) == before
+        return
+    apply_plan(plan)
+    assert [path for path in paths(store) if path[0] != "."] == ["base_0000005", "base_0000005/bucket_00000"]
+    (run,) = list_runs(store.fs, store.root)
+    assert restore(store.fs, run) == ("delta_0000003_0000003_0000",)
+    assert paths(store) == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import fsspec
@@ -137,12 +138,12 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         assert raised.value.hint == hint
 
 
-def test_native_hdfs_without_libhdfs_points_to_webhdfs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ARROW_LIBHDFS_DIR", "/no/such/directory")
-    for written in ("hdfs://nn:8020/w/t", "hdfs:///w/t"):
-        with pytest.raises(EnvironmentProblem) as raised:
-            open_location(written)
-        assert "webhdfs://" in raised.value.hint
+def test_native_hdfs_without_its_package_points_to_webhdfs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "hdfs_native", None)
+    with pytest.raises(EnvironmentProblem) as raised:
+        open_location("hdfs://nn:8020/w/t")
+    assert "acidctl[hdfs]" in raised.value.hint
+    assert "webhdfs://" in raised.value.hint
 
 
 def test_options_become_what_fsspec_takes() -> None:
@@ -152,6 +153,17 @@ def test_options_become_what_fsspec_takes() -> None:
         "client_kwargs": {"region_name": "eu", "verify": False},
         "key": "1",
     }
+
+
+def test_s3_has_timeouts_and_tries_of_its_own() -> None:
+    spec = FileSystemSpec("s3", (("config_kwargs.x", "y"), ("key", "1"), ("retries", "7"), ("timeout", "30")), "bucket")
+    assert fsspec_fs._nested(fsspec_fs._with_patience(spec)) == {
+        "config_kwargs": {"x": "y", "read_timeout": 30.0, "connect_timeout": 10.0, "retries": {"max_attempts": 7}},
+        "key": "1",
+    }
+    assert fsspec_fs._with_patience(FileSystemSpec("s3", (), "bucket")) == ()
+    with pytest.raises(UsageProblem, match="timeout"):
+        FileSystemSpec("s3", (("timeout", "0"),), "bucket").open()
 
 
 def test_secrets_are_not_shown() -> None:

@@ -1,0 +1,138 @@
+"""Staging that nobody finished: what writers and compactions left hidden in a location (format sections 1.4, 8.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from acidctl.acid.layout import files_by_child
+from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.names import AcidNameError, Kind, parse_directory
+from acidctl.acid.state import Reason, select
+from acidctl.acid.writeids import Range, ValidWriteIds
+from acidctl.cleaning.retention import Ages, Policy, may_go, utc
+from acidctl.errors import AcidctlError
+from acidctl.storage.owner import OWNER, Owner
+from acidctl.storage.port import FileSystem
+from acidctl.storage.snapshot import Snapshot
+
+_MANIFEST = "_tmp."
+_COMPACTION = "_tmp_"
+_QUERY = ".hive-staging"
+
+
+@dataclass(slots=True)
+class Leftovers:
+    """What was found.
+
+    Attributes:
+        removable: names with the reason, in the order of removal.
+        kept_back: names that are old enough, with what speaks against it.
+        young: name, when it was last written, and a sentence.
+    """
+
+    removable: list[tuple[str, Reason]] = field(default_factory=list)
+    kept_back: list[tuple[str, str]] = field(default_factory=list)
+    young: list[tuple[str, float | None, str]] = field(default_factory=list)
+
+
+def is_leftover(name: str) -> bool:
+    """Whether a hidden name is a writer's staging; nothing else hidden is ever removed."""
+    if name.startswith(_MANIFEST):
+        return name.startswith(tuple(f"{_MANIFEST}{kind.value}_" for kind in Kind))
+    return name.startswith((_COMPACTION, _QUERY))
+
+
+def is_query_staging(name: str) -> bool:
+    """Whether it is a query's: what becomes of it hangs on nothing beside it."""
+    return name.startswith(_QUERY)
+
+
+def query_staging(fs: FileSystem, path: str) -> Snapshot:
+    """The staging of queries in a directory, and nothing else that is there.
+
+    Hive stages inserts into partitions in the directory of the table, which is no location.
+
+    Raises:
+        NotFoundError, AccessError, StorageError: it cannot be listed.
+    """
+    top = tuple(entry for entry in fs.list_dir(path).entries if entry.is_dir and is_query_staging(entry.path))
+    entries = fs.list_tree(path, Listing(path, top)).entries if top else ()
+    # Some stores list all there is at once.
+    listing = Listing(path, tuple(entry for entry in entries if is_query_staging(entry.path)))
+    return Snapshot(fs, path, listing, select(listing), ValidWriteIds(), None, {})
+
+
+def find_leftovers(snapshot: Snapshot, ages: Ages, gone: set[str], policy: Policy, now: float) -> Leftovers:
+    """The staging directories of a location: which are abandoned.
+
+    Args:
+        gone: visible names that the same plan removes.
+        now: seconds since the epoch.
+    """
+    found = Leftovers()
+    children = files_by_child(snapshot.listing)
+    directories = {
+        entry.path.partition("/")[0] for entry in snapshot.listing.entries if entry.is_dir or "/" in entry.path
+    }
+    for name in sorted(filter(is_leftover, directories)):
+        since = ages.times.get(name)
+        if not ages.is_old(name, policy.cutoff(now), unknown=policy.older_than <= 0):
+            text = "its store gives no time, so its age is not known"
+            if since is not None:
+                text = f"last written {utc(since)}, {may_go(policy.until(since))}"
+            found.young.append((name, since, text))
+        elif against := _against(snapshot, name, children, directories - gone):
+            found.kept_back.append((name, against))
+        else:
+            written = "" if since is None else f", last written {utc(since)}"
+            found.removable.append((name, Reason("leftover", f"{_what(name)}{written}")))
+    return found
+
+
+def _what(name: str) -> str:
+    if name.startswith(_QUERY):
+        return "the abandoned staging of a query"
+    return f"the abandoned {'manifest of an insert' if name.startswith(_MANIFEST) else 'staging of a compaction'}"
+
+
+def _against(snapshot: Snapshot, name: str, children: Mapping[str, list[Entry]], staying: set[str]) -> str:
+    if name.startswith(_MANIFEST):
+        return _unproven_insert(snapshot, name.removeprefix(_MANIFEST), staying)
+    if not name.startswith(_COMPACTION):
+        return ""
+    inside = {entry.path.split("/")[1] for entry in snapshot.listing.entries if entry.path.startswith(f"{name}/")}
+    for staged in sorted(inside - staying):
+        if (twin := _twin(staged)) and twin in staying:
+            return f"it holds {staged}, the missing twin of {twin}: the events in it may be nowhere else"
+    if any(entry.path == f"{name}/{OWNER}" for entry in children.get(name, ())):
+        try:
+            owner = Owner.from_bytes(snapshot.fs.read_bytes(snapshot.absolute(f"{name}/{OWNER}")))
+        except AcidctlError as error:
+            return f"who works in it cannot be read: {error.why or error.what}"
+        if owner and owner.is_alive():
+            return f"{owner} works in it"
+    return ""
+
+
+def _unproven_insert(snapshot: Snapshot, target: str, staying: set[str]) -> str:
+    """The manifest of a direct insert is the only sign that its directory may be unfinished: it stays as long."""
+    if target not in staying:
+        return ""
+    try:
+        directory = parse_directory(target)
+    except AcidNameError:
+        directory = None
+    ids = snapshot.write_ids
+    if directory and not ids.is_everything:
+        low = max(0, directory.min_write_id)
+        if ids.range_valid(low, directory.max_write_id) is Range.ALL:
+            return ""
+    return f"whether the insert into {target} was finished is not known: give --write-ids, or see to it by hand"
+
+
+def _twin(name: str) -> str:
+    """The directory of the other kind that a minor compaction shows with this one; empty for other names."""
+    if name.startswith("delete_delta_"):
+        return name.removeprefix("delete_")
+    return f"delete_{name}" if name.startswith("delta_") else ""

@@ -1,0 +1,163 @@
+"""The proof of a plan: every reader that may still be running finds what its snapshot selects.
+
+A reader that began at a moment knew the write ids of that moment; it listed the location then, or lists it only after
+the cleaning. Both listings must read the same without what the plan removes, and the first must select none of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from acidctl.acid.doubts import without
+from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.names import NO_STATEMENT, AcidDirectory, AcidNameError, Kind, parse_directory
+from acidctl.acid.sidefiles import BaseFormat
+from acidctl.acid.state import AcidState, State, select
+from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.cleaning.retention import Ages, Policy
+
+_MOMENTS = 16
+"""So many moments are replayed at most; between two of them the location only grew by what no reader confuses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """What decides a state besides the listing."""
+
+    write_ids: ValidWriteIds
+    txns: ValidTxns | None
+    formats: Mapping[str, BaseFormat]
+
+    def select(self, listing: Listing) -> AcidState:
+        return select(listing, self.write_ids, self.txns, self.formats)
+
+    def for_cleaner(self) -> Lists:
+        """Those of section 10: nothing above the high watermark counts, nor a transaction above the oldest open one.
+
+        A query of that open transaction does not see what was committed after it began.
+        """
+        txns = self.txns
+        if txns is not None:
+            oldest = min((txns.min_open, *txns.open[:1]))
+            txns = replace(txns, high_watermark=min(txns.high_watermark, oldest - 1))
+        return replace(self, write_ids=self.write_ids.for_cleaner(), txns=txns)
+
+
+def broken_reader(ages: Ages, lists: Lists, names: set[str], policy: Policy, now: float) -> str:
+    """Why a plan may not be carried out: a sentence, or an empty string when no reader is hurt.
+
+    Args:
+        names: what the plan removes.
+        now: seconds since the epoch.
+    """
+    names_only = _directories(ages.listing)
+    after = without(names_only, names)
+    for known, when in ((lists, "new readers"), (lists.for_cleaner(), "the cleaner")):
+        if what_is_read(known.select(names_only)) != what_is_read(known.select(after)):
+            return f"the state of {when} without the planned directories is another one"
+    if policy.older_than <= 0:
+        return ""
+    skeleton = Ages(names_only, ages.times)
+    for moment in _moments(ages, policy.cutoff(now)):
+        then = skeleton.listing_at(moment)
+        reader = _reader_at(moment, then, skeleton, lists)
+        seen = reader.select(then)
+        hurt = min(names & seen.current_names, default="") if seen.history_problem is None else ""
+        if hurt:
+            return f"a reader that began after {hurt} was superseded may still read it"
+        late = without(names_only, _invisible_at(moment, skeleton))
+        for listing in (then, late):
+            if what_is_read(reader.select(listing)) != what_is_read(reader.select(without(listing, names))):
+                return "a reader that is still running would read something else"
+    return ""
+
+
+def what_is_read(state: AcidState) -> tuple[object, ...]:
+    """All of a state that a reader can tell."""
+    return (
+        state.base and state.base.name,
+        [verdict.name for verdict in state.deltas],
+        state.originals,
+        {verdict.name for verdict in state.in_state(State.IGNORED) if verdict.reason.code != "hidden"},
+        state.history_problem is None,
+    )
+
+
+def may_supersede(name: str) -> bool:
+    """Whether a directory of that name can make others obsolete: bases, ranges, and deltas without a statement id."""
+    directory = _parsed(name)
+    return directory is not None and (
+        directory.kind is Kind.BASE
+        or directory.min_write_id != directory.max_write_id
+        or directory.statement_id == NO_STATEMENT
+    )
+
+
+def _directories(listing: Listing) -> Listing:
+    """The same for every rule of selection, without the files of ACID directories: states are found much faster."""
+    entries: list[Entry] = []
+    seen: set[str] = set()
+    for entry in listing.entries:
+        name, slash, _ = entry.path.partition("/")
+        if _parsed(name) is None or not (slash or entry.is_dir):
+            entries.append(entry)
+        elif name not in seen:
+            seen.add(name)
+            entries.append(Entry(name, 0, None, True))
+    return Listing(listing.location, tuple(entries))
+
+
+def _moments(ages: Ages, cutoff: float) -> list[float]:
+    """The cutoff, and the times at which directories came since; those that made others obsolete go first."""
+    young = {time: False for time in ages.times.values() if time is not None and time > cutoff}
+    for name, time in ages.times.items():
+        if time in young and may_supersede(name):
+            young[time] = True
+    weighty = sorted(time for time, weighs in young.items() if weighs)
+    others = sorted(time for time, weighs in young.items() if not weighs)
+    return [cutoff, *_spread(weighty, _MOMENTS), *_spread(others, max(0, _MOMENTS - len(weighty)))]
+
+
+def _spread(times: list[float], count: int) -> list[float]:
+    if len(times) <= count:
+        return times
+    return [times[i * (len(times) - 1) // max(1, count - 1)] for i in range(count)]
+
+
+def _reader_at(moment: float, then: Listing, ages: Ages, lists: Lists) -> Lists:
+    """What a reader that began at a moment knew of the write ids.
+
+    All up to the highest on disk were given out; of those of which everything came later the writer was still at work.
+    """
+    ids = lists.write_ids
+    there = [d for d in map(_parsed, {entry.path.partition("/")[0] for entry in then.entries}) if d]
+    highest = max((d.max_write_id for d in there), default=0)
+    later = [
+        d for name in _younger(ages, moment) if (d := _parsed(name)) and d.min_write_id == d.max_write_id <= highest
+    ]
+    at_work = {d.max_write_id for d in later if not any(_holds(other, d.max_write_id) for other in there)}
+    open_ids = tuple(sorted({*ids.open, *at_work} - set(ids.aborted)))
+    min_open = min((ids.min_open, *open_ids[:1]))
+    return replace(lists, write_ids=replace(ids.at(highest), open=open_ids, min_open=min_open))
+
+
+def _holds(directory: AcidDirectory, write_id: int) -> bool:
+    low = 0 if directory.kind is Kind.BASE else directory.min_write_id
+    return low <= write_id <= directory.max_write_id
+
+
+def _younger(ages: Ages, moment: float) -> Iterable[str]:
+    return (name for name in ages.times if not ages.is_old(name, moment))
+
+
+def _invisible_at(moment: float, ages: Ages) -> set[str]:
+    """What a reader that began at a moment never sees: the results of transactions that ended later."""
+    return {name for name in _younger(ages, moment) if (found := _parsed(name)) and found.visibility_txn}
+
+
+def _parsed(name: str) -> AcidDirectory | None:
+    try:
+        return parse_directory(name)
+    except AcidNameError:
+        return None

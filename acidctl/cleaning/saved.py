@@ -1,0 +1,221 @@
+"""Plans in files: what is to be removed, and a digest of the location that it was decided on.
+
+A file holds no credentials: options of the storage, and passwords in URLs, are left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from acidctl import __version__
+from acidctl.acid.listing import Listing
+from acidctl.acid.names import is_hidden
+from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.cleaning.leftovers import is_query_staging, query_staging
+from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
+from acidctl.cleaning.retention import Policy
+from acidctl.errors import AcidctlError, BadDataError, ConflictError
+from acidctl.storage.problems import mapped
+from acidctl.storage.registry import open_location
+from acidctl.storage.snapshot import take_snapshot
+
+KIND = "acidctl-cleaning-plan"
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPlan:
+    """The plan of one location, as it was saved.
+
+    Attributes:
+        url: of the location, without a password.
+        write_ids, txns: the lists, None where none was given.
+        digests: of every visible or planned entry, by its name.
+        names: what goes, in the order of removal.
+    """
+
+    url: str
+    write_ids: ValidWriteIds | None
+    txns: ValidTxns | None
+    policy: Policy
+    digests: Mapping[str, str]
+    names: tuple[str, ...]
+    bytes: int
+
+    @classmethod
+    def of(cls, plan: CleaningPlan) -> SavedPlan:
+        """Of a plan, to be written."""
+        snapshot = plan.snapshot
+        return cls(
+            _without_password(snapshot.fs.display(snapshot.path)),
+            None if snapshot.write_ids.is_everything else snapshot.write_ids,
+            snapshot.txns,
+            plan.policy,
+            entry_digests(snapshot.listing, plan.names, only=plan.is_query_staging),
+            plan.names,
+            plan.bytes,
+        )
+
+    @property
+    def digest(self) -> str:
+        """Of the whole location."""
+        text = "".join(f"{name}\0{digest}\n" for name, digest in sorted(self.digests.items()))
+        return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+    def plan(self, storage: Mapping[str, str]) -> CleaningPlan:
+        """The same plan of the location as it is now.
+
+        Args:
+            storage: options of the store, which are not saved.
+
+        Raises:
+            ConflictError: the location changed since; the message names what.
+            AcidctlError: whatever keeps it from being listed or planned.
+        """
+        fs, path = open_location(self.url, storage)
+        alone = bool(self.names) and all(is_query_staging(name) for name in self.names)
+        snapshot = query_staging(fs, path) if alone else take_snapshot(fs, path, self.write_ids, self.txns)
+        now = entry_digests(snapshot.listing, self.names, only=alone)
+        for name in sorted(now.keys() | self.digests.keys()):
+            if now.get(name) != self.digests.get(name):
+                what = "changed" if name in now and name in self.digests else "came" if name in now else "went"
+                raise ConflictError(
+                    f"{fs.display(path)} changed since it was planned",
+                    f"{name} {what}",
+                    "nothing was removed; plan again",
+                )
+        found = plan_cleaning(snapshot, self.policy)
+        by_name = {removal.name: removal for removal in found.removals}
+        if missing := [name for name in self.names if name not in by_name]:
+            raise ConflictError(
+                f"{fs.display(path)} is not what it was when it was planned",
+                f"{missing[0]} may no longer be removed",
+                "nothing was removed; plan again",
+            )
+        return replace(found, removals=tuple(by_name[name] for name in self.names))
+
+
+def entry_digests(listing: Listing, planned: Sequence[str], *, only: bool = False) -> dict[str, str]:
+    """A digest of each entry: the paths, sizes and times of all that is in it.
+
+    Hidden entries that are not planned are left out: others may stage their work meanwhile, and locks and trash are
+    our own.
+
+    Args:
+        only: leave out all that is not planned.
+    """
+    wanted = set(planned)
+    digests: dict[str, Any] = {}
+    for entry in sorted(listing.entries, key=lambda entry: entry.path):
+        name = entry.path.partition("/")[0]
+        if (only or is_hidden(name)) and name not in wanted:
+            continue
+        found = digests.setdefault(name, hashlib.sha256())
+        text = f"{entry.path}\0{entry.size}\0{entry.modified}\0{entry.is_dir}\n"
+        found.update(text.encode("utf-8", "surrogateescape"))
+    return {name: digest.hexdigest()[:32] for name, digest in digests.items()}
+
+
+def write_plans(path: str, plans: Sequence[CleaningPlan]) -> None:
+    """Write plans to a file, whole or not at all; one that is there is replaced.
+
+    Raises:
+        AccessError, NotFoundError, StorageError: it cannot be written.
+    """
+    data = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": KIND,
+        "acidctl": __version__,
+        "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "locations": [_record(SavedPlan.of(plan), plan) for plan in plans],
+    }
+    text = json.dumps(data, indent=1)  # ASCII: names that are not UTF-8 come back as they were
+    torn = f"{path}.{os.getpid()}.tmp"
+    with mapped("write", path):
+        try:
+            with open(torn, "x", encoding="ascii") as out:  # noqa: PTH123
+                out.write(text + "\n")
+                out.flush()
+                os.fsync(out.fileno())
+            os.replace(torn, path)  # noqa: PTH105
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(torn)  # noqa: PTH108
+            raise
+
+
+def _record(saved: SavedPlan, plan: CleaningPlan) -> dict[str, Any]:
+    return {
+        "location": saved.url,
+        "writeIds": None if saved.write_ids is None else str(saved.write_ids),
+        "validTxns": None if saved.txns is None else str(saved.txns),
+        "olderThanSeconds": saved.policy.older_than,
+        "leftovers": saved.policy.leftovers,
+        "digest": saved.digest,
+        "entries": dict(saved.digests),
+        "bytes": saved.bytes,
+        "removals": [
+            {
+                "name": removal.name,
+                "kind": removal.kind.value,
+                "state": removal.state.value,
+                "reason": removal.reason.text,
+                "files": removal.files,
+                "bytes": removal.bytes,
+            }
+            for removal in plan.removals
+        ],
+    }
+
+
+def read_plans(path: str) -> list[SavedPlan]:
+    """The plans of a file.
+
+    Raises:
+        NotFoundError, AccessError: it cannot be read.
+        BadDataError: it is no plan that acidctl wrote, or was changed.
+    """
+    with mapped("read", path):
+        data = Path(path).read_bytes()
+    try:
+        content = json.loads(data)
+        if content["kind"] != KIND:
+            raise ValueError("it is something else")
+        if content["schema_version"] != SCHEMA_VERSION:
+            raise ValueError(f"it is of version {content['schema_version']}, not {SCHEMA_VERSION}")
+        return list(_saved(content["locations"]))
+    except (ValueError, KeyError, TypeError, AttributeError, AcidctlError) as error:
+        why = str(error) if type(error) is ValueError else "it is no plan of `acidctl clean --plan`, or is damaged"
+        raise BadDataError(f"cannot use {path}", why, "make a new one: acidctl clean --plan FILE") from None
+
+
+def _saved(records: Sequence[Mapping[str, Any]]) -> Iterator[SavedPlan]:
+    for record in records:
+        names = tuple(removal["name"] for removal in record["removals"])
+        if any(not isinstance(name, str) or "/" in name or name in ("", ".", "..") for name in names):
+            raise TypeError
+        saved = SavedPlan(
+            str(record["location"]),
+            None if record["writeIds"] is None else ValidWriteIds.parse(record["writeIds"]),
+            None if record["validTxns"] is None else ValidTxns.parse(record["validTxns"]),
+            Policy(float(record["olderThanSeconds"]), bool(record["leftovers"])),
+            {str(name): str(digest) for name, digest in record["entries"].items()},
+            names,
+            int(record["bytes"]),
+        )
+        if saved.digest != record["digest"]:
+            raise ValueError("its digest does not fit what it says: it was changed")
+        yield saved
+
+
+def _without_password(url: str) -> str:
+    return re.sub(r"^([A-Za-z][A-Za-z0-9+.-]*://[^/:@]*):[^/@]*@", r"\1@", url)

@@ -1,0 +1,148 @@
+"""Writing the files of a run that nobody watches: whole or not at all, and over nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from acidctl.errors import BROKEN_PIPE, INTERRUPTED, AcidctlError, RefusedError, StorageError
+
+if TYPE_CHECKING:
+    from acidctl.cli.run_report import RunReport
+
+_HEAD = 65536
+
+
+@contextmanager
+def recorded(report: str | None, metrics: str | None) -> Iterator[RunReport]:
+    """The report of what the block does; the files that were asked for are written however it ends.
+
+    The block sets `exit_status` of what it is given.
+
+    Raises:
+        AcidctlError: a file cannot be written; before the block where that can be seen.  After a block that failed,
+            it is said and the block's own error goes on.
+    """
+    from acidctl.cli.run_report import RunReport
+
+    context = click.get_current_context()
+    run = RunReport(
+        " ".join(context.command_path.split(" ")[1:]),
+        tuple(context.find_root().obj or ()),
+        is_wanted=bool(report or metrics),
+    )
+    targets = [(Path(path), kind) for path, kind in ((report, "report"), (metrics, "metrics")) if path]
+    for path, kind in targets:
+        refuse_target(path, kind)
+    try:
+        yield run
+        run.end(run.exit_status or 0)
+    except BaseException as error:
+        run.end(_status_of(error), error)
+        with _told():
+            _write(run, targets)
+        raise
+    _write(run, targets)
+
+
+def _status_of(error: BaseException) -> int:
+    """What the entry point will exit with."""
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return INTERRUPTED
+    if isinstance(error, BrokenPipeError):
+        return BROKEN_PIPE
+    if isinstance(error, click.ClickException):
+        return error.exit_code
+    return error.exit_status if isinstance(error, AcidctlError) else AcidctlError.exit_status
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What goes wrong in the block is said, and goes no further."""
+    from acidctl.cli.failures import show_failure
+
+    try:
+        yield
+    except AcidctlError as error:
+        show_failure("", error)
+
+
+def _write(run: RunReport, targets: list[tuple[Path, str]]) -> None:
+    """Write every file; the first error is raised when all have been tried."""
+    errors: list[AcidctlError] = []
+    for path, kind in targets:
+        try:
+            if kind == "report":
+                replace_file(path, _json(run.as_json()))
+            else:
+                from acidctl.cli.metrics import write_metrics
+
+                write_metrics(run, path)
+        except AcidctlError as error:
+            errors.append(error)
+        except OSError as error:
+            errors.append(StorageError(f"cannot write the {kind} {path}", (error.strerror or str(error)).lower()))
+    if errors:
+        raise errors[0]
+
+
+def refuse_target(path: Path, kind: str) -> None:
+    """Say before hours of work that their report cannot be written, or would replace something else.
+
+    Raises:
+        StorageError: the directory is missing or may not be written.
+        RefusedError: the file is no report of ours.
+    """
+    parent = path.resolve().parent
+    if path.is_dir() or not parent.is_dir() or not os.access(parent, os.W_OK):
+        why = "it is a directory" if path.is_dir() else "its directory is not there" if not parent.is_dir() else ""
+        raise StorageError(f"cannot write the {kind} {path}", why or f"{parent} may not be written")
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    ours = head.lstrip()[:1] == b"{" and b'"schema_version"' in head if kind == "report" else _all_ours(head)
+    if head.strip() and not ours:
+        raise RefusedError(
+            f"will not replace {path}", f"it holds something else than acidctl's {kind}", "give another name"
+        )
+
+
+def _all_ours(head: bytes) -> bool:
+    lines = head.split(b"\n")[: -1 if len(head) == _HEAD else None]
+    names = (line.removeprefix(b"# HELP ").removeprefix(b"# TYPE ") for line in lines if line)
+    return all(name.startswith(b"acidctl_") for name in names)
+
+
+def _json(value: dict[str, Any]) -> bytes:
+    # ASCII, so that names that are no UTF-8 have a form, too.
+    return json.dumps(value, indent=2).encode("ascii") + b"\n"
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Put content at a path in one step; what is no file (a pipe, /dev/stdout) is just written to.
+
+    Raises:
+        OSError: it cannot be done; what was there is there still.
+    """
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+        return
+    path = path.resolve()
+    staged = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with staged.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        staged.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            staged.unlink()
+        raise

@@ -1,0 +1,131 @@
+"""The ends of remote files, where ORC and Parquet keep their footers: fetched once for a command, many side by side."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from operator import attrgetter
+
+from acidctl.acid.listing import Entry, Listing
+from acidctl.errors import AcidctlError
+from acidctl.storage.port import FileSystem
+
+END = 16 * 1024
+"""Bytes: nearly every footer fits into so many."""
+
+_KEPT = 2048
+_LISTINGS = 64
+_FETCHERS = 16
+
+_Key = tuple[str, int, float, int]
+
+
+class Ends:
+    """What one file system object has seen of the ends of files, by path, size and time of change.
+
+    Sizes and times are those of the latest listing, or of the latest look at the file itself: a file that was written
+    again since has another key.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._listings: deque[tuple[Listing, bool]] = deque(maxlen=_LISTINGS)
+        self._looks: OrderedDict[str, Entry] = OrderedDict()
+        self._ends: OrderedDict[_Key, bytes] = OrderedDict()
+
+    def listed(self, listing: Listing, *, whole: bool) -> Listing:
+        """Note the sizes and times of a listing, in place of what was known of that directory.
+
+        Args:
+            whole: it is the whole tree, not only the children.
+        """
+        with self._lock:
+            self._looks.clear()
+            below = _prefix(listing)
+            for old in [old for old in self._listings if _prefix(old[0]).startswith(below)]:
+                self._listings.remove(old)
+            self._listings.appendleft((listing, whole))
+        return listing
+
+    def looked(self, path: str, entry: Entry) -> Entry:
+        """Note those of one file."""
+        with self._lock:
+            self._looks[path] = entry
+            if len(self._looks) > _KEPT:
+                self._looks.popitem(last=False)
+        return entry
+
+    def forget(self) -> None:
+        """Something was changed here."""
+        with self._lock:
+            self._listings.clear()
+            self._looks.clear()
+            self._ends.clear()
+
+    def read(self, path: str, offset: int, length: int | None, fetch: Callable[[str, int, int | None], bytes]) -> bytes:
+        """A range of a file, from memory when it is an end that was read before."""
+        key = self._key(path, offset, length)
+        if key is None:
+            return fetch(path, offset, length)
+        with self._lock:
+            if key in self._ends:
+                self._ends.move_to_end(key)
+                return self._ends[key]
+        data = fetch(path, offset, length)
+        with self._lock:
+            self._ends[key] = data
+            if len(self._ends) > _KEPT:
+                self._ends.popitem(last=False)
+        return data
+
+    def _key(self, path: str, offset: int, length: int | None) -> _Key | None:
+        if not length or length > END or offset < 0:
+            return None
+        with self._lock:
+            entry = self._looks.get(path) or self._in_listings(path)
+        if entry is None or entry.is_dir or entry.modified is None or offset + length != entry.size:
+            return None
+        return path, entry.size, entry.modified, length
+
+    def _in_listings(self, path: str) -> Entry | None:
+        for listing, whole in self._listings:
+            prefix = _prefix(listing)
+            if not path.startswith(prefix):
+                continue
+            name = path[len(prefix) :]
+            at = bisect_left(listing.entries, name, key=attrgetter("path"))
+            if at < len(listing.entries) and listing.entries[at].path == name:
+                return listing.entries[at]
+            if whole or "/" not in name:  # it has gone since an older listing
+                return None
+        return None
+
+
+def _prefix(listing: Listing) -> str:
+    return listing.location.rstrip("/") + "/"
+
+
+def fetch_ends(fs: FileSystem, files: Iterable[tuple[str, int]]) -> None:
+    """Read the ends of files side by side, so that reading them one by one afterwards asks for nothing.
+
+    What fails here fails again when it is read, and is told then.
+
+    Args:
+        files: path and size; at most some hundreds at a time are worth it.
+    """
+    wanted = [(path, size) for path, size in files if size]
+    if len(wanted) < 2 or fs.local_path(wanted[0][0]) is not None:
+        return
+
+    def fetch(item: tuple[str, int]) -> None:
+        path, size = item
+        with suppress(AcidctlError):
+            fs.read_bytes(path, max(0, size - END), min(END, size))
+
+    with ThreadPoolExecutor(min(_FETCHERS, len(wanted)), "acidctl-ends") as pool:
+        for _ in pool.map(fetch, wanted):
+            pass

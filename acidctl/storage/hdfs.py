@@ -1,0 +1,296 @@
+"""HDFS: over HTTP (``webhdfs://`` and, with TLS, ``swebhdfs://``) or by its own protocol (``hdfs://``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, BinaryIO, Protocol, cast
+
+from acidctl.acid.listing import Entry, Listing
+from acidctl.errors import AcidctlError, ConflictError, NotFoundError, StorageError
+from acidctl.storage import problems
+from acidctl.storage.ends import Ends
+from acidctl.storage.port import FileSystemSpec, base_name, join
+from acidctl.storage.ranged import RangedReader, clamp
+from acidctl.storage.retry import PassingError
+
+_LISTERS = 8
+_AGAIN = 4
+"""Times that a tree is listed while directories vanish from it."""
+
+
+class HdfsClient(Protocol):
+    """The operations of one way to HDFS, each with its errors mapped, its timeout, and, where it may be asked again,
+    its retries.
+    """
+
+    def status(self, path: str, doing: str) -> dict[str, Any]:
+        """``type``, ``length`` and ``modificationTime`` (milliseconds), in the words of WebHDFS."""
+        ...
+
+    def list_status(self, path: str) -> list[dict[str, Any]]:
+        """The children of a directory, each with its ``pathSuffix``; of a file the one status."""
+        ...
+
+    def make_dirs(self, path: str) -> None: ...
+
+    def delete(self, path: str, *, recursive: bool = True) -> bool:
+        """False when nothing was there."""
+        ...
+
+    def rename(self, source: str, target: str) -> bool:
+        """False when the server may have nested the source into an existing target."""
+        ...
+
+    def replace(self, source: str, target: str) -> None: ...
+
+    def read(self, path: str, offset: int, length: int) -> bytes:
+        """Bytes from `offset` on; fewer at the end of the file."""
+        ...
+
+    def open_reader(self, path: str) -> tuple[int, Callable[[int, int], bytes]]:
+        """The size of a file, and ``fetch(start, end)``."""
+        ...
+
+    def create(self, path: str, data: bytes) -> None: ...
+
+    def open_output(self, path: str) -> BinaryIO: ...
+
+
+class HdfsFileSystem:
+    """One HDFS.  Files and directories are created with the server's default permissions, by the spec's user.
+
+    A call that changes something is never simply repeated.  When its answer was lost, or when one of several NameNodes
+    may have done it before another one was asked, what is there now tells whether it was done.
+    """
+
+    def __init__(self, spec: FileSystemSpec) -> None:
+        self.spec = spec
+        self.url = f"{spec.protocol}://{spec.authority}"
+        self.can_rename = True
+        self._client = _client(spec)
+        self._ends = Ends()
+        self._has_several = "," in spec.authority or any("dfs.ha.namenodes" in key for key, _ in spec.options)
+
+    def display(self, path: str) -> str:
+        return self.url + path
+
+    def local_path(self, path: str) -> str | None:  # noqa: ARG002 - nothing here is on the disk
+        return None
+
+    def list_tree(self, path: str, top: Listing | None = None) -> Listing:
+        """One LISTSTATUS a directory, the directories of one depth side by side.
+
+        When one vanishes meanwhile all is listed again: a cleaner removes what a newer directory replaces, and that
+        one may have appeared after the first look.
+        """
+        for _ in range(_AGAIN):
+            entries, is_whole = self._tree(path, top)
+            if is_whole:
+                break
+            top = None
+        entries.sort(key=lambda entry: entry.path)
+        return self._ends.listed(Listing(path, tuple(entries)), whole=True)
+
+    def _tree(self, path: str, top: Listing | None) -> tuple[list[Entry], bool]:
+        """Everything below a directory, and whether nothing vanished meanwhile."""
+        is_whole = True
+        entries: list[Entry] = list(top.entries) if top else []
+        level = [entry.path for entry in entries if entry.is_dir] if top else [""]
+        with ThreadPoolExecutor(_LISTERS, "acidctl-list") as pool:
+            while level:
+                below: list[str] = []
+                gone: set[str] = set()
+                for prefix, found in zip(level, pool.map(lambda below: self._below(path, below), level), strict=True):
+                    if found is None:
+                        gone.add(prefix)
+                        continue
+                    entries += found
+                    below += [entry.path for entry in found if entry.is_dir]
+                if gone:
+                    is_whole = False
+                    entries = [entry for entry in entries if entry.path not in gone]
+                level = below
+        return entries, is_whole
+
+    def list_dir(self, path: str) -> Listing:
+        entries = sorted(self._children(path, ""), key=lambda entry: entry.path)
+        return self._ends.listed(Listing(path, tuple(entries)), whole=False)
+
+    def stat(self, path: str) -> Entry:
+        return self._ends.looked(path, _entry(self._client.status(path, "look at"), base_name(path)))
+
+    def exists(self, path: str) -> bool:
+        try:
+            self.stat(path)
+        except NotFoundError:
+            return False
+        return True
+
+    def open_input(self, path: str) -> BinaryIO:
+        size, fetch = self._client.open_reader(path)
+        return cast(BinaryIO, RangedReader(fetch, size, problems.printable(self.display(path))))
+
+    def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        return self._ends.read(path, offset, length, self._fetch)
+
+    def _fetch(self, path: str, offset: int, length: int | None) -> bytes:
+        if offset >= 0 and length:  # the common case: one request, when all of it is there
+            try:
+                data = self._client.read(path, offset, length)
+            except StorageError as error:  # WebHDFS refuses an offset behind the end
+                try:
+                    size, _ = self._client.open_reader(path)
+                except AcidctlError:
+                    raise error from None
+                if offset < size:
+                    raise
+                return b""
+            if len(data) == length:
+                return data
+        size, fetch = self._client.open_reader(path)
+        start, end = clamp(offset, length, size)
+        data = fetch(start, end) if start < end else b""
+        if len(data) != end - start:
+            raise StorageError(
+                f"cannot read {problems.printable(self.display(path))}",
+                f"asked for {end - start} bytes at offset {start}, got {len(data)}",
+                "the connection broke, or the file changes: try again",
+            )
+        return data
+
+    def write_bytes(self, path: str, data: bytes) -> None:
+        self.create_exclusive(path, data)
+
+    def create_exclusive(self, path: str, data: bytes) -> None:
+        self._require_free(path)  # else a big body meets a closed connection instead of the reason
+        try:
+            self._client.create(path, data)
+        except PassingError as error:
+            if not data or not self._holds(path, data):  # of an empty file nobody can say whose it is
+                raise _unsure(error, "what it wrote may be there, incomplete") from error
+
+    def open_output(self, path: str) -> BinaryIO:
+        self._require_free(path)
+        return self._client.open_output(path)
+
+    def make_dirs(self, path: str) -> None:
+        self._client.make_dirs(path)
+
+    def rename(self, source: str, target: str) -> None:
+        self._ends.forget()
+        doing = f"rename {problems.printable(self.display(source))} to"
+        if self.exists(target):  # the server refuses too, but HttpFS would nest
+            raise problems.already_exists(doing, self.display(target))
+        try:
+            is_safe = self._client.rename(source, target)
+        except (PassingError, NotFoundError) as error:
+            if isinstance(error, NotFoundError) and not self._has_several:
+                raise
+            if self._look(source) is False and self._look(target):
+                return
+            if isinstance(error, NotFoundError):
+                raise
+            raise _unsure(error, "it may still be moved") from error
+        except ConflictError:
+            raise
+        except StorageError:
+            if self._look(source) and self._look(target):  # each kind of target has a refusal of its own
+                raise problems.already_exists(doing, self.display(target)) from None
+            raise
+        if not is_safe:
+            nested = join(target, base_name(source))
+            if base_name(source) != base_name(target) and self.exists(nested):
+                raise StorageError(
+                    f"cannot {doing} {problems.printable(self.display(target))}",
+                    f"the target appeared meanwhile and HttpFS moved the source into it: {problems.printable(nested)}",
+                    "move it out by hand; use the NameNode's WebHDFS, whose rename is safe",
+                )
+
+    def replace(self, source: str, target: str) -> None:
+        self._ends.forget()
+        for path in (source, target):
+            if self.stat(path).is_dir:
+                raise problems.is_a_directory("replace", self.display(path))
+        self._client.replace(source, target)
+
+    def remove_tree(self, path: str) -> None:
+        if path == "/":
+            raise problems.root_is_kept(self.display(path))
+        self._ends.forget()
+        was_there = self._has_several and self.exists(path)
+        try:
+            done = self._client.delete(path) or was_there
+        except PassingError as error:
+            if self._look(path) is not False:
+                raise _unsure(error, "it may still be removed") from error
+            done = True
+        if not done:
+            raise problems.missing("remove", self.display(path))
+
+    def remove_empty(self, path: str) -> None:
+        try:
+            self._client.delete(path, recursive=False)
+        except AcidctlError:
+            if self._look(path) and not self.list_dir(path).entries:
+                raise
+
+    def __reduce__(self) -> tuple[type[HdfsFileSystem], tuple[FileSystemSpec]]:
+        return type(self), (self.spec,)
+
+    def _look(self, path: str) -> bool | None:
+        """Whether something is there; None when that cannot be told."""
+        try:
+            return self.exists(path)
+        except AcidctlError:
+            return None
+
+    def _holds(self, path: str, data: bytes) -> bool:
+        try:
+            return self.read_bytes(path) == data
+        except AcidctlError:
+            return False
+
+    def _below(self, root: str, prefix: str) -> list[Entry] | None:
+        """The children of a directory below `root`; None when it has vanished since its parent was listed."""
+        try:
+            return self._children(root, prefix)
+        except NotFoundError:
+            if not prefix:
+                raise
+            return None
+
+    def _children(self, root: str, prefix: str) -> list[Entry]:
+        directory = join(root, prefix) if prefix else root
+        statuses = self._client.list_status(directory)
+        # For a file, a NameNode answers with its status without a name, HttpFS with its name.
+        if len(statuses) == 1 and statuses[0]["type"] != "DIRECTORY":
+            name = statuses[0]["pathSuffix"]
+            if not name or (name == base_name(directory) and not self.stat(directory).is_dir):
+                raise problems.not_a_directory("list", self.display(directory))
+        start = f"{prefix}/" if prefix else ""
+        return [_entry(status, start + status["pathSuffix"]) for status in statuses]
+
+    def _require_free(self, path: str) -> None:
+        if self.exists(path):
+            raise problems.already_exists("create", self.display(path))
+
+
+def _entry(status: dict[str, Any], path: str) -> Entry:
+    is_dir = status["type"] == "DIRECTORY"
+    return Entry(path, 0 if is_dir else int(status["length"]), status["modificationTime"] / 1000, is_dir)
+
+
+def _client(spec: FileSystemSpec) -> HdfsClient:
+    if spec.protocol == "hdfs":
+        from acidctl.storage.native_client import NativeClient
+
+        return NativeClient(spec)
+    from acidctl.storage.webhdfs_client import WebHdfsClient
+
+    return WebHdfsClient(spec)
+
+
+def _unsure(error: PassingError, may_be: str) -> StorageError:
+    """No answer came, and it was not done so far."""
+    return StorageError(error.what, f"{error.why}, and {may_be}", f"look what is there, then: {error.hint}")

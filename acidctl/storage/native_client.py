@@ -1,0 +1,259 @@
+"""HDFS by its own protocol, through PyPI `hdfs-native`: no Java, no HTTP gateway, one connection to a DataNode a range.
+
+The package keeps what the port promises (its rename and its create fail where something is), with three corners that
+are seen to here: its calls know no timeout, it panics when a range reaches behind the end of a file, and it takes the
+user's name from the environment alone.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
+
+from acidctl.errors import AccessError, EnvironmentProblem, NotFoundError, StorageError, UsageProblem
+from acidctl.storage import problems
+from acidctl.storage.hdfs_problems import from_remote
+from acidctl.storage.kerberos import KINIT, ticket_problem, wants_kerberos
+from acidctl.storage.port import FileSystemSpec
+from acidctl.storage.problems import printable
+from acidctl.storage.retry import PassingError, Patience
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+_PIECE = 32 << 20
+"""Bytes of one read or write: the timeout is for one of them."""
+
+_WRITE_BUFFER = 1 << 20
+_DIRECTORY_MODE = 0o755
+_USER = "HADOOP_USER_NAME"
+_RPC_ERROR = re.compile(r'(?:Fatal)?RPCError\("([^"]*)", "(.*)"\)', re.DOTALL)
+_PORT_HINT = (
+    "check that the NameNode runs, the host and its RPC port (8020 or 9000), and the firewall; "
+    "its web port (9870) is for webhdfs://"
+)
+_DATA_NODE_HINT = "this machine must reach the DataNodes; hdfs dfsadmin -report says which ones live"
+
+_Result = TypeVar("_Result")
+_user_lock = threading.Lock()
+_users: set[str] = set()
+
+
+class NativeClient:
+    """One HDFS, or one nameservice, each call with its timeout and its errors mapped."""
+
+    def __init__(self, spec: FileSystemSpec) -> None:
+        self._url = f"hdfs://{spec.authority}"
+        options = dict(spec.options)
+        self._patience = Patience.of(options)
+        hadoop = {key: value for key, value in options.items() if "." in key}
+        names = hadoop.get(f"dfs.ha.namenodes.{spec.authority}", "")
+        # Each NameNode is asked once in a call; how often a call is repeated is decided here.
+        hadoop.setdefault("dfs.client.failover.max.attempts", str(names.count(",")))
+        try:
+            from hdfs_native import Client, WriteOptions
+        except ImportError as error:
+            raise EnvironmentProblem(
+                f"cannot open {self._url}",
+                f"its Python package is missing: {error}",
+                "pip install 'acidctl[hdfs]', or use webhdfs://NAMENODE:9870/path",
+            ) from error
+        if wants_kerberos(options):
+            hadoop.setdefault("hadoop.security.authentication", "kerberos")
+        else:
+            _be(options["user"])
+        self._write_options = WriteOptions
+        if options.get("keytab") and not options.get("principal"):
+            raise UsageProblem("a keytab without a principal", "hdfs:// needs both", "give principal=NAME@REALM too")
+        login = {f"kerberos_{key}": options[key] for key in ("principal", "keytab") if options.get(key)}
+        try:
+            self._client: Any = Client(self._url, hadoop, **login)
+        except (RuntimeError, ValueError, OSError) as error:
+            raise UsageProblem(f"cannot open {printable(self._url)}", printable(str(error)), _PORT_HINT) from error
+
+    def status(self, path: str, doing: str) -> dict[str, Any]:
+        """One file or directory, in the words of WebHDFS."""
+        return self._ask(doing, path, lambda: _status(self._client.get_file_info(path)))
+
+    def list_status(self, path: str) -> list[dict[str, Any]]:
+        """The children of a directory, or the one status, without `pathSuffix`, of a file."""
+        found = self._ask("list", path, lambda: list(self._client.list_status(path)))
+        prefix = path.rstrip("/") + "/"
+        return [
+            _status(one) | {"pathSuffix": one.path.removeprefix(prefix) if one.path != path else ""} for one in found
+        ]
+
+    def make_dirs(self, path: str) -> None:
+        """May be done twice."""
+        self._ask("create", path, lambda: self._client.mkdirs(path, _DIRECTORY_MODE, True))
+
+    def delete(self, path: str, *, recursive: bool = True) -> bool:
+        """False when nothing was there."""
+        return bool(self._within("remove", path, lambda: self._client.delete(path, recursive)))
+
+    def rename(self, source: str, target: str) -> bool:
+        """True: the rename that fails when the target exists."""
+        doing = f"rename {printable(self._url + source)} to"
+        self._within(doing, target, lambda: self._client.rename(source, target, False))
+        return True
+
+    def replace(self, source: str, target: str) -> None:
+        """The rename that replaces a file."""
+        doing = f"rename {printable(self._url + source)} to"
+        self._within(doing, target, lambda: self._client.rename(source, target, True))
+
+    def read(self, path: str, offset: int, length: int) -> bytes:
+        """Bytes from `offset` on; fewer at the end of the file."""
+        size, fetch = self.open_reader(path)
+        start, end = min(offset, size), min(offset + length, size)
+        return fetch(start, end) if start < end else b""
+
+    def open_reader(self, path: str) -> tuple[int, Callable[[int, int], bytes]]:
+        """The size of a file, and ``fetch(start, end)`` for ranges of it; NotFoundError for a directory."""
+        reader = self._ask("read", path, lambda: self._client.read(path))
+
+        def fetch(start: int, end: int) -> bytes:
+            return b"".join(
+                self._ask("read", path, lambda at=at: reader.read_range(at, min(_PIECE, end - at)))  # type: ignore[misc]
+                for at in range(start, end, _PIECE)
+            )
+
+        return len(reader), fetch
+
+    def create(self, path: str, data: bytes) -> None:
+        """A new file with this content; ConflictError when something is there."""
+        with _Output(self, path) as output:
+            output.write(data)
+
+    def open_output(self, path: str) -> BinaryIO:
+        """A new file to write from start to end."""
+        return cast(BinaryIO, io.BufferedWriter(_Output(self, path), _WRITE_BUFFER))
+
+    def begin(self, path: str) -> Any:
+        """The package's writer of a new file."""
+        return self._within("create", path, lambda: self._client.create(path, self._write_options()))
+
+    def proceed(self, path: str, step: Callable[[], object]) -> None:
+        """One step of writing a file."""
+        self._within("write", path, step)
+
+    def _ask(self, doing: str, path: str, question: Callable[[], _Result]) -> _Result:
+        return self._patience.call(lambda: self._within(doing, path, question))
+
+    def _within(self, doing: str, path: str, function: Callable[[], _Result]) -> _Result:
+        """Call the package in a thread that is left behind when it does not return in time."""
+        if sys.is_finalizing():  # a thread that is begun now never runs
+            raise StorageError(f"cannot {doing} {printable(self._url + path)}", "the program is ending")
+        future: Future[_Result] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(function())
+            except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
+                future.set_exception(error)
+
+        threading.Thread(target=run, name="acidctl-hdfs", daemon=True).start()
+        with self._mapped(doing, path):
+            return future.result(self._patience.timeout)
+
+    @contextmanager
+    def _mapped(self, doing: str, path: str) -> Iterator[None]:
+        shown = self._url + path
+        what = f"cannot {doing} {printable(shown)}"
+        try:
+            yield
+        except UnicodeEncodeError as error:
+            raise NotFoundError(what, "names in HDFS are UTF-8", "rename it on the disk it comes from") from error
+        except FileExistsError as error:
+            raise problems.already_exists(doing, shown) from error
+        except (FileNotFoundError, IsADirectoryError) as error:
+            if "is not a file" in str(error) or isinstance(error, IsADirectoryError):
+                raise problems.is_a_directory(doing, shown) from error
+            raise problems.missing(doing, shown) from error
+        except TimeoutError as error:
+            raise PassingError(
+                what, f"{self._url} did not answer within {self._patience.timeout:g} s", _PORT_HINT
+            ) from error
+        except OSError as error:
+            raise self._connection(what, printable(str(error))) from error
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # the package's own errors are RuntimeErrors, its panics are no Exceptions
+            raise self._other(what, str(error)) from error
+
+    def _connection(self, what: str, text: str) -> StorageError:
+        if "lookup address" in text:
+            return StorageError(what, f"no such host: {text}", _PORT_HINT)
+        hint = _PORT_HINT
+        if "disconnected" in text:  # how a server answers a client that comes without Kerberos
+            hint += "; where Kerberos is wanted, give the option kerberos=true"
+        return PassingError(what, f"no connection to {self._url}: {text}", hint)
+
+    def _other(self, what: str, text: str) -> Exception:
+        if match := _RPC_ERROR.match(text):
+            return from_remote(what, match[1], match[2].encode().decode("unicode_escape", "replace"))
+        if "GSSAPI" in text or "SASL" in text or "Kerberos" in text:
+            return AccessError(what, ticket_problem(), KINIT)
+        if "DataTransferError" in text:
+            return PassingError(what, "no DataNode that it is on does its work", _DATA_NODE_HINT)
+        return PassingError(what, f"hdfs-native: {printable(text)[:300]}", "try again; else use webhdfs://")
+
+
+class _Output(io.RawIOBase):
+    """A new file; complete once ``close()`` has returned."""
+
+    def __init__(self, client: NativeClient, path: str) -> None:
+        super().__init__()
+        self._client, self._path, self._position = client, path, 0
+        self._writer = client.begin(path)
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        if self.closed:
+            raise ValueError("I/O operation on closed file.")
+        chunk = bytes(data)
+        for start in range(0, len(chunk), _PIECE):
+            piece = chunk[start : start + _PIECE]
+            self._client.proceed(self._path, lambda piece=piece: self._writer.write(piece))  # type: ignore[misc]
+        self._position += len(chunk)
+        return len(chunk)
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        super().close()
+        if not sys.is_finalizing():  # no thread runs any more; HDFS closes what was left open
+            self._client.proceed(self._path, self._writer.close)
+
+
+def _be(user: str) -> None:
+    """Give the package its user: it reads the environment whenever it connects, so there is one for the process."""
+    with _user_lock:
+        if _users - {user}:
+            raise UsageProblem(
+                f"cannot be {printable(user)} to hdfs://",
+                f"this process is {printable(min(_users))} there already, and can be only one user",
+                "use webhdfs://USER@NAMENODE:9870/path",
+            )
+        _users.add(user)
+        os.environ[_USER] = user
+
+
+def _status(one: Any) -> dict[str, Any]:
+    return {
+        "type": "DIRECTORY" if one.isdir else "FILE",
+        "length": one.length,
+        "modificationTime": one.modification_time,
+    }

@@ -1,0 +1,80 @@
+"""Asking again what may work the next time: only what changes nothing, or may be done twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from acidctl.errors import StorageError, UsageProblem
+
+TIMEOUT = 60.0
+RETRIES = 3
+_FIRST_WAIT = 0.2
+_LONGEST_WAIT = 5.0
+_JITTER = 0.2
+
+_Result = TypeVar("_Result")
+
+
+class PassingError(StorageError):
+    """A failure that may be over soon: no connection, no answer in time, a NameNode on standby or starting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long one answer is waited for, and how often a question is asked again.
+
+    Attributes:
+        timeout: seconds for one answer; also, no question is asked again once so much time has passed.
+        retries: how often, at most, after the first time.
+    """
+
+    timeout: float = TIMEOUT
+    retries: int = RETRIES
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> Patience:
+        """From the storage options ``timeout`` and ``retries``.  UsageProblem when they are no such numbers."""
+        try:
+            timeout = float(options.get("timeout", TIMEOUT))
+        except ValueError:
+            timeout = 0.0
+        if not 0 < timeout < 1e6:
+            raise UsageProblem(f"not a number of seconds: timeout={options['timeout']}", "", "give one above 0")
+        retries = options.get("retries", str(RETRIES))
+        if not (retries.isascii() and retries.isdigit()):
+            raise UsageProblem(f"not a number of tries: retries={retries}", "", "give 0 or more")
+        return cls(timeout, int(retries))
+
+    def call(self, question: Callable[[], _Result]) -> _Result:
+        """Ask, and ask again while the answer is a :class:`PassingError`, waiting longer each time.
+
+        Args:
+            question: changes nothing, or may be done twice.
+        """
+        try:
+            return question()
+        except PassingError as error:
+            if not self.retries:
+                raise
+            met: PassingError | None = error
+
+        def attempt() -> _Result:
+            nonlocal met
+            if met is not None:  # the first try, which was above: nearly always it is the only one
+                error, met = met, None
+                raise error
+            return question()
+
+        import stamina
+
+        stamina.instrumentation.set_on_retry_hooks(())  # its own would write into our output
+        caller = stamina.RetryingCaller(
+            attempts=self.retries + 1,
+            timeout=self.timeout,
+            wait_initial=_FIRST_WAIT,
+            wait_max=_LONGEST_WAIT,
+            wait_jitter=_JITTER,
+        )
+        return caller(PassingError, attempt)

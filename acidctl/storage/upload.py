@@ -1,0 +1,74 @@
+"""A new file that is sent over HTTP while it is written; at most a few megabytes wait in memory."""
+
+from __future__ import annotations
+
+import io
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from acidctl.errors import StorageError
+from acidctl.storage.problems import printable
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+_CHUNKS_WAITING = 4
+
+
+class Upload(io.RawIOBase):
+    """A raw file over a function that takes an iterator.
+
+    Args:
+        create: ``create(path, chunks)`` makes the file; called in a thread of its own.
+    """
+
+    def __init__(self, create: Callable[[str, Iterator[bytes]], None], path: str) -> None:
+        super().__init__()
+        self._create, self._path = create, path
+        self._chunks: queue.Queue[bytes | None] = queue.Queue(_CHUNKS_WAITING)
+        self._error: BaseException | None = None
+        self._position = 0
+        self._thread = threading.Thread(target=self._send, name="acidctl-upload", daemon=True)
+        self._thread.start()
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        if self.closed:
+            raise ValueError("I/O operation on closed file.")
+        chunk = bytes(data)
+        if chunk:  # an empty chunk would end the request
+            self._put(chunk)
+            self._position += len(chunk)
+        return len(chunk)
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        super().close()
+        self._put(None, report=False)
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+
+    def _put(self, chunk: bytes | None, report: bool = True) -> None:
+        while self._thread.is_alive():
+            try:
+                self._chunks.put(chunk, timeout=0.2)
+            except queue.Full:  # the sender may have died meanwhile
+                continue
+            return
+        if report:
+            raise self._error or StorageError(f"cannot write {printable(self._path)}", "the connection was closed")
+
+    def _send(self) -> None:
+        try:
+            self._create(self._path, iter(self._chunks.get, None))
+        except BaseException as error:  # noqa: BLE001 - raised in the writer's thread
+            self._error = error

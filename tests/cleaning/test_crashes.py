@@ -1,0 +1,197 @@
+"""Killed at every storage call, with everything that a cleaning can take, and holding a lock.
+
+The same is done with rows in ``tests/compaction``; here what is read is told by the state, so that walks are quick.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from crash import deaths
+from tables import age, snapshot_of
+
+from acidctl.cleaning.apply import How, apply_plan
+from acidctl.cleaning.plan import plan_cleaning
+from acidctl.cleaning.readers import what_is_read
+from acidctl.cleaning.retention import Policy
+from acidctl.cleaning.trash import TRASH, changes_since, list_runs, purge, restore
+from acidctl.errors import ConflictError, NotFoundError
+from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.lock import LOCK, locked
+from acidctl.storage.owner import Owner
+from acidctl.storage.port import FileSystemSpec
+
+FS = LocalFileSystem()
+ALL = Policy(3600, leftovers=True)
+CURRENT = {"base_5", "delta_6_6_0"}
+
+
+@pytest.fixture(autouse=True)
+def a_dead_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever left a lock behind is dead by the time of the next run, as it is in truth."""
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    this = Owner.this()
+    monkeypatch.setattr(Owner, "this", lambda: Owner(this.host, dead.pid, 1, this.user, this.since))
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    table = tmp_path / "t"
+    for name in (*CURRENT, "base_3", "delta_2_2_0", "delete_delta_2_2_0", "_tmp_1", "sub"):
+        (table / name).mkdir(parents=True)
+        for bucket in (0, 1):
+            (table / name / f"0000{bucket:02}_0").write_bytes(b"x" * 10)
+    (table / "000000_0").write_bytes(b"x")
+    age(table, 30)
+    return table
+
+
+def clean(table: Path, how: How, *, break_stale: bool = False) -> None:
+    with locked(FS, str(table), break_stale=break_stale):
+        apply_plan(plan_cleaning(snapshot_of(table), ALL), how)
+
+
+def files(table: Path) -> list[str]:
+    found = (str(path.relative_to(table)) for path in table.rglob("*") if path.is_file())
+    return sorted(path for path in found if not path.startswith((TRASH, LOCK)))
+
+
+def read(table: Path) -> object:
+    return what_is_read(snapshot_of(table).state)
+
+
+def restore_all(table: Path) -> None:
+    for run in reversed(list_runs(FS, str(table))):
+        try:
+            restore(FS, run)
+        except NotFoundError:
+            assert not run.is_complete
+            purge(FS, [run])
+
+
+@pytest.mark.parametrize("how", [How.TRASH, How.DELETE])
+def test_a_cleaning(how: How, table: Path, tmp_path: Path) -> None:
+    before, whole = read(table), files(table)
+    points = 0
+    for at, copy in deaths(lambda copy: clean(copy, how), table, tmp_path / "dead"):
+        points += 1
+        assert read(copy) == before, at
+        if (copy / LOCK).exists() and (copy / LOCK).stat().st_size > 100:
+            with pytest.raises(ConflictError, match="locked"):
+                clean(copy, how)
+        age(copy, 1, *([LOCK] if (copy / LOCK).exists() else []))
+        clean(copy, how, break_stale=True)
+        if how is How.DELETE and (copy / "_tmp_1").exists():  # half of it: nobody knows that it was not written to
+            age(copy, 1, "_tmp_1")
+            clean(copy, how)
+        assert {path.name for path in copy.iterdir()} - {TRASH} == CURRENT, at
+        assert read(copy) == before, at
+        if how is How.TRASH:
+            restore_all(copy)
+            assert files(copy) == whole, at
+            assert read(copy) == before, at
+            assert {path.name for path in copy.iterdir()} == {path.name for path in table.iterdir()}, at
+    assert points > 20
+
+
+def test_a_cleaning_that_is_undone_instead(table: Path, tmp_path: Path) -> None:
+    before, whole = read(table), files(table)
+    for at, copy in deaths(lambda copy: clean(copy, How.TRASH), table, tmp_path / "dead"):
+        restore_all(copy)
+        assert files(copy) == whole, at
+        assert read(copy) == before, at
+        assert not (copy / TRASH).exists() or not list((copy / TRASH).iterdir()), at
+
+
+def test_a_restore(table: Path, tmp_path: Path) -> None:
+    before, whole = read(table), files(table)
+    clean(table, How.TRASH)
+    (run,) = list_runs(FS, str(table))
+    for at, copy in deaths(restore_all, table, tmp_path / "dead"):
+        assert read(copy) == before, at
+        restore_all(copy)
+        assert files(copy) == whole, at
+        assert read(copy) == before, at
+        assert changes_since(FS, run.__class__(str(copy), run.id, run.names, 0, states=run.states)) == (), at
+        assert not list(copy.glob(f"{TRASH}/*")), at
+
+
+def test_a_purge(table: Path, tmp_path: Path) -> None:
+    clean(table, How.TRASH)
+    before, whole = read(table), files(table)
+
+    def purge_all(table: Path) -> None:
+        purge(FS, list_runs(FS, str(table)))
+
+    for at, copy in deaths(purge_all, table, tmp_path / "dead"):
+        assert read(copy) == before, at
+        # What is left of a run never looks like a whole one.
+        for run in list_runs(FS, str(copy)):
+            if run.is_complete:
+                restore(FS, run)
+                assert len(files(copy)) == len(whole) + 11, at
+                clean(copy, How.TRASH)
+            else:
+                with pytest.raises(NotFoundError):
+                    restore(FS, run)
+        purge_all(copy)
+        assert files(copy) == whole, at
+        assert read(copy) == before, at
+        assert not list(copy.glob(f"{TRASH}/*")), at
+
+
+def test_the_trash_of_hdfs(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the local disk, under another name: what lies in that trash and in the table is all there was."""
+    home = tmp_path / "home"
+    monkeypatch.setattr("acidctl.cleaning.apply.require_hdfs", lambda _: None)
+    monkeypatch.setattr("acidctl.cleaning.hdfs_trash.trash_of", lambda _: str(home))
+    before, whole = read(table), files(table)
+    for at, copy in deaths(lambda copy: clean(copy, How.HDFS), table, tmp_path / "dead"):
+        assert read(copy) == before, at
+        moved = [str(path.relative_to(f"{home}{copy}")) for path in Path(f"{home}{copy}").rglob("*") if path.is_file()]
+        assert sorted([*files(copy), *moved]) == whole, at
+        age(copy, 1, *([LOCK] if (copy / LOCK).exists() else []))
+        clean(copy, How.HDFS, break_stale=True)
+        assert {path.name for path in copy.iterdir()} == CURRENT, at
+
+
+def test_names_that_are_taken_in_the_trash_of_hdfs(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setattr("acidctl.cleaning.apply.require_hdfs", lambda _: None)
+    monkeypatch.setattr("acidctl.cleaning.hdfs_trash.trash_of", lambda _: str(home))
+    Path(f"{home}{table}/base_3").mkdir(parents=True)
+    done = apply_plan(plan_cleaning(snapshot_of(table), ALL), How.HDFS)
+    (moved,) = (place for place in done.places if "base_3" in place)
+    assert moved.removeprefix(f"{home}{table}/base_3").isdigit()
+    assert len(list(Path(moved).iterdir())) == 2
+    # A file where a directory must be.
+    (table / "base_3").mkdir()
+    age(table, 30)
+    Path(f"{home}{table}").rename(tmp_path / "aside")
+    Path(f"{home}{table}").write_bytes(b"")
+    done = apply_plan(plan_cleaning(snapshot_of(table), ALL), How.HDFS)
+    assert done.places[0].startswith(f"{home}{table}")
+    assert not done.places[0].startswith(f"{home}{table}/")
+    assert Path(done.places[0]).is_dir()
+
+
+def test_whose_trash() -> None:
+    from acidctl.cleaning.hdfs_trash import require_hdfs, trash_of
+    from acidctl.errors import UsageProblem
+
+    with pytest.raises(UsageProblem, match="no trash of HDFS"):
+        require_hdfs(FS)
+
+    class Hdfs(LocalFileSystem):
+        def __init__(self, **options: str) -> None:
+            super().__init__(FileSystemSpec("webhdfs", tuple(options.items()), "nn:9870"))
+
+    require_hdfs(Hdfs())
+    assert trash_of(Hdfs(user="etl")) == "/user/etl/.Trash/Current"
+    with pytest.raises(UsageProblem, match="whose trash"):
+        trash_of(Hdfs())

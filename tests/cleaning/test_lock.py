@@ -1,0 +1,188 @@
+"""The lock of a location: one at a time, stale ones told and never taken without a word."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from tables import age, snapshot_of
+
+from acidctl.cleaning.apply import apply_plan
+from acidctl.cleaning.plan import plan_cleaning
+from acidctl.cleaning.retention import AT_ONCE
+from acidctl.errors import ConflictError, NotFoundError, StorageError
+from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.lock import LOCK, locked, refuse_locked_at
+from acidctl.storage.owner import Owner
+
+FS = LocalFileSystem()
+
+
+def dead_owner() -> Owner:
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    this = Owner.this()
+    return Owner(this.host, dead.pid, 1, "etl", 0.0)
+
+
+def put(table: Path, owner: Owner | bytes) -> None:
+    (table / LOCK).write_bytes(owner if isinstance(owner, bytes) else owner.to_bytes())
+
+
+def test_it_is_there_while_it_is_held(tmp_path: Path) -> None:
+    with locked(FS, str(tmp_path)):
+        owner = Owner.from_bytes((tmp_path / LOCK).read_bytes())
+        assert owner
+        assert owner.is_alive()
+        refuse_locked_at(FS, str(tmp_path))  # our own
+        with pytest.raises(ConflictError, match="is locked") as error, locked(FS, str(tmp_path)):
+            raise AssertionError
+        assert str(owner.pid) in error.value.why
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(KeyboardInterrupt), locked(FS, str(tmp_path)):
+        raise KeyboardInterrupt
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(NotFoundError), locked(FS, str(tmp_path / "missing")):
+        raise AssertionError
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_stale_one_is_told_and_broken_only_when_asked(tmp_path: Path) -> None:
+    put(tmp_path, dead_owner())
+    with pytest.raises(ConflictError) as error, locked(FS, str(tmp_path)):
+        raise AssertionError
+    assert "was killed: it has ended" in error.value.why
+    assert "etl" in error.value.why
+    assert "--break-lock" in error.value.hint
+    with pytest.raises(ConflictError, match="locked"):
+        refuse_locked_at(FS, str(tmp_path))
+    said: list[str] = []
+    with locked(FS, str(tmp_path), break_stale=True, on_break=said.append):
+        assert [path.name for path in tmp_path.iterdir()] == [LOCK]
+    assert not list(tmp_path.iterdir())
+    assert len(said) == 1
+    assert "removed the lock of process" in said[0]
+    with locked(FS, str(tmp_path), break_stale=True, on_break=said.append):
+        pass
+    assert len(said) == 1
+    put(tmp_path, Owner("elsewhere", 1, 1, "etl", 1e300))
+    with pytest.raises(ConflictError, match="nobody knows"), locked(FS, str(tmp_path)):
+        raise AssertionError
+
+
+def test_that_of_another_machine_may_be_broken_by_who_knows(tmp_path: Path) -> None:
+    put(tmp_path, Owner("elsewhere", 1, 1, "hive", 0.0))
+    with pytest.raises(ConflictError) as error, locked(FS, str(tmp_path)):
+        raise AssertionError
+    assert "only that machine can tell" in error.value.why
+    with locked(FS, str(tmp_path), break_stale=True):
+        pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_that_of_a_living_process_is_never_broken(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        started = int(Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[19])
+        owner = Owner(Owner.this().host, process.pid, started, "etl", time.time())
+        put(tmp_path, owner)
+        for breaking in (False, True):
+            with pytest.raises(ConflictError, match="works there"), locked(FS, str(tmp_path), break_stale=breaking):
+                raise AssertionError
+        with pytest.raises(ConflictError, match="works there"):
+            refuse_locked_at(FS, str(tmp_path))
+        process.communicate(b"\n")
+
+
+def test_a_torn_one_is_broken_only_when_it_is_old(tmp_path: Path) -> None:
+    put(tmp_path, b'{"host"')
+    with pytest.raises(ConflictError, match="torn"), locked(FS, str(tmp_path), break_stale=True):
+        raise AssertionError
+    age(tmp_path, 1)
+    with locked(FS, str(tmp_path), break_stale=True):
+        pass
+
+
+def test_one_that_took_our_place_is_left_alone(tmp_path: Path) -> None:
+    other = Owner("elsewhere", 1, 1, "hive", 0.0)
+    with locked(FS, str(tmp_path)):
+        put(tmp_path, other)
+    assert Owner.from_bytes((tmp_path / LOCK).read_bytes()) == other
+    (tmp_path / LOCK).unlink()
+    with locked(FS, str(tmp_path)):
+        (tmp_path / LOCK).unlink()
+
+
+def test_a_store_without_exclusive_creates_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cannot(*_: object) -> None:
+        raise StorageError("cannot create it exclusively", "sftp:// has no such create")
+
+    monkeypatch.setattr(LocalFileSystem, "create_exclusive", cannot)
+    with pytest.raises(StorageError, match="cannot lock") as error, locked(FS, str(tmp_path)):
+        raise AssertionError
+    assert "leave out --lock" in error.value.hint
+
+
+@pytest.mark.parametrize("stale", [False, True])
+def test_of_many_one_has_it(tmp_path: Path, stale: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when all of them find the same stale lock and were told to break it."""
+    if stale:
+        put(tmp_path, dead_owner())
+    inside = 0
+    most = 0
+    wins = 0
+    start = threading.Barrier(8)
+
+    def one() -> None:
+        nonlocal inside, most, wins
+        start.wait()
+        try:
+            with locked(FS, str(tmp_path), break_stale=stale):
+                inside += 1
+                most = max(most, inside)
+                time.sleep(0.05)
+                inside -= 1
+                wins += 1
+        except ConflictError:
+            pass
+
+    threads = [threading.Thread(target=one) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == 1
+    assert wins >= 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_only_the_lock_that_was_looked_at_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody else breaks the stale lock and takes its own, just before we would remove it."""
+    put(tmp_path, dead_owner())
+    other = Owner("elsewhere", 1, 1, "hive", 0.0)
+    create = LocalFileSystem.create_exclusive
+
+    def late(self: LocalFileSystem, path: str, data: bytes) -> None:
+        create(self, path, data)
+        if not path.endswith(LOCK):
+            put(tmp_path, other)
+
+    monkeypatch.setattr(LocalFileSystem, "create_exclusive", late)
+    with pytest.raises(ConflictError, match="is locked"), locked(FS, str(tmp_path), break_stale=True):
+        raise AssertionError
+    assert [path.name for path in tmp_path.iterdir()] == [LOCK]
+    assert Owner.from_bytes((tmp_path / LOCK).read_bytes()) == other
+
+
+def test_a_plan_is_not_carried_out_under_a_foreign_lock(tmp_path: Path) -> None:
+    for name in ("base_5", "base_3"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "bucket_00000").write_bytes(b"x")
+    plan = plan_cleaning(snapshot_of(tmp_path), AT_ONCE)
+    put(tmp_path, Owner("elsewhere", 1, 1, "hive", 0.0))
+    with pytest.raises(ConflictError, match="is locked"):
+        apply_plan(plan)
+    assert {path.name for path in tmp_path.iterdir()} == {"base_5", "base_3", LOCK}

@@ -1,0 +1,39 @@
+"""Cleaning where nothing can be renamed: no trash, locks by conditional writes, and a word on both."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from acidctl.cleaning.apply import How, apply_plan
+from acidctl.cleaning.plan import plan_cleaning
+from acidctl.cleaning.retention import AT_ONCE
+from acidctl.errors import ConflictError, RefusedError, UsageProblem
+from acidctl.storage.lock import LOCK, locked
+from acidctl.storage.registry import open_location
+from acidctl.storage.snapshot import take_snapshot
+
+pytestmark = pytest.mark.server
+
+
+def test_a_table_on_s3(bucket: str, s3_options: dict[str, str]) -> None:
+    fs, path = open_location(f"s3://{bucket}/test-{uuid.uuid4().hex}/t", s3_options)
+    for name in ("base_5", "base_3", "delta_2_2_0"):
+        fs.write_bytes(f"{path}/{name}/bucket_00000", b"x")
+    plan = plan_cleaning(take_snapshot(fs, path), AT_ONCE)
+    assert plan.names == ("delta_2_2_0", "base_3")
+    assert plan_cleaning(take_snapshot(fs, path)).removals == ()
+    with pytest.raises(RefusedError, match="can have no trash") as refused:
+        apply_plan(plan)
+    assert "--no-trash" in refused.value.hint
+    with pytest.raises(UsageProblem, match="no trash of HDFS"):
+        apply_plan(plan, How.HDFS)
+    with locked(fs, path):
+        with pytest.raises(ConflictError, match="is locked"), locked(fs, path):
+            raise AssertionError
+        assert len(apply_plan(plan, How.DELETE).removed) == 2
+    assert {entry.path for entry in fs.list_dir(path).entries} == {"base_5"}
+    fs.create_exclusive(f"{path}/{LOCK}", b"torn")
+    with pytest.raises(ConflictError, match="is locked"), locked(fs, path, break_stale=True):
+        raise AssertionError
