@@ -11,6 +11,7 @@ import click
 
 from acidctl.cli.failures import Failures
 from acidctl.cli.output import console, human_count, put_json, safe
+from acidctl.cli.redact import hidden
 from acidctl.errors import AcidctlError, FindingsError, UncheckedError
 from acidctl.validation.findings import Finding, Severity, Unchecked
 from acidctl.validation.model import Report
@@ -19,6 +20,8 @@ from acidctl.validation.rules import RULES, Rule
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
+
+    from acidctl.cli.run_report import RunReport
 
 SCHEMA_VERSION = 1
 STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
@@ -30,10 +33,11 @@ _MOST_TEXT = 500
 class Printer:
     """Prints reports as they come, and sums them up."""
 
-    def __init__(self, output: str, *, verbose: bool) -> None:
+    def __init__(self, output: str, run: RunReport, *, verbose: bool) -> None:
         self._output = output
+        self._run = run
         self._verbose = verbose
-        self._failures = Failures()
+        self._failures = Failures(run)
         self._given: set[str] = set()
         self._hinted: set[str] = set()
         self._counts = dict.fromkeys(Severity, 0)
@@ -52,9 +56,16 @@ class Printer:
 
     def report(self, report: Report) -> None:
         """Print one."""
-        report.findings.sort(key=_order)
         for severity in Severity:
             self._counts[severity] += report.count(severity)
+        self._run.add(
+            report.location,
+            "findings" if report.findings else "unchecked" if report.unchecked else "nothing-found",
+            read=report.bytes,
+            findings={severity.value: report.count(severity) for severity in Severity},
+            unchecked=len(report.unchecked),
+            rows=report.rows,
+        )
         self._unchecked += len(report.unchecked)
         self._locations += 1
         self._files += report.files
@@ -231,15 +242,11 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def _unchecked(one: Unchecked) -> dict[str, Any]:
     error = one.error
-    return {"path": one.path, "message": str(error), "code": error.code, "hint": error.hint}
-
-
-def _order(finding: Finding) -> tuple[int, int, str, str]:
-    return finding.severity.rank, list(RULES).index(finding.rule), finding.path, finding.message
+    return {"path": one.path, "message": hidden(str(error)), "code": error.code, "hint": error.hint}
 
 
 def _told(one: Unchecked) -> str:
-    return _clipped(str(one.error))
+    return _clipped(hidden(str(one.error)))
 
 
 def _clipped(text: str) -> str:

@@ -8,10 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from acidctl.cli.options import examples, locations_argument, output_option, snapshot_options, storage_options
+from acidctl.cli.engine import engine_options
+from acidctl.cli.options import (
+    examples,
+    locations_argument,
+    output_option,
+    report_options,
+    snapshot_options,
+    storage_options,
+)
 
 if TYPE_CHECKING:
+    from acidctl.cli.engine import EngineChoice
     from acidctl.cli.locations import SnapshotLists
+    from acidctl.cli.run_report import RunReport
+    from acidctl.validation.isolate import Runner
     from acidctl.validation.model import Options, Place
 
 _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
@@ -24,9 +35,11 @@ _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
         "acidctl validate --deep orders",
         "acidctl validate --for trino --for impala webhdfs://namenode:9870/warehouse/sales.db/orders",
         "acidctl validate --footers --ignore V13 --fail-on warning -o jsonl /warehouse",
+        "acidctl validate --deep --engine spark --master yarn --queue etl hdfs://nn/warehouse/sales.db",
         "acidctl validate --list-rules",
     ),
 )
+@report_options
 @locations_argument(required=False)
 @click.option("--footers", is_flag=True, help="Look at the tail of every current data file, too.")
 @click.option("--deep", is_flag=True, help="Read every row, too: order, duplicates, write ids, deletes, statistics.")
@@ -52,8 +65,12 @@ _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
 )
 @click.option("--list-rules", is_flag=True, help="Print every rule with what to do, and stop.")
 @click.option("-v", "--verbose", is_flag=True, help="Show remarks too, and every finding of a rule.")
+@engine_options("local", "<host>-validator-<location>")
 @click.option(
-    "--processes", type=click.IntRange(1, 1024), metavar="N", help="Processes that read files; as many as processors."
+    "--processes",
+    type=click.IntRange(1, 1024),
+    metavar="N",
+    help="Processes of --engine local that read files; as many as processors.",
 )
 @click.option(
     "--timeout",
@@ -78,18 +95,22 @@ def command(
     schema: str | None,
     list_rules: bool,
     verbose: bool,
+    engine: EngineChoice,
     processes: int | None,
     timeout: float,
     lists: SnapshotLists,
     storage: dict[str, str],
     output: str,
+    run: RunReport,
 ) -> int:
     """Check every location at or below LOCATION against the rules of Hive's ACID format; change nothing.
 
     Without options only names, sizes and times are looked at, from one listing a location. --footers reads the tails
     of the current data files, --deep all of their rows.
 
-    Files are read in processes of their own: one that ends its reader is a finding, and the rest goes on.
+    Files are read in processes of their own: one that ends its reader is a finding, and the rest goes on. With
+    --engine spark these processes stand beside Spark's workers; locations are listed, and files compared with each
+    other, here.
     """
     import os
     import time
@@ -105,6 +126,7 @@ def command(
         return 0
     if not locations:
         raise click.UsageError("Missing argument 'LOCATION...'.")
+    engine.check("--processes", processes)
     depth = Depth.DEEP if deep else Depth.FOOTERS if footers or readers else Depth.LISTING
     options = Options(
         depth,
@@ -117,8 +139,9 @@ def command(
         ignored=_rule_ids(ignored, "--ignore"),
         now=time.time(),
     )
-    printer = Printer(output, verbose=verbose)
-    _run(locations, storage, lists, options, printer)
+    printer = Printer(output, run, verbose=verbose)
+    with _runner(engine, locations, options) as runner:
+        _run(locations, storage, lists, options, printer, runner)
     printer.close()
     return printer.exit_status(fail_on)
 
@@ -136,8 +159,32 @@ def _rule_ids(given: tuple[str, ...], option: str) -> frozenset[str]:
     return frozenset(one.upper() for one in given)
 
 
+@contextmanager
+def _runner(engine: EngineChoice, locations: tuple[str, ...], options: Options) -> Iterator[Runner | None]:
+    """What reads the files; None for processes of this machine. Spark starts with the first file."""
+    if engine.kind == "local":
+        yield None
+        return
+    import socket
+    from contextlib import ExitStack
+
+    from acidctl.cli.output import note
+    from acidctl.spark.isolated import SparkRunner
+    from acidctl.spark.session import start_session
+
+    shown = locations[0].rstrip("/").rpartition("/")[2] if len(locations) == 1 else f"{len(locations)}-locations"
+    wanted = engine.spark(f"{socket.gethostname()}-validator-{shown}")
+    with ExitStack() as stack:
+        yield SparkRunner(lambda: stack.enter_context(start_session(wanted)), options.limits, note)
+
+
 def _run(
-    locations: tuple[str, ...], storage: dict[str, str], lists: SnapshotLists, options: Options, printer: Any
+    locations: tuple[str, ...],
+    storage: dict[str, str],
+    lists: SnapshotLists,
+    options: Options,
+    printer: Any,
+    runner: Runner | None,
 ) -> None:
     from acidctl.cli.locations import find
     from acidctl.validation.model import Place
@@ -150,7 +197,7 @@ def _run(
             yield Place(found.fs, place.path, lists.of(place.table), lists.txns, place.partition)
 
     with _progress() as (advance, pause):
-        for report in validate(places(), options, advance):
+        for report in validate(places(), options, advance, runner):
             with pause():
                 printer.report(report)
 

@@ -31,9 +31,11 @@ DISTRIBUTIONS = (
     "isal",
     "fsspec",
     "hdfs",
+    "hdfs-native",
     "s3fs",
     "click",
     "rich",
+    "stamina",
 )
 VARIABLES = (
     "SPARK_HOME",

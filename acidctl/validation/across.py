@@ -35,8 +35,8 @@ class Everything:
 
 def across_rows(found: Everything) -> Iterator[Finding]:
     """Findings of the rules V11, V27, V33 and V34."""
-    yield from _shared("V27", "rows are in both files", found.inserts)
-    yield from _shared("V34", "rows are deleted in both files", found.deletes)
+    yield from _shared("V27", "in both files", found.inserts)
+    yield from _shared("V34", "deleted in both files", found.deletes)
     there = united(list(found.inserts.values()))
     for path, spans in [*found.deletes.items(), *found.changes.items()]:
         yield from _dangling(path, spans, there, found)
@@ -45,13 +45,14 @@ def across_rows(found: Everything) -> Iterator[Finding]:
         total = _size(spans)
         hits = total - sum(count for _, count, _ in uncovered(spans, there))
         if hits:
-            text = f"{hits:,} of its {total:,} delete events name rows that are read again"
+            text = f"it is not read, so that rows that it deletes are back: {hits:,} of {total:,}"
             yield rule("V11").finding(path, text, {"rows": hits})
     for path, spans in found.hidden_inserts.items():
         lost = [(group, count, row) for group, count, row in uncovered(spans, united([there, deleted]))]
         if lost:
             count = sum(item[1] for item in lost)
-            text = f"{count:,} rows are in no directory that is read; first: {shown_key((*lost[0][0], lost[0][2]))}"
+            first = shown_key((*lost[0][0], lost[0][2]))
+            text = f"it is not read, and rows of it are nowhere else: {count:,}; first: {first}"
             yield rule("V11").finding(path, text, {"rows": count})
 
 
@@ -59,7 +60,8 @@ def _shared(rule_id: str, text: str, files: Mapping[str, Spans]) -> Iterator[Fin
     paths = list(files)
     for pair in shared([files[path] for path in paths]):
         one, other = paths[pair.one], paths[pair.other]
-        message = f"{pair.count:,} {text}, this and {one}; first: {shown_key(pair.example)}"
+        rows = "1 row" if pair.count == 1 else f"{pair.count:,} rows"
+        message = f"{rows} {text}, this and {one}; first: {shown_key(pair.example)}"
         evidence = {"others": [one], "rows": pair.count, "first": list(pair.example)}
         yield rule(rule_id).finding(other, message, evidence)
 
@@ -72,7 +74,7 @@ def _dangling(path: str, spans: Spans, there: Spans, found: Everything) -> Itera
         before, first = worst.get(severity, (0, (original, bucket, row)))
         worst[severity] = (before + count, first)
     for severity, (count, first) in worst.items():
-        text = f"{count:,} of {_size(spans):,} events name rows that are in no file that was read"
+        text = f"{count:,} of {_size(spans):,} events name a row that is in no file that was read"
         text = f"{text}; first: {shown_key(first)}"
         yield rule("V33").finding(path, text, {"rows": count, "first": list(first)}, severity)
 

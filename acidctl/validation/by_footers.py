@@ -89,6 +89,11 @@ class TailTask:
     is_compacted: bool
     schema: OrcType | None = None
 
+    @property
+    def weight(self) -> int:
+        """A tail is small."""
+        return 0
+
     def run(self, _beat: Beat) -> TailFacts:
         """The facts. Raises NotFoundError, AccessError or StorageError when the file cannot be opened."""
         return _Look(self, opened(self.storage)).facts()
@@ -105,10 +110,21 @@ class MarkerTask:
     storage: FileSystemSpec
     path: str
 
+    @property
+    def weight(self) -> int:
+        """Some bytes."""
+        return 0
+
     def run(self, _beat: Beat) -> int:
         """The version. Raises BadDataError, NotFoundError, AccessError or StorageError."""
         fs = opened(self.storage)
-        return parse_orc_acid_version(fs.read_bytes(self.path, 0, 16), fs.display(self.path))
+        content = fs.read_bytes(self.path, 0, 16)
+        shown = fs.display(self.path)
+        version = parse_orc_acid_version(content, shown)
+        if len(content) > 1:
+            # Hive looks at the first byte only, but no writer adds anything (section 3.3).
+            raise BadDataError(f"cannot use {shown}", f"it begins with {content!r}, not the one byte {version} alone")
+        return version
 
 
 class _Look:
@@ -256,7 +272,8 @@ class _Look:
         if row.kind != "struct" or self._file.role is Role.DELETE:
             return
         if row.names and all(_GENERATED.fullmatch(name) for name in row.names):
-            self._add("V38", f"its columns are called {row.names[0]} to {row.names[-1]}", WARNING)
+            last = f" to {row.names[-1]}" if len(row.names) > 1 else ""
+            self._add("V38", f"its columns have no names of their own: {row.names[0]}{last}", WARNING)
         if self._task.schema is not None and (wrong := misfit(row, self._task.schema)):
             self._add("V38", wrong)
 

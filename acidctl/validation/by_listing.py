@@ -285,9 +285,11 @@ def _data_files(look: Look) -> Iterator[Finding]:
             yield rule("V25").finding(directory.name, text, {"files": [file.path for file in raw[:_MOST_NAMES]]})
     for entry in look.snapshot.listing.entries:
         name, slash, rest = entry.path.partition("/")
-        is_file_of = slash and entry.is_dir and isinstance(parse_file(rest), BucketFile)
+        data = rest.removesuffix(FLUSH_LENGTH_SUFFIX)
+        is_file_of = slash and entry.is_dir and isinstance(parse_file(data), BucketFile)
         if is_file_of and any(directory.name == name for directory in look.current):
-            yield rule("V24").finding(entry.path, "it is a directory, not a file")
+            rule_id = "V36" if rest.endswith(FLUSH_LENGTH_SUFFIX) else "V24"
+            yield rule(rule_id).finding(entry.path, "it is a directory, not a file")
     for entry in look.snapshot.state.originals:
         if not entry.size:
             yield rule("V24").finding(entry.path, "it is empty", {"bytes": 0}, INFO)

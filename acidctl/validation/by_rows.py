@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from acidctl.acid import bucket as codec
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role
@@ -22,13 +23,15 @@ from acidctl.rows.events import ID_COLUMNS
 from acidctl.rows.foreign import ForeignReader, Format, open_foreign, read_any_tail
 from acidctl.storage.port import FileSystemSpec
 from acidctl.validation.by_footers import opened
-from acidctl.validation.events import Events, compare, shown_key, whole_events
+from acidctl.validation.events import Bounds, Events, shown_key, whole_events
 from acidctl.validation.findings import Severity, Unchecked
 from acidctl.validation.isolate import Beat
+from acidctl.validation.key_order import KeyOrder
 from acidctl.validation.row_facts import RowFacts, Tally
 from acidctl.validation.spans import SpanBuilder
 
 _DELETE = 2
+_MOST = 2**63 - 1
 _RESERVED = 1 << 28 | 0xF000
 
 
@@ -42,6 +45,8 @@ class RowTask:
         is_native: it has the six columns.
         is_old: its footer has no ``hive.acid.version``: written by Hive before 3, or by a merge of files.
         is_compacted: it lies in a base or delta that a compaction certainly made.
+        stamp: of the check: a file that was opened for an earlier one may have changed since.
+        weight: bytes of the stripes.
         ids_only: leave the table's columns out: they ended the reader before.
     """
 
@@ -56,6 +61,8 @@ class RowTask:
     is_old: bool
     is_compacted: bool
     write_ids: ValidWriteIds
+    stamp: int = 0
+    weight: int = 0
     ids_only: bool = False
 
     @property
@@ -63,9 +70,14 @@ class RowTask:
         """How many stripes it reads."""
         return self.end - self.first
 
-    def part(self, first: int, end: int, *, ids_only: bool = False) -> RowTask:
+    @property
+    def order(self) -> KeyOrder:
+        """The order that its events must have."""
+        return KeyOrder(self.file.role is Role.DELETE, self.is_old)
+
+    def part(self, first: int, end: int, weight: int, *, ids_only: bool = False) -> RowTask:
         """The same for other stripes."""
-        return replace(self, first=first, end=end, ids_only=ids_only)
+        return replace(self, first=first, end=end, weight=weight, ids_only=ids_only)
 
     def run(self, beat: Beat) -> RowFacts:
         """The facts. Raises NotFoundError, AccessError or StorageError when the file cannot be opened."""
@@ -79,7 +91,7 @@ class RowTask:
 
 @lru_cache(maxsize=4)
 def _opened_file(
-    storage: FileSystemSpec, path: str, length: int | None, size: int, form: Format
+    storage: FileSystemSpec, path: str, length: int | None, size: int, form: Format, _stamp: int
 ) -> tuple[OrcFile | ForeignReader, Tail]:
     fs = opened(storage)
     if form is Format.ORC:
@@ -91,7 +103,7 @@ def _opened_file(
 
 
 def _open(task: RowTask) -> tuple[OrcFile | ForeignReader, Tail]:
-    return _opened_file(task.storage, task.path, task.length, task.file.size, task.format)
+    return _opened_file(task.storage, task.path, task.length, task.file.size, task.format, task.stamp)
 
 
 class _Look:
@@ -130,16 +142,21 @@ class _Look:
             self.add("V29", text, int(np.count_nonzero(~there)), f"row {int(np.argmin(there))} of stripe {number}")
         if ids is None or not len(ids):
             return
-        self._events(ids, batch)
+        bounds = Bounds.of(ids)
+        self._events(ids, bounds, batch if there is None else batch.filter(pa.array(there)))
         self._key_order(ids)
-        self._write_ids(ids)
-        self._tail_of_stripe(ids, number, complete=there is None)
+        self._write_ids(ids, bounds)
+        if there is None:
+            self._tail_of_stripe(ids, bounds, number)
 
     def add(self, rule: str, text: str, count: int, example: str, severity: Severity | None = None) -> None:
         """Count something."""
         if count:
-            tally = self._tallies.setdefault((rule, text), Tally(rule, text, 0, example, severity))
-            tally.count += count
+            self._add_tally(Tally(rule, text, count, example, severity))
+
+    def _add_tally(self, tally: Tally) -> None:
+        known = self._tallies.setdefault((tally.rule, tally.text), replace(tally, count=0))
+        known.count += tally.count
 
     def _add_where(self, rule: str, text: str, where: Bools, ids: Events, severity: Severity | None = None) -> None:
         if where.any():
@@ -168,32 +185,51 @@ class _Look:
 
     # --- what each event says ---
 
-    def _events(self, ids: Events, batch: pa.RecordBatch) -> None:
+    def _events(self, ids: Events, bounds: Bounds, batch: pa.RecordBatch) -> None:
         task, directory = self._task, self._task.file.directory
         is_delete = task.file.role is Role.DELETE
-        unsigned = ids.keys.bucket & 0xFFFFFFFF
-        version = unsigned >> 29
-        is_v1 = task.is_old and not is_delete and not (version == 1).any()
-        operation = ids.operation
+        is_v1 = task.is_old and not is_delete and not (_version(_few(ids.keys.bucket, bounds.bucket)) == 1).any()
+        in_base = directory is not None and directory.kind is Kind.BASE
         if is_delete:
-            self._add_where("V12", "delete events are none by their operation", operation != _DELETE, ids)
+            text, allowed = "events are no deletes by their operation", (_DELETE, _DELETE)
             if "row" in batch.schema.names:
                 with_row = batch.num_rows - batch.column("row").null_count
                 self.add("V12", "delete events have a row", with_row, f"in {task.file.path}")
         elif is_v1:
-            most = 1 if directory is not None and directory.kind is Kind.BASE else 2
-            self._add_where("V12", "events have an impossible operation", (operation < 0) | (operation > most), ids)
+            text, allowed = "events have an impossible operation", (0, 1 if in_base else 2)
         else:
-            self._add_where("V12", "events among the inserts are none by their operation", operation != 0, ids)
-        self._counts += np.bincount(np.clip(operation, 0, 2), minlength=3)
-        bad = (version > 1) | ((version == 1) & ((unsigned & _RESERVED) != 0))
-        self._add_where("V23", "events have an impossible bucket", bad, ids)
-        if task.file.bucket != NO_BUCKET:
-            number = np.where(version == 1, (unsigned >> 16) & codec.MAX_BUCKET, unsigned)
-            text = f"events are of another bucket than the file's, {task.file.bucket}"
-            self._add_where("V21", text, ~bad & (number != task.file.bucket), ids)
-        self._add_where("V29", "row ids are negative", ids.keys.row_id < 0, ids)
+            text, allowed = "events are no inserts by their operation", (0, 0)
+        if not _inside(bounds.operation, allowed):
+            self._add_where("V12", text, _outside(ids.operation, allowed), ids)
+        if not is_delete and "row" in batch.schema.names and batch.column("row").null_count:
+            self._without_row(batch)
+        self._count(ids.operation, bounds.operation)
+        self._buckets(ids, bounds)
+        if bounds.row_id[0] < 0:
+            self._add_where("V29", "row ids are negative", ids.keys.row_id < 0, ids)
         self._gather(ids, is_v1=is_v1)
+
+    def _without_row(self, batch: pa.RecordBatch) -> None:
+        """Only a delete has no row (section 4)."""
+        deletes = pc.equal(batch.column("operation"), _DELETE).fill_null(True)
+        bare = pc.and_not(batch.column("row").is_null(), deletes).to_numpy(zero_copy_only=False)
+        text = "inserted rows are NULL as a whole, not in their columns"
+        self.add("V39", text, int(np.count_nonzero(bare)), f"row {int(np.argmax(bare))} of its stripe")
+
+    def _count(self, operation: Longs, bounds: tuple[int, int]) -> None:
+        if bounds[0] == bounds[1]:
+            self._counts[min(max(bounds[0], 0), 2)] += len(operation)
+        else:
+            self._counts += np.bincount(np.clip(operation, 0, 2), minlength=3)
+
+    def _buckets(self, ids: Events, bounds: Bounds) -> None:
+        """The codec of section 2, and the number against the file's name."""
+        number = self._task.file.bucket
+        bad, other = _bucket_faults(_few(ids.keys.bucket, bounds.bucket), number)
+        if bad.any() or other.any():
+            bad, other = _bucket_faults(ids.keys.bucket, number)
+            self._add_where("V23", "events have an impossible bucket", bad, ids)
+            self._add_where("V21", f"events are of another bucket than the file's, {number}", other, ids)
 
     def _gather(self, ids: Events, *, is_v1: bool) -> None:
         """Keep the keys for what only all files together show."""
@@ -216,51 +252,37 @@ class _Look:
             self._inserts.add(ids.keys)
 
     def _key_order(self, ids: Events) -> None:
-        """Ascending keys; of equal ones, where they may be, the newest event first (section 4.1)."""
-        before, after = ids, ids
-        last = self._facts.last
-        if last is None:
-            before, after = ids.slice(0, -1), ids.slice(1, None)
-        else:
-            before = ids.slice(0, -1).after(last)
-        same, down = compare(before.keys, after.keys)
-        self._add_where("V26", "events have a lower key than the one before", down, after)
-        if same.any():
-            is_delete = self._task.file.role is Role.DELETE
-            may_repeat = is_delete or (self._task.is_old and bool((ids.operation != 0).any()))
-            newer = after.current < before.current
-            if may_repeat:
-                self._add_where("V26", "events have the key of the one before and are not older", same & ~newer, after)
-                if is_delete:
-                    self._add_where("V34", "delete events name a row again", same & newer, after)
-            else:
-                self._add_where("V26", "rows have the key of the one before", same, after)
-        self._facts.first = self._facts.first or ids.at(0)
-        self._facts.last = ids.at(len(ids) - 1)
+        order = self._task.order
+        if self._facts.last is not None:
+            for tally in order.check(self._facts.last, ids.at(0)):
+                self._add_tally(tally)
+        for tally in order.check(ids.slice(0, -1), ids.slice(1, None)):
+            self._add_tally(tally)
+        # Copies: a slice would keep the whole stripe.
+        self._facts.first = self._facts.first or ids.at(0).copy()
+        self._facts.last = ids.at(len(ids) - 1).copy()
 
-    def _write_ids(self, ids: Events) -> None:
+    def _write_ids(self, ids: Events, bounds: Bounds) -> None:
         task, directory = self._task, self._task.file.directory
         current, original = ids.current, ids.keys.original
-        is_delete = task.file.role is Role.DELETE
-        if directory is not None:
-            self._add_where("V28", _range_text(directory), _outside(directory, current), ids)
-        if is_delete:
-            self._add_where("V35", "delete events are older than their rows", current < original, ids)
-        else:
-            self._add_where("V28", "events are older than their rows", current < original, ids)
-            newer = (current > original) & (ids.operation == 0)
-            in_base = directory is not None and directory.kind is Kind.BASE
-            text = "inserted rows have two different write ids"
-            self._add_where("V28", text, newer, ids, Severity.WARNING if in_base else None)
+        if directory is not None and not _inside(bounds.current, _range(directory)):
+            self._add_where("V28", _range_text(directory), _outside(current, _range(directory)), ids)
+        if bounds.current != bounds.original or bounds.current[0] != bounds.current[1]:
+            is_delete = task.file.role is Role.DELETE
+            rule, text = ("V35", "delete events") if is_delete else ("V28", "events")
+            self._add_where(rule, f"{text} are older than their rows", current < original, ids)
+            if not is_delete:
+                in_base = directory is not None and directory.kind is Kind.BASE
+                text = "inserted rows have two different write ids"
+                newer = (current > original) & (ids.operation == 0)
+                self._add_where("V28", text, newer, ids, Severity.WARNING if in_base else None)
         if task.is_compacted:
             valid = valid_mask(current, task.write_ids.high_watermark, task.write_ids.exceptions)
             if valid is not None:
                 self._add_where("V37", "events are of write ids that are not committed", ~valid, ids)
 
-    def _tail_of_stripe(self, ids: Events, number: int, *, complete: bool) -> None:
+    def _tail_of_stripe(self, ids: Events, bounds: Bounds, number: int) -> None:
         """The key index and the statistics against the rows."""
-        if not complete:
-            return
         severity = Severity.WARNING if self._task.is_old else None
         keys = ids.keys
         last = int(keys.original[-1]), int(keys.bucket[-1]), int(keys.row_id[-1])
@@ -277,30 +299,52 @@ class _Look:
         statistics = self._tail.stripe_statistics(number)
         if not statistics or not self._tail.stride:
             return
-        columns = (ids.operation, keys.original, keys.bucket, keys.row_id, ids.current)
-        for place, (name, values) in enumerate(zip(ID_COLUMNS, columns, strict=True), 1):
+        columns = (bounds.operation, bounds.original, bounds.bucket, bounds.row_id, bounds.current)
+        for place, (name, there) in enumerate(zip(ID_COLUMNS, columns, strict=True), 1):
             if place >= len(statistics) or not statistics[place].HasField("intStatistics"):
                 continue
-            bounds = statistics[place].intStatistics
-            least, most = int(values.min()), int(values.max())
-            if bounds.HasField("minimum") and bounds.HasField("maximum"):
-                said = bounds.minimum, bounds.maximum
-                if said != (least, most):
-                    text = f"stripes have other values of {name} than their statistics say"
-                    example = f"stripe {number} holds {least} to {most}, not {said[0]} to {said[1]}"
-                    self.add("V31", text, 1, example, severity)
+            told = statistics[place].intStatistics
+            if told.HasField("minimum") and told.HasField("maximum") and (told.minimum, told.maximum) != there:
+                text = f"stripes have other values of {name} than their statistics say"
+                example = f"stripe {number} holds {there[0]} to {there[1]}, not {told.minimum} to {told.maximum}"
+                self.add("V31", text, 1, example, severity)
 
 
-def _outside(directory: AcidDirectory, current: Longs) -> Bools:
-    """Which write ids do not belong in the directory."""
-    outside: Bools
-    if directory.kind is not Kind.BASE:
-        outside = (current < directory.min_write_id) | (current > directory.max_write_id)
-    elif directory.max_write_id == MINL:
-        outside = current != 0
-    else:
-        outside = current > directory.max_write_id
+def _inside(bounds: tuple[int, int], allowed: tuple[int, int]) -> bool:
+    return allowed[0] <= bounds[0] and bounds[1] <= allowed[1]
+
+
+def _outside(values: Longs, allowed: tuple[int, int]) -> Bools:
+    outside: Bools = (values < allowed[0]) | (values > allowed[1])
     return outside
+
+
+def _few(values: Longs, bounds: tuple[int, int]) -> Longs:
+    """One value where all are equal."""
+    return values[:1] if bounds[0] == bounds[1] else values
+
+
+def _version(bucket: Longs) -> Longs:
+    """The codec of a bucket value: its highest three bits."""
+    found: Longs = (bucket & 0xFFFFFFFF) >> 29
+    return found
+
+
+def _bucket_faults(bucket: Longs, number: int) -> tuple[Bools, Bools]:
+    """Which values no codec has, and which name another bucket than `number`."""
+    unsigned, version = bucket & 0xFFFFFFFF, _version(bucket)
+    bad: Bools = (version > 1) | ((version == 1) & ((unsigned & _RESERVED) != 0))
+    if number == NO_BUCKET:
+        return bad, np.zeros_like(bad)
+    named = np.where(version == 1, (unsigned >> 16) & codec.MAX_BUCKET, unsigned)
+    return bad, ~bad & (named != number)
+
+
+def _range(directory: AcidDirectory) -> tuple[int, int]:
+    """The write ids that belong in the directory."""
+    if directory.kind is not Kind.BASE:
+        return directory.min_write_id, directory.max_write_id
+    return (0, 0) if directory.max_write_id == MINL else (-_MOST, directory.max_write_id)
 
 
 def _range_text(directory: AcidDirectory) -> str:

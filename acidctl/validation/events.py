@@ -28,24 +28,37 @@ class Events:
         part = slice(start, end)
         return Events(self.operation[part], self.keys.take(part), self.current[part])
 
-    def after(self, row: Sequence[int]) -> Events:
-        """With a row before the first; its operation does not matter."""
+    def at(self, place: int) -> Events:
+        """One of them."""
+        return self.slice(place, place + 1)
 
-        def put(value: int, column: Longs) -> Longs:
-            return np.concatenate([np.array([value], np.int64), column])
-
-        keys = Keys(put(row[0], self.keys.original), put(row[1], self.keys.bucket), put(row[2], self.keys.row_id))
-        return Events(put(0, self.operation), keys, put(row[3], self.current))
-
-    def at(self, place: int) -> tuple[int, int, int, int]:
-        """Key and current write id of one."""
-        keys = self.keys
-        return int(keys.original[place]), int(keys.bucket[place]), int(keys.row_id[place]), int(self.current[place])
+    def copy(self) -> Events:
+        """The same, which keeps nothing else in memory."""
+        keys = Keys(self.keys.original.copy(), self.keys.bucket.copy(), self.keys.row_id.copy())
+        return Events(self.operation.copy(), keys, self.current.copy())
 
     def event(self, place: int) -> str:
         """One event for people."""
-        key = self.at(place)
-        return f"{shown_key(key[:3])}, operation {int(self.operation[place])}, currentTransaction {key[3]}"
+        key = shown_key((self.keys.original[place], self.keys.bucket[place], self.keys.row_id[place]))
+        return f"{key}, operation {int(self.operation[place])}, currentTransaction {int(self.current[place])}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The least and the greatest value of each column: what most rules are settled by."""
+
+    operation: tuple[int, int]
+    original: tuple[int, int]
+    bucket: tuple[int, int]
+    row_id: tuple[int, int]
+    current: tuple[int, int]
+
+    @staticmethod
+    def of(events: Events) -> Bounds:
+        """Those of some events, of which there is one at least."""
+        keys = events.keys
+        columns = (events.operation, keys.original, keys.bucket, keys.row_id, events.current)
+        return Bounds(*((int(column.min()), int(column.max())) for column in columns))
 
 
 def shown_key(key: Sequence[int]) -> str:

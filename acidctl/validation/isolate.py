@@ -7,10 +7,12 @@ has one task at a time and a time limit between signs of life: the task that was
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import multiprocessing
-import os
 import resource
 import signal
+import subprocess
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -19,16 +21,30 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, Protocol
 
-from acidctl.errors import AcidctlError
+from acidctl.errors import AcidctlError, EnvironmentProblem
 
 _START_SECONDS = 120.0
+_AHEAD = 4
+"""Tasks in the queue for every process; below that, there is room for more."""
+_CODE = (
+    "import sys; sys.path[:] = sys.argv[3:]; from acidctl.validation.isolate import serve; "
+    "serve(int(sys.argv[1]), int(sys.argv[2]))"
+)
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 Beat = Callable[[], None]
 """A sign of life: a task that works in steps calls it after each."""
 
 
 class Task(Protocol):
-    """A piece of work: picklable, as is what it returns."""
+    """A piece of work: picklable, as is what it returns.
+
+    Attributes:
+        weight: bytes that it reads, roughly.
+    """
+
+    @property
+    def weight(self) -> int: ...
 
     def run(self, beat: Beat) -> Any:
         """Do it. AcidctlErrors are passed on; any other exception counts as a crash."""
@@ -59,9 +75,26 @@ class Limits:
     memory: int = 8 << 30
 
 
+class Runner(Protocol):
+    """Runs tasks somewhere, so that whatever happens to one is its result."""
+
+    @property
+    def ahead(self) -> int:
+        """With fewer tasks than this waiting, more are welcome."""
+        ...
+
+    def submit(self, key: Any, task: Task) -> None:
+        """Queue a task; `key` comes back with its result."""
+        ...
+
+    def results(self) -> Iterator[tuple[Any, Any]]:
+        """(key, result, AcidctlError or Crash) of whatever ends next: at least one while something is unfinished."""
+        ...
+
+
 @dataclass(slots=True)
 class _Worker:
-    process: Any
+    process: subprocess.Popen[bytes]
     connection: Connection
     key: Any = None
     deadline: float = 0.0
@@ -88,6 +121,11 @@ class Pool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def ahead(self) -> int:
+        """With fewer tasks than this waiting, more are welcome."""
+        return _AHEAD * max(1, self.size)
+
     def submit(self, key: Any, task: Task) -> None:
         """Queue a task; `key` comes back with its result."""
         self._queue.append((key, task))
@@ -98,7 +136,11 @@ class Pool:
         return len(self._queue) + sum(worker.busy for worker in self._workers)
 
     def results(self) -> Iterator[tuple[Any, Any]]:
-        """(key, result, AcidctlError or Crash) of whatever ends next: at least one while something is unfinished."""
+        """(key, result, AcidctlError or Crash) of whatever ends next: at least one while something is unfinished.
+
+        Raises:
+            EnvironmentProblem: no process can be started.
+        """
         if self.size == 0:
             if self._queue:
                 key, task = self._queue.popleft()
@@ -120,6 +162,9 @@ class Pool:
 
     def _hand_out(self) -> None:
         while self._queue:
+            for worker in [one for one in self._workers if not one.busy and one.process.poll() is not None]:
+                self._workers.remove(worker)  # it died without a task: no file is to blame
+                _end(worker)
             idle = next((worker for worker in self._workers if not worker.busy), None)
             if idle is None:
                 if len(self._workers) >= self.size:
@@ -133,12 +178,20 @@ class Pool:
                 idle.connection.send(task)
 
     def _start(self) -> _Worker:
-        # Not fork: Arrow's threads would be missing in the child, which then waits for them for ever.
-        context = multiprocessing.get_context("spawn")
-        ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs, self.limits.memory), daemon=True)
-        process.start()
-        theirs.close()
+        # Not fork: Arrow's threads would be missing in the child, which then waits for them for ever. And not
+        # multiprocessing's own start, which runs the main module again: Spark's worker, or a user's script.
+        ours, theirs = multiprocessing.Pipe()
+        arguments = [str(theirs.fileno()), str(self.limits.memory), *sys.path]
+        nothing = subprocess.DEVNULL  # what a native library says as it dies is not for the terminal
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _CODE, *arguments],
+                stdin=nothing, stdout=nothing, stderr=nothing, pass_fds=[theirs.fileno()],
+            )  # fmt: skip
+        except OSError as error:
+            raise _not_started(str(error)) from error
+        finally:
+            theirs.close()
         worker = _Worker(process, ours)
         self._workers.append(worker)
         return worker
@@ -167,21 +220,29 @@ class Pool:
     def _drop(self, worker: _Worker) -> str:
         """Let go of a process; how it ended."""
         self._workers.remove(worker)
-        worker.process.join(0.5)
-        code = worker.process.exitcode
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            worker.process.wait(0.5)
+        code = worker.process.returncode
         _end(worker)
         if code is None or code >= 0:
-            return f"the reader's process ended with status {code}"
-        name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
-        return f"the reader's process was ended by {name}"
+            how = f"ended with status {code}"
+        else:
+            name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
+            how = f"was ended by {name}"
+        if not worker.is_ready and code is not None:
+            raise _not_started(f"{sys.executable} {how}")
+        return f"the reader's process {how}"
+
+
+def _not_started(why: str) -> EnvironmentProblem:
+    hint = "see whether this Python can import acidctl and pyarrow, and whether there is memory for another process"
+    return EnvironmentProblem("a process that reads files cannot be started", why, hint)
 
 
 def _end(worker: _Worker) -> None:
     worker.connection.close()
-    if worker.process.is_alive():
-        worker.process.kill()
-    worker.process.join()
-    worker.process.close()
+    worker.process.kill()
+    worker.process.wait()
 
 
 def _run_here(task: Task) -> Any:
@@ -193,12 +254,13 @@ def _run_here(task: Task) -> Any:
         return Crash(_described(error))
 
 
-def _serve(connection: Connection, memory: int) -> None:
-    """The life of a worker process."""
+def serve(descriptor: int, memory: int) -> None:
+    """The life of a worker process: tasks come through a pipe, which closes when the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's: it ends us
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1, 2):  # what a native library says as it dies is not for the terminal
-        os.dup2(nothing, descriptor)
+    with contextlib.suppress(OSError, AttributeError):  # no Linux
+        # One that hangs would not notice the pipe.
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+    connection = Connection(descriptor)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _limit_memory(memory)
     while True:
@@ -218,6 +280,8 @@ def _serve(connection: Connection, memory: int) -> None:
             connection.send(("done", result))
         except OSError:
             return
+        except Exception as error:  # noqa: BLE001 - an error of a store's library may not be fit to travel
+            connection.send(("done", Crash(_described(error))))
 
 
 def _limit_memory(more: int) -> None:

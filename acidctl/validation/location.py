@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from acidctl.acid.names import ORC_ACID_VERSION
 from acidctl.acid.state import EntryKind, State
 from acidctl.errors import AcidctlError, BadDataError
 from acidctl.rows.events import open_event_files
+from acidctl.rows.foreign import Format
 from acidctl.storage.snapshot import Snapshot, take_snapshot
 from acidctl.validation.across import Everything, across_rows
 from acidctl.validation.by_footers import MarkerTask, TailFacts, TailTask, acid_v1, across_tails
@@ -27,7 +29,10 @@ from acidctl.validation.spans import Spans, one_run
 KNOWN_VERSION = 2
 """What ``_orc_acid_version`` says (section 3.3)."""
 _CHUNK = 64 << 20
-"""Bytes of stripes in one task."""
+"""Most bytes of stripes in one task, where there is more than one stripe."""
+_LEAST_CHUNK = 4 << 20
+_TASKS = 4
+"""Tasks for each process, so that none has much to do when the others are done."""
 
 
 Key = tuple[str, str]
@@ -121,7 +126,7 @@ class LocationCheck:
         compacted = {v.name for v in snapshot.state.verdicts if v.compacted}
         files = snapshot.files()
         if self._options.depth is Depth.DEEP:
-            hidden = list(self._files_of(half_finished(snapshot.state)))
+            hidden = list(self._files_of(half_finished(snapshot.state, committed_too=True)))
             self._half = {file.path for file in hidden}
             files += hidden
         if self._options.all_directories:
@@ -183,6 +188,8 @@ class LocationCheck:
             self._add([rule("V13").finding(path, f"it says {result}, known is {KNOWN_VERSION}", {"version": result})])
 
     def _end_of_tails(self) -> None:
+        # Not as they came: what is told of several files names the first.
+        self._tails = dict(sorted(self._tails.items()))
         current = {path: facts for path, facts in self._tails.items() if path not in self._aside}
         self._add(across_tails(current, self._markers))
         self._add(for_readers_by_tails(current, self._options.readers))
@@ -192,6 +199,9 @@ class LocationCheck:
     def _row_tasks(self) -> Iterator[tuple[Key, Task]]:
         _, snapshot = self._seen()
         compacted = {v.name for v in snapshot.state.verdicts if v.compacted}
+        total = sum(length for facts in self._tails.values() for length, _ in facts.stripes)
+        chunk = max(_LEAST_CHUNK, min(_CHUNK, total // (_TASKS * max(1, self._options.processes))))
+        stamp = time.monotonic_ns()
         for path, facts in self._tails.items():
             if not facts.rows:
                 continue
@@ -208,10 +218,13 @@ class LocationCheck:
                 facts.acid_version is None,
                 file.directory is not None and file.directory.name in compacted,
                 snapshot.write_ids,
+                stamp,
             )
             self._tasks[path] = task
-            for first, end in _chunks(facts.stripes):
-                yield ("rows", path), task.part(first, end)
+            # A block of text is found by reading all before it.
+            bounds = [(0, len(facts.stripes))] if facts.format is Format.TEXT else _chunks(facts.stripes, chunk)
+            for first, end in bounds:
+                yield ("rows", path), task.part(first, end, _bytes(facts, first, end))
 
     def _take_rows(self, task: RowTask, result: Any) -> Sequence[RowTask]:
         """What is to be tried again."""
@@ -223,11 +236,12 @@ class LocationCheck:
             return ()
         if isinstance(result, Crash):
             if task.stripes > 1:
-                return [task.part(i, i + 1) for i in range(task.first, task.end)]
+                tail = self._tails[path]
+                return [task.part(i, i + 1, _bytes(tail, i, i + 1)) for i in range(task.first, task.end)]
             what = "ids of " if task.ids_only else ""
             self._add([rule("V24").finding(path, f"{what}stripe {task.first}: {result.reason}")])
             if not task.ids_only and task.is_native:
-                return [task.part(task.first, task.end, ids_only=True)]
+                return [task.part(task.first, task.end, task.weight, ids_only=True)]
         else:
             self._not_checked(path, result)
         self._broken.add(path)
@@ -238,7 +252,7 @@ class LocationCheck:
         found: dict[str, RowFacts] = {}
         for path in sorted(self._parts):
             parts = self._parts[path]
-            facts = found[path] = joined([parts[first] for first in sorted(parts)])
+            facts = found[path] = joined([parts[first] for first in sorted(parts)], self._tasks[path].order.check)
             facts.is_complete = facts.is_complete and path not in self._broken
             self._is_whole = self._is_whole and (facts.is_complete or path in self._aside)
             if path not in self._silent:
@@ -265,7 +279,7 @@ class LocationCheck:
         findings = list(across_rows(everything))
         certain = {finding.path.partition("/")[0] for finding in findings if finding.rule == "V11"}
         # The listing's suspicion gives way to what the rows say.
-        names = set(half_finished(snapshot.state))
+        names = set(half_finished(snapshot.state, committed_too=True))
         read = {path.partition("/")[0] for path in hidden}
         doubted = [f for f in self.report.findings if f.rule == "V11" and f.path in names & (certain | read)]
         self.report.findings = [finding for finding in self.report.findings if finding not in doubted]
@@ -290,9 +304,9 @@ class LocationCheck:
             severity = Severity.WARNING if task.is_old else None
             yield rule("V31").finding(path, text, {"stats": list(tail.stats), "rows": list(facts.counts)}, severity)
         for tally in tallies:
-            times = "once" if tally.count == 1 else f"{tally.count:,} times"
+            times = "once," if tally.count == 1 else f"{tally.count:,} times, first"
             evidence = {"count": tally.count, "first": tally.example}
-            yield rule(tally.rule).finding(path, f"{tally.text}: {times}, {tally.example}", evidence, tally.severity)
+            yield rule(tally.rule).finding(path, f"{tally.text}: {times} {tally.example}", evidence, tally.severity)
 
     def _made_ids(self) -> dict[str, Spans]:
         """The ids that readers give to files without any: by the numbers in their names, and the files before them."""
@@ -347,11 +361,15 @@ def _has(tail: TailFacts, rule_id: str) -> bool:
     return any(finding.rule == rule_id for finding in tail.findings)
 
 
-def _chunks(stripes: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Bounds of runs of stripes of about :data:`_CHUNK` bytes."""
+def _bytes(facts: TailFacts, first: int, end: int) -> int:
+    return sum(length for length, _ in facts.stripes[first:end])
+
+
+def _chunks(stripes: Sequence[tuple[int, int]], chunk: int) -> Iterator[tuple[int, int]]:
+    """Bounds of runs of stripes of about `chunk` bytes."""
     first = size = 0
     for place, (length, _) in enumerate(stripes):
         size += length
-        if size >= _CHUNK or place + 1 == len(stripes):
+        if size >= chunk or place + 1 == len(stripes):
             yield first, place + 1
             first, size = place + 1, 0

@@ -10,6 +10,9 @@ from acidctl.orc.types import OrcType
 from acidctl.storage.port import FileSystem
 from acidctl.validation.findings import Depth, Finding, Severity, Unchecked
 from acidctl.validation.isolate import Limits
+from acidctl.validation.rules import RULES
+
+_PLACES = {rule_id: place for place, rule_id in enumerate(RULES)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,11 @@ class Report:
     files: int = 0
     bytes: int = 0
     rows: int = 0
+
+    def sort(self) -> None:
+        """The worst first, then by rule and path: whichever result came first, two runs tell the same."""
+        self.findings.sort(key=lambda f: (f.severity.rank, _PLACES[f.rule], f.path, f.message))
+        self.unchecked.sort(key=lambda one: (one.path, str(one.error)))
 
     def count(self, severity: Severity) -> int:
         """Findings of a severity."""

@@ -77,7 +77,8 @@ def _of_its_files(directory: AcidDirectory, look: Look) -> Iterator[Finding]:
         yield rule("R5").finding(name, f"{sides[0]}", {"files": sides[:_MOST]})
     deep = [entry.path for entry in look.files(name) if entry.path.count("/") > 1]
     if deep:
-        yield rule("R8").finding(name, f"{len(deep)} files, {deep[0]} for example", {"files": deep[:_MOST]})
+        text = f"{len(deep)} files, {deep[0]} for example" if len(deep) > 1 else deep[0]
+        yield rule("R8").finding(name, text, {"files": deep[:_MOST]})
     if look.is_full and any(isinstance(file, OriginalFile) for file in parsed):
         yield rule("R10").finding(name, "its files have the names of original files")
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from acidctl.acid.layout import DataFile, Role
 from acidctl.acid.names import NO_STATEMENT, Kind
-from acidctl.validation.events import shown_key
+from acidctl.validation.events import Events, shown_key
 from acidctl.validation.findings import Severity, Unchecked
 from acidctl.validation.spans import Spans, united
 
@@ -33,7 +33,7 @@ class RowFacts:
     """What was seen in some stripes of one file.
 
     Attributes:
-        first, last: (originalTransaction, bucket, rowId, currentTransaction) of the first and last row.
+        first, last: the first and the last event.
         inserts: ids of rows; deletes: of delete events; changes: of updates and deletes of ACID v1.
         is_complete: every stripe's ids were read.
     """
@@ -41,8 +41,8 @@ class RowFacts:
     rows: int = 0
     tallies: list[Tally] = field(default_factory=list)
     counts: tuple[int, int, int] = (0, 0, 0)
-    first: tuple[int, int, int, int] | None = None
-    last: tuple[int, int, int, int] | None = None
+    first: Events | None = None
+    last: Events | None = None
     inserts: Spans = field(default_factory=dict)
     deletes: Spans = field(default_factory=dict)
     changes: Spans = field(default_factory=dict)
@@ -50,7 +50,11 @@ class RowFacts:
     unchecked: list[Unchecked] = field(default_factory=list)
 
 
-def joined(parts: Sequence[RowFacts]) -> RowFacts:
+Between = Callable[[Events, Events], Iterable[Tally]]
+"""What is wrong between an event and the one after it."""
+
+
+def joined(parts: Sequence[RowFacts], between: Between) -> RowFacts:
     """The facts of a file from those of its parts, in order."""
     if len(parts) == 1:
         return parts[0]
@@ -63,13 +67,10 @@ def joined(parts: Sequence[RowFacts]) -> RowFacts:
             whole.counts[1] + part.counts[1],
             whole.counts[2] + part.counts[2],
         )
-        for tally in part.tallies:
+        border = between(whole.last, part.first) if whole.last is not None and part.first is not None else ()
+        for tally in (*border, *part.tallies):
             known = tallies.setdefault((tally.rule, tally.text), replace(tally, count=0))
             known.count += tally.count
-        if whole.last is not None and part.first is not None and part.first[:3] <= whole.last[:3]:
-            text = "stripes begin with a key that is not above the one before"
-            found = tallies.setdefault(("V26", text), Tally("V26", text, 0, shown_key(part.first)))
-            found.count += 1
         whole.last = part.last or whole.last
         whole.is_complete = whole.is_complete and part.is_complete
         whole.unchecked += part.unchecked
@@ -98,4 +99,10 @@ def gaps(file: DataFile, spans: Spans) -> Tally | None:
     (original, bucket), (first, last) = next(iter(holed.items()))
     missing = sum(int(f[0]) + int((f[1:] - e[:-1] - 1).sum()) for f, e in holed.values())
     hole = 0 if first[0] else int(last[0]) + 1
-    return Tally("V29", "row ids are missing from 0 on", missing, shown_key((original, bucket, hole)), Severity.WARNING)
+    return Tally(
+        "V29",
+        "a row id is missing between 0 and the last",
+        missing,
+        shown_key((original, bucket, hole)),
+        Severity.WARNING,
+    )

@@ -13,6 +13,7 @@ from acidctl.validation.findings import Depth, Finding, Severity
 
 _E, _W, _I = Severity.ERROR, Severity.WARNING, Severity.INFO
 _LISTING, _FOOTERS, _DEEP = Depth.LISTING, Depth.FOOTERS, Depth.DEEP
+_MOST_TEXT = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ class Rule:
         self, path: str, message: str, evidence: dict[str, Any] | None = None, severity: Severity | None = None
     ) -> Finding:
         """A finding of this rule; `severity` where it is milder than the rule's."""
+        if len(message) > _MOST_TEXT:  # a store that sets no limit to names
+            message = message[:_MOST_TEXT] + "..."
         return Finding(self.id, severity or self.severity, path, message, evidence or {})
 
 
@@ -111,7 +114,7 @@ _DIRECTORIES = (
     Rule(
         "V13", _E, _LISTING, "The marker _orc_acid_version is missing, is no known version, or differs.",
         "Trino refuses deltas without it.",
-        "Write a file of that name with the single byte 2 into the directory, if Hive 3 or newer wrote it.", "3.3",
+        "Run `acidctl repair version-file`: it writes the marker where the files are of version 2 beyond doubt.", "3.3",
     ),
     Rule(
         "V14", _E, _LISTING, "A _metadata_acid cannot be used, lies in a delta, or says `truncated` beside data.",
@@ -131,7 +134,7 @@ _DIRECTORIES = (
     Rule(
         "V17", _E, _LISTING, "A directory lies inside an ACID directory, as when a rename met an existing one.",
         "Readers do not look into it: its rows are lost to them.",
-        "Move it to where it belongs, if nothing of that name is there.",
+        "Run `acidctl repair nested`; where that refuses, move it to where it belongs by hand.",
     ),
     Rule(
         "V18", _W, _LISTING, "Original files lie beside a base, or have names that Hive does not number.",
@@ -200,7 +203,7 @@ _FILES = (
         "V30", _E, _FOOTERS, "hive.acid.key.index is missing, or does not fit the stripes.",
         "Hive takes the ranges of its splits from it: deletes are skipped, and Hive up to 3.1 takes a file without "
         "it for one without ids.",
-        "Run `acidctl compact --major`, or Hive's fixacidkeyindex.", "3.2",
+        "Run `acidctl repair key-index`.", "13.3",
     ),
     Rule(
         "V31", _E, _FOOTERS, "hive.acid.stats or the statistics of the id columns are missing, or do not fit the rows.",
@@ -230,7 +233,7 @@ _FILES = (
     Rule(
         "V36", _E, _LISTING, "A _flush_length file is damaged, lies where none belongs, or says more than there is.",
         "Streaming writers record there how much of a file counts; too much means that rows are lost.",
-        "If no writer is at work, compact the table while its rows can be read.", "12",
+        "If no writer is at work, run `acidctl repair flush-length`.", "12",
     ),
     Rule(
         "V37", _W, _DEEP, "A compacted directory holds rows of write ids that are open or aborted.",
@@ -243,8 +246,8 @@ _FILES = (
         "Compare with the table's columns; a major compaction gives the columns their names.", "3.1",
     ),
     Rule(
-        "V39", _E, _FOOTERS, "An ACID file has ids but no struct of the table's columns.",
-        "There is nothing to read.",
+        "V39", _E, _FOOTERS, "An ACID file has ids but no struct of the table's columns, or inserted rows without one.",
+        "There is nothing to read: queries fail, or return NULL in every column.",
         "Restore the file.", "3.1",
     ),
     Rule(
@@ -282,7 +285,8 @@ _READER_RULES = (
     Rule(
         "R5", _E, _LISTING, "A _flush_length file lies beside a data file.",
         "Impala refuses the directory; Trino reads the file to its physical end, committed or not.",
-        "Compact when the streaming writer has closed its batch.", "12", ("trino", "impala"),
+        "Compact when the streaming writer has closed its batch; if it died, run `acidctl repair flush-length`.", "12",
+        ("trino", "impala"),
     ),
     Rule(
         "R6", _W, _LISTING, "Which _v directories count is not looked at.",

@@ -7,17 +7,17 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 
 from acidctl.validation.findings import Finding, Severity
-from acidctl.validation.isolate import Pool, Task
+from acidctl.validation.isolate import Pool, Runner, Task
 from acidctl.validation.location import Key, LocationCheck
 from acidctl.validation.model import Options, Place, Report
 from acidctl.validation.rules import rule
 
-_AHEAD = 4
-"""Tasks in the queue for every process; below that, the next location is begun."""
-
 
 def validate(
-    places: Iterable[Place], options: Options, on_progress: Callable[[int, int], None] | None = None
+    places: Iterable[Place],
+    options: Options,
+    on_progress: Callable[[int, int], None] | None = None,
+    runner: Runner | None = None,
 ) -> Iterator[Report]:
     """Check locations; a report of each as soon as it and those before it are complete.
 
@@ -25,16 +25,17 @@ def validate(
 
     Args:
         on_progress: called with (tasks that ended, tasks known so far).
+        runner: reads the files; without one processes of this machine do, as the options say.
     """
     with Pool(options.processes, options.limits) as pool, Pool(0) as here:
-        yield from _Run(options, (pool, here), on_progress).reports(places)
+        yield from _Run(options, (runner or pool, here), on_progress).reports(places)
 
 
 class _Run:
     """The locations that are being checked, and the tasks that are out for them."""
 
     def __init__(
-        self, options: Options, pools: tuple[Pool, Pool], on_progress: Callable[[int, int], None] | None
+        self, options: Options, pools: tuple[Runner, Runner], on_progress: Callable[[int, int], None] | None
     ) -> None:
         self._options = options
         self._pools = pools
@@ -45,12 +46,12 @@ class _Run:
         self._complete: dict[int, Report] = {}
         self._due = 0
         self._done = 0
-        self._tables: dict[str, str] = {}
+        self._above: dict[str, str] = {}
         self._told: set[str] = set()
 
     def reports(self, places: Iterable[Place]) -> Iterator[Report]:
         """Begin locations while the queue is short, and end them as their results come."""
-        enough = _AHEAD * max(1, self._options.processes)
+        enough = self._pools[0].ahead
         waiting = iter(enumerate(places))
         more = True
         while more or self._checks:
@@ -72,7 +73,7 @@ class _Run:
         check.report.findings += (finding for finding in self._misplaced(place, check) if self._options.wants(finding))
         yield from self._ended(number)
 
-    def _take(self, task_number: int, result: object, pool: Pool) -> Iterator[Report]:
+    def _take(self, task_number: int, result: object, pool: Runner) -> Iterator[Report]:
         number, key, task = self._out.pop(task_number)
         self._done += 1
         self._submit(number, self._checks[number].take(key, task, result), pool)
@@ -80,7 +81,7 @@ class _Run:
             self._on_progress(self._done, self._done + len(self._out))
         yield from self._ended(number)
 
-    def _submit(self, number: int, tasks: Iterable[tuple[Key, Task]], pool: Pool) -> None:
+    def _submit(self, number: int, tasks: Iterable[tuple[Key, Task]], pool: Runner) -> None:
         for key, task in tasks:
             task_number = next(self._numbers)
             self._out[task_number] = (number, key, task)
@@ -89,22 +90,27 @@ class _Run:
     def _ended(self, number: int) -> Iterator[Report]:
         """The reports that are due: in the order of the locations, so that two runs print the same."""
         if self._checks[number].is_done:
-            self._complete[number] = self._checks.pop(number).report
+            report = self._complete[number] = self._checks.pop(number).report
+            report.sort()
         while self._due in self._complete:
             yield self._complete.pop(self._due)
             self._due += 1
 
     def _misplaced(self, place: Place, check: LocationCheck) -> Iterator[Finding]:
-        """Rule V40: ACID directories in the table's own directory; a partition that is a link to elsewhere."""
+        """Rule V40: ACID directories where partitions lie; a partition that is a link to elsewhere."""
+        # Locations come depth first: what does not lead here leads to none that follows.
+        self._above = {path: shown for path, shown in self._above.items() if place.path.startswith(f"{path}/")}
+        table = place.path.rsplit("/", len(place.partition))[0] if place.partition else place.path
+        for path, shown in self._above.items():
+            if path not in self._told and len(path) >= len(table):
+                self._told.add(path)
+                what = "the table's own directory" if path == table else "the directory of its partitions"
+                text = f"{what} {shown} holds ACID directories too"
+                yield rule("V40").finding("", text, {"table" if path == table else "directory": shown})
+        if check.has_directories:
+            self._above[place.path] = place.fs.display(place.path)
         if not place.partition:
-            if check.has_directories:
-                self._tables[place.path] = place.fs.display(place.path)
             return
-        table = place.path.rsplit("/", len(place.partition))[0]
-        if table in self._tables and table not in self._told:
-            self._told.add(table)
-            text = f"the table's own directory {self._tables[table]} holds ACID directories too"
-            yield rule("V40").finding("", text, {"table": self._tables[table]})
         local, root = place.fs.local_path(place.path), place.fs.local_path(table)
         if local is not None and root is not None:
             real = os.path.realpath(local)

@@ -18,7 +18,7 @@ from typing import Any
 from acidctl.errors import AcidctlError
 from acidctl.spark.engine import run_tasks
 from acidctl.spark.session import Session, SparkOptions, start_session
-from spark import spark_toys
+from spark import spark_toys, validation_scenarios
 from spark.spark_toys import Stubborn, Toy, describe, play
 
 OPTIONS = SparkOptions(master="local[2]")
@@ -121,6 +121,11 @@ def other_types(session: Session) -> Any:
     return dict(collect(session, [1, None, b"x", [1], {}], describe))
 
 
+def validated(session: Session) -> Any:
+    """Planted faults and crashing readers, checked here and on Spark."""
+    return validation_scenarios.play(session, Path(os.environ["SCENARIO_FOLDER"], "tables"))
+
+
 def killed(session: Session) -> Any:
     """Java is killed in the midst of a job: told, and soon.  The last scenario."""
     folder = Path(os.environ["SCENARIO_FOLDER"], "killed")
@@ -140,7 +145,7 @@ def killed(session: Session) -> Any:
 
 
 SCENARIOS = (
-    results, streaming, crashes, batched, abandoned, interrupted, nested, modules, other_types, killed,
+    results, streaming, crashes, batched, abandoned, interrupted, nested, modules, other_types, validated, killed,
 )  # fmt: skip
 
 

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from compaction.helpers import run_compaction
 from tables import read_rows
 
 from acidctl.acid.triggers import CompactionKind
-from spark.cluster import standalone_cluster
+from spark.cluster import Cluster
 
 pytestmark = pytest.mark.spark
 
@@ -53,18 +52,17 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", params=["here", "cluster"])
 def outcome(
     request: pytest.FixtureRequest, tables: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Path, subprocess.CompletedProcess[str]]]:
+) -> tuple[Path, subprocess.CompletedProcess[str]]:
     """A copy of the warehouse after one command over both tables, every bucket in as many segments as there can be."""
     folder = tmp_path_factory.mktemp("spark")
     copy = shutil.copytree(tables, folder / "warehouse")
     arguments = ["compact", "--major", "--task-bytes", "1", "--verify", "full", "-o", "jsonl", str(copy)]
     if request.param == "here":
-        yield copy, acidctl(*arguments, "--master", "local[2]", "--conf", "spark.speculation=true")
-        return
-    conf = ["spark.executor.memory=512m", "spark.executor.cores=1", "spark.speculation=true"]
-    with standalone_cluster(folder, environ=ENVIRON) as cluster:
-        settings = [part for item in conf for part in ("--conf", item)]
-        yield copy, acidctl(*arguments, "--master", cluster.master, *settings)
+        return copy, acidctl(*arguments, "--master", "local[2]", "--conf", "spark.speculation=true")
+    cluster: Cluster = request.getfixturevalue("cluster")
+    conf = [*("=".join(pair) for pair in cluster.conf), "spark.speculation=true"]
+    settings = [part for item in conf for part in ("--conf", item)]
+    return copy, acidctl(*arguments, "--master", cluster.master, *settings)
 
 
 def test_every_location_is_compacted(outcome: tuple[Path, subprocess.CompletedProcess[str]], tables: Path) -> None:

@@ -20,6 +20,7 @@ class Toy:
     """Does what its name says."""
 
     what: str
+    weight: int = 0
 
     def run(self, beat: Beat) -> Any:
         if self.what == "abort":

@@ -245,3 +245,18 @@ def test_the_orc_corpus(shared_data: Path) -> None:
     assert {one.path for one in report.unchecked} == {
         "encrypted/sample1.orc", "encrypted/sample2.orc", "TestVectorOrcFile.testLzo.orc",
     }  # fmt: skip
+
+
+def test_names_without_end(tmp_path: Path) -> None:
+    """A store may allow what no disk does; what is told stays readable."""
+    table = healthy(tmp_path / "t")
+    fs, root = open_location("memory://endless/t")
+    for path in table.rglob("*/*"):
+        fs.write_bytes(f"{root}/{path.relative_to(table)}", path.read_bytes())
+    name = EVIL * 200_000
+    delta = f"{root}/delta_0000001_0000001_0000"
+    for path in (f"{root}/delta_{name}/x", f"{delta}/bucket_00001{name}", f"{delta}/delta_{name}/x", f"{root}/{name}"):
+        fs.write_bytes(path, b"garbage")
+    (report,) = check("memory://endless/t", readers=("trino",))
+    assert {"V1", "V17", "V22", "V24"} <= found(report)
+    assert all(len(finding.message) < 2000 for finding in report.findings)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import time
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from spark.processes import wait_until
 
-from acidctl.errors import NotFoundError
+from acidctl.errors import EnvironmentProblem, NotFoundError
 from acidctl.validation import location
 from acidctl.validation.isolate import Crash, Limits, Pool
 from validation import crashers
@@ -53,8 +56,43 @@ def test_closing_ends_the_processes() -> None:
         pool.submit("hang", crashers.Toy("hang"))
         pool.submit("fine", crashers.Toy("fine"))
         pool._hand_out()
-        time.sleep(0.2)
-    assert multiprocessing.active_children() == []
+        (worker,) = pool._workers
+    assert worker.process.returncode == -signal.SIGKILL
+
+
+def test_a_process_that_dies_between_tasks_is_replaced() -> None:
+    with Pool(1) as pool:
+        for turn in range(2):
+            pool.submit(turn, crashers.Toy("fine"))
+            while pool.unfinished:
+                for _, result in pool.results():
+                    assert result == "fine"
+            pool._workers[0].process.kill()
+            pool._workers[0].process.wait()
+
+
+def test_processes_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the fault of any file: told once, not as a finding of each."""
+    for python in ("/bin/false", "/nowhere/python"):
+        monkeypatch.setattr(sys, "executable", python)
+        with pytest.raises(EnvironmentProblem, match="cannot be started") as caught:
+            run("fine", size=1)
+        assert caught.value.hint
+
+
+def test_processes_end_with_one_that_is_killed(tmp_path: Path) -> None:
+    """Even those that hang, which do not notice that nobody listens."""
+    code = (
+        "from acidctl.validation.isolate import Pool; from validation import crashers; pool = Pool(1); "
+        "pool.submit(0, crashers.Toy('hang')); pool._hand_out(); pool._workers[0].connection.recv(); "
+        "print(pool._workers[0].process.pid, flush=True); pool._workers[0].connection.recv()"
+    )
+    environ = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environ) as parent:
+        assert parent.stdout
+        child = int(parent.stdout.readline())
+        parent.kill()
+    assert wait_until(lambda: not Path(f"/proc/{child}/cwd").exists(), 10)
 
 
 def three_stripes(table: Path) -> Path:
@@ -107,3 +145,35 @@ def test_reports_come_in_the_order_of_the_locations(tmp_path: Path) -> None:
     reports = check(*tables, processes=2)
     assert [report.location for report in reports] == [str(table) for table in tables]
     assert all(report.rows == 5 for report in reports)
+
+
+@pytest.mark.parametrize("operations", [(2, 2), (0, 0), (1, 0)])
+def test_keys_at_the_border_of_two_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operations: tuple) -> None:
+    """Stripes that different processes read: equal keys there mean what they mean inside of one."""
+    monkeypatch.setattr(location, "_LEAST_CHUNK", 1)
+    monkeypatch.setattr(location, "_CHUNK", 1)
+    is_delete, is_old = operations[0] == 2, operations == (1, 0)
+    row = None if is_delete else (1, "x")
+    # The writer may cut only after so many events: a pair of equal keys lies across the first cut.
+    first = write_events(tmp_path / "probe", [insert(1, n) for n in range(30_000)], stripe_size=1, batch_size=1000)
+    from pyarrow import orc
+
+    cut = orc.ORCFile(first).read_stripe(0).num_rows
+    events = [(operations[1], 1, BUCKET, n, 4, row) for n in range(30_000)]
+    events[cut - 1] = (operations[0], 1, BUCKET, cut, 5, row)
+    events[cut] = (operations[1], 1, BUCKET, cut, 4, row)
+    kind = "delete_delta" if is_delete else "delta"
+    more = {"hive.acid.version": None} if is_old else {}
+    write_events(
+        tmp_path / "t" / f"{kind}_0000001_0000009",
+        [event if not is_old else (*event[:2], 0, *event[3:]) for event in events],
+        stripe_size=1,
+        batch_size=1000,
+        metadata={"hive.acid.key.index": None} | more,
+        marker=None if is_old else b"2",
+    )
+    (report,) = check(tmp_path / "t")
+    told = {
+        (finding.rule, finding.evidence.get("count")) for finding in report.findings if finding.rule in {"V26", "V34"}
+    }
+    assert told == {(2, 2): {("V34", 1)}, (0, 0): {("V26", 1)}, (1, 0): set()}[operations]

@@ -108,6 +108,18 @@ def _(table: Path) -> None:
     in_delta(table, [insert(4, 0)], "delta_0000004_0000004_0000")
 
 
+@case("V11 deleted rows are back after a compaction of Hive 4", D, "V11", "V20 info")
+def _(table: Path) -> None:
+    in_delta(table, [insert(3, 0)], "delta_0000003_0000009_v0000020")
+    write_events(table / "delete_delta_0000005_0000005_0000", [delete(1, 0, 5)])
+
+
+@case("V11 a compaction of Hive 4 that lost nothing", D, "V20 info")
+def _(table: Path) -> None:
+    in_delta(table, [insert(3, 0)], "delta_0000003_0000009_v0000020")
+    write_events(table / "delete_delta_0000005_0000005_0000", [delete(1, 77, 5)])
+
+
 @case("V11 staged twin", L, "V11")
 def _(table: Path) -> None:
     in_delta(table, [insert(3, 0)], "delta_0000003_0000004")
@@ -129,6 +141,7 @@ def _(table: Path) -> None:
 
 case("V13 empty", L, "V13")(lambda t: in_delta(t, [insert(3, 0)], marker=b""))
 case("V13 no digit", F, "V13")(lambda t: in_delta(t, [insert(3, 0)], marker=b"x"))
+case("V13 a newline", F, "V13")(lambda t: in_delta(t, [insert(3, 0)], marker=b"2\n"))
 case("V13 unknown", F, "V13")(lambda t: in_delta(t, [insert(3, 0)], marker=b"7"))
 
 
@@ -179,6 +192,12 @@ def _(table: Path) -> None:
 def _(table: Path) -> None:
     delta = table / "delta_0000001_0000001_0000"
     shutil.copytree(delta, delta / delta.name)
+
+
+@case("V17 in a base", D, "V17", "V20 info")
+def _(table: Path) -> None:
+    write_events(table / "base_0000002", [insert(1, 0), insert(1, 1), insert(2, 0)])
+    write_events(table / "base_0000002" / "delta_0000001_0000001", [insert(1, 0)])
 
 
 @case("V18 beside a base", L, "V18 warning", "V20 info")
@@ -258,6 +277,13 @@ case("V26 descending", D, "V26")(lambda t: in_delta(t, [insert(3, 1), insert(3, 
 case("V26 twice", D, "V26")(lambda t: in_delta(t, [insert(3, 0), insert(3, 0)]))
 case("V26 deletes", D, "V26")(
     lambda t: write_events(t / "delete_delta_0000003_0000003_0000", [delete(1, 1, 3), delete(1, 0, 3)])
+)
+case("V26 equal deletes, stripe by stripe", D, "V34 warning", "V30 warning")(
+    lambda t: write_events(
+        t / "delete_delta_0000003_0000004",
+        [delete(1, row % 2, write_id) for row in (0, 1) for write_id in (4, 3)],
+        metadata={"hive.acid.key.index": None},
+    )
 )
 case("V26 same delete twice", D, "V26")(
     lambda t: write_events(t / "delete_delta_0000003_0000003_0000", [delete(1, 1, 3), delete(1, 1, 3)])
@@ -352,6 +378,12 @@ def streaming(*lengths: int, tail: bytes = b"", wrong: str = "") -> Plant:
     return plant
 
 
+case("V36 a directory", L, "V36")(
+    lambda t: (
+        in_delta(t, [insert(3, 0)], "delta_0000003_0000004"),
+        (t / "delta_0000003_0000004/bucket_00000_flush_length").mkdir(),
+    )
+)
 case("V36 fine", D)(streaming(0, -1))
 case("V36 nothing committed", D)(streaming(0))
 case("V36 torn", D, "V36 warning")(streaming(0, -1, tail=b"\0\0\0"))
@@ -383,6 +415,7 @@ case("V38 convertible", F, schema=parse_columns("a bigint, b varchar(10), c date
 case("V39 no row", F, "V39")(
     lambda t: write_orc(t / "delta_0000002_0000002_0000/bucket_00000", f"struct<{IDS}>", [insert(2, 0)[:5]])
 )
+case("V39 rows without a struct", D, "V39")(lambda t: in_delta(t, [insert(3, 0), (0, 3, BUCKET, 1, 3, None)]))
 case("V39 row is no struct", F, "V39")(lambda t: in_delta(t, [(*insert(3, 0)[:5], 7)], schema=f"struct<{IDS},row:int>"))
 case("healthy", D)(lambda t: None)
 
@@ -408,6 +441,17 @@ def test_v40(tmp_path: Path) -> None:
     (table / "p=2").symlink_to(tmp_path / "elsewhere")
     reports = {Path(report.location).name: found(report) for report in check(table)}
     assert reports == {"t": set(), "p=1": {"V40 warning"}, "p=2": {"V40 info"}}
+
+
+def test_v40_between_the_levels(tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    for path in (table / "d=1", table / "d=1/h=1", table / "d=1/h=2", table / "d=2/h=1"):
+        healthy(path)
+    reports = {report.location.removeprefix(str(table)): report for report in check(table)}
+    assert {where: found(report) for where, report in reports.items()} == {
+        "/d=1": set(), "/d=1/h=1": {"V40 warning"}, "/d=1/h=2": set(), "/d=2/h=1": set(),
+    }  # fmt: skip
+    assert "the directory of its partitions" in reports["/d=1/h=1"].findings[0].message
 
 
 def test_every_rule_is_planted() -> None:

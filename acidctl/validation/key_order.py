@@ -1,0 +1,60 @@
+"""Rule V26: the events of a file ascend by their key; where keys may be equal, the newest event comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from acidctl.rows.deletes import Bools
+from acidctl.validation.events import Events, compare
+from acidctl.validation.row_facts import Tally
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOrder:
+    """What may stand in a file.
+
+    Attributes:
+        is_delete: delete events, of which several may name one row.
+        is_old: its footer has no ``hive.acid.version``: in ACID v1 updates and deletes follow the row's insert.
+    """
+
+    is_delete: bool
+    is_old: bool
+
+    def check(self, before: Events, after: Events) -> Iterator[Tally]:
+        """What is wrong between each event and the one after it (section 4.1)."""
+        if not len(after) or _ascend(before, after):
+            return
+        same, down = compare(before.keys, after.keys)
+        yield from _where("V26", "events have a lower key than the one before", down, after)
+        if not same.any():
+            return
+        if self.is_delete:
+            may_repeat = same
+        elif self.is_old:
+            may_repeat = same & ((before.operation != 0) | (after.operation != 0))
+        else:
+            may_repeat = np.zeros_like(same)
+        newer = after.current < before.current
+        yield from _where("V26", "rows have the key of the one before", same & ~may_repeat, after)
+        text = "events have the key of the one before and are not older"
+        yield from _where("V26", text, may_repeat & ~newer, after)
+        if self.is_delete:
+            yield from _where("V34", "delete events name a row again", same & newer, after)
+
+
+def _ascend(before: Events, after: Events) -> bool:
+    """Whether they certainly ascend: most stripes hold rows of one writer, one after another."""
+    keys = after.keys
+    for then, now in ((before.keys.original, keys.original), (before.keys.bucket, keys.bucket)):
+        if now[0] != now[-1] or then[0] != now[0] or not (then == now).all():
+            return False
+    return bool((before.keys.row_id < keys.row_id).all())
+
+
+def _where(rule: str, text: str, where: Bools, events: Events) -> Iterator[Tally]:
+    if where.any():
+        yield Tally(rule, text, int(np.count_nonzero(where)), events.event(int(np.argmax(where))))

@@ -1,0 +1,69 @@
+"""The part of scenarios.py that test_validate.py looks at: locations checked here and on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from validation import crashers
+from validation.planted import NOW, healthy, insert, write_events
+from validation.test_isolation import three_stripes
+from validation.test_planted import CASES
+
+from acidctl.cli.findings import as_json
+from acidctl.spark.isolated import SparkRunner
+from acidctl.spark.session import Session
+from acidctl.storage.registry import open_location
+from acidctl.storage.walk import find_locations
+from acidctl.validation import location
+from acidctl.validation.findings import Depth
+from acidctl.validation.model import Options, Place
+from acidctl.validation.rules import READERS
+from acidctl.validation.run import validate
+
+SOME = list(CASES)[::8]
+
+
+def places(folder: Path) -> Iterator[Place]:
+    """Every location below a folder."""
+    fs, path = open_location(str(folder))
+    for found, _ in find_locations(fs, path):
+        yield Place(fs, found.path, partition=found.partition)
+
+
+def checked(folder: Path, options: Options, runner: SparkRunner | None = None) -> list[dict[str, Any]]:
+    """The reports as programs get them."""
+    return [as_json(report) for report in validate(places(folder), options, runner=runner)]
+
+
+def both(session: Session, folder: Path, depth: Depth) -> dict[str, Any]:
+    """Here and on Spark."""
+    options = Options(depth, READERS, processes=2, now=NOW)
+    runner = SparkRunner(lambda: session, options.limits)
+    return {"here": checked(folder, options), "spark": checked(folder, options, runner)}
+
+
+def plant(folder: Path) -> int:
+    """Tables with planted faults, healthy ones, a partitioned one, and an insert-only one; how many locations."""
+    for number, name in enumerate(SOME):
+        CASES[name][1](healthy(folder / f"t{number:03d}"))
+    healthy(folder / "whole")
+    healthy(folder / "parts" / "p=1")
+    write_events(folder / "parts" / "p=2" / "delta_0000001_0000001_0000", [insert(2, 0)])
+    only = folder / "only" / "delta_0000001_0000001_0000"
+    only.mkdir(parents=True)
+    (only / "000000_0").write_text("1\tone\n")
+    return len(SOME) + 4
+
+
+def play(session: Session, folder: Path) -> dict[str, Any]:
+    """Reports of planted tables by depth, and of one whose reader dies."""
+    outcome: dict[str, Any] = {"locations": plant(folder / "planted")}
+    for depth in (Depth.FOOTERS, Depth.DEEP):
+        outcome[depth.value] = both(session, folder / "planted", depth)
+    three_stripes(folder / "crashing" / "t")
+    with patch.object(location, "RowTask", crashers.CrashingRows):
+        outcome["crash"] = both(session, folder / "crashing", Depth.DEEP)
+    return outcome
