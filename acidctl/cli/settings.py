@@ -49,7 +49,7 @@ class Layer:
     """One file.
 
     Attributes:
-        origin: what it is and its path, ``user file /home/a/.config/acidctl/config.toml``.
+        origin: what it is and its path, ``user file ~/.config/acidctl/config.toml``.
         is_project: it may be part of what others send: no credentials, and it trusts nobody.
     """
 
