@@ -1,11 +1,13 @@
 """Listing a large warehouse: `acidctl` against `find -ls` and `hdfs dfs -ls -R`, in one run.
 
-    python tests/bench/bench_list.py [--partitions N] [--rounds N] [--hdfs]
+    PYTHONPATH=.:tests python tests/bench/bench_list.py [--partitions N] [--rounds N] [--hdfs]
 
 The warehouse: a table of 10,000 partitions with ten ACID directories each (a base, two obsolete deltas, seven current
 ones), a bucket file and ``_orc_acid_version`` in each, so 100,000 directories and 210,000 files.  In one partition of a
 hundred the deltas outweigh the base, so that `compact --auto` has something to plan.  Each command is a process of its
 own; its figures are wall time, CPU time, peak memory and the time until the first byte of its output.
+
+With ``--hdfs`` the same names lie on a NameNode that is started for it, listed over Hadoop's RPC and over WebHDFS.
 """
 
 from __future__ import annotations
@@ -20,12 +22,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from acidctl.demo.write import write_directory
-from acidctl.orc.encode import WriterSettings
-from acidctl.storage.registry import open_location
+from acidctl.acid.names import METADATA_ACID
+from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
 
 BASE_BYTES = 1 << 20
 """The length of a base's file: sparse, since nothing but the listing looks at it."""
@@ -70,34 +72,52 @@ def measured(command: Sequence[str]) -> Run:
     return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, first)
 
 
-def event_file(folder: Path) -> bytes:
-    """A bucket file of a few rows."""
-    from acidctl.demo.big import ROW, BigOptions, write_big
-
-    fs, path = open_location(str(folder / "one"))
-    write_big(fs, path, BigOptions(rows=20, write_ids=1, deletes=0))
-    assert write_directory and WriterSettings and ROW
-    return next(Path(path).glob("delta*/bucket_00000")).read_bytes()
+def names_of(number: int) -> tuple[str, list[str]]:
+    """A partition and its ACID directories."""
+    return f"sales.db/orders/year={2000 + number // 400}/day={number % 400:03d}", [
+        "base_0000003",
+        *(f"delta_{i:07d}_{i:07d}_0000" for i in range(2, 11)),
+    ]
 
 
 def build(root: Path, partitions: int) -> None:
-    """Write the warehouse."""
+    """Write the warehouse to the local disk."""
+    from acidctl.demo.big import BigOptions, write_big
+    from acidctl.storage.registry import open_location
+
     with tempfile.TemporaryDirectory() as folder:
-        events = event_file(Path(folder))
-    table = root / "sales.db" / "orders"
+        fs, path = open_location(str(Path(folder, "one")))
+        write_big(fs, path, BigOptions(rows=20, write_ids=1, deletes=0))
+        events = next(Path(path).glob("delta*/bucket_00000")).read_bytes()
     for number in range(partitions):
-        partition = table / f"year={2000 + number // 400}" / f"day={number % 400:03d}"
-        names = ["base_0000003"] + [f"delta_{i:07d}_{i:07d}_0000" for i in range(2, 11)]
+        partition, names = names_of(number)
         for name in names:
-            path = partition / name
-            path.mkdir(parents=True)
-            (path / "_orc_acid_version").write_bytes(b"2")
-            bucket = path / "bucket_00000"
-            bucket.write_bytes(events)
-        base = partition / "base_0000003"
-        (base / "_metadata_acid").write_bytes(b'{"thisFileVersion":"0","dataFormat":"compacted"}')
+            path_of_it = root / partition / name
+            path_of_it.mkdir(parents=True)
+            (path_of_it / "_orc_acid_version").write_bytes(b"2")
+            (path_of_it / "bucket_00000").write_bytes(events)
+        base = root / partition / names[0]
+        (base / METADATA_ACID).write_bytes(METADATA_ACID_COMPACTED)
         if number % 100:
             os.truncate(base / "bucket_00000", BASE_BYTES)
+
+
+def build_remote(url: str, partitions: int) -> None:
+    """Write the names of the warehouse to a store; its files are short, since nothing but the listing looks at them."""
+    from acidctl.storage.registry import open_location
+
+    fs, root = open_location(url)
+
+    def one(number: int) -> None:
+        partition, names = names_of(number)
+        for name in names:
+            fs.make_dirs(f"{root}/{partition}/{name}")
+            fs.write_bytes(f"{root}/{partition}/{name}/_orc_acid_version", b"2")
+            fs.write_bytes(f"{root}/{partition}/{name}/bucket_00000", b"x" * (2000 if name == names[0] else 10))
+        fs.write_bytes(f"{root}/{partition}/{names[0]}/{METADATA_ACID}", METADATA_ACID_COMPACTED)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(one, range(partitions)))
 
 
 def report(name: str, runs: Sequence[Run], peer: float | None) -> float:
@@ -115,22 +135,55 @@ def vars_of(run: Run) -> tuple[float, float, float, float]:
     return run.wall, run.cpu, run.peak, run.first
 
 
+def compare(peer: str, peer_call: Sequence[str], place: str, rounds: int) -> None:
+    """The table of all commands over one place."""
+    print(f"| command | wall, s | CPU, s | peak MB | first output, s | wall / {peer} |")
+    print("|---|---:|---:|---:|---:|---:|")
+    wall = report(peer, [measured(peer_call) for _ in range(rounds)], None)
+    for command in COMMANDS:
+        call = [sys.executable, "-m", "acidctl", command[0], place, *command[1:]]
+        report("acidctl " + " ".join(command), [measured(call) for _ in range(rounds)], wall)
+
+
+def in_a_process(*arguments: str) -> None:
+    """Do it elsewhere: the peak memory of a process that is started counts what its parent had."""
+    subprocess.run([sys.executable, __file__, *arguments], check=True)
+
+
+def on_hdfs(partitions: int, rounds: int) -> None:
+    """The same over a NameNode, against Hadoop's own recursive listing."""
+    from servers.hdfs_server import HdfsServer
+
+    with tempfile.TemporaryDirectory() as folder:
+        server = HdfsServer(Path(folder))
+        try:
+            in_a_process("--build", f"{server.rpc}/warehouse", "--partitions", str(partitions))
+            hadoop = server._command("org.apache.hadoop.fs.FsShell", "-ls", "-R", "/warehouse", conf="conf")
+            for url in (server.rpc, f"webhdfs://{server.authority}"):
+                compare("hdfs dfs -ls -R", hadoop, f"{url}/warehouse", rounds)
+        finally:
+            server.stop()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--partitions", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--at", type=Path, help="where the warehouse lies, or is to be written and kept")
+    parser.add_argument("--hdfs", action="store_true", help="on a NameNode")
+    parser.add_argument("--build", help=argparse.SUPPRESS)
     args = parser.parse_args()
+    if args.build:
+        build_remote(args.build, args.partitions) if "://" in args.build else build(Path(args.build), args.partitions)
+        return
+    if args.hdfs:
+        on_hdfs(args.partitions, args.rounds)
+        return
     root = args.at or Path(tempfile.mkdtemp())
-    if not (root / "sales.db").exists():
-        build(root, args.partitions)
     try:
-        print("| command | wall, s | CPU, s | peak MB | first output, s | wall / find |")
-        print("|---|---:|---:|---:|---:|---:|")
-        find = report("find -ls", [measured(["find", str(root), "-ls"]) for _ in range(args.rounds)], None)
-        for command in COMMANDS:
-            call = [sys.executable, "-m", "acidctl", command[0], str(root), *command[1:]]
-            report("acidctl " + " ".join(command), [measured(call) for _ in range(args.rounds)], find)
+        if not (root / "sales.db").exists():
+            in_a_process("--build", str(root), "--partitions", str(args.partitions))
+        compare("find -ls", ["find", str(root), "-ls"], str(root), args.rounds)
     finally:
         if not args.at:
             shutil.rmtree(root)
