@@ -101,7 +101,9 @@ class SavedPlan:
                 f"{missing[0]} may no longer be removed",
                 "nothing was removed; plan again",
             )
-        return replace(found, removals=tuple(by_name[name] for name in self.names))
+        # In the order of the plan that was made just now: of a file, nobody knows whether it may be interrupted.
+        wanted = set(self.names)
+        return replace(found, removals=tuple(removal for removal in found.removals if removal.name in wanted))
 
 
 def entry_digests(listing: Listing, planned: Sequence[str], *, only: bool = False) -> dict[str, str]:
@@ -139,6 +141,11 @@ def write_plans(path: str, plans: Sequence[CleaningPlan]) -> None:
         "locations": [_record(SavedPlan.of(plan), plan) for plan in plans],
     }
     text = json.dumps(data, indent=1)  # ASCII: names that are not UTF-8 come back as they were
+    if os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113
+        with mapped("write", path):
+            Path(path).write_text(text + "\n", "ascii")  # a pipe, or /dev/stdout: never put anything in its place
+        return
+    path = os.path.realpath(path)
     torn = f"{path}.{os.getpid()}.tmp"
     with mapped("write", path):
         try:
@@ -189,13 +196,18 @@ def read_plans(path: str) -> list[SavedPlan]:
     try:
         content = json.loads(data)
         if content["kind"] != KIND:
-            raise ValueError("it is something else")
+            raise _UnusableError("it is something else")
         if content["schema_version"] != SCHEMA_VERSION:
-            raise ValueError(f"it is of version {content['schema_version']}, not {SCHEMA_VERSION}")
+            raise _UnusableError(f"it is of version {content['schema_version']}, not {SCHEMA_VERSION}")
         return list(_saved(content["locations"]))
-    except (ValueError, KeyError, TypeError, AttributeError, AcidctlError) as error:
-        why = str(error) if type(error) is ValueError else "it is no plan of `acidctl clean --plan`, or is damaged"
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, AcidctlError) as error:
+        is_said = isinstance(error, _UnusableError)
+        why = str(error) if is_said else "it is no plan of `acidctl clean --plan`, or is damaged"
         raise BadDataError(f"cannot use {path}", why, "make a new one: acidctl clean --plan FILE") from None
+
+
+class _UnusableError(ValueError):
+    """No plan that can be applied; the message says why."""
 
 
 def _saved(records: Sequence[Mapping[str, Any]]) -> Iterator[SavedPlan]:
@@ -203,6 +215,8 @@ def _saved(records: Sequence[Mapping[str, Any]]) -> Iterator[SavedPlan]:
         names = tuple(removal["name"] for removal in record["removals"])
         if any(not isinstance(name, str) or "/" in name or name in ("", ".", "..") for name in names):
             raise TypeError
+        if len(set(names)) < len(names):
+            raise _UnusableError("it names an entry twice: it was changed")
         saved = SavedPlan(
             str(record["location"]),
             None if record["writeIds"] is None else ValidWriteIds.parse(record["writeIds"]),
@@ -213,7 +227,7 @@ def _saved(records: Sequence[Mapping[str, Any]]) -> Iterator[SavedPlan]:
             int(record["bytes"]),
         )
         if saved.digest != record["digest"]:
-            raise ValueError("its digest does not fit what it says: it was changed")
+            raise _UnusableError("its digest does not fit what it says: it was changed")
         yield saved
 
 

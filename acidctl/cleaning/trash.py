@@ -18,7 +18,7 @@ from enum import StrEnum
 
 from acidctl.acid.listing import Entry
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.errors import BadDataError, ConflictError, NotFoundError
+from acidctl.errors import BadDataError, ConflictError, NotFoundError, UsageProblem
 from acidctl.storage.port import FileSystem
 from acidctl.storage.snapshot import Snapshot, take_snapshot
 
@@ -141,17 +141,19 @@ def _read_run(fs: FileSystem, location: str, run_id: str) -> TrashRun:
         names = tuple(manifest["names"])
         if any("/" in name or name in ("", ".", "..") for name in names):
             raise ValueError
+        write_ids, txns = manifest.get("writeIds"), manifest.get("validTxns")
+        _ = (write_ids and ValidWriteIds.parse(write_ids), txns and ValidTxns.parse(txns))
         return TrashRun(
             location,
             run_id,
             names,
             int(manifest["bytes"]),
             content=str(manifest.get("content") or ""),
-            write_ids=manifest.get("writeIds"),
-            txns=manifest.get("validTxns"),
+            write_ids=write_ids,
+            txns=txns,
             states={str(name): str(state) for name, state in (manifest.get("states") or {}).items()},
         )
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, UsageProblem):
         raise BadDataError(
             f"cannot use {fs.display(path)}", "it is no manifest of acidctl", "move its entries back by hand"
         ) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -112,7 +113,10 @@ def command(
     from acidctl.cleaning.retention import Policy
     from acidctl.cli.clean_results import Printer
     from acidctl.cli.output import human_count, note
+    from acidctl.cli.run_files import refuse_replacing
 
+    if plan_file is not None:
+        refuse_replacing(Path(plan_file), "plan")
     policy = Policy(older_than, leftovers)
     if not (dry_run or unsafe_retention):
         policy.require_safe()

@@ -150,7 +150,7 @@ def _read(path: Path, *, own: bool) -> tuple[dict[str, Any], int]:
     if len(data) > _MOST_BYTES:
         raise UsageProblem(f"cannot use {path}", "it is larger than any configuration")
     try:
-        return tomllib.loads(data.decode("utf-8")), status.st_mode if stat.S_ISREG(status.st_mode) else 0
+        return tomllib.loads(data.decode("utf-8-sig")), status.st_mode if stat.S_ISREG(status.st_mode) else 0
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageProblem(f"{path} is not TOML", _place_of(error), "correct it there") from None
 

@@ -108,28 +108,25 @@ def _cell(value: Any) -> Any:
 
 
 def _print(location: str, history: History, *, known: bool) -> None:
-    from acidctl.cli.output import console, iso_time, safe, table_of
+    from acidctl.cli.output import console, iso_time, safe
+    from acidctl.cli.screen import Column, FittedTable, Row
 
     screen = console()
     screen.print(safe(location), style="bold", soft_wrap=True)
-    names = [
-        "write id",
-        *(["state"] if known else []),
-        "inserted",
-        "updated",
-        "deleted",
-        "written (UTC)",
-        "directories",
-    ]
+    columns = (
+        Column("write id", right=True),
+        *([Column("state")] if known else []),
+        *(Column(name, right=True) for name in ("inserted", "updated", "deleted")),
+        Column("written (UTC)"),
+    )
 
-    def row(line: WriteIdHistory) -> list[str]:
+    def row(line: WriteIdHistory) -> Row:
         inserted = f"{line.inserted:,}" + ("" if line.is_complete else " left")
         written = (iso_time(line.modified) or "-").replace("T", " ").rstrip("Z")
         where = " ".join(line.directories) or "compacted into " + " ".join(line.compacted_into)
         changed = ["?" if count is None else f"{count:,}" for count in (line.updated, line.deleted)]
-        return [str(line.write_id), *([line.state] if known else []), inserted, *changed, written, where]
+        return Row((str(line.write_id), *([line.state or ""] if known else []), inserted, *changed, written), where)
 
-    rows = map(row, history.write_ids)
-    screen.print(table_of(names, rows, right=("write id", "inserted", "updated", "deleted")))
+    FittedTable(columns, "directories", tuple(map(row, history.write_ids))).print(screen)
     if history.unknown_below is not None:
         screen.print(f"rows: unknown below {history.unknown_below}, where a compaction merged what was deleted")

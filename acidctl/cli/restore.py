@@ -78,6 +78,10 @@ def _chosen(fs: FileSystem, path: str, runs: Sequence[TrashRun], run_id: str | N
     from acidctl.errors import NotFoundError
 
     matching = [run for run in runs if run_id is None or run.id.startswith(run_id)]
+    if not runs:
+        why = "it has no trash of its own, or that was purged"
+        hint = "give a partition, or a table without partitions: each has its own trash"
+        raise NotFoundError(f"nothing to restore in {fs.display(path)}", why, hint)
     if not matching:
         raise NotFoundError(f"no such run in the trash of {fs.display(path)}", "", "see `acidctl restore --list`")
     # Nothing was moved by a run without a manifest: the newest one that can be undone is meant.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
@@ -125,6 +126,7 @@ def _write_file(
 
 def _refuse_target(fs: FileSystem, path: str, name: str) -> None:
     """Say what is wrong with the name of a new file before anything is read."""
+    from acidctl.cli.run_files import refuse_in_table
     from acidctl.errors import ConflictError, NotFoundError, UsageProblem
     from acidctl.storage.port import parent_of
 
@@ -142,6 +144,8 @@ def _refuse_target(fs: FileSystem, path: str, name: str) -> None:
     if fs.local_path(path) is not None and not fs.exists(parent_of(path)):
         folder = fs.display(parent_of(path))
         raise NotFoundError(f"cannot create {fs.display(path)}", f"there is no directory {folder}", "make it first")
+    if (local := fs.local_path(path)) is not None:
+        refuse_in_table(Path(local), "rows")
 
 
 def _table(batches: Iterable[pa.RecordBatch], types: OrcType | None, schema: pa.Schema) -> None:

@@ -97,21 +97,66 @@ def refuse_target(path: Path, kind: str) -> None:
 
     Raises:
         StorageError: the directory is missing or may not be written.
-        RefusedError: the file is no report of ours.
+        RefusedError: the file is no report of ours, or would lie among the data of a table.
     """
     parent = path.resolve().parent
     if path.is_dir() or not parent.is_dir() or not os.access(parent, os.W_OK):
         why = "it is a directory" if path.is_dir() else "its directory is not there" if not parent.is_dir() else ""
         raise StorageError(f"cannot write the {kind} {path}", why or f"{parent} may not be written")
+    refuse_replacing(path, kind)
+
+
+def refuse_replacing(path: Path, kind: str) -> None:
+    """Say of a place for a file that something else is there, or would suffer.
+
+    Args:
+        kind: report, metrics or plan.
+
+    Raises:
+        RefusedError: the file is none of ours, or would lie among the data of a table.
+        AccessError: what is there cannot be read.
+    """
+    from acidctl.storage.problems import mapped
+
+    refuse_in_table(path, f"the {kind}")
     if not path.is_file():
         return
-    with path.open("rb") as file:
+    with mapped("read", str(path)), path.open("rb") as file:
         head = file.read(_HEAD)
-    ours = head.lstrip()[:1] == b"{" and b'"schema_version"' in head if kind == "report" else _all_ours(head)
+    ours = _all_ours(head) if kind == "metrics" else head.lstrip()[:1] == b"{" and b'"schema_version"' in head
     if head.strip() and not ours:
         raise RefusedError(
             f"will not replace {path}", f"it holds something else than acidctl's {kind}", "give another name"
         )
+
+
+def refuse_in_table(path: Path, what: str) -> None:
+    """Say that readers would take a file for data: any in a location does, unless its name is hidden (section 1.4).
+
+    Raises:
+        RefusedError: it would lie beside the directories of a location, or in one of them.
+    """
+    from acidctl.acid.names import is_hidden
+
+    folder = path.resolve().parent
+    found = False
+    with suppress(OSError):
+        found = _is_of_a_table(folder) or any(_is_of_a_table(child) and child.is_dir() for child in folder.iterdir())
+    if found and not is_hidden(path.name):
+        raise RefusedError(
+            f"will not write {what} to {path}",
+            "it is a table's directory: readers would take it for data",
+            "give a place outside of the table",
+        )
+
+
+def _is_of_a_table(folder: Path) -> bool:
+    from acidctl.acid.names import AcidNameError, parse_directory
+
+    try:
+        return parse_directory(folder.name) is not None
+    except AcidNameError:  # base_images, for example
+        return False
 
 
 def _all_ours(head: bytes) -> bool:

@@ -29,7 +29,7 @@ from acidctl.repair.lock import BACKUP, locked
 from acidctl.repair.nested import plan_nested
 from acidctl.repair.plan import Fix, Kind, RepairPlan, Scope
 from acidctl.repair.version_file import plan_version_file
-from acidctl.storage.lock import refuse_locked
+from acidctl.storage.lock import refuse_locked_at
 from acidctl.storage.port import FileSystem, join, parent_of
 from acidctl.storage.snapshot import Snapshot, take_snapshot
 
@@ -63,7 +63,7 @@ def apply_repair(plan: RepairPlan, scope: Scope) -> Run | None:
         The run, with which it can be undone; None when nothing was left to do.
 
     Raises:
-        ConflictError: another repair is at work, or the location changed since it was planned.
+        ConflictError: another repair is at work, the location is locked, or it changed since it was planned.
         StorageError: the store cannot rename.
         VerifyError: what was staged is not what was meant; nothing was changed.
     """
@@ -71,10 +71,10 @@ def apply_repair(plan: RepairPlan, scope: Scope) -> Run | None:
     fs, location = before.fs, before.path
     require_renames(fs, location)
     with locked(fs, location, force=scope.force):
+        refuse_locked_at(fs, location)
         sweep(fs, location)
         settle(fs, list_runs(fs, location))
         again = take_snapshot(fs, location, before.write_ids, before.txns)
-        refuse_locked(again)
         paths = frozenset(fix.path for fix in plan.fixes)
         now = plan_repair(again, plan.kind, replace(scope, among=paths)).only(paths)
         return _carry_out(now) if now.fixes else None
@@ -170,11 +170,12 @@ def undo_last(fs: FileSystem, location: str, run_id: str | None = None, *, force
 
     Raises:
         NotFoundError: there is none.
-        ConflictError: another repair is at work, or what it made was changed.
+        ConflictError: another repair is at work, the location is locked, or what it made was changed.
     """
     if not _undoable(fs, location, run_id):
         raise NotFoundError(f"no such repair of {fs.display(location)}", "", "see `acidctl repair undo --list`")
     with locked(fs, location, force=force):
+        refuse_locked_at(fs, location)
         chosen = _undoable(fs, location, run_id)[-1:]
         for run in chosen:
             _require_newest(fs, run)

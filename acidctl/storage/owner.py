@@ -13,6 +13,9 @@ from pathlib import Path
 OWNER = "_owner.json"
 """In a staging directory: the process that works there."""
 
+_NO_PID = 1 << 31
+"""Process ids are below this."""
+
 
 @dataclass(frozen=True, slots=True)
 class Owner:
@@ -47,11 +50,12 @@ class Owner:
         """None when it is torn, or somebody else's."""
         try:
             found = json.loads(data)
-            return cls(
+            owner = cls(
                 str(found["host"]), int(found["pid"]), int(found["started"]), str(found["user"]), float(found["since"])
             )
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             return None
+        return owner if 0 < owner.pid < _NO_PID else None  # nobody else's can be asked for
 
     def is_dead(self) -> bool:
         """Whether the process certainly ended: only the machine it ran on can tell."""

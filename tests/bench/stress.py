@@ -210,14 +210,14 @@ class Stress:
 
     def _compact(self, choose: random.Random) -> None:
         kind = choose.choice(("--major", "--minor"))
-        more = ["--lock"] if choose.random() < 0.5 else []
+        more = ["--break-lock"] if choose.random() < 0.5 else []
         self._command("compact", kind, "--engine", "local", "--jobs", "1", *more, kill=choose)
         time.sleep(choose.random() * 3)
 
     def _clean(self, choose: random.Random) -> None:
         what = choose.choice(("clean", "clean", "clean", "restore", "purge"))
         if what == "clean":
-            more = [word for word in ("--no-trash", "--leftovers", "--lock") if choose.random() < 0.4]
+            more = [word for word in ("--no-trash", "--leftovers", "--break-lock") if choose.random() < 0.4]
             self._command("clean", "--yes", "--older-than", "0", "--unsafe-retention", *more, kill=choose)
         elif what == "restore":
             self._command("restore", kill=choose)
@@ -231,7 +231,7 @@ class Stress:
         lists = ["--write-ids", ids] if name in ("compact", "clean") else []
         command = [sys.executable, "-m", "acidctl", name, *options, *lists, str(self.path)]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        patience = kill.random() * 3 if kill and kill.random() < 0.5 else None
+        patience = kill.random() * 6 if kill and kill.random() < 0.5 else None
         try:
             _, said = process.communicate(timeout=patience)
         except subprocess.TimeoutExpired:

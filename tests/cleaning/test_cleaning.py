@@ -164,7 +164,18 @@ def test_restore_refuses_what_would_be_lost(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "manifest", ["", "[]", "{}", '{"version": 9, "names": [], "bytes": 0}', '{"version":1,"names":["../x"],"bytes":0}']
+    "manifest",
+    [
+        "",
+        "[]",
+        "{}",
+        "[" * 100_000,
+        '{"version": 9, "names": [], "bytes": 0}',
+        '{"version":1,"names":["../x"],"bytes":0}',
+        '{"version":1,"names":[],"bytes":Infinity}',
+        '{"version":1,"names":[],"bytes":0,"writeIds":5}',
+        '{"version":1,"names":[],"bytes":0,"validTxns":"nonsense"}',
+    ],
 )
 def test_a_foreign_manifest_is_refused(manifest: str, tmp_path: Path) -> None:
     table = make(tmp_path / "t", f"{TRASH}/1/x")

@@ -106,6 +106,21 @@ def test_a_torn_one_is_broken_only_when_it_is_old(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[" * 100_000,
+        b'{"host": "x", "pid": 1e999, "started": 0, "user": "u", "since": 0}',
+        b'{"host": "x", "pid": 99999999999999999999, "started": 0, "user": "u", "since": 0}',
+        b'{"host": "x", "pid": -1, "started": 0, "user": "u", "since": 0}',
+    ],
+)
+def test_one_that_nobody_wrote_is_a_torn_one(tmp_path: Path, content: bytes) -> None:
+    put(tmp_path, content.replace(b'"x"', f'"{Owner.this().host}"'.encode()))
+    with pytest.raises(ConflictError, match="torn"):
+        refuse_locked_at(FS, str(tmp_path))
+
+
 def test_one_that_took_our_place_is_left_alone(tmp_path: Path) -> None:
     other = Owner("elsewhere", 1, 1, "hive", 0.0)
     with locked(FS, str(tmp_path)):

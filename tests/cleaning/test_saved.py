@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from acidctl.cleaning.apply import apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE, Policy
 from acidctl.cleaning.saved import SavedPlan, read_plans, write_plans
-from acidctl.errors import AccessError, BadDataError, ConflictError, NotFoundError
+from acidctl.errors import AccessError, AcidctlError, BadDataError, ConflictError, NotFoundError
 
 
 def make(table: Path, *names: str) -> Path:
@@ -130,7 +131,12 @@ def test_the_file_is_whole_or_what_it_was(table: Path, tmp_path: Path, monkeypat
         lambda text: text.replace(b'"name": "base_3"', b'"name": "../base_3"'),
         lambda text: text.replace(b'"name": "base_3"', b'"name": 3'),
         lambda text: text.replace(b'"olderThanSeconds": 0', b'"olderThanSeconds": NaN'),
+        lambda text: text.replace(b'"olderThanSeconds": 0', b'"olderThanSeconds": 1' + b"0" * 400),
+        lambda text: re.sub(rb'"bytes": \d+', b'"bytes": Infinity', text),
+        lambda text: re.sub(rb'"bytes": \d+', b'"bytes": "many"', text),
         lambda text: text.replace(b'"writeIds": null', b'"writeIds": "nonsense"'),
+        lambda _: b"[" * 100_000,
+        lambda text: text.replace(b'"removals": [', b'"removals": [{"name": "base_3"}, '),
     ],
 )
 def test_what_is_no_plan_is_refused(change, table: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -139,8 +145,9 @@ def test_what_is_no_plan_is_refused(change, table: Path, tmp_path: Path) -> None
     before = path.read_bytes()
     path.write_bytes(change(before))
     assert path.read_bytes() != before
-    with pytest.raises(BadDataError, match="cannot use"):
+    with pytest.raises(BadDataError, match="cannot use") as error:
         read_plans(str(path))
+    assert "it " in error.value.why, "not a sentence of Python's"
     with pytest.raises(NotFoundError):
         read_plans(str(tmp_path / "missing"))
 
@@ -157,11 +164,40 @@ def test_a_name_that_was_added_is_not_removed(table: Path, tmp_path: Path) -> No
         saved.plan({})
 
 
+def test_the_order_of_removal_is_decided_anew(table: Path, tmp_path: Path) -> None:
+    make(table, "base_4", "delta_4_4_0")
+    path = tmp_path / "plan.json"
+    names = save(table, path).names
+    content = json.loads(path.read_text())
+    content["locations"][0]["removals"].reverse()
+    path.write_text(json.dumps(content))
+    (saved,) = read_plans(str(path))
+    assert len(names) > 2
+    assert saved.names == names[::-1]
+    assert saved.plan({}).names == names
+
+
 def test_names_that_are_no_utf8(tmp_path: Path) -> None:
     table = Path(os.fsdecode(os.fsencode(tmp_path) + b"/t\xff"))
     make(table, "base_5", "delta_3_3_0", os.fsdecode(b"x\xff/000000_0"))
     saved = save(table, tmp_path / "plan.json")
     assert set(saved.plan({}).names) == {"delta_3_3_0", os.fsdecode(b"x\xff")}
+
+
+def test_links_and_pipes_stay(table: Path, tmp_path: Path) -> None:
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    link.symlink_to(real)
+    saved = save(table, link)
+    assert link.is_symlink()
+    assert read_plans(str(real)) == [saved]
+    plan = plan_cleaning(snapshot_of(table), AT_ONCE)
+    read, write = os.pipe()
+    write_plans(f"/dev/fd/{write}", [plan])
+    assert json.loads(os.read(read, 100_000))["locations"]
+    os.close(read)
+    os.close(write)
+    with pytest.raises(AcidctlError, match="cannot write"):
+        write_plans(str(table), [plan])
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

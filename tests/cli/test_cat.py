@@ -101,6 +101,7 @@ def test_orc_keeps_the_types(acidctl: Call, table: Path, tmp_path: Path) -> None
 
 def test_an_unusable_target_leaves_nothing(acidctl: Call, table: Path, tmp_path: Path) -> None:
     assert acidctl("cat", table, "--to", tmp_path / "no" / "rows").status == 3
+    assert acidctl("cat", table, "--to", table / "k=1" / "000000_0").status == 7, "its rows would be rows of the table"
     assert acidctl("cat", table, "-o", "table", "--to", tmp_path / "rows").status == 2
     (table / "k=2" / "delta_0000003_0000003_0000" / "bucket_00000").write_bytes(b"ORC" + bytes(50))
     assert acidctl("cat", table, "--to", tmp_path / "rows").status == 4

@@ -126,6 +126,10 @@ def test_a_saved_plan(acidctl, table: Path, tmp_path: Path) -> None:  # type: ig
     assert acidctl("apply", "--yes", table / "base_9" / "bucket_00000").status == 4
     assert acidctl("apply", "--yes", tmp_path / "none").status == 3
     assert acidctl("clean", "--plan", tmp_path / "no" / "plan", table).status == 3
+    assert acidctl("clean", "--plan", table / "plan", table).status == 7, "readers would take it for data"
+    (tmp_path / "precious").write_text("precious")
+    assert acidctl("clean", "--plan", tmp_path / "precious", table).status == 7
+    assert (tmp_path / "precious").read_text() == "precious"
     assert acidctl("clean", "--plan", file, "--older-than", "0", table).status == 7
     assert acidctl("clean", "--plan", file, "--older-than", "0", "--unsafe-retention", table).status == 0
     assert acidctl("apply", "--yes", file).status == 7

@@ -123,6 +123,11 @@ def test_profiles(acidctl: Acidctl, user: Callable[[str], Path], monkeypatch: py
     assert "did you mean prod?" in wrong.err
 
 
+def test_a_mark_of_the_byte_order_and_windows_ends_of_lines(acidctl: Acidctl, user: Callable[[str], Path]) -> None:
+    user("\ufeff[clean]\r\nolder-than = '36h'\r\n")
+    assert "36h" in acidctl("config", "show").out
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

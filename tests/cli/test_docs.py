@@ -37,8 +37,11 @@ def readme() -> str:
 
 
 def test_generated_files_are_up_to_date() -> None:
-    old = docs.stale(REPO)
-    assert not old, f"not up to date: {', '.join(old)}; run: {docs.COMMAND}"
+    # In a process of its own: commands that ran in this one know their variables, which are not in the pages.
+    done = subprocess.run(
+        [sys.executable, "-m", "acidctl.cli.docs", "--check"], check=False, cwd=REPO, capture_output=True, text=True
+    )
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}; run: {docs.COMMAND}"
 
 
 def test_generating_twice_gives_the_same() -> None:

@@ -213,6 +213,18 @@ def test_other_files_are_not_replaced(acidctl: Acidctl, crud: Path, tmp_path: Pa
     assert not list(crud.glob("base*")), "said before anything is done"
 
 
+@pytest.mark.parametrize("where", ["run", "delta_0000001_0000001_0000/run"])
+@pytest.mark.parametrize("option", ["--report", "--metrics-file"])
+def test_no_file_among_the_data_of_a_table(acidctl: Acidctl, crud: Path, option: str, where: str) -> None:
+    """Readers would take it for rows written before the table was ACID."""
+    found = acidctl("clean", option, crud / where, crud)
+    assert (found.status, "readers would take it for data" in found.err) == (7, True)
+    assert not (crud / where).exists()
+    assert acidctl("clean", option, crud / "_run", crud).status == 0, "hidden names are nobody's data"
+    (crud.parent / "base_images").mkdir()
+    assert acidctl("clean", option, crud.parent / "run", crud).status == 0
+
+
 @pytest.mark.parametrize("where", ["missing/run", ".", "a-file/run"])
 @pytest.mark.parametrize("option", ["--report", "--metrics-file"])
 def test_a_file_that_cannot_be_written(acidctl: Acidctl, crud: Path, tmp_path: Path, option: str, where: str) -> None:

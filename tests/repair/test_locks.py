@@ -39,6 +39,19 @@ def test_of_two_at_once_one_wins(table: Path) -> None:
     assert apply_repair(plan, scope_of()) is None
 
 
+def test_a_location_that_others_locked_is_left_alone(table: Path) -> None:
+    assert repair(table, Kind.KEY_INDEX)
+    before = tree(table)
+    (table / ".acidctl-lock").write_bytes(Owner("elsewhere", 1, 1, "hive", 0.0).to_bytes())
+    with pytest.raises(ConflictError, match="is locked"):
+        undo_last(FS, str(table))
+    with pytest.raises(ConflictError, match="is locked"):
+        repair(table, Kind.KEY_INDEX)
+    (table / ".acidctl-lock").unlink()
+    assert tree(table) == before
+    assert undo_last(FS, str(table))
+
+
 def test_many_at_once(table: Path) -> None:
     plan = planned(table, Kind.KEY_INDEX)
     ended: list[object] = []
