@@ -153,8 +153,12 @@ def _kept_signal_handler() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _quiet_py4j() -> Iterator[None]:
-    """Keep Py4J, which logs to the root logger when Java goes away, from setting up logging to stderr by that."""
+    """Keep Py4J, which logs to the root logger when Java goes away, from setting up logging to stderr by that.
+
+    The filter stays: a thread that still waits for Java may notice its end after the session's.
+    """
     root = logging.getLogger()
+    root.addFilter(_is_not_py4j)
     handler = logging.NullHandler()
     if root.handlers:
         yield
@@ -164,6 +168,10 @@ def _quiet_py4j() -> Iterator[None]:
         yield
     finally:
         root.removeHandler(handler)
+
+
+def _is_not_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in Path(record.pathname).parts
 
 
 def _session_of_spark_submit(pyspark: Any, options: SparkOptions) -> Iterator[Session]:

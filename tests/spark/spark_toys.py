@@ -44,6 +44,11 @@ def play(toy: Toy) -> Any:
             os.write(2, b"noise of a native library\n")
             os.write(1, b"and on stdout\n")
             return os.getpid()
+        case "wait":  # until the driver answers; False when it never does
+            until = time.monotonic() + toy.value
+            while not (answered := Path(toy.folder, "answer").exists()) and time.monotonic() < until:
+                time.sleep(0.05)
+            return answered
         case "sleep":
             if toy.folder:
                 Path(toy.folder, f"started-{os.getpid()}").touch()

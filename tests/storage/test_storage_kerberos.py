@@ -29,7 +29,7 @@ def test_only_webhdfs_with_kerberos_needs_a_token() -> None:
         FileSystemSpec("webhdfs", (("kerberos", "true"), ("token", "abc")), "nn:9870"),
         FileSystemSpec("hdfs", (("kerberos", "true"),), "nn:8020"),
     ):
-        assert delegated(spec) is spec
+        assert delegated(spec) == spec
 
 
 @pytest.fixture(scope="module")
