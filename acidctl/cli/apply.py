@@ -82,9 +82,7 @@ def command(
             printer.not_begun(one.url)
         else:
             plans.append(result)
-    if max_bytes is not None:
-        plans = within(plans, max_bytes)
-    printer.plans(plans, dry_run=dry_run)
+    plans = printer.plans(within(plans, max_bytes), dry_run=dry_run)
     if not dry_run:
         work.carry_out(plans, printer)
     elif plans:

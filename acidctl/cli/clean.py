@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from acidctl.cleaning.plan import CleaningPlan, Removal
     from acidctl.cleaning.retention import Policy
     from acidctl.cli.clean_results import Printer
-    from acidctl.cli.locations import Found, SnapshotLists
+    from acidctl.cli.locations import SnapshotLists
     from acidctl.cli.run_report import RunReport
 
 how_options = together(
@@ -124,10 +124,8 @@ def command(
     if assume_committed:
         lists = lists.assuming_committed()
     printer = Printer(output, run)
-    plans = _plans(locations, lists, storage, policy, work, printer)
-    if max_bytes is not None:
-        plans = within(plans, max_bytes)
-    printer.plans(plans, dry_run=dry_run or plan_file is not None)
+    planned = within(_plans(locations, lists, storage, policy, work.stop, printer), max_bytes)
+    plans = printer.plans(planned, dry_run=dry_run or plan_file is not None)
     if plan_file is not None:
         from acidctl.cleaning.saved import write_plans
 
@@ -147,13 +145,15 @@ def way(no_trash: bool, trash: str) -> str:
     return "delete" if no_trash else "hdfs" if trash == "hdfs" else "trash"
 
 
-def within(plans: Sequence[CleaningPlan], budget: int) -> list[CleaningPlan]:
-    """The plans, each cut to what the earlier ones leave of a budget of bytes."""
-    cut = []
+def within(plans: Iterable[CleaningPlan], budget: int | None) -> Iterator[CleaningPlan]:
+    """The plans, each cut to what the earlier ones leave of a budget of bytes; None for no bound."""
     for plan in plans:
-        cut.append(plan.within(budget))
-        budget -= cut[-1].bytes
-    return cut
+        if budget is None:
+            yield plan
+            continue
+        cut = plan.within(budget)
+        budget -= cut.bytes
+        yield cut
 
 
 def _plans(
@@ -161,31 +161,29 @@ def _plans(
     lists: SnapshotLists,
     storage: dict[str, str],
     policy: Policy,
-    work: CleaningWork,
+    stop: Stop,
     printer: Printer,
-) -> list[CleaningPlan]:
-    """The plans of all locations that have one."""
+) -> Iterator[CleaningPlan]:
+    """The plans of all locations that have one, as they are made: by one thread, since nothing is waited for."""
     from acidctl.cleaning.leftovers import query_staging
     from acidctl.cleaning.plan import plan_cleaning
     from acidctl.cli.locations import find
     from acidctl.errors import AcidctlError
 
-    def plan(place: tuple[Found, bool]) -> CleaningPlan:
-        found, is_table = place
-        snapshot = query_staging(found.fs, found.location.path) if is_table else found.snapshot(lists)
-        return plan_cleaning(snapshot, policy)
-
-    plans = []
     places = once(find(locations, storage, lists, lambda error: printer.failed("", error)))
     every = with_tables(places, locations, storage) if policy.leftovers else ((found, False) for found in places)
-    for (found, is_table), result in work.each(every, plan):
-        if isinstance(result, AcidctlError):
-            printer.failed(found.shown, result)
-        elif result is None:
+    for found, is_table in every:
+        if stop.is_due():
             printer.not_begun(found.shown)
-        elif result.removals or result.waiting or not is_table:
-            plans.append(result)
-    return plans
+            continue
+        try:
+            snapshot = query_staging(found.fs, found.location.path) if is_table else found.snapshot(lists)
+            plan = plan_cleaning(snapshot, policy)
+        except AcidctlError as error:
+            printer.failed(found.shown, error)
+            continue
+        if plan.removals or plan.waiting or not is_table:
+            yield plan
 
 
 @dataclass(slots=True)

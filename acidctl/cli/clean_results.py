@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,6 +18,10 @@ _NAMES_SHOWN = 8
 _FAILED_SHOWN = 20
 
 
+_MOST_NOTES = 20
+"""Locations of which it is told one by one what they keep back."""
+
+
 class Printer:
     """Results of one run, and the worst exit status of all its locations."""
 
@@ -31,11 +35,13 @@ class Printer:
         self._bytes = 0
         self._undo: list[str] = []
 
-    def plans(self, plans: Sequence[CleaningPlan], *, dry_run: bool) -> None:
-        """All plans, before anything is done."""
-        from acidctl.cli.output import note, put_json
+    def plans(self, planned: Iterable[CleaningPlan], *, dry_run: bool) -> list[CleaningPlan]:
+        """All plans, before anything is done; each is shown when it is made."""
+        from acidctl.cli.output import human_count, note, put_json
 
-        for plan in plans:
+        plans = []
+        for plan in planned:
+            plans.append(plan)
             self._planned(plan, dry_run=dry_run)
             if plan.postponed and not plan.removals:
                 self._postponed.append(shown(plan.snapshot))
@@ -44,11 +50,16 @@ class Printer:
             elif dry_run or not plan.removals:
                 result = "planned" if plan.removals else "postponed" if plan.postponed else "nothing-to-do"
                 put_json(record(plan, result), lines=self._output == "jsonl")
-        for plan in plans:
+        kept = [plan for plan in plans if plan.kept_back or plan.waiting or plan.postponed]
+        for plan in kept[:_MOST_NOTES]:
             _kept_back(plan)
+        if len(kept) > _MOST_NOTES:
+            more = human_count(len(kept) - _MOST_NOTES, "more location keeps", "more locations keep")
+            note(f"{more} something back: -o jsonl says of each what and why")
         for text in dict.fromkeys(text for plan in plans for text in plan.snapshot.state.notes):
             if "_v directory" not in text:
                 note(text)
+        return plans
 
     def _planned(self, plan: CleaningPlan, *, dry_run: bool) -> None:
         """For the report of the run."""
