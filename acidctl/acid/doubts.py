@@ -46,19 +46,17 @@ def doubtful(listing: Listing, state: AcidState, write_ids: ValidWriteIds, txns:
     * an empty base without ``_metadata_acid``, when nobody said which write ids are committed: an INSERT OVERWRITE
       that has just begun looks like this (rule V15).
     """
-    children = files_by_child(listing)
-    names = {entry.path.partition("/")[0] for entry in listing.entries}
+    staging = {entry.path.partition("/")[0] for entry in listing.entries if entry.path.startswith("_tmp.")}
     found = {}
     for verdict in state.in_state(State.CURRENT):
         directory = verdict.directory
         if directory is None:
             continue
-        files = children.get(verdict.name, [])
         if directory.visibility_txn and txns is None:
             found[verdict.name] = f"whether transaction {directory.visibility_txn} is committed is not known"
-        elif f"_tmp.{verdict.name}" in names:
+        elif f"_tmp.{verdict.name}" in staging:
             found[verdict.name] = f"a writer's _tmp.{verdict.name} is beside it"
-        elif directory.kind is Kind.BASE and write_ids.is_everything and _is_bare(verdict.name, files):
+        elif directory.kind is Kind.BASE and write_ids.is_everything and _is_bare(verdict.name, listing):
             found[verdict.name] = "it is empty, as an INSERT OVERWRITE that has just begun"
     return found
 
@@ -70,18 +68,22 @@ def unmarked_bases(listing: Listing, state: AcidState) -> set[str]:
     aborted. Hive 2 marked none of its bases, and an aborted id was the highest of many a compaction (section 6.5). A
     base that has no ``_orc_acid_version`` either, which Hive 3 writes everywhere, may hold all rows of the table.
     """
-    children = files_by_child(listing)
     found = set()
     for verdict in state.in_state(State.ABORTED):
         if verdict.directory is None or verdict.directory.kind is not Kind.BASE or verdict.directory.visibility_txn:
             continue
-        names = {entry.path.rpartition("/")[2] for entry in children.get(verdict.name, [])}
+        names = {entry.path.rpartition("/")[2] for entry in _files_of(verdict.name, listing)}
         if ORC_ACID_VERSION not in names and any(is_native_data_file(name) for name in names):
             found.add(verdict.name)
     return found
 
 
-def _is_bare(name: str, files: list[Entry]) -> bool:
+def _files_of(name: str, listing: Listing) -> list[Entry]:
+    return [entry for entry in listing.entries if not entry.is_dir and entry.path.startswith(f"{name}/")]
+
+
+def _is_bare(name: str, listing: Listing) -> bool:
+    files = _files_of(name, listing)
     return not any(entry.path == f"{name}/{METADATA_ACID}" for entry in files) and all(
         is_hidden(entry.path.rpartition("/")[2]) for entry in files
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from acidctl.acid.doubts import doubtful, half_finished, only_by_doubt, unmarked_bases
 from acidctl.acid.layout import files_by_child
@@ -168,10 +169,10 @@ class _Judge:
         """What was obsolete or aborted beyond doubt; None means now, `keep` names what is taken to be there already."""
         key = (moment, unknown, keep)
         if key not in self._known:
-            listing = self._snapshot.listing
-            if moment is not None:
-                listing = self._ages.listing_at(moment, unknown=unknown, keep=keep)
-            self._known[key] = self._free(listing, moment is None)
+            if moment is None:
+                self._known[key] = self._free_now()
+            else:
+                self._known[key] = self._free(self._ages.listing_at(moment, unknown=unknown, keep=keep))
         return self._known[key]
 
     def old(self, policy: Policy, now: float) -> set[str]:
@@ -189,10 +190,8 @@ class _Judge:
 
     def kept_back(self) -> dict[str, str]:
         """What readers do not need now, but the rules keep, with the reason."""
-        listing, state = self._snapshot.listing, self._snapshot.state
-        reasons = self._doubts(listing, self._cleaner.select(listing)) | self._doubts(listing, state)
-        unneeded = {verdict.name for verdict in _removable(state)} - self.at(None)
-        return {name: reasons.get(name) or self._beyond_cleaner() for name in unneeded}
+        unneeded = {verdict.name for verdict in _removable(self._snapshot.state)} - self.at(None)
+        return {name: self._reasons.get(name) or self._beyond_cleaner() for name in unneeded}
 
     def waiting(self, name: str, policy: Policy, now: float) -> Waiting:
         """Since when a name has been free to go, and until when it stays."""
@@ -224,16 +223,29 @@ class _Judge:
                 low = middle + 1
         return max(own, moments[low]) if low < len(moments) else None
 
-    def _free(self, listing: Listing, is_now: bool) -> set[str]:
-        cleaner = self._cleaner
-        state = cleaner.select(listing)
+    def _free(self, listing: Listing) -> set[str]:
+        state = self._cleaner.select(listing)
         if state.history_problem:
             return set()
-        free = {verdict.name for verdict in _removable(state)} - self._doubts(listing, state).keys()
-        if is_now:  # by the reader's own lists, too
-            reader = self._snapshot.state
-            free &= {verdict.name for verdict in _removable(reader)} - self._doubts(listing, reader).keys()
-        return free
+        return {verdict.name for verdict in _removable(state)} - self._doubts(listing, state).keys()
+
+    def _free_now(self) -> set[str]:
+        """By the reader's own lists, too."""
+        if self._now.history_problem:
+            return set()
+        free = {verdict.name for verdict in _removable(self._now)}
+        return free & {verdict.name for verdict in _removable(self._snapshot.state)} - self._reasons.keys()
+
+    @cached_property
+    def _now(self) -> AcidState:
+        return self._cleaner.select(self._snapshot.listing)
+
+    @cached_property
+    def _reasons(self) -> dict[str, str]:
+        """Why names stay that the cleaner's or the reader's state, which mostly are one, calls obsolete."""
+        listing, reader = self._snapshot.listing, self._snapshot.state
+        reasons = self._doubts(listing, self._now)
+        return reasons if self._now == reader else reasons | self._doubts(listing, reader)
 
     def _doubts(self, listing: Listing, state: AcidState) -> dict[str, str]:
         """Names that stay although the state calls them obsolete, with the reason."""

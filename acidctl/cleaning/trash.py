@@ -35,6 +35,7 @@ class Phase(StrEnum):
     UNFINISHED = "unfinished"
     RESTORED = "restored"
     PURGED = "purged"
+    DAMAGED = "damaged"
 
 
 _MARKS = {Phase.IN_TRASH: MANIFEST, Phase.RESTORED: "restored.json", Phase.PURGED: "purged.json"}
@@ -115,11 +116,7 @@ class TrashRun:
 
 
 def list_runs(fs: FileSystem, location: str) -> list[TrashRun]:
-    """The runs in a location's trash, oldest first.
-
-    Raises:
-        BadDataError: a manifest that acidctl did not write.
-    """
+    """The runs in a location's trash, oldest first; of one whose manifest acidctl did not write its phase says so."""
     try:
         entries = fs.list_dir(f"{location}/{TRASH}").entries
     except NotFoundError:
@@ -154,9 +151,14 @@ def _read_run(fs: FileSystem, location: str, run_id: str) -> TrashRun:
             states={str(name): str(state) for name, state in (manifest.get("states") or {}).items()},
         )
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, UsageProblem):
-        raise BadDataError(
-            f"cannot use {fs.display(path)}", "it is no manifest of acidctl", "move its entries back by hand"
-        ) from None
+        return TrashRun(location, run_id, (), 0, Phase.DAMAGED)
+
+
+def damaged(fs: FileSystem, run: TrashRun) -> BadDataError:
+    """What there is to say of a run whose manifest cannot be used."""
+    path = f"{run.path}/{MANIFEST}"
+    hint = "move its entries back by hand, or delete them; the other runs can be used"
+    return BadDataError(f"cannot use {fs.display(path)}", "it is no manifest of acidctl", hint)
 
 
 def restore(fs: FileSystem, run: TrashRun) -> tuple[str, ...]:
@@ -173,6 +175,8 @@ def restore(fs: FileSystem, run: TrashRun) -> tuple[str, ...]:
     if run.phase is Phase.RESTORED:
         _drop(fs, run)
         return ()
+    if run.phase is Phase.DAMAGED:
+        raise damaged(fs, run)
     if not run.is_complete:
         why = "it was being purged" if run.phase is Phase.PURGED else "it has no manifest: it was interrupted"
         raise NotFoundError(f"cannot restore {fs.display(run.path)}", why, "look into it, or purge it")
@@ -234,8 +238,14 @@ def changes_since(fs: FileSystem, run: TrashRun) -> tuple[str, ...] | None:
 
 
 def purge(fs: FileSystem, runs: Sequence[TrashRun]) -> None:
-    """Remove runs from the trash for good, and the trash itself when it is empty; what others purged is fine."""
+    """Remove runs from the trash for good, and the trash itself when it is empty; what others purged is fine.
+
+    Raises:
+        BadDataError: nobody can say what a run holds.
+    """
     for run in runs:
+        if run.phase is Phase.DAMAGED:
+            raise damaged(fs, run)
         if run.is_complete:
             with suppress(NotFoundError):
                 _mark(fs, run, Phase.PURGED)

@@ -85,7 +85,7 @@ def _due(
     locations: tuple[str, ...], storage: dict[str, str], latest: float | None, work: Work, printer: _Printer
 ) -> list[_Due]:
     """The runs of every location that began by then; those whose name tells no time only when no time is asked for."""
-    from acidctl.cleaning.trash import list_runs
+    from acidctl.cleaning.trash import Phase, damaged, list_runs
     from acidctl.cli.locations import SnapshotLists, find
     from acidctl.errors import AcidctlError
 
@@ -97,7 +97,11 @@ def _due(
         if isinstance(runs, AcidctlError):
             printer.failures.add(runs, found.shown)
             continue
-        due = [run for run in runs or () if latest is None or (run.began is not None and run.began <= latest)]
+        for one in runs or ():
+            if one.phase is Phase.DAMAGED:  # it stays, and the others go
+                printer.failures.add(damaged(found.fs, one), found.shown)
+        due = [run for run in runs or () if run.phase is not Phase.DAMAGED]
+        due = [run for run in due if latest is None or (run.began is not None and run.began <= latest)]
         if due:
             every.append((found, due))
     return every

@@ -85,7 +85,7 @@ def _chosen(fs: FileSystem, path: str, runs: Sequence[TrashRun], run_id: str | N
     if not matching:
         raise NotFoundError(f"no such run in the trash of {fs.display(path)}", "", "see `acidctl restore --list`")
     # Nothing was moved by a run without a manifest: the newest one that can be undone is meant.
-    usable = (run for run in reversed(matching) if run.phase in (Phase.IN_TRASH, Phase.RESTORED))
+    usable = (run for run in reversed(matching) if run.phase in (Phase.IN_TRASH, Phase.RESTORED, Phase.DAMAGED))
     chosen = next(usable, matching[-1])
     if chosen is not matching[-1]:
         note(f"passed over {matching[-1].id}: it was interrupted, nothing can be restored from it")
@@ -96,6 +96,7 @@ _PHASES = {
     "unfinished": "incomplete: interrupted, nothing can be restored from it",
     "restored": "restored already",
     "purged": "incomplete: it was being purged, nothing can be restored from it",
+    "damaged": "damaged: its manifest is none of acidctl's",
 }
 
 

@@ -181,8 +181,11 @@ def test_a_foreign_manifest_is_refused(manifest: str, tmp_path: Path) -> None:
     table = make(tmp_path / "t", f"{TRASH}/1/x")
     (table / TRASH / "1" / "manifest.json").write_text(manifest)
     fs, path = open_location(str(table))
-    with pytest.raises(BadDataError, match="no manifest"):
-        list_runs(fs, path)
+    (run,) = list_runs(fs, path)
+    for refused in (lambda: restore(fs, run), lambda: purge(fs, [run])):
+        with pytest.raises(BadDataError, match="no manifest"):
+            refused()
+    assert (table / TRASH / "1" / "x").exists()
 
 
 def test_one_half_of_a_minor_compaction_hides_nothing_for_good(tmp_path: Path) -> None:

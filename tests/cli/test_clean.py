@@ -293,6 +293,24 @@ def test_purge_by_age(acidctl, table: Path) -> None:  # type: ignore[no-untyped-
     assert "nothing that old" in acidctl("purge", "--yes", "--older-than", "7d", table).out
 
 
+def test_a_damaged_run_does_not_stop_the_others(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]
+    acidctl(*CLEAN_NOW, table)
+    (sound,) = (path.name for path in (table / TRASH).iterdir())
+    damaged = table / TRASH / "29991231T000000.000Z-00000000"
+    (damaged / "base_1").mkdir(parents=True)
+    (damaged / "manifest.json").write_text("[")
+    assert "damaged" in acidctl("restore", "--list", table).out
+    refused = acidctl("restore", table)  # the newest is meant: it may have taken something away
+    assert (refused.status, damaged.name in refused.err) == (4, True)
+    assert acidctl("restore", "--run", sound, table).status == 0
+    assert {"base_5", "delta_8_8_0"} <= names(table)
+    acidctl(*CLEAN_NOW, table)
+    purged = acidctl("purge", "--yes", table)
+    assert (purged.status, damaged.name in purged.err) == (4, True)
+    assert [path.name for path in (table / TRASH).iterdir()] == [damaged.name]
+    assert (damaged / "base_1").is_dir()
+
+
 def test_the_trash_of_hdfs_is_for_hdfs(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]
     before = names(table)
     assert acidctl("clean", "--yes", "--trash", "hdfs", table).status == 2
