@@ -29,13 +29,15 @@ _LAST = datetime.max.replace(tzinfo=UTC).timestamp() - 86400
 
 
 def utc(seconds: float) -> str:
-    """``2026-11-21 22:24 UTC``, rounded up, so that nothing goes before the time that is shown."""
-    return f"{datetime.fromtimestamp(-(-seconds // 60) * 60, UTC):%Y-%m-%d %H:%M} UTC"
+    """``2026-11-21 22:24 UTC``: the minute that had begun."""
+    return f"{datetime.fromtimestamp(seconds // 60 * 60, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def may_go(until: float | None) -> str:
     """The end of a sentence on what waits."""
-    return "never to go by this --older-than" if until is None else f"may go after {utc(until)}"
+    return (
+        "never to go by this --older-than" if until is None else f"may go after {utc(until + 59.999)}"
+    )  # never before
 
 
 @dataclass(frozen=True, slots=True)
