@@ -94,11 +94,11 @@ def advise(listing: Listing, state: AcidState) -> Advice:
 def _merged(files: Sequence[DataFile], deltas: Sequence[DataFile]) -> list[DataFile]:
     """The files after a minor compaction: one delta and one delete delta, of a file for each bucket."""
     merged: dict[tuple[Role, int], DataFile] = {}
+    directories = {file.role: file.directory for file in deltas}
     for file in deltas:
         first = merged.get((file.role, file.bucket))
         size = file.size + (first.size if first else 0)
-        directory = next(other.directory for other in deltas if other.role is file.role)
-        merged[file.role, file.bucket] = DataFile(file.path, size, file.role, directory, file.bucket, True)
+        merged[file.role, file.bucket] = DataFile(file.path, size, file.role, directories[file.role], file.bucket, True)
     gone = set(map(id, deltas))
     return [file for file in files if id(file) not in gone] + list(merged.values())
 

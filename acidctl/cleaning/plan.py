@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from acidctl.acid.doubts import doubtful, half_finished, only_by_doubt, unmarked_bases
 from acidctl.acid.layout import files_by_child
@@ -34,6 +35,18 @@ class Removal:
     reason: Reason
     files: int
     bytes: int
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Its JSON form, in results and in saved plans."""
+        return {
+            "name": self.name,
+            "kind": self.kind.value,
+            "state": self.state.value,
+            "reason": self.reason.text,
+            "files": self.files,
+            "bytes": self.bytes,
+        }
 
 
 @dataclass(frozen=True, slots=True)

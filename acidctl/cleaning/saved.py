@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from acidctl.cleaning.leftovers import is_query_staging, query_staging
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.errors import AcidctlError, BadDataError, ConflictError
+from acidctl.storage.own_files import replace_file
 from acidctl.storage.problems import mapped
 from acidctl.storage.registry import open_location
 from acidctl.storage.snapshot import take_snapshot
@@ -141,23 +140,8 @@ def write_plans(path: str, plans: Sequence[CleaningPlan]) -> None:
         "locations": [_record(SavedPlan.of(plan), plan) for plan in plans],
     }
     text = json.dumps(data, indent=1)  # ASCII: names that are not UTF-8 come back as they were
-    if os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113
-        with mapped("write", path):
-            Path(path).write_text(text + "\n", "ascii")  # a pipe, or /dev/stdout: never put anything in its place
-        return
-    path = os.path.realpath(path)
-    torn = f"{path}.{os.getpid()}.tmp"
     with mapped("write", path):
-        try:
-            with open(torn, "x", encoding="ascii") as out:  # noqa: PTH123
-                out.write(text + "\n")
-                out.flush()
-                os.fsync(out.fileno())
-            os.replace(torn, path)  # noqa: PTH105
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(torn)  # noqa: PTH108
-            raise
+        replace_file(Path(path), f"{text}\n".encode("ascii"))
 
 
 def _record(saved: SavedPlan, plan: CleaningPlan) -> dict[str, Any]:
@@ -170,17 +154,7 @@ def _record(saved: SavedPlan, plan: CleaningPlan) -> dict[str, Any]:
         "digest": saved.digest,
         "entries": dict(saved.digests),
         "bytes": saved.bytes,
-        "removals": [
-            {
-                "name": removal.name,
-                "kind": removal.kind.value,
-                "state": removal.state.value,
-                "reason": removal.reason.text,
-                "files": removal.files,
-                "bytes": removal.bytes,
-            }
-            for removal in plan.removals
-        ],
+        "removals": [removal.record for removal in plan.removals],
     }
 
 

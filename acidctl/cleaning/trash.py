@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 
 from acidctl.acid.listing import Entry
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import BadDataError, ConflictError, NotFoundError, UsageProblem
+from acidctl.storage.own_files import new_run_id, write_whole
 from acidctl.storage.port import FileSystem
 from acidctl.storage.snapshot import Snapshot, take_snapshot
 
 TRASH = ".acidctl-trash"
 MANIFEST = "manifest.json"
-_TORN = "_manifest.json"
 _VERSION = 1
 
 
@@ -69,11 +68,9 @@ class TrashRun:
     @classmethod
     def of(cls, snapshot: Snapshot, names: tuple[str, ...], size: int) -> TrashRun:
         """A new one, that takes these names from a location."""
-        # Milliseconds, so that the runs of a moment keep their order: they must be undone backwards.
-        stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"[:-3] + "Z"
         return cls(
             snapshot.path,
-            f"{stamp}-{uuid.uuid4().hex[:8]}",
+            new_run_id(),
             names,
             size,
             content=_content(snapshot.listing.entries, names),
@@ -100,7 +97,7 @@ class TrashRun:
             return None
 
     def write_manifest(self, fs: FileSystem) -> None:
-        """Make the run's directory: whole or not at all, as a torn manifest would look like damage."""
+        """Make the run's directory."""
         manifest = {
             "version": _VERSION,
             "names": self.names,
@@ -111,8 +108,7 @@ class TrashRun:
             "states": self.states,
         }
         fs.make_dirs(self.path)
-        fs.write_bytes(f"{self.path}/{_TORN}", json.dumps(manifest, indent=1).encode())
-        fs.rename(f"{self.path}/{_TORN}", f"{self.path}/{MANIFEST}")
+        write_whole(fs, f"{self.path}/{MANIFEST}", json.dumps(manifest, indent=1).encode())
 
 
 def list_runs(fs: FileSystem, location: str) -> list[TrashRun]:

@@ -182,17 +182,7 @@ def record(plan: CleaningPlan, result: str) -> dict[str, Any]:
         "result": result,
         "bytes": plan.bytes,
         "files": plan.files,
-        "removals": [
-            {
-                "name": removal.name,
-                "kind": removal.kind.value,
-                "state": removal.state.value,
-                "reason": removal.reason.text,
-                "files": removal.files,
-                "bytes": removal.bytes,
-            }
-            for removal in plan.removals
-        ],
+        "removals": [removal.record for removal in plan.removals],
         "keptBack": [{"name": name, "reason": reason} for name, reason in plan.kept_back],
         "waiting": [
             {"name": w.name, "since": iso_time(w.since), "until": iso_time(w.until), "reason": w.reason}

@@ -249,15 +249,12 @@ def progress(doing: str, total: int) -> Iterator[Bar]:
     if not sys.stderr.isatty():
         yield Bar(None, total)
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+
+    from acidctl.cli.progress import bar_of
 
     columns = (TextColumn(doing), BarColumn(), TextColumn("{task.completed}/{task.total}"), TimeRemainingColumn())
-    # What is printed meanwhile is for standard output; rich would send it to the bar's stream.
-    inner = Progress(
-        *columns, console=Console(stderr=True), transient=True, redirect_stdout=False, redirect_stderr=False
-    )
-    bar = Bar(inner, total)
+    bar = Bar(bar_of(*columns), total)
     try:
         yield bar
     finally:

@@ -76,17 +76,16 @@ class Wanted:
 
     def _decide(self, snapshot: Snapshot) -> tuple[Decision, Figures | None]:
         """The type of compaction and why; with the figures, where they decided."""
-        from acidctl.acid.triggers import CompactionKind, Decision
-        from acidctl.compaction.plan import choose_kind, figures
+        from acidctl.acid.triggers import CompactionKind, Decision, decide, figures_of
 
-        found = figures(snapshot)
+        found = figures_of(snapshot.listing, snapshot.state)
         if found.deltas < self.min_deltas:
             return Decision(None, f"{_deltas(found.deltas)} < {self.min_deltas}, the --min-deltas"), found
         if self.mode != "auto":
             return Decision(CompactionKind(self.mode), ""), None
         if self.is_auto_off:
             return Decision(None, "no_auto_compaction is set"), None
-        return choose_kind(snapshot, self.thresholds), found
+        return decide(found, self.thresholds), found
 
 
 def _deltas(count: int) -> str:

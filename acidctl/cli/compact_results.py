@@ -25,10 +25,10 @@ def progress(plans: Sequence[CompactionPlan]) -> Iterator[Any]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
     from acidctl.cli.output import human_count
+    from acidctl.cli.progress import bar_of
 
     columns = (
         TextColumn("compacting {task.fields[buckets]}"),
@@ -37,9 +37,7 @@ def progress(plans: Sequence[CompactionPlan]) -> Iterator[Any]:
         TransferSpeedColumn(),
         TimeRemainingColumn(),
     )
-    # Not redirected: rich would send the results, printed meanwhile, to the terminal even where they go to a file.
-    screen = Console(stderr=True)
-    with Progress(*columns, console=screen, transient=True, redirect_stdout=False, redirect_stderr=False) as progress:
+    with bar_of(*columns) as progress:
         tasks = [task for plan in plans for task in plan.tasks]
         bar = progress.add_task("", total=sum(task.weight for task in tasks), buckets=human_count(len(tasks), "bucket"))
 

@@ -6,13 +6,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from acidctl.acid.advice import SMALL_FILE
+
 if TYPE_CHECKING:
     from acidctl.acid.writeids import ValidTxns, ValidWriteIds
     from acidctl.storage.port import FileSystem
     from acidctl.storage.snapshot import Snapshot
-
-SMALL_BYTES = 16 * 1024 * 1024
-"""A current delta below this is small: opening it costs a reader more than its rows do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +21,7 @@ class Figures:
     Attributes:
         files, bytes: of everything that is not hidden.
         current, obsolete, aborted, ignored: directories by their state.
-        small: deltas and delete deltas, of the current ones, below :data:`SMALL_BYTES`.
+        small: deltas and delete deltas, of the current ones, below :data:`SMALL_FILE`.
         oldest_obsolete: seconds since the first of the obsolete entries was superseded; None without one.
     """
 
@@ -86,7 +85,7 @@ def figures_of(snapshot: Snapshot, now: float | None = None) -> Figures:
     small = sum(
         verdict.state is State.CURRENT
         and verdict.kind is not EntryKind.BASE
-        and sizes.get(verdict.name, 0) < SMALL_BYTES
+        and sizes.get(verdict.name, 0) < SMALL_FILE
         for verdict in directories
     )
     times = Ages.of(snapshot.listing).times

@@ -1,13 +1,16 @@
-"""How far a long walk is: a counter on the terminal, nothing anywhere else."""
+"""How far long work is: a counter or a bar on the terminal, nothing anywhere else."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
 
 T = TypeVar("T")
 
@@ -33,3 +36,16 @@ def counted(items: Iterable[T], what: str) -> Iterator[T]:
     finally:
         if shown:
             click.echo("\r\x1b[K", nl=False, err=True)
+
+
+def bar_of(*columns: ProgressColumn) -> Progress:
+    """A bar on standard error that goes when the work has ended.
+
+    Not redirected: rich would send the results, printed meanwhile, to the terminal even where they go to a file.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    return Progress(
+        *columns, console=Console(stderr=True), transient=True, redirect_stdout=False, redirect_stderr=False
+    )

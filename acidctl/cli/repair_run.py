@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from acidctl.acid.names import AcidNameError, parse_directory
+from acidctl.cli.clean_work import Work
 from acidctl.cli.failures import Failures
 from acidctl.cli.locations import SnapshotLists, find
 from acidctl.cli.output import console, human_bytes, human_count, note, put_json, safe, warn
@@ -204,20 +204,9 @@ def _require_offline(work: Sequence[Found], options: Options) -> None:
 
 
 def _confirm(work: Sequence[Found], yes: bool) -> None:
-    if yes:
-        return
     count = sum(len(one.plan.fixes) + len(one.left) for one in work)
     what = f"{human_count(count, 'repair')}, {human_bytes(sum(one.plan.bytes for one in work))}"
-    _ask(what, f"Repair: {what}?", "repaired")
-
-
-def _ask(what: str, question: str, done: str) -> None:
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise RefusedError(
-            f"{what} would be {done}", "there is no terminal to ask at", "look at the plan, then give --yes"
-        )
-    if not click.confirm(question, err=True):
-        raise RefusedError(f"nothing was {done}", "it was not confirmed")
+    Work(yes).confirm(f"{what} would be repaired", f"Repair: {what}?", "nothing was repaired")
 
 
 def _apply(one: Found, options: Options, failures: Failures) -> None:
@@ -291,8 +280,7 @@ def forget_all(locations: tuple[str, ...], dry_run: bool, yes: bool, force: bool
     if not going or dry_run:
         return 0
     count = human_count(len(going), "backup")
-    if not yes:
-        _ask(count, f"Delete {count} for good?", "deleted")
+    Work(yes).confirm(f"{count} would be deleted", f"Delete {count} for good?", "nothing was deleted")
     forgotten = 0
     for (_, path), (fs, _runs) in found.items():
         forgotten += _tried(failures, lambda fs=fs, path=path: len(forget(fs, path, force=force)))  # type: ignore[misc]

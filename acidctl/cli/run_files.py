@@ -79,6 +79,8 @@ def _write(run: RunReport, targets: list[tuple[Path, str]]) -> None:
     for path, kind in targets:
         try:
             if kind == "report":
+                from acidctl.storage.own_files import replace_file
+
                 replace_file(path, _json(run.as_json()))
             else:
                 from acidctl.cli.metrics import write_metrics
@@ -168,26 +170,3 @@ def _all_ours(head: bytes) -> bool:
 def _json(value: dict[str, Any]) -> bytes:
     # ASCII, so that names that are no UTF-8 have a form, too.
     return json.dumps(value, indent=2).encode("ascii") + b"\n"
-
-
-def replace_file(path: Path, data: bytes) -> None:
-    """Put content at a path in one step; what is no file (a pipe, /dev/stdout) is just written to.
-
-    Raises:
-        OSError: it cannot be done; what was there is there still.
-    """
-    if path.exists() and not path.is_file():
-        path.write_bytes(data)
-        return
-    path = path.resolve()
-    staged = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with staged.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        staged.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            staged.unlink()
-        raise

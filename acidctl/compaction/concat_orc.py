@@ -19,7 +19,7 @@ from acidctl.orc.assemble import CPP_WRITER, OrcAssembler, lowest_writer
 from acidctl.orc.encode import encode_stripes
 from acidctl.orc.settings import WHOLE, WriterSettings
 from acidctl.orc.source import ByteSource
-from acidctl.orc.tail import Tail, read_tail
+from acidctl.orc.tail import Tail, read_tail, stripe_length
 from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
 from acidctl.rows.events import EventFile
 from acidctl.rows.schema import children_of, conform, fit_text
@@ -78,7 +78,7 @@ class _Piece:
     @property
     def length(self) -> int:
         info = self.source.tail.stripes[self.number]
-        return info.indexLength + info.dataLength + info.footerLength
+        return stripe_length(info)
 
 
 def write_orc(fs: FileSystem, sources: Sequence[EventFile], output: OrcOutput) -> Written:
@@ -257,7 +257,7 @@ def _prove(fs: FileSystem, output: OrcOutput, writer: _Writer) -> Proof:
     with written.open() as events:
         for number, info in enumerate(tail.stripes):
             digest = blake2b()
-            length = info.indexLength + info.dataLength + info.footerLength
+            length = stripe_length(info)
             for _ in _digested(written, info.offset, length, digest):
                 pass
             if digest.digest() != writer.digests[number]:

@@ -34,7 +34,7 @@ from acidctl.compaction.tasks import (
 from acidctl.compaction.values import value_checksum
 from acidctl.compaction.written import Copier, join, open_writer, proven, stripes_of
 from acidctl.orc.source import ByteSource
-from acidctl.orc.tail import read_tail
+from acidctl.orc.tail import read_tail, stripe_length
 from acidctl.orc.types import arrow_type
 from acidctl.rows.deletes import Bools
 from acidctl.rows.events import EventFile, Events, Ids, with_ids
@@ -216,8 +216,7 @@ class _Side:
     def _is_held(self, source: EventFile, stripe: int) -> bool:
         """Whether a stripe is so small that opening its file a second time would cost more than keeping its rows."""
         info = source.tail.stripes[stripe]
-        length = info.indexLength + info.dataLength + info.footerLength
-        is_small = length < stripes.SMALL_STRIPE and info.numberOfRows <= HELD_ROWS
+        is_small = stripe_length(info) < stripes.SMALL_STRIPE and info.numberOfRows <= HELD_ROWS
         return is_small and self._held_bytes < HELD_BYTES
 
     def _both(self, events: Events, stripe: int) -> tuple[Ids, pa.Array]:

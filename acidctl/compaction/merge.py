@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from acidctl.compaction.keys import Key, is_sorted, repeats
 from acidctl.orc.acid_writer import CopiedStripe
+from acidctl.orc.tail import stripe_length
 from acidctl.rows.deletes import Keys
 from acidctl.rows.events import Ids
 from acidctl.rows.schema import same_types
@@ -82,8 +83,7 @@ class StripeCopy:
     @property
     def length(self) -> int:
         """Its bytes."""
-        info = self.stripe.info
-        return int(info.indexLength + info.dataLength + info.footerLength)
+        return stripe_length(self.stripe.info)
 
 
 @dataclass(frozen=True, slots=True)

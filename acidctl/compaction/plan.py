@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from acidctl.acid.doubts import doubtful, layout_errors, live_writers, only_by_doubt
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role
 from acidctl.acid.names import MINL, Kind, format_directory
-from acidctl.acid.triggers import CompactionKind, Decision, Figures, Thresholds, decide, figures_of
+from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.insert_only import concat_tasks
 from acidctl.compaction.split import split
 from acidctl.compaction.table_type import TableType, type_of
 from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask
 from acidctl.compaction.writing import Writing, calendar_of, inputs_of
 from acidctl.errors import BadDataError, ConflictError, RefusedError
+from acidctl.orc.tail import stripe_length
 from acidctl.orc.types import OrcType
 from acidctl.rows.events import EventFile, open_event_files
 from acidctl.rows.schema import merge_row_types
@@ -57,16 +58,6 @@ class CompactionPlan:
     @property
     def input_bytes(self) -> int:
         return sum(task.weight for task in self.tasks)
-
-
-def figures(snapshot: Snapshot) -> Figures:
-    """What the initiator looks at, from one listing (format section 9): data files only, hidden ones excluded."""
-    return figures_of(snapshot.listing, snapshot.state)
-
-
-def choose_kind(snapshot: Snapshot, thresholds: Thresholds | None = None) -> Decision:
-    """The initiator's verdict on a location."""
-    return decide(figures(snapshot), thresholds)
 
 
 def nothing_to_do(snapshot: Snapshot, kind: CompactionKind) -> str | None:
@@ -270,7 +261,7 @@ def _segments(
                 whole,
                 inserts=tuple(replace(whole.inserts[at], stripes=spans[at]) for at in files),
                 deletes=(),
-                weight=sum(info.indexLength + info.dataLength + info.footerLength for info in stripes),
+                weight=sum(map(stripe_length, stripes)),
                 rows=sum(info.numberOfRows for info in stripes),
                 segment=number,
             )

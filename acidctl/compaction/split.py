@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from acidctl.compaction.keys import Key
+from acidctl.orc.tail import stripe_length
 from acidctl.rows.events import EventFile
 from acidctl.rows.ranges import stripe_ranges
 
@@ -60,7 +61,7 @@ def split(files: Sequence[EventFile], limit: int) -> list[dict[int, StripeSpan]]
 
 def _stripes(files: Sequence[EventFile]) -> Iterator[_Stripe]:
     for place, file in enumerate(files):
-        lengths = [info.indexLength + info.dataLength + info.footerLength for info in file.tail.stripes]
+        lengths = [stripe_length(info) for info in file.tail.stripes]
         bounds = _synthetic_bounds(file) if file.synthetic else _native_bounds(file)
         # Out of order, the stripes of the file could not be told apart by their place: leave them together.
         if any(one[0] > other[0] for one, other in pairwise(bounds)):

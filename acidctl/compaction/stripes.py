@@ -23,7 +23,7 @@ from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.acid_writer import CopiedStripe
 from acidctl.orc.bloom import bloom_columns
 from acidctl.orc.settings import WriterSettings
-from acidctl.orc.tail import KNOWN_VERSIONS, RecordKey, Tail
+from acidctl.orc.tail import KNOWN_VERSIONS, RecordKey, Tail, stripe_length
 from acidctl.orc.types import OrcType, acid_tree
 from acidctl.rows.events import EventFile, Ids
 
@@ -61,7 +61,7 @@ def agrees(source: EventFile, settings: WriterSettings, calendar: int, tree: Orc
 
 def has_large_stripe(source: EventFile) -> bool:
     """Whether a stripe may be worth copying; small ones are encoded again anyway."""
-    return any(i.indexLength + i.dataLength + i.footerLength >= SMALL_STRIPE for i in source.tail.stripes)
+    return any(stripe_length(i) >= SMALL_STRIPE for i in source.tail.stripes)
 
 
 def stripe_copy(source: EventFile, stripe: int, ids: Ids, facts: KeyFacts) -> StripeCopy | None:
@@ -72,8 +72,7 @@ def stripe_copy(source: EventFile, stripe: int, ids: Ids, facts: KeyFacts) -> St
         facts: of their keys.
     """
     info = source.tail.stripes[stripe]
-    length = info.indexLength + info.dataLength + info.footerLength
-    if length < SMALL_STRIPE or not facts.ascends or facts.repeats or ids.operation.max() > 2:
+    if stripe_length(info) < SMALL_STRIPE or not facts.ascends or facts.repeats or ids.operation.max() > 2:
         return None
     return describe(source.tail, source.path, stripe, ids, facts)
 

@@ -15,7 +15,7 @@ from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import COMPRESSION_NAMES, encode_section
 from acidctl.orc.statistics import merge_column_statistics
-from acidctl.orc.tail import MAGIC
+from acidctl.orc.tail import MAGIC, stripe_length
 
 ORC_JAVA: Final = 0
 ORC_CPP: Final = 1
@@ -85,7 +85,7 @@ class OrcAssembler:
         start = self._position
         for chunk in _chunks(data):
             self._write(chunk)
-        expected = info.indexLength + info.dataLength + info.footerLength
+        expected = stripe_length(info)
         if self._position - start != expected:
             raise BadDataError(
                 f"stripe {len(self._stripes)} of the output is not whole",

@@ -24,7 +24,7 @@ from acidctl.orc.deflate import deflate_stripe
 from acidctl.orc.settings import CODECS, MAX_BLOCK, WHOLE, WriterSettings
 from acidctl.orc.source import ByteSource
 from acidctl.orc.splice import Codec, StripeParts, drop_index, loosen, take_nanos
-from acidctl.orc.tail import Tail, read_tail
+from acidctl.orc.tail import Tail, read_tail, stripe_length
 from acidctl.orc.types import OrcType, renumbered, type_tree
 from acidctl.orc.unions import fold_unions, without_unions
 from acidctl.orc.write_time import Form, Half, choose_form
@@ -172,7 +172,7 @@ def split_stripes(buffer: pa.Buffer) -> tuple[list[EncodedStripe], Tail]:
     tail = read_tail(ByteSource(_InMemory(view), "an ORC file in memory", len(view)))
     stripes = []
     for info, statistics in zip(tail.stripes, tail.metadata.stripeStats, strict=True):
-        end = info.offset + info.indexLength + info.dataLength + info.footerLength
+        end = info.offset + stripe_length(info)
         for column in statistics.colStats:
             _drop_untrue(column)
         stripes.append(EncodedStripe(view[info.offset : end], info, statistics))

@@ -242,6 +242,11 @@ class Tail:
         return int(match.group())
 
 
+def stripe_length(info: pb.StripeInformation) -> int:
+    """Bytes of a stripe: its index, its data and its footer."""
+    return int(info.indexLength + info.dataLength + info.footerLength)
+
+
 def read_tail(source: ByteSource, end: bytes | None = None) -> Tail:
     """The tail of an ORC file: one ranged read of the last 16 KB, a second one only when the footer is longer.
 
@@ -320,7 +325,7 @@ def _check_stripes(footer: pb.Footer, content_end: int, path: str) -> None:
     """Stripes lie before the tail, one behind the other."""
     at = 0
     for i, stripe in enumerate(footer.stripes):
-        end = stripe.offset + stripe.indexLength + stripe.dataLength + stripe.footerLength
+        end = stripe.offset + stripe_length(stripe)
         if stripe.offset < at or end > content_end:
             raise _damaged(
                 path, f"stripe {i} claims the bytes {stripe.offset} to {end}; {at} to {content_end} are left"

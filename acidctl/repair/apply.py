@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import uuid
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from acidctl.errors import AcidctlError, ConflictError, NotFoundError, StorageError
 from acidctl.repair.backup import (
@@ -30,6 +28,7 @@ from acidctl.repair.nested import plan_nested
 from acidctl.repair.plan import Fix, Kind, RepairPlan, Scope
 from acidctl.repair.version_file import plan_version_file
 from acidctl.storage.lock import refuse_locked_at
+from acidctl.storage.own_files import new_run_id
 from acidctl.storage.port import FileSystem, join, parent_of
 from acidctl.storage.snapshot import Snapshot, take_snapshot
 
@@ -92,9 +91,7 @@ def require_renames(fs: FileSystem, location: str) -> None:
 
 def _carry_out(plan: RepairPlan) -> Run:
     fs, location = plan.snapshot.fs, plan.snapshot.path
-    # Milliseconds, so that the runs of a moment keep their order: they must be undone backwards.
-    stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"[:-3] + "Z"
-    empty = Run(location, f"{stamp}-{uuid.uuid4().hex[:8]}")
+    empty = Run(location, new_run_id())
     steps = tuple(step for fix in plan.fixes for step in _steps(fix, empty.relative))
     paths = tuple(fix.path for fix in plan.fixes)
     run = Run(location, empty.id, plan.kind.value, paths, plan.bytes, steps, RunState.DONE)

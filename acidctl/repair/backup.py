@@ -16,6 +16,7 @@ from enum import StrEnum
 
 from acidctl.errors import BadDataError, ConflictError, NotFoundError
 from acidctl.repair.lock import BACKUP, LOCK
+from acidctl.storage.own_files import write_whole
 from acidctl.storage.port import FileSystem, join, parent_of
 
 MANIFEST = "manifest.json"
@@ -92,7 +93,7 @@ class Run:
 
 
 def write_manifest(fs: FileSystem, run: Run) -> None:
-    """Whole or not at all: a torn manifest would look like damage."""
+    """Say what the run is going to do."""
     content = {
         "version": _VERSION,
         "kind": run.kind,
@@ -100,15 +101,7 @@ def write_manifest(fs: FileSystem, run: Run) -> None:
         "bytes": run.bytes,
         "steps": [asdict(step) for step in run.steps],
     }
-    _write_whole(fs, join(run.path, MANIFEST), json.dumps(content, indent=1).encode())
-
-
-def _write_whole(fs: FileSystem, path: str, content: bytes) -> None:
-    torn = f"{parent_of(path)}/_torn.json"
-    if fs.exists(torn):
-        fs.remove_tree(torn)
-    fs.write_bytes(torn, content)
-    fs.rename(torn, path)
+    write_whole(fs, join(run.path, MANIFEST), json.dumps(content, indent=1).encode())
 
 
 def list_runs(fs: FileSystem, location: str) -> list[Run]:
@@ -198,7 +191,7 @@ def finish(fs: FileSystem, run: Run) -> None:
             )
         fs.replace(source, target)
     if not fs.exists(join(run.path, DONE)):  # which spares whoever lists the runs a look at every step
-        _write_whole(fs, join(run.path, DONE), b"{}")
+        write_whole(fs, join(run.path, DONE), b"{}")
 
 
 def undo(fs: FileSystem, run: Run) -> None:
@@ -214,7 +207,7 @@ def undo(fs: FileSystem, run: Run) -> None:
     marker = join(run.path, UNDO)
     if not fs.exists(marker):
         _require_own(fs, run)
-        _write_whole(fs, marker, b"{}")
+        write_whole(fs, marker, b"{}")
     for step in reversed(run.steps):
         source, target = join(run.location, step.source), join(run.location, step.target)
         if step.act is Act.REPLACE:

@@ -11,11 +11,10 @@ from acidctl.errors import BadDataError
 from acidctl.orc.reader import open_orc
 from acidctl.orc.tail import RecordKey, Tail
 from acidctl.orc.types import ACID_COLUMNS
-from acidctl.rows.events import Ids, read_ids
+from acidctl.rows.events import ID_COLUMNS, Ids, read_ids
 from acidctl.storage.port import FileSystem
 
 KEY_COLUMNS = ACID_COLUMNS[1:4]
-ID_COLUMNS = ACID_COLUMNS[:5]
 
 
 def last_keys(fs: FileSystem, path: str, tail: Tail) -> list[RecordKey | None]:
@@ -50,7 +49,7 @@ def stripe_ids(fs: FileSystem, path: str, tail: Tail) -> Iterator[Ids]:
     """
     with open_orc(fs, path, tail.file_length, tail) as orc:
         for stripe in range(orc.stripe_count):
-            yield read_ids(orc.read_stripe(stripe, list(ID_COLUMNS)), fs.display(path))
+            yield read_ids(orc.read_stripe(stripe, ID_COLUMNS), fs.display(path))
 
 
 def events_digest(fs: FileSystem, path: str, tail: Tail) -> tuple[int, bytes]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from acidctl.acid.layout import Role
 from acidctl.errors import BadDataError, UsageProblem
+from acidctl.orc.tail import stripe_length
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.changed import changed, refuse_changed
 from acidctl.rows.columns import ROW_ID, ROW_ID_TYPE, Column, FileColumns, Kind, Namespace, PartitionColumn
@@ -94,7 +95,7 @@ def scan_pieces(snapshot: Snapshot, target_bytes: int = PIECE_BYTES) -> list[Pie
         start = size = rows = 0
         last = len(source.tail.stripes) - 1
         for number, stripe in enumerate(source.tail.stripes):
-            size += stripe.indexLength + stripe.dataLength + stripe.footerLength
+            size += stripe_length(stripe)
             rows += stripe.numberOfRows
             if size >= target_bytes or number == last:
                 pieces.append(Piece(source.file.path, range(start, number + 1), size, rows))

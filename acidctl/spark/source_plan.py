@@ -14,6 +14,7 @@ from acidctl.acid.layout import Role
 from acidctl.acid.listing import Listing
 from acidctl.acid.names import FLUSH_LENGTH_SUFFIX
 from acidctl.errors import BadDataError, UsageProblem
+from acidctl.orc.tail import stripe_length
 from acidctl.orc.types import OrcType
 from acidctl.rows.columns import PartitionColumn
 from acidctl.rows.events import EventFile, open_event_files
@@ -179,8 +180,7 @@ def _facts(source: EventFile) -> FileFacts:
         file.directory.max_write_id if file.directory else 0,
         source.row_type,
         tuple(
-            (stripe.indexLength + stripe.dataLength + stripe.footerLength, stripe.numberOfRows, known)
-            for stripe, known in zip(stripes, ranges, strict=True)
+            (stripe_length(stripe), stripe.numberOfRows, known) for stripe, known in zip(stripes, ranges, strict=True)
         ),
         source.may_hold_changes,
     )

@@ -17,7 +17,7 @@ from acidctl.errors import AccessError, AcidctlError, EnvironmentProblem, NotFou
 from acidctl.storage import problems
 from acidctl.storage.ends import Ends
 from acidctl.storage.port import FileSystemSpec, base_name
-from acidctl.storage.ranged import RangedReader, clamp
+from acidctl.storage.ranged import RangedReader, behind_the_end, clamp
 from acidctl.storage.retry import Patience
 
 _EXTRAS = {"s3": "'acidctl[s3]'", "gs": "gcsfs", "abfs": "adlfs", "sftp": "paramiko", "http": "aiohttp"}
@@ -93,13 +93,7 @@ class FsspecFileSystem:
             try:
                 return self._fetch(path, offset, offset + length)
             except StorageError as error:  # some stores refuse a range that begins at or after the end
-                try:
-                    size = self.stat(path).size
-                except AcidctlError:
-                    raise error from None
-                if offset < size:
-                    raise
-                return b""
+                return behind_the_end(error, offset, lambda: self.stat(path).size)
         entry = self.stat(path)
         if entry.is_dir:
             raise problems.is_a_directory("read", self.display(path))

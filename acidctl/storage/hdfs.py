@@ -11,7 +11,7 @@ from acidctl.errors import AcidctlError, ConflictError, NotFoundError, StorageEr
 from acidctl.storage import problems
 from acidctl.storage.ends import Ends
 from acidctl.storage.port import FileSystemSpec, base_name, join
-from acidctl.storage.ranged import RangedReader, clamp
+from acidctl.storage.ranged import RangedReader, behind_the_end, clamp
 from acidctl.storage.retry import PassingError
 
 _LISTERS = 8
@@ -139,13 +139,7 @@ class HdfsFileSystem:
             try:
                 data = self._client.read(path, offset, length)
             except StorageError as error:  # WebHDFS refuses an offset behind the end
-                try:
-                    size, _ = self._client.open_reader(path)
-                except AcidctlError:
-                    raise error from None
-                if offset < size:
-                    raise
-                return b""
+                return behind_the_end(error, offset, lambda: self._client.open_reader(path)[0])
             if len(data) == length:
                 return data
         size, fetch = self._client.open_reader(path)

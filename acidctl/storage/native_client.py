@@ -15,18 +15,16 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 from acidctl.errors import AccessError, EnvironmentProblem, NotFoundError, StorageError, UsageProblem
 from acidctl.storage import problems
 from acidctl.storage.hdfs_problems import from_remote
 from acidctl.storage.kerberos import KINIT, ticket_problem, wants_kerberos
+from acidctl.storage.new_file import NewFile
 from acidctl.storage.port import FileSystemSpec
 from acidctl.storage.problems import printable
 from acidctl.storage.retry import PassingError, Patience
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
 
 _PIECE = 32 << 20
 """Bytes of one read or write: the timeout is for one of them."""
@@ -206,34 +204,20 @@ class NativeClient:
         return PassingError(what, f"hdfs-native: {printable(text)[:300]}", "try again; else use webhdfs://")
 
 
-class _Output(io.RawIOBase):
+class _Output(NewFile):
     """A new file; complete once ``close()`` has returned."""
 
     def __init__(self, client: NativeClient, path: str) -> None:
         super().__init__()
-        self._client, self._path, self._position = client, path, 0
+        self._client, self._path = client, path
         self._writer = client.begin(path)
 
-    def writable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def write(self, data: ReadableBuffer, /) -> int:
-        if self.closed:
-            raise ValueError("I/O operation on closed file.")
-        chunk = bytes(data)
+    def _send(self, chunk: bytes) -> None:
         for start in range(0, len(chunk), _PIECE):
             piece = chunk[start : start + _PIECE]
             self._client.proceed(self._path, lambda piece=piece: self._writer.write(piece))  # type: ignore[misc]
-        self._position += len(chunk)
-        return len(chunk)
 
-    def close(self) -> None:
-        if self.closed:
-            return
-        super().close()
+    def _finish(self) -> None:
         if not sys.is_finalizing():  # no thread runs any more; HDFS closes what was left open
             self._client.proceed(self._path, self._writer.close)
 

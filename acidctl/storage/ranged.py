@@ -6,7 +6,7 @@ import io
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from acidctl.errors import StorageError
+from acidctl.errors import AcidctlError, StorageError
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -21,6 +21,17 @@ def clamp(offset: int, length: int | None, size: int) -> tuple[int, int]:
         raise ValueError(f"a length cannot be negative: {length}")
     start = max(0, size + offset) if offset < 0 else min(offset, size)
     return start, size if length is None else min(size, start + length)
+
+
+def behind_the_end(error: StorageError, offset: int, size_of: Callable[[], int]) -> bytes:
+    """No bytes, when a range that a store refused begins at or behind the end of its file; else its error is raised."""
+    try:
+        size = size_of()
+    except AcidctlError:
+        raise error from None
+    if offset < size:
+        raise error
+    return b""
 
 
 class RangedReader(io.BufferedIOBase):

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import queue
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from acidctl.errors import StorageError
+from acidctl.storage.new_file import NewFile
 from acidctl.storage.problems import printable
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
 
 _CHUNKS_WAITING = 4
 
 
-class Upload(io.RawIOBase):
+class Upload(NewFile):
     """A raw file over a function that takes an iterator.
 
     Args:
@@ -29,29 +25,13 @@ class Upload(io.RawIOBase):
         self._create, self._path = create, path
         self._chunks: queue.Queue[bytes | None] = queue.Queue(_CHUNKS_WAITING)
         self._error: BaseException | None = None
-        self._position = 0
-        self._thread = threading.Thread(target=self._send, name="acidctl-upload", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="acidctl-upload", daemon=True)
         self._thread.start()
 
-    def writable(self) -> bool:
-        return True
+    def _send(self, chunk: bytes) -> None:
+        self._put(chunk)
 
-    def tell(self) -> int:
-        return self._position
-
-    def write(self, data: ReadableBuffer, /) -> int:
-        if self.closed:
-            raise ValueError("I/O operation on closed file.")
-        chunk = bytes(data)
-        if chunk:  # an empty chunk would end the request
-            self._put(chunk)
-            self._position += len(chunk)
-        return len(chunk)
-
-    def close(self) -> None:
-        if self.closed:
-            return
-        super().close()
+    def _finish(self) -> None:
         self._put(None, report=False)
         self._thread.join()
         if self._error is not None:
@@ -67,7 +47,7 @@ class Upload(io.RawIOBase):
         if report:
             raise self._error or StorageError(f"cannot write {printable(self._path)}", "the connection was closed")
 
-    def _send(self) -> None:
+    def _run(self) -> None:
         try:
             self._create(self._path, iter(self._chunks.get, None))
         except BaseException as error:  # noqa: BLE001 - raised in the writer's thread

@@ -255,6 +255,18 @@ def test_a_failing_location_does_not_stop_the_others(acidctl, tree: Path) -> Non
     assert "day=11" in last
 
 
+def test_what_many_locations_keep_is_told_of_some(acidctl, tree: Path) -> None:  # type: ignore[no-untyped-def]
+    for day in range(20, 25):
+        make(tree / f"day={day:02}", "base_5", "delta_4_4_0")
+    age(tree.parent, 2)
+    for partition in tree.iterdir():
+        age(partition, 2)
+    found = acidctl("clean", "--dry-run", "-o", "jsonl", tree)
+    assert found.err.count("kept back: delta_4_4_0") == 20
+    assert "5 more locations keep something back" in found.err
+    assert [len(line["waiting"]) for line in found.lines()] == [1] * 25
+
+
 def test_restore_proves_the_state(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]
     assert acidctl("clean", "--yes", table).status == 0
     found = acidctl("restore", table)

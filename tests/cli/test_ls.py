@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from acidctl.cli import ls
 from acidctl.errors import AccessError
 from acidctl.storage.local import LocalFileSystem
 
@@ -144,3 +145,16 @@ def test_csv_is_written_by_location_with_one_header(acidctl, tmp_path: Path) -> 
     ]  # fmt: skip
     (tmp_path / "empty.db").mkdir()
     assert acidctl("ls", "-o", "csv", tmp_path / "empty.db").out.startswith("location,name,")
+
+
+def test_a_large_tree_is_shown_page_by_page(acidctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr(ls, "_FIRST_PAGE", 2)
+    monkeypatch.setattr(ls, "_PAGE", 3)
+    for day in range(6):
+        make(tmp_path / "t" / f"day={day}", *(f"delta_{i}_{i}" for i in range(1, 13 if day == 4 else 3)))
+    shown = acidctl("ls", tmp_path / "t").out.splitlines()
+    assert [line.split()[0] for line in shown[:-1] if not line.startswith("location")] == [
+        str(tmp_path / "t" / f"day={day}") for day in range(6)
+    ]
+    assert [number for number, line in enumerate(shown) if line.startswith("location")] == [0, 3, 7]
+    assert shown[-1] == "6 locations; a compaction is due in 1"

@@ -16,13 +16,14 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tables import CLEAN_NOW
 
+from acidctl.acid.advice import SMALL_FILE
 from acidctl.cli import metrics, run_report
-from acidctl.cli.figures import SMALL_BYTES, figures_of
+from acidctl.cli.figures import figures_of
 from acidctl.cli.metrics import samples_of, write_metrics
-from acidctl.cli.run_files import replace_file
 from acidctl.cli.run_report import RunReport
 from acidctl.errors import StorageError
 from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.own_files import replace_file
 from acidctl.storage.port import FileSystemSpec
 from acidctl.storage.snapshot import take_snapshot
 
@@ -242,7 +243,7 @@ def test_a_disk_that_is_full_at_the_end(
         raise OSError(28, "No space left on device")
 
     # Not the function itself: the compaction calls it too.
-    monkeypatch.setattr("acidctl.cli.run_files.os", SimpleNamespace(**vars(os) | {"fsync": full}))
+    monkeypatch.setattr("acidctl.storage.own_files.os", SimpleNamespace(**vars(os) | {"fsync": full}))
     (tmp_path / "run.json").write_text('{"schema_version": 0}')
     found = acidctl(*MAJOR, *files, crud if works else tmp_path / "missing")
     assert found.status == (6 if works else 3), "the run's own failure is its status"
@@ -350,7 +351,7 @@ def test_figures(acidctl: Acidctl, crud: Path) -> None:
     acidctl(*MAJOR, crud)
     (crud / "delta_0000004_0000004_0000").mkdir()
     with (crud / "delta_0000004_0000004_0000" / "bucket_00000").open("wb") as file:
-        file.truncate(SMALL_BYTES)
+        file.truncate(SMALL_FILE)
     (crud / ".hidden").mkdir()
     (crud / ".hidden" / "x").write_bytes(b"123")
     for path in crud.rglob("*"):
@@ -378,16 +379,16 @@ def test_a_location_that_vanished_meanwhile(crud: Path) -> None:
 def test_sigterm_twice_leaves_whole_files(crud: Path, tmp_path: Path, files: tuple[str, ...]) -> None:
     program = f"""
 import os, signal
-import acidctl.compaction.run as run, acidctl.cli.run_files as run_files
+import acidctl.compaction.run as run, acidctl.storage.own_files as own_files
 from acidctl.cli.main import main
 def stop(*_, **__):
     os.kill(os.getpid(), signal.SIGTERM)
     signal.pause()
-write = run_files.replace_file
+write = own_files.replace_file
 def again(path, data):
     os.kill(os.getpid(), signal.SIGTERM)
     write(path, data)
-run.stage_directories, run_files.replace_file = stop, again
+run.stage_directories, own_files.replace_file = stop, again
 main([*{MAJOR!r}, *{files!r}, {str(crud)!r}])
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

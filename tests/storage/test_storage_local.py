@@ -65,6 +65,32 @@ class TestLinks:
         with pytest.raises(StorageError, match="symbolic links"):
             FS.list_tree(str(tmp_path))
 
+    def test_a_cleaning_meanwhile_is_seen_whole(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Or the base that replaces a delta would be missing, and the delta too: its rows would be lost to a reader."""
+        (tmp_path / "delta_1_1").mkdir()
+        (tmp_path / "delta_2_2").mkdir()
+        scan = local_walk._scan
+
+        def racing(directory: str, prefix: str) -> object:
+            found = list(scan(directory, prefix))
+            if not prefix and (tmp_path / "delta_1_1").exists():
+                (tmp_path / "base_2").mkdir()
+                (tmp_path / "base_2" / "f").write_text("x")
+                (tmp_path / "delta_1_1").rmdir()
+            return found
+
+        monkeypatch.setattr(local_walk, "_scan", racing)
+        assert names(tmp_path) == ["base_2", "base_2/f", "delta_2_2"]
+
+    def test_what_the_caller_has_listed_is_looked_at_again_when_something_went(self, tmp_path: Path) -> None:
+        for name in ("delta_1_1", "delta_2_2"):
+            (tmp_path / name).mkdir()
+        top = FS.list_dir(str(tmp_path))
+        (tmp_path / "base_2").mkdir()
+        assert [entry.path for entry in FS.list_tree(str(tmp_path), top).entries] == ["delta_1_1", "delta_2_2"]
+        (tmp_path / "delta_1_1").rmdir()
+        assert [entry.path for entry in FS.list_tree(str(tmp_path), top).entries] == ["base_2", "delta_2_2"]
+
     def test_broken_links_are_files_of_size_0(self, tmp_path: Path) -> None:
         (tmp_path / "nowhere").symlink_to("no-such")
         (tmp_path / "self").symlink_to("self")

@@ -1,0 +1,52 @@
+"""Files of acidctl's own: on the local disk, put in place in one step, and in the hidden runs of a location."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from acidctl.storage.port import FileSystem, parent_of
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Put content at a path in one step; what is no file (a pipe, /dev/stdout) is just written to.
+
+    Raises:
+        OSError: it cannot be done; what was there is there still.
+    """
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+        return
+    path = path.resolve()
+    staged = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with staged.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        staged.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            staged.unlink()
+        raise
+
+
+def new_run_id() -> str:
+    """``<UTC time>-<id>``, in milliseconds: the runs of a moment keep their order, since they are undone backwards."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"[:-3] + f"Z-{uuid.uuid4().hex[:8]}"
+
+
+def write_whole(fs: FileSystem, path: str, content: bytes) -> None:
+    """A small file in a location, whole or not at all: torn, it would look like damage.
+
+    Raises:
+        ConflictError: it exists.
+    """
+    torn = f"{parent_of(path)}/_torn.json"
+    if fs.exists(torn):
+        fs.remove_tree(torn)
+    fs.write_bytes(torn, content)
+    fs.rename(torn, path)
