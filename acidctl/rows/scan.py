@@ -38,7 +38,7 @@ from acidctl.rows.predicate import Path, Predicate
 from acidctl.rows.pruning import Bounds, constant, integers, stripe_bounds
 from acidctl.rows.ranges import StripeRange
 from acidctl.rows.schema import merge_row_types
-from acidctl.rows.selection import kept_batch, kept_rows
+from acidctl.rows.selection import kept_rows, without_places
 from acidctl.storage.snapshot import Snapshot
 
 __all__ = [
@@ -56,9 +56,6 @@ __all__ = [
 
 PIECE_BYTES = 64 << 20
 """What a piece of a scan is about as large as."""
-
-SLICE_ROWS = 8192
-"""Fewer rows than this between two deleted ones, on average, are filtered rather than sliced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +258,7 @@ class Scan:
             ids, rows, live = None, events.rows(stripe, files.names), None
         elif not wants_ids and self._where is None and (places := self._dead_places(source, known)) is not None:
             for batch in self._finish(_Read(source, None, events.rows(stripe, files.names), files)):
-                yield from _without(batch, places)
+                yield from without_places(batch, places, joined="uniontype" not in source.tail.schema.kinds)
             return
         else:
             ids, rows = events.ids_with_rows(stripe, files.names)
@@ -399,17 +396,3 @@ def _refuse_twice(names: Sequence[str]) -> None:
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
         raise UsageProblem(f"column {twice[0]} is asked for twice", "names ignore case", "name every column once")
-
-
-def _without(batch: pa.RecordBatch, places: NDArray[np.intp]) -> Iterator[pa.RecordBatch]:
-    """The rows but those at `places`: as slices, which copy nothing, where few go; else filtered at once."""
-    if len(places) * SLICE_ROWS > batch.num_rows:
-        keep = np.ones(batch.num_rows, np.bool_)
-        keep[places] = False
-        yield kept_batch(batch, keep)
-        return
-    start = 0
-    for place in [*places.tolist(), batch.num_rows]:
-        if place > start:
-            yield batch.slice(start, place - start)
-        start = place + 1

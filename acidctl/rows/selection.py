@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from acidctl.rows.deletes import Bools
 
 _MANY = 8
 """Where more than one row of so many goes, taking the others by their places is quicker than a mask."""
+
+SLICE_ROWS = 8192
+"""Where at least so many rows lie between two that go, on average, the others come as slices."""
+
+JOINED_ROWS = 2048
+"""From so many on, slices that are put together take a quarter to two thirds of the time of a mask."""
 
 
 def kept_rows(rows: pa.StructArray, keep: Bools) -> pa.StructArray:
@@ -28,6 +37,29 @@ def kept_batch(batch: pa.RecordBatch, keep: Bools) -> pa.RecordBatch:
     if not batch.num_columns:
         return batch.filter(_mask(keep))
     return pa.RecordBatch.from_arrays(_kept(batch.columns, keep), schema=batch.schema)
+
+
+def without_places(batch: pa.RecordBatch, places: NDArray[np.intp], *, joined: bool) -> Iterator[pa.RecordBatch]:
+    """The rows but those at `places`: as slices, which copy nothing, where few go; else in one batch.
+
+    Args:
+        joined: slices may be put together; not those of unions, of which Arrow would put all values into each.
+    """
+    dead, rows = len(places), batch.num_rows
+    if dead * (JOINED_ROWS if joined else SLICE_ROWS) > rows:
+        keep = np.ones(rows, np.bool_)
+        keep[places] = False
+        yield kept_batch(batch, keep)
+        return
+    slices = []
+    start = 0
+    for place in [*places.tolist(), rows]:
+        if place > start:
+            slices.append(batch.slice(start, place - start))
+        start = place + 1
+    if slices and dead * SLICE_ROWS > rows:
+        slices = [pa.concat_batches(slices)]
+    yield from slices
 
 
 def _kept(columns: list[pa.Array], keep: Bools) -> list[pa.Array]:
