@@ -18,7 +18,7 @@ from acidctl.compaction.checksum import Proof, key_checksum
 from acidctl.compaction.insert_only import run_concat
 from acidctl.compaction.keys import KeyFacts, key_range
 from acidctl.compaction.merge import Chunk, Piece, StripeCopy, merge
-from acidctl.compaction.stripes import fits, stripe_copy
+from acidctl.compaction.stripes import counts_of, fits, stripe_copy
 from acidctl.compaction.tasks import (
     PROLEPTIC_GREGORIAN,
     BucketResult,
@@ -33,11 +33,13 @@ from acidctl.compaction.tasks import (
 )
 from acidctl.compaction.values import value_checksum
 from acidctl.compaction.written import Copier, join, open_writer, proven, stripes_of
+from acidctl.orc.id_runs import IdRun, id_run
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail, stripe_length
 from acidctl.orc.types import arrow_type
-from acidctl.rows.deletes import Bools
+from acidctl.rows.deletes import DELETE, INSERT, Bools
 from acidctl.rows.events import EventFile, Events, Ids, with_ids
+from acidctl.rows.ranges import StripeRange
 from acidctl.rows.scan import live_rows, load_deletes, visible_events
 from acidctl.rows.schema import SIZED_TEXTS, all_null, conform, fit_text
 from acidctl.rows.selection import kept_rows
@@ -85,8 +87,14 @@ def _compact(task: BucketTask) -> BucketResult:
     def keep_delete(_: EventFile, ids: Ids) -> Bools | None:
         return visible_events(ids, task.write_ids)
 
-    insert_side = _Side(fs, task, list(zip(inserts, task.inserts, strict=True)), keep_insert)
-    delete_side = _Side(fs, task, list(zip(deletes, task.deletes, strict=True)), keep_delete)
+    def keeps_inserts(run: IdRun) -> bool:
+        return run.operation == INSERT and _sees(task, run) and not dead.may_hit(_range(run))
+
+    def keeps_deletes(run: IdRun) -> bool:
+        return run.operation == DELETE and _sees(task, run)
+
+    insert_side = _Side(fs, task, list(zip(inserts, task.inserts, strict=True)), keep_insert, keeps_inserts)
+    delete_side = _Side(fs, task, list(zip(deletes, task.deletes, strict=True)), keep_delete, keeps_deletes)
     segment = written = None
     if task.segment is None:
         written = insert_side.write()
@@ -96,6 +104,16 @@ def _compact(task: BucketTask) -> BucketResult:
     read = insert_side.rows_read + delete_side.rows_read
     kept = sum(item.expected.rows for item in (written, segment, deleted) if item)
     return BucketResult(task.bucket, written, deleted, read, read - kept, segment)
+
+
+def _range(run: IdRun) -> StripeRange:
+    """The keys of a run, as what deletes hit is asked for."""
+    (original, bucket, first), last = run.first, run.last.row_id
+    return StripeRange((original,) * 2, (bucket,) * 2, (first, last), (run.current,) * 2, True)
+
+
+def _sees(task: BucketTask, run: IdRun) -> bool:
+    return _range(run).is_all_valid(task.write_ids)
 
 
 def _reopen(fs: FileSystem, item: Input) -> EventFile:
@@ -112,11 +130,14 @@ class _Side:
         task: BucketTask,
         sources: Sequence[tuple[EventFile, Input]],
         keep: Callable[[EventFile, Ids], Bools | None],
+        keeps_run: Callable[[IdRun], bool],
     ) -> None:
+        """`keep`: which events stay, None for all; `keeps_run`: whether surely all of these do."""
         self._fs = fs
         self._task = task
         self._sources = sources
         self._keep = keep
+        self._keeps_run = keeps_run
         self._target = arrow_type(task.row)
         self._has_sized_text = any(node.kind in SIZED_TEXTS for node in task.row.walk())
         self._proleptic = task.calendar == PROLEPTIC_GREGORIAN
@@ -188,6 +209,10 @@ class _Side:
             copies = fits(source, self._task)
             with source.open() as events:
                 for stripe in range(*(item.stripes or (0, events.stripes))):
+                    copied = self._clean(source, stripe) if copies else None
+                    if copied:
+                        yield copied
+                        continue
                     is_held = self._is_held(source, stripe)
                     ids, rows = self._both(events, stripe) if is_held else (events.ids(stripe), None)
                     self.rows_read += len(ids.current)
@@ -205,19 +230,29 @@ class _Side:
                         yield Piece(*key_range(ids.keys), load, held=held[-1])
                         continue
                     facts = KeyFacts.of(ids.keys)
-                    copy = stripe_copy(source, stripe, ids, facts) if copies and is_whole else None
+                    copy = stripe_copy(source, stripe, counts_of(ids), facts) if copies and is_whole else None
                     rows_of = partial(self._kept_rows, events, stripe, kept)
                     self._expected += self._proof(ids, rows_of, facts.checksum)
-                    yield Piece(facts.first, facts.last, load, copy)
+                    yield Piece(facts.first, facts.last, load, copy, is_small=_is_small(source, stripe))
         if held:
             together = Chunk.concat(held)
             self._expected += self._proof(together.ids, lambda: together.rows, key_checksum(together.ids.keys))
 
+    def _clean(self, source: EventFile, stripe: int) -> Piece | None:
+        """A stripe that can be copied, where its ids need not even be decoded to see that."""
+        run = None if self._task.verify_values else id_run(source.tail, stripe)
+        if run is None or not self._keeps_run(run):
+            return None
+        facts = KeyFacts.of_run(run)
+        copy = stripe_copy(source, stripe, counts_of(run), facts)
+        self.rows_read += run.count
+        self._expected += Proof(run.count, facts.checksum)
+        return Piece(facts.first, facts.last, self._loader(source, stripe), copy, is_small=_is_small(source, stripe))
+
     def _is_held(self, source: EventFile, stripe: int) -> bool:
         """Whether a stripe is so small that opening its file a second time would cost more than keeping its rows."""
-        info = source.tail.stripes[stripe]
-        is_small = stripe_length(info) < stripes.SMALL_STRIPE and info.numberOfRows <= HELD_ROWS
-        return is_small and self._held_bytes < HELD_BYTES
+        is_short = source.tail.stripes[stripe].numberOfRows <= HELD_ROWS
+        return is_short and _is_small(source, stripe) and self._held_bytes < HELD_BYTES
 
     def _both(self, events: Events, stripe: int) -> tuple[Ids, pa.Array]:
         if events.source.file.role is Role.DELETE:
@@ -251,6 +286,10 @@ class _Side:
         if self._has_sized_text or not SIZED_TEXTS.isdisjoint(source.tail.schema.kinds):
             rows = fit_text(rows, source.row_type, self._task.row)
         return rows
+
+
+def _is_small(source: EventFile, stripe: int) -> bool:
+    return stripe_length(source.tail.stripes[stripe]) < stripes.SMALL_STRIPE
 
 
 def _chunk(source: EventFile, ids: Ids, rows: pa.Array) -> Chunk:

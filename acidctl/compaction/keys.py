@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from acidctl.compaction.checksum import is_constant, key_checksum, run_checksum
+from acidctl.orc.id_runs import IdRun
 from acidctl.rows.deletes import Bools, Keys
 
 Key = tuple[int, int, int]
@@ -38,6 +39,11 @@ class KeyFacts:
         ascends = is_sorted(keys)
         first, last = key_range(keys, ascends)
         return cls(first, last, ascends, bool(repeats(keys).any()), key_checksum(keys))
+
+    @classmethod
+    def of_run(cls, run: IdRun) -> KeyFacts:
+        """Of one writer's rows, none of which is missing."""
+        return cls(run.first, run.last, True, False, run_checksum(run.first, run.count))
 
 
 def key_range(keys: Keys, ascends: bool | None = None) -> tuple[Key, Key]:

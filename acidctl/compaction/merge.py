@@ -52,6 +52,7 @@ class Piece:
     Attributes:
         copy: what the writer needs to take the stripe byte for byte; None when its rows must be encoded again.
         held: its events, where they are few and have been read already.
+        is_small: better encoded together with others, where it has such neighbours.
     """
 
     first: Key
@@ -59,6 +60,7 @@ class Piece:
     load: Callable[[], Chunk]
     copy: StripeCopy | None = None
     held: Chunk | None = None
+    is_small: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +137,15 @@ def merge(
     """
     ordered = list(_gathered(sorted(pieces, key=lambda piece: piece.first)))
     waiting: _Events | None = None
+    after_copy = True
     for at, piece in enumerate(ordered):
-        alone = at + 1 == len(ordered) or piece.last < ordered[at + 1].first
-        if piece.copy is not None and waiting is None and alone:
+        following = ordered[at + 1] if at + 1 < len(ordered) else None
+        alone = waiting is None and (following is None or piece.last < following.first)
+        if piece.copy is not None and alone and not (piece.is_small and _can_join(after_copy, following)):
+            after_copy = True
             yield piece.copy
             continue
+        after_copy = False
         chunk = piece.load()
         events = _events(chunk)
         if waiting is not None and len(waiting):
@@ -148,14 +154,19 @@ def merge(
         if not len(events):
             continue
         events = _sort(events)
-        if at + 1 < len(ordered):
-            cut = _count_before(events.keys, ordered[at + 1].first)
+        if following is not None:
+            cut = _count_before(events.keys, following.first)
             waiting = events.slice(cut, len(events)) if cut < len(events) else None
             events = events.slice(0, cut)
         if on_collapse:
             events = _collapse(events, on_collapse)
         if len(events):
             yield events.ids, events.rows
+
+
+def _can_join(after_copy: bool, following: Piece | None) -> bool:
+    """Whether something is encoded before or after: a small stripe by itself gains nothing from being encoded again."""
+    return not after_copy or (following is not None and (following.copy is None or following.is_small))
 
 
 def _gathered(ordered: Iterable[Piece]) -> Iterator[Piece]:
@@ -179,7 +190,8 @@ def _gathered(ordered: Iterable[Piece]) -> Iterator[Piece]:
 def _one(run: list[Piece]) -> Piece:
     chunks = [piece.held for piece in run if piece.held]
     last = max(piece.last for piece in run)
-    return Piece(run[0].first, last, lambda: Chunk.concat(chunks), run[0].copy if len(run) == 1 else None)
+    copy = run[0].copy if len(run) == 1 else None
+    return Piece(run[0].first, last, lambda: Chunk.concat(chunks), copy, is_small=True)
 
 
 def _events(chunk: Chunk) -> _Events:

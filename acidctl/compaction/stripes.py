@@ -22,14 +22,18 @@ from acidctl.compaction.tasks import JULIAN_GREGORIAN, BucketTask
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.acid_writer import CopiedStripe
 from acidctl.orc.bloom import bloom_columns
+from acidctl.orc.id_runs import IdRun
 from acidctl.orc.settings import WriterSettings
 from acidctl.orc.tail import KNOWN_VERSIONS, RecordKey, Tail, stripe_length
 from acidctl.orc.types import OrcType, acid_tree
 from acidctl.rows.events import EventFile, Ids
 
 SMALL_STRIPE = 1 << 20
-"""Stripes of fewer bytes are encoded again, together: five hundred copied stripes of twenty rows read eight times
-slower than one."""
+"""Neighbouring stripes of fewer bytes are encoded again, together: five hundred copied stripes of twenty rows read
+eight times slower than one."""
+
+Counts = tuple[int, int, int]
+"""Inserts, updates and deletes."""
 
 
 def fits(source: EventFile, task: BucketTask) -> bool:
@@ -60,33 +64,40 @@ def agrees(source: EventFile, settings: WriterSettings, calendar: int, tree: Orc
 
 
 def has_large_stripe(source: EventFile) -> bool:
-    """Whether a stripe may be worth copying; small ones are encoded again anyway."""
+    """Whether a stripe may be worth copying; files with small ones only are encoded again, together."""
     return any(stripe_length(i) >= SMALL_STRIPE for i in source.tail.stripes)
 
 
-def stripe_copy(source: EventFile, stripe: int, ids: Ids, facts: KeyFacts) -> StripeCopy | None:
-    """What the writer needs to copy a stripe of a file that :func:`fits`; None for a small or unordered stripe.
+def stripe_copy(source: EventFile, stripe: int, counts: Counts | None, facts: KeyFacts) -> StripeCopy | None:
+    """What the writer needs to copy a stripe of a file that :func:`fits`; None for one that is out of order.
 
     Args:
-        ids: of all its events, every one of which is kept.
+        counts: of its events, every one of which is kept; see :func:`counts_of`.
         facts: of their keys.
     """
-    info = source.tail.stripes[stripe]
-    if stripe_length(info) < SMALL_STRIPE or not facts.ascends or facts.repeats or ids.operation.max() > 2:
+    if counts is None or not facts.ascends or facts.repeats:
         return None
-    return describe(source.tail, source.path, stripe, ids, facts)
+    return describe(source.tail, source.path, stripe, counts, facts)
 
 
-def describe(tail: Tail, path: str, stripe: int, ids: Ids, facts: KeyFacts) -> StripeCopy:
+def counts_of(ids: Ids | IdRun) -> Counts | None:
+    """How many events are inserts, updates and deletes; None when there are others."""
+    if isinstance(ids, IdRun):
+        counts = [ids.count if kind == ids.operation else 0 for kind in range(3)]
+    else:
+        counts = np.bincount(ids.operation, minlength=3).tolist()
+    return (counts[0], counts[1], counts[2]) if len(counts) == 3 else None
+
+
+def describe(tail: Tail, path: str, stripe: int, counts: Counts, facts: KeyFacts) -> StripeCopy:
     """A stripe of a file that has its statistics, as the writer of another file takes it.
 
     Args:
         path: absolute.
-        ids: of all its events.
+        counts: of its events.
         facts: of their keys.
     """
     info = tail.stripes[stripe]
-    operations = np.bincount(ids.operation, minlength=3)
     statistics = pb.StripeStatistics()
     statistics.CopyFrom(tail.metadata.stripeStats[stripe])
     copied = CopiedStripe(
@@ -94,7 +105,7 @@ def describe(tail: Tail, path: str, stripe: int, ids: Ids, facts: KeyFacts) -> S
         statistics,
         RecordKey(*facts.first),
         RecordKey(*facts.last),
-        (int(operations[0]), int(operations[1]), int(operations[2])),
+        counts,
         (tail.footer.writer, tail.writer_version),
     )
     return StripeCopy(path, info.offset, copied, facts.checksum, tail.block_size)

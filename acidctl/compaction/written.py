@@ -13,7 +13,7 @@ from acidctl.acid.names import format_bucket
 from acidctl.compaction.checksum import Proof, add
 from acidctl.compaction.keys import Key, KeyFacts
 from acidctl.compaction.merge import StripeCopy
-from acidctl.compaction.stripes import describe
+from acidctl.compaction.stripes import counts_of, describe
 from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, OutputFile, new_attempt
 from acidctl.compaction.values import value_checksum
 from acidctl.errors import VerifyError
@@ -24,7 +24,7 @@ from acidctl.rows.deletes import Keys
 from acidctl.rows.events import ID_COLUMNS, read_ids
 from acidctl.storage.port import FileSystem
 
-COPY_CHUNK = 8 << 20
+COPY_CHUNK = 512 << 10
 """Bytes of a copied stripe that are held at a time."""
 
 
@@ -147,10 +147,10 @@ def _decoded(
     ids = read_ids(batch, fs.display(orc.path))
     if on_values:
         on_values(ids.keys, batch.column("row"))
-    facts = KeyFacts.of(ids.keys)
-    if not facts.ascends:
-        raise _mismatch(fs, orc.path, f"the keys of stripe {stripe} are out of order")
-    return describe(orc.tail, orc.path, stripe, ids, facts)
+    facts, counts = KeyFacts.of(ids.keys), counts_of(ids)
+    if counts is None or not facts.ascends:
+        raise _mismatch(fs, orc.path, f"the keys or operations of stripe {stripe} are not in order")
+    return describe(orc.tail, orc.path, stripe, counts, facts)
 
 
 def _copied(fs: FileSystem, tail: Tail, stripe: int, made: CopyMade) -> StripeCopy:

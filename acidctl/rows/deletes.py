@@ -20,7 +20,7 @@ from acidctl.rows.ranges import StripeRange
 Longs = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-DELETE = 2
+INSERT, DELETE = 0, 2
 """The operation code of a delete event; 0 is insert, 1 update (format section 4)."""
 
 

@@ -12,7 +12,7 @@ from rows.test_deletes import ids, keys_of
 
 from acidctl.compaction.checksum import add, key_checksum, subtract
 from acidctl.compaction.keys import KeyFacts, key_range
-from acidctl.compaction.merge import Chunk, Piece, merge
+from acidctl.compaction.merge import Chunk, Piece, StripeCopy, merge
 from acidctl.rows.deletes import Keys
 from acidctl.rows.events import Ids
 
@@ -89,3 +89,27 @@ def test_the_facts_of_keys(rows, in_order) -> None:  # type: ignore[no-untyped-d
     assert facts.ascends is (rows == sorted(rows))
     assert facts.repeats is any(one == other for one, other in itertools.pairwise(rows))
     assert facts.checksum == key_checksum(keys_of(rows))
+
+
+@given(st.lists(st.tuples(st.sampled_from(["large", "small", "encoded"]), st.integers(1, 3)), max_size=9))
+def test_small_stripes_are_copied_only_by_themselves(given_pieces: list[tuple[str, int]]) -> None:
+    """Encoded again beside others they make one stripe of many; alone they would be what they are."""
+    pieces, kinds = [], []
+    at = 0
+    for kind, rows in given_pieces:
+        keys = keys_of([(1, 2, at + i) for i in range(rows)])
+        at += rows
+        chunk = Chunk(
+            Ids(np.zeros(rows, np.int64), keys, keys.original), np.zeros(rows, np.int64), pa.array([kind] * rows)
+        )
+        copy = None if kind == "encoded" else StripeCopy(kind, 0, None, 0, 0)  # type: ignore[arg-type]
+        pieces.append(Piece(*key_range(keys), lambda chunk=chunk: chunk, copy, is_small=kind == "small"))
+        kinds.append(kind)
+    found = [item.path if isinstance(item, StripeCopy) else "encoded" for item in merge(pieces)]
+    wanted = [
+        "encoded"
+        if kind == "small" and {"small", "encoded"} & {*kinds[max(0, i - 1) : i], *kinds[i + 1 : i + 2]}
+        else kind
+        for i, kind in enumerate(kinds)
+    ]
+    assert found == wanted

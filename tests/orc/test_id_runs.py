@@ -1,0 +1,140 @@
+"""Ids that are known from their runs, against Arrow's decoding of the same bytes."""
+
+from __future__ import annotations
+
+import io
+import itertools
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import orc
+
+from acidctl.errors import BadDataError
+from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.id_runs import IdRun, id_run, progression
+from acidctl.orc.reader import open_orc
+from acidctl.orc.settings import WriterSettings
+from acidctl.orc.tail import RecordKey
+from acidctl.orc.types import ACID_COLUMNS, OrcType
+from acidctl.rows.events import ID_COLUMNS, Ids, read_ids
+from acidctl.storage.local import LocalFileSystem
+from tests.orc.writer_data import BUCKET, MemoryFiles, acid_batch, acid_file, tail_of
+
+WRITTEN_BY_HIVE = Path(__file__).parent.parent / "data" / "hive23-written"
+FS = LocalFileSystem()
+RUN = 512
+"""Values of a run at most."""
+ROW = OrcType("struct", children=(OrcType("int"),), names=("a",))
+
+
+def numbers(values: list[int]) -> tuple[bytearray, int, int]:
+    """An ORC file of one column, and where its data stream begins and ends."""
+    sink = io.BytesIO()
+    orc.write_table(pa.table({"x": pa.array(values, pa.int64())}), sink, compression="uncompressed")
+    data = bytearray(sink.getvalue())
+    tail = tail_of(bytes(data))
+    at = tail.stripes[0].offset
+    for stream in tail.stripe_footer(0).streams:
+        if (stream.column, stream.kind) == (1, pb.Stream.DATA):
+            return data, at, at + stream.length
+        at += stream.length
+    raise AssertionError("no data")
+
+
+steps = st.sampled_from([0, 1, 2, -1, 511, -(1 << 40)])
+firsts = st.integers(-5, 5) | st.integers(-(1 << 61) + 1, (1 << 61) - 1) | st.sampled_from([60, 8190, 1 << 20, 1 << 41])
+counts = st.integers(1, 40) | st.integers(500, 530) | st.integers(4000, 9000)
+
+
+@given(firsts, steps, counts)
+def test_progressions_are_told(first: int, step: int, count: int) -> None:
+    values = [first + step * i for i in range(count)]
+    data, start, end = numbers(values)
+    found = progression(bytes(data[start:end]), count)
+    assert found in (None, (first, step))
+    if count > 2 and step in (0, 1) and count % RUN not in (1, 2):  # writers put one or two that are left directly
+        assert found is not None, "what writers do with rows that follow each other"
+    for wrong in (count - 1, count + 1):
+        assert progression(bytes(data[start:end]), wrong) is None
+
+
+@given(firsts, st.sampled_from([0, 1]), counts, st.integers(0, 10_000), st.integers(-3, 3).filter(bool))
+def test_one_value_that_differs_is_seen(first: int, step: int, count: int, place: int, by: int) -> None:
+    values = [first + step * i for i in range(max(3, count))]
+    values[place % len(values)] += by
+    data, start, end = numbers(values)
+    assert progression(bytes(data[start:end]), len(values)) in (None, *_as_progression(values))
+
+
+@given(st.integers(0, 1 << 20), st.sampled_from([0, 1]), st.integers(500, 6000), st.integers(0), st.integers(1, 255))
+def test_damaged_streams_are_never_taken_for_others(first: int, step: int, count: int, place: int, bits: int) -> None:
+    data, start, end = numbers([first + step * i for i in range(count)])
+    data[start + place % (end - start)] ^= bits
+    found = progression(bytes(data[start:end]), count)
+    if found:
+        decoded = orc.ORCFile(io.BytesIO(bytes(data))).read_stripe(0).column(0).to_pylist()
+        assert decoded == [found[0] + found[1] * i for i in range(count)]
+
+
+def _as_progression(values: list[int]) -> list[tuple[int, int]]:
+    step = values[1] - values[0]
+    return [(values[0], step)] if all(b - a == step for a, b in itertools.pairwise(values)) else []
+
+
+def _checked(run: IdRun | None, ids: Ids) -> bool:
+    """Whether the run was told; then it must be what was decoded."""
+    if run is None:
+        return False
+    assert run.count == len(ids.current)
+    for column, value in ((ids.operation, run.operation), (ids.current, run.current)):
+        assert (column == value).all()
+    for column, value in zip((ids.keys.original, ids.keys.bucket), run.first[:2], strict=True):
+        assert (column == value).all()
+    assert (ids.keys.row_id == run.first.row_id + np.arange(run.count)).all()
+    assert run.last == (*run.first[:2], run.first.row_id + run.count - 1)
+    return True
+
+
+def test_files_that_hive_wrote() -> None:
+    told = decoded = 0
+    for path in sorted(WRITTEN_BY_HIVE.rglob("bucket_*[0-9]")):
+        with suppress(BadDataError), open_orc(FS, str(path)) as file:
+            for stripe in range(file.stripe_count):
+                if not file.is_acid:
+                    assert id_run(file.tail, stripe) is None
+                    continue
+                ids = read_ids(file.read_stripe(stripe, ID_COLUMNS), str(path))
+                told += _checked(id_run(file.tail, stripe), ids)
+                decoded += 1
+    assert decoded > told > 10
+
+
+@pytest.mark.parametrize("compression", ["none", "zlib", "zstd"])
+@pytest.mark.parametrize("change", ["", "operation", "originalTransaction", "bucket", "rowId", "currentTransaction"])
+def test_one_row_that_differs(change: str, compression: str) -> None:
+    rows = 5000
+    batch = acid_batch(pa.array([{"a": i} for i in range(rows)], pa.struct([("a", pa.int32())])), 1 << 33)
+    columns = batch.columns
+    if change:
+        place = ACID_COLUMNS.index(change)
+        # The last but one: what is in order stays so.
+        values = columns[place].to_pylist()
+        values[-2:] = [values[-2] + (change != "rowId"), values[-1] + 1]
+        columns[place] = pa.array(values, columns[place].type)
+    changed = pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+    data, _ = acid_file(ROW, [changed], WriterSettings(compression=compression))
+    with open_orc(MemoryFiles(data), "file") as file:
+        run = id_run(file.tail, 0)
+        assert (run is None) is bool(change)
+        _checked(run, read_ids(file.read_stripe(0, ID_COLUMNS), "file"))
+
+
+def test_deletes_are_told_too() -> None:
+    batch = acid_batch(pa.nulls(100, pa.struct([("a", pa.int32())])), 5, operation=2, write_id=9)
+    data, _ = acid_file(ROW, [batch])
+    assert id_run(tail_of(data), 0) == IdRun(2, RecordKey(9, BUCKET, 5), 9, 100)
