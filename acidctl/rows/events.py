@@ -174,8 +174,8 @@ class Events:
         """:meth:`ids` and :meth:`rows` of a stripe, read at once."""
         if self.source.synthetic is not None or columns == []:
             return self.ids(stripe), self.rows(stripe, columns, proleptic=proleptic)
-        wanted = ["row"] if columns is None else [f"row.{name}" for name in columns]
-        batch = self._orc.read_stripe(stripe, [*ID_COLUMNS, *wanted])
+        wanted = None if columns is None else [*ID_COLUMNS, *(f"row.{name}" for name in columns)]
+        batch = self._orc.read_stripe(stripe, wanted)
         if proleptic and self.source.is_hybrid:
             batch = shown(batch)
         return read_ids(batch, self.source.fs.display(self.source.path)), batch.column("row")
