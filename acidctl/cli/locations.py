@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from acidctl.acid.writeids import Form, ValidTxns, ValidWriteIds
 from acidctl.errors import AcidctlError, RefusedError, UsageProblem
@@ -13,6 +14,9 @@ from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
 from acidctl.storage.snapshot import Look, Snapshot, look_at, take_snapshot
 from acidctl.storage.walk import Location, find_locations
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 _THREADS = 8
 """That wait for a remote store."""
@@ -143,14 +147,18 @@ def _ahead(
 
     # Two pools: were all threads of one waiting for looks, the walk would wait for them.
     with ThreadPoolExecutor(_THREADS, "acidctl-walk") as walkers, ThreadPoolExecutor(_THREADS, "acidctl-look") as pool:
-        waiting: deque[tuple[Location, Callable[[], Look]]] = deque()
+        waiting: deque[tuple[Location, Future[Look]]] = deque()
         try:
             for location, top in find_locations(fs, root, on_error, walkers):
-                waiting.append((location, pool.submit(look_at, fs, location.path, top).result))
-                if len(waiting) > 2 * _THREADS:
-                    yield waiting.popleft()
+                waiting.append((location, pool.submit(look_at, fs, location.path, top)))
+                while waiting and (len(waiting) > 2 * _THREADS or waiting[0][1].done()):
+                    yield _looked(*waiting.popleft())
             while waiting:
-                yield waiting.popleft()
+                yield _looked(*waiting.popleft())
         finally:
             for each in (walkers, pool):
                 each.shutdown(wait=False, cancel_futures=True)
+
+
+def _looked(location: Location, look: Future[Look]) -> tuple[Location, Callable[[], Look]]:
+    return location, look.result

@@ -20,7 +20,7 @@ STATE_STYLES = {"current": "green", "obsolete": "yellow", "aborted": "red", "ign
 _NARROWEST_BAR = 20
 """Where fewer columns are left beside the names, the bars of the timeline go below them."""
 
-_FIRST_PAGE, _PAGE = 50, 1000
+_FIRST_PAGE, _PAGE = 25, 1000
 """Locations of a large tree are printed by so many: the first soon, and never all of them in memory."""
 
 _COLUMNS = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, BinaryIO, Protocol, cast
 
 from acidctl.acid.listing import Entry, Listing
@@ -14,7 +15,9 @@ from acidctl.storage.port import FileSystemSpec, base_name, join
 from acidctl.storage.ranged import RangedReader, behind_the_end, clamp
 from acidctl.storage.retry import PassingError
 
-_LISTERS = 8
+_LISTERS = 16
+"""Threads that list, for all trees together: no more than there are connections kept."""
+
 _AGAIN = 4
 """Times that a tree is listed while directories vanish from it."""
 
@@ -44,6 +47,10 @@ class HdfsClient(Protocol):
 
     def replace(self, source: str, target: str) -> None: ...
 
+    def trash_root(self, path: str) -> str | None:
+        """Where the trash of what lies at a path is; None where that cannot be asked."""
+        ...
+
     def read(self, path: str, offset: int, length: int) -> bytes:
         """Bytes from `offset` on; fewer at the end of the file."""
         ...
@@ -68,8 +75,10 @@ class HdfsFileSystem:
         self.spec = spec
         self.url = f"{spec.protocol}://{spec.authority}"
         self.can_rename = True
+        self.can_copy = False
         self._client = _client(spec)
         self._ends = Ends()
+        self._listers = ThreadPoolExecutor(_LISTERS, "acidctl-list")
         self._has_several = "," in spec.authority or any("dfs.ha.namenodes" in key for key, _ in spec.options)
 
     def display(self, path: str) -> str:
@@ -97,20 +106,20 @@ class HdfsFileSystem:
         is_whole = True
         entries: list[Entry] = list(top.entries) if top else []
         level = [entry.path for entry in entries if entry.is_dir] if top else [""]
-        with ThreadPoolExecutor(_LISTERS, "acidctl-list") as pool:
-            while level:
-                below: list[str] = []
-                gone: set[str] = set()
-                for prefix, found in zip(level, pool.map(lambda below: self._below(path, below), level), strict=True):
-                    if found is None:
-                        gone.add(prefix)
-                        continue
-                    entries += found
-                    below += [entry.path for entry in found if entry.is_dir]
-                if gone:
-                    is_whole = False
-                    entries = [entry for entry in entries if entry.path not in gone]
-                level = below
+        while level:
+            below: list[str] = []
+            gone: set[str] = set()
+            answers = self._listers.map(partial(self._below, path), level)
+            for prefix, found in zip(level, answers, strict=True):
+                if found is None:
+                    gone.add(prefix)
+                    continue
+                entries += found
+                below += [entry.path for entry in found if entry.is_dir]
+            if gone:
+                is_whole = False
+                entries = [entry for entry in entries if entry.path not in gone]
+            level = below
         return entries, is_whole
 
     def list_dir(self, path: str) -> Listing:
@@ -207,6 +216,13 @@ class HdfsFileSystem:
             if self.stat(path).is_dir:
                 raise problems.is_a_directory("replace", self.display(path))
         self._client.replace(source, target)
+
+    def copy(self, source: str, target: str) -> None:  # noqa: ARG002 - never done
+        raise problems.cannot_copy(self.display(source))
+
+    def trash_root(self, path: str) -> str | None:
+        """The user's ``.Trash`` for what lies at a path, of an encryption zone its own; None where nobody can tell."""
+        return self._client.trash_root(path)
 
     def remove_tree(self, path: str) -> None:
         if path == "/":

@@ -13,12 +13,12 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, BinaryIO, TypeVar, cast
 
 from acidctl.errors import AccessError, EnvironmentProblem, NotFoundError, StorageError, UsageProblem
 from acidctl.storage import problems
+from acidctl.storage.callers import Callers
 from acidctl.storage.hdfs_problems import from_remote
 from acidctl.storage.kerberos import KINIT, ticket_problem, wants_kerberos
 from acidctl.storage.new_file import NewFile
@@ -68,6 +68,7 @@ class NativeClient:
         else:
             _be(options["user"])
         self._write_options = WriteOptions
+        self._callers = Callers("acidctl-hdfs")
         if options.get("keytab") and not options.get("principal"):
             raise UsageProblem("a keytab without a principal", "hdfs:// needs both", "give principal=NAME@REALM too")
         login = {f"kerberos_{key}": options[key] for key in ("principal", "keytab") if options.get(key)}
@@ -106,6 +107,10 @@ class NativeClient:
         """The rename that replaces a file."""
         doing = f"rename {printable(self._url + source)} to"
         self._within(doing, target, lambda: self._client.rename(source, target, True))
+
+    def trash_root(self, path: str) -> str | None:  # noqa: ARG002 - the package asks for no zones
+        """None: only WebHDFS can be asked."""
+        return None
 
     def read(self, path: str, offset: int, length: int) -> bytes:
         """Bytes from `offset` on; fewer at the end of the file."""
@@ -149,17 +154,8 @@ class NativeClient:
         """Call the package in a thread that is left behind when it does not return in time."""
         if sys.is_finalizing():  # a thread that is begun now never runs
             raise StorageError(f"cannot {doing} {printable(self._url + path)}", "the program is ending")
-        future: Future[_Result] = Future()
-
-        def run() -> None:
-            try:
-                future.set_result(function())
-            except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
-                future.set_exception(error)
-
-        threading.Thread(target=run, name="acidctl-hdfs", daemon=True).start()
         with self._mapped(doing, path):
-            return future.result(self._patience.timeout)
+            return cast(_Result, self._callers.call(function, self._patience.timeout))
 
     @contextmanager
     def _mapped(self, doing: str, path: str) -> Iterator[None]:

@@ -86,10 +86,13 @@ def look_at(fs: FileSystem, path: str, top: Listing | None = None) -> Look:
     listing = list_location(fs, path, top)
     _refuse_acid_directory(fs, path, listing)
     look = Look(listing, {}, {})
-    for relative in base_metadata_paths(listing):
+    paths = base_metadata_paths(listing)
+    sizes = {entry.path: entry.size for entry in listing.entries} if paths else {}
+    for relative in paths:
         full = join(path, relative)
         try:
-            look.base_formats[relative.partition("/")[0]] = parse_metadata_acid(fs.read_bytes(full), fs.display(full))
+            data = fs.read_bytes(full, 0, sizes[relative])  # stores would be asked for the length, too
+            look.base_formats[relative.partition("/")[0]] = parse_metadata_acid(data, fs.display(full))
         except AcidctlError as error:
             look.bad_metadata[relative] = error
     return look

@@ -20,9 +20,14 @@ from acidctl.storage.problems import is_a_directory, printable
 from acidctl.storage.retry import PassingError, Patience
 from acidctl.storage.upload import Upload
 from acidctl.storage.webhdfs_login import log_in, login_problem
+from acidctl.storage.webhdfs_quick import QuickGet
 
 _CHUNK = 1 << 20
+_SMALL = 64 * 1024
+"""Bytes: of longer reads, the bytes are what takes the time."""
+
 _WRITE_BUFFER = 1 << 20
+_BAD_REQUEST = 400
 _SERVER_TROUBLE = 500
 # The package's own follows the redirect to the DataNode at once, before the path in it can be put right.
 _OPEN = _Request("GET", stream=True, allow_redirects=False).to_method("OPEN")
@@ -49,6 +54,7 @@ class WebHdfsClient:
         self._patience = Patience.of(self._options)
         self._client = log_in(spec, self._patience)
         self._client.resolve = self._for_name_node  # the package's own expands "#LATEST" in names
+        self._quick = QuickGet(self._client._session, self._client._timeout, has_several="," in spec.authority)
         self._decodes_twice: dict[str, bool] = {}
 
     def status(self, path: str, doing: str) -> dict[str, Any]:
@@ -57,7 +63,16 @@ class WebHdfsClient:
 
     def list_status(self, path: str) -> list[dict[str, Any]]:
         """LISTSTATUS: the children of a directory, or the one status, without `pathSuffix`, of a file."""
-        return list(self._ask("list", path, "_list_status", "FileStatuses", "FileStatus"))
+
+        def ask() -> list[dict[str, Any]]:
+            with self._mapped("list", path):
+                answer = self._quick.ask(self._for_name_node(path), "LISTSTATUS")
+                if answer is None:
+                    answer = _checked(self._client._list_status(path, strict=False))
+                    self._quick.learn(answer)
+                return list(answer.json()["FileStatuses"]["FileStatus"])
+
+        return self._patience.call(ask)
 
     def make_dirs(self, path: str) -> None:
         """MKDIRS; may be done twice."""
@@ -101,12 +116,25 @@ class WebHdfsClient:
                 "use the NameNode's WebHDFS instead of HttpFS",
             )
 
+    def trash_root(self, path: str) -> str | None:
+        """GETTRASHROOT; None from a server that does not know it, as before Hadoop 2.9."""
+
+        def ask() -> str | None:
+            with self._mapped("ask for the trash of", path):
+                answer = self._client._get_trash_root(path, strict=False)
+                return None if answer.status_code == _BAD_REQUEST else str(_checked(answer).json()["Path"])
+
+        return self._patience.call(ask)
+
     def read(self, path: str, offset: int, length: int) -> bytes:
         """OPEN: bytes from `offset` on; the server may answer with fewer at the end of the file."""
 
         def read() -> bytes:
             with self._mapped("read", path):
+                if length <= _SMALL and (data := self._read_quickly(path, offset, length)) is not None:
+                    return data
                 answer = _checked(_OPEN(self._client, path, strict=False, offset=offset, length=length))
+                self._quick.learn(answer)
                 if location := answer.headers.get("location"):  # HttpFS answers by itself
                     answer.close()
                     answer = self._follow("GET", path, location)
@@ -114,6 +142,12 @@ class WebHdfsClient:
                     return b"".join(answer.iter_content(_CHUNK))  # `content` reads in pieces of 10 KB
 
         return self._patience.call(read)
+
+    def _read_quickly(self, path: str, offset: int, length: int) -> bytes | None:
+        answer = self._quick.ask(self._for_name_node(path), "OPEN", offset=offset, length=length)
+        if answer is not None and (location := answer.headers.get("location")):
+            answer = self._quick.follow(self._for_data_node(path, location))
+        return None if answer is None else bytes(answer.data)
 
     def open_reader(self, path: str) -> tuple[int, Callable[[int, int], bytes]]:
         """The size of a file, and ``fetch(start, end)`` for ranges of it; NotFoundError for a directory."""

@@ -22,6 +22,11 @@ for _name in ("hdfs", "requests_kerberos", "spnego"):
 
 _CONNECT_TIMEOUT = 10.0
 _CONNECTIONS = 32
+"""To one host, kept between requests."""
+
+_HOSTS = 100
+"""That connections are kept to: one for each DataNode."""
+
 _CLIENT_KEYTAB = "KRB5_CLIENT_KTNAME"
 """Where MIT Kerberos looks for a keytab to get a ticket from by itself, when there is none."""
 
@@ -43,7 +48,7 @@ def log_in(spec: FileSystemSpec, patience: Patience) -> Any:
     url = ";".join(f"{scheme}://{host}{path}" for host in spec.authority.split(","))
     session = requests.Session()
     for prefix in ("http://", "https://"):
-        session.mount(prefix, HTTPAdapter(pool_maxsize=_CONNECTIONS))
+        session.mount(prefix, HTTPAdapter(pool_connections=_HOSTS, pool_maxsize=_CONNECTIONS))
     settings: dict[str, Any] = {
         "timeout": (min(patience.timeout, _CONNECT_TIMEOUT), patience.timeout),
         "session": session,

@@ -13,6 +13,7 @@ With ``--hdfs`` the same names lie on a NameNode that is started for it, listed 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import selectors
 import shutil
@@ -21,8 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +30,7 @@ from acidctl.acid.names import METADATA_ACID
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
 
 BASE_BYTES = 1 << 20
-"""The length of a base's file: sparse, since nothing but the listing looks at it."""
+"""The length of a base's file: zeros behind the events, since nothing but the listing looks at it."""
 
 COMMANDS = (
     ("ls", "-o", "jsonl"),
@@ -80,8 +80,8 @@ def names_of(number: int) -> tuple[str, list[str]]:
     ]
 
 
-def build(root: Path, partitions: int) -> None:
-    """Write the warehouse to the local disk."""
+def contents() -> dict[str, bytes]:
+    """What the files hold, by the name that :func:`files` gives it."""
     from acidctl.demo.big import BigOptions, write_big
     from acidctl.storage.registry import open_location
 
@@ -89,35 +89,34 @@ def build(root: Path, partitions: int) -> None:
         fs, path = open_location(str(Path(folder, "one")))
         write_big(fs, path, BigOptions(rows=20, write_ids=1, deletes=0))
         events = next(Path(path).glob("delta*/bucket_00000")).read_bytes()
+    return {
+        "events": events,
+        "version": b"2",
+        "metadata": METADATA_ACID_COMPACTED,
+        "base": events.ljust(BASE_BYTES, b"\0"),
+    }
+
+
+def files(partitions: int) -> Iterator[tuple[str, str]]:
+    """Every file of the warehouse and the name of its content."""
     for number in range(partitions):
         partition, names = names_of(number)
         for name in names:
-            path_of_it = root / partition / name
-            path_of_it.mkdir(parents=True)
-            (path_of_it / "_orc_acid_version").write_bytes(b"2")
-            (path_of_it / "bucket_00000").write_bytes(events)
-        base = root / partition / names[0]
-        (base / METADATA_ACID).write_bytes(METADATA_ACID_COMPACTED)
-        if number % 100:
-            os.truncate(base / "bucket_00000", BASE_BYTES)
+            is_large = name == names[0] and number % 100
+            yield f"{partition}/{name}/_orc_acid_version", "version"
+            yield f"{partition}/{name}/bucket_00000", "base" if is_large else "events"
+        yield f"{partition}/{names[0]}/{METADATA_ACID}", "metadata"
 
 
-def build_remote(url: str, partitions: int) -> None:
-    """Write the names of the warehouse to a store; its files are short, since nothing but the listing looks at them."""
-    from acidctl.storage.registry import open_location
-
-    fs, root = open_location(url)
-
-    def one(number: int) -> None:
-        partition, names = names_of(number)
-        for name in names:
-            fs.make_dirs(f"{root}/{partition}/{name}")
-            fs.write_bytes(f"{root}/{partition}/{name}/_orc_acid_version", b"2")
-            fs.write_bytes(f"{root}/{partition}/{name}/bucket_00000", b"x" * (2000 if name == names[0] else 10))
-        fs.write_bytes(f"{root}/{partition}/{names[0]}/{METADATA_ACID}", METADATA_ACID_COMPACTED)
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(one, range(partitions)))
+def build(root: Path, partitions: int) -> None:
+    """Write the warehouse to the local disk."""
+    held = contents()
+    for path, content in files(partitions):
+        target = root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(held["events" if content == "base" else content])
+        if content == "base":
+            os.truncate(target, BASE_BYTES)
 
 
 def report(name: str, runs: Sequence[Run], peer: float | None) -> float:
@@ -152,15 +151,17 @@ def in_a_process(*arguments: str) -> None:
 
 def on_hdfs(partitions: int, rounds: int) -> None:
     """The same over a NameNode, against Hadoop's own recursive listing."""
-    from servers.hdfs_server import HdfsServer
+    from servers.hdfs_filled import FilledHdfsServer
 
-    with tempfile.TemporaryDirectory() as folder:
-        server = HdfsServer(Path(folder))
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        named = ((f"/warehouse/{path}", content) for path, content in files(partitions))
+        server = FilledHdfsServer(Path(folder), named, contents())
         try:
-            in_a_process("--build", f"{server.rpc}/warehouse", "--partitions", str(partitions))
             hadoop = server._command("org.apache.hadoop.fs.FsShell", "-ls", "-R", "/warehouse", conf="conf")
             for url in (server.rpc, f"webhdfs://{server.authority}"):
-                compare("hdfs dfs -ls -R", hadoop, f"{url}/warehouse", rounds)
+                print(f"\n{url.partition(':')[0]}://\n", flush=True)
+                in_a_process(*("--compare", f"{url}/warehouse", "--peer", json.dumps(hadoop)), "--rounds", str(rounds))
         finally:
             server.stop()
 
@@ -171,10 +172,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--at", type=Path, help="where the warehouse lies, or is to be written and kept")
     parser.add_argument("--hdfs", action="store_true", help="on a NameNode")
-    parser.add_argument("--build", help=argparse.SUPPRESS)
+    for hidden in ("--build", "--compare", "--peer"):
+        parser.add_argument(hidden, help=argparse.SUPPRESS)
     args = parser.parse_args()
+    if args.compare:
+        compare("hdfs dfs -ls -R", json.loads(args.peer), args.compare, args.rounds)
+        return
     if args.build:
-        build_remote(args.build, args.partitions) if "://" in args.build else build(Path(args.build), args.partitions)
+        build(Path(args.build), args.partitions)
         return
     if args.hdfs:
         on_hdfs(args.partitions, args.rounds)

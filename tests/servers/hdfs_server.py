@@ -21,7 +21,7 @@ import tarfile
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -67,6 +67,9 @@ class HdfsServer:
         rpc: ``hdfs://127.0.0.1:PORT``.
     """
 
+    HEAP = "256m"
+    """The most memory of each process."""
+
     def __init__(self, directory: Path, timeout: float = 90) -> None:
         self._directory = directory
         self._java = _find_java()
@@ -86,6 +89,9 @@ class HdfsServer:
 
     def _start(self, timeout: float) -> None:
         self.tool(_NAME_NODE, "-format", "-force", "-nonInteractive")
+        self._launch_both(timeout)
+
+    def _launch_both(self, timeout: float) -> None:
         self._launch("namenode", _NAME_NODE)
         self._launch("datanode", _DATA_NODE)
         self._wait_for(lambda: _live_data_nodes(self.authority) >= 1, timeout)
@@ -162,8 +168,8 @@ class HdfsServer:
         opens = [] if '"1.8.' in version else [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENS]
         class_path = [self._directory / conf, self._directory, self._library / "*"]
         return [
-            *(self._java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true"),
-            *(f"-Dhadoop.log.dir={self._directory / 'log'}", *self._jvm, *opens),
+            *(self._java, f"-Xmx{self.HEAP}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+            *("-Djava.net.preferIPv4Stack=true", f"-Dhadoop.log.dir={self._directory / 'log'}", *self._jvm, *opens),
             *("-cp", os.pathsep.join(str(path) for path in class_path), main, *arguments),
         ]
 
@@ -287,14 +293,20 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def _fetch_jars() -> Path:
-    """The folder of the server's jars, filled at the first use."""
+def cache_folder() -> Path:
+    """Where packages are kept for the next time."""
     default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hdfs-server"
     cache = Path(os.environ.get("HDFS_SERVER_CACHE") or default)
+    cache.mkdir(parents=True, exist_ok=True)
+    return cache
+
+
+def _fetch_jars() -> Path:
+    """The folder of the server's jars, filled at the first use."""
+    cache = cache_folder()
     library = cache / f"lib-{_HADOOP}"
     if (library / ".complete").exists():
         return library
-    cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as name:
         work = Path(name)
         work.chmod(0o755)  # apt-get gives its privileges up and must still see the folder
@@ -333,17 +345,29 @@ def _unpack_pyspark(work: Path, jars: Path) -> None:
 
 
 def _unpack_debian(work: Path, jars: Path) -> None:
-    packages = work / "debs"
+    unpacked = work / "unpacked"
+    unpacked.mkdir()
+    download_debian([*(f"libjersey1-{name}" for name in _DEBIAN), "libjsr311-api-java"], unpacked)
+    for jar in unpacked.glob("usr/share/java/*.jar"):
+        if not jar.is_symlink():
+            shutil.copy(jar, jars)
+
+
+def download_debian(names: Sequence[str], folder: Path) -> None:
+    """Unpack Debian packages into a folder, without installing them.
+
+    Raises:
+        OSError, subprocess.CalledProcessError: they cannot be had.
+    """
+    packages = folder / "packages"
     packages.mkdir()
-    command = ["apt-get", "download", "-q", *(f"libjersey1-{name}" for name in _DEBIAN), "libjsr311-api-java"]
+    command = ["apt-get", "download", "-q", *names]
     if subprocess.run(command, cwd=packages, capture_output=True, check=False).returncode:
         subprocess.run(["apt-get", "update", "-q"], check=True, capture_output=True)
         subprocess.run(command, cwd=packages, check=True, capture_output=True)
     for package in packages.glob("*.deb"):
-        subprocess.run(["dpkg-deb", "-x", package, work / "unpacked"], check=True, capture_output=True)
-    for jar in (work / "unpacked").glob("usr/share/java/*.jar"):
-        if not jar.is_symlink():
-            shutil.copy(jar, jars)
+        subprocess.run(["dpkg-deb", "-x", package, folder], check=True, capture_output=True)
+    shutil.rmtree(packages)
 
 
 if __name__ == "__main__":

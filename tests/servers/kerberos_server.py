@@ -1,21 +1,19 @@
 """A real HDFS that wants Kerberos, with a key distribution centre of its own, on loopback.
 
-Needs the Debian packages `krb5-kdc`, `krb5-admin-server` and `krb5-user`.  The server is called `localhost`: that is
-the host in its only HTTP principal.
+The server is called `localhost`: that is the host in its only HTTP principal.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
 from servers.hdfs_server import HdfsServer, HdfsUnavailable, free_ports
+from servers.kerberos_packages import Kerberos
 
 REALM = "TEST.LOCAL"
 USERS = ("root", "alice")
-_PATH = os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin:/sbin"
 
 
 class KerberosHdfsServer(HdfsServer):
@@ -27,8 +25,9 @@ class KerberosHdfsServer(HdfsServer):
     """
 
     def __init__(self, directory: Path, timeout: float = 90) -> None:
-        self._kdc, self._kadmin, self._kdb = (_program(name) for name in ("krb5kdc", "kadmin.local", "kdb5_util"))
-        self._kinit, self._kdestroy = _program("kinit"), _program("kdestroy")
+        self._kerberos = Kerberos()
+        names = ("krb5kdc", "kadmin.local", "kdb5_util", "kinit", "kdestroy")
+        self._kdc, self._kadmin, self._kdb, self._kinit, self._kdestroy = map(self._kerberos.program, names)
         self.folder = directory / "krb"
         self.environment = {"KRB5_CONFIG": f"{self.folder}/krb5.conf", "KRB5CCNAME": f"FILE:{self.folder}/cache"}
         super().__init__(directory, timeout)
@@ -43,7 +42,7 @@ class KerberosHdfsServer(HdfsServer):
         subprocess.run([self._kdestroy, "-q"], env=self._client(), check=False, capture_output=True)
 
     def _client(self) -> dict[str, str]:
-        return {**os.environ, **self.environment}
+        return {**os.environ, **self._kerberos.environment, **self.environment}
 
     def _configure(self, ports: list[int]) -> None:
         self._make_realm(free_ports(1)[0])
@@ -82,10 +81,12 @@ class KerberosHdfsServer(HdfsServer):
 
     def _make_realm(self, port: int) -> None:
         self.folder.mkdir(parents=True)
+        modules = self._kerberos.modules
         (self.folder / "krb5.conf").write_text(
             f"[libdefaults]\n default_realm = {REALM}\n dns_lookup_kdc = false\n dns_lookup_realm = false\n"
             " dns_canonicalize_hostname = false\n rdns = false\n udp_preference_limit = 1\n"
             f"[realms]\n {REALM} = {{\n  kdc = 127.0.0.1:{port}\n }}\n"
+            + (f"[dbmodules]\n db_module_dir = {modules}\n" if modules else "")
         )
         (self.folder / "kdc.conf").write_text(
             f"[kdcdefaults]\n kdc_listen = 127.0.0.1:{port}\n kdc_tcp_listen = 127.0.0.1:{port}\n"
@@ -110,10 +111,3 @@ class KerberosHdfsServer(HdfsServer):
         )
         if ended.returncode:
             raise HdfsUnavailable(f"{command[0]}: {ended.stderr[-300:]}")
-
-
-def _program(name: str) -> str:
-    found = shutil.which(name, path=_PATH)
-    if found is None:
-        raise HdfsUnavailable(f"no {name}: install krb5-kdc, krb5-admin-server and krb5-user")
-    return found

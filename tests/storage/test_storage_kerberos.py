@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from servers.hdfs_server import HdfsUnavailable
+from servers.kerberos_packages import python_packages
 from servers.kerberos_server import REALM, KerberosHdfsServer
 
 from acidctl.errors import AccessError, AcidctlError, StorageError
@@ -34,14 +36,17 @@ def test_only_webhdfs_with_kerberos_needs_a_token() -> None:
 
 @pytest.fixture(scope="module")
 def realm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KerberosHdfsServer]:
-    pytest.importorskip("hdfs.ext.kerberos", reason="requests-kerberos is not installed")
     pytest.importorskip("hdfs_native", reason="hdfs-native is not installed")
-    try:
-        server = KerberosHdfsServer(tmp_path_factory.mktemp("kerberos"))
-    except HdfsUnavailable as error:
-        pytest.skip(f"no Kerberos to test with: {error}")
-    yield server
-    server.stop()
+    with pytest.MonkeyPatch.context() as patch:
+        try:
+            if packages := python_packages():
+                patch.setattr(sys, "path", [*sys.path, str(packages)])
+                patch.setenv("PYTHONPATH", str(packages), prepend=os.pathsep)
+            server = KerberosHdfsServer(tmp_path_factory.mktemp("kerberos"))
+        except HdfsUnavailable as error:
+            pytest.skip(f"no Kerberos to test with: {error}")
+        yield server
+        server.stop()
 
 
 @pytest.mark.server

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 from servers.hdfs_server import HdfsServer
 
+from acidctl.cleaning.hdfs_trash import trash_of
 from acidctl.errors import (
     AccessError,
     AcidctlError,
@@ -93,6 +94,19 @@ def answers() -> Iterator[tuple[type[Answers], FileSystem]]:
 
 def remote(exception: str, message: str = "said so") -> bytes:
     return json.dumps({"RemoteException": {"exception": exception, "message": message}}).encode()
+
+
+def test_the_root_of_the_trash(answers: tuple[type[Answers], FileSystem]) -> None:
+    """Of an encryption zone it is its own; servers before Hadoop 2.9 cannot be asked."""
+    handler, fs = answers
+    handler.body = json.dumps({"Path": "/zone/.Trash/root"}).encode()
+    assert trash_of(fs, "/zone/t") == "/zone/.Trash/root/Current"
+    unknown = 'Invalid value for webhdfs parameter "op": No enum constant GETTRASHROOT'
+    handler.status, handler.body = 400, remote("IllegalArgumentException", unknown)
+    assert trash_of(fs, "/zone/t") == "/user/root/.Trash/Current"
+    handler.status, handler.body = 403, remote("AccessControlException")
+    with pytest.raises(AccessError, match="ask for the trash"):
+        trash_of(fs, "/zone/t")
 
 
 @pytest.mark.parametrize(
