@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.memory import MemoryFileSystem
+from acidctl.storage.port import join
 
-CHANGING = ("make_dirs", "create_exclusive", "open_output", "rename", "replace", "remove_tree", "remove_empty")
+CHANGING = ("make_dirs", "create_exclusive", "open_output", "rename", "replace", "copy", "remove_tree", "remove_empty")
 READING = ("list_tree", "list_dir", "stat", "exists", "open_input", "read_bytes")
 
 
@@ -28,21 +30,21 @@ class Death:
 
     def __init__(self, at: int) -> None:
         self._at = at
-        self._count = 0
+        self.count = 0
         self.is_dead = False
 
     def point(self) -> None:
         """Another place where the process might die."""
-        if self.is_dead or self._count == self._at:
+        if self.is_dead or self.count == self._at:
             self.is_dead = True
             raise Killed
-        self._count += 1
+        self.count += 1
 
-    def install(self, patch: pytest.MonkeyPatch) -> None:
+    def install(self, patch: pytest.MonkeyPatch, store: type = LocalFileSystem) -> None:
         for name in READING:
-            patch.setattr(LocalFileSystem, name, self._reading(getattr(LocalFileSystem, name)))
+            patch.setattr(store, name, self._reading(getattr(store, name)))
         for name in CHANGING:
-            patch.setattr(LocalFileSystem, name, getattr(self, f"_{name}")(getattr(LocalFileSystem, name)))
+            patch.setattr(store, name, getattr(self, f"_{name}")(getattr(store, name)))
 
     def _reading(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any) -> Any:
@@ -61,7 +63,7 @@ class Death:
 
         return call
 
-    _make_dirs = _rename = _replace = _remove_empty = _around
+    _make_dirs = _rename = _replace = _copy = _remove_empty = _around
 
     def _open_output(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(fs: LocalFileSystem, path: str) -> Any:
@@ -82,6 +84,45 @@ class Death:
             self.point()
             for child in sorted(Path(path).iterdir())[:1] if Path(path).is_dir() else []:
                 real(fs, str(child))
+                self.point()
+            real(fs, path)
+            self.point()
+
+        return call
+
+
+class ObjectDeath(Death):
+    """The same over an object store: a file is there whole or not at all, and a tree is removed file by file."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__(at)
+        self.on_point: Callable[[], None] = lambda: None
+
+    def point(self) -> None:
+        self.on_point()
+        super().point()
+
+    def install(self, patch: pytest.MonkeyPatch, store: type = MemoryFileSystem) -> None:
+        super().install(patch, store)
+        patch.setattr(store, "make_dirs", lambda *_: None)  # there are none
+        patch.setattr(store, "write_bytes", self._around(store.write_bytes))  # type: ignore[attr-defined]
+
+    _create_exclusive = Death._around
+
+    def _open_output(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            output = real(*args)
+            output.close = self._around(output.close)
+            return output
+
+        return call
+
+    def _remove_tree(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(fs: MemoryFileSystem, path: str) -> None:
+            self.point()
+            entries = fs.list_tree(path).entries if fs.stat(path).is_dir else ()
+            for entry in [entry for entry in entries if not entry.is_dir][:-1]:
+                real(fs, join(path, entry.path))
                 self.point()
             real(fs, path)
             self.point()

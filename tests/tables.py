@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -51,3 +53,23 @@ def age(table: Path | str, hours: float, *names: str) -> None:
     for child in [Path(table) / name for name in names] or list(Path(table).iterdir()):
         for path in [*child.rglob("*"), child]:
             os.utime(path, (then, then), follow_symlinks=False)
+
+
+def make(table: Path, *names: str) -> Path:
+    """A table of entries with ten bytes in each; a name with a slash is that of a file."""
+    for name in names:
+        path = table / name if "/" in name else table / name / "bucket_00000"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x" * 10)
+    return table
+
+
+def on_terminal(command: list[str], answer: str) -> tuple[int, str]:
+    """Run it on a terminal of its own, and type an answer."""
+    main, side = pty.openpty()
+    with subprocess.Popen(command, stdin=side, stdout=subprocess.PIPE, stderr=side, text=True) as process:
+        os.close(side)
+        os.write(main, answer.encode())
+        out, _ = process.communicate(timeout=60)
+    os.close(main)
+    return process.returncode, out

@@ -6,7 +6,8 @@ in the making must not make others obsolete, and layouts that Hive never writes 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -31,7 +32,7 @@ YOUNG_SECONDS = 3600
 """A staging directory that changed within this time may belong to a writer at work."""
 
 
-def without(listing: Listing, names: set[str]) -> Listing:
+def without(listing: Listing, names: AbstractSet[str]) -> Listing:
     """The listing less some direct children."""
     return Listing(
         listing.location, tuple(entry for entry in listing.entries if entry.path.partition("/")[0] not in names)
@@ -95,9 +96,15 @@ def only_by_doubt(
     write_ids: ValidWriteIds,
     txns: ValidTxns | None,
     base_formats: Mapping[str, BaseFormat],
+    *,
+    known: Iterable[str] | None = None,
 ) -> set[str]:
-    """Obsolete and aborted entries that would be neither without the doubtful directories."""
-    doubts = set(doubtful(listing, state, write_ids, txns))
+    """Obsolete and aborted entries that would be neither without the doubtful directories.
+
+    Args:
+        known: the doubtful directories, where they were found a moment ago.
+    """
+    doubts = set(doubtful(listing, state, write_ids, txns) if known is None else known)
     # A _v directory that is not current now may still be what makes others obsolete by way of it.
     if txns is None:
         doubts |= {v.name for v in state.verdicts if v.directory and v.directory.visibility_txn}

@@ -33,7 +33,7 @@ class CleaningAnswer:
         removable: names that it would remove.
         kept_back: names that are obsolete or aborted but stay, with its reason.
         refusal, hint: why it makes no plan at all, and what to do; empty when there is a plan.
-        unfinished: staging directories of a publication that was interrupted between its renames.
+        unfinished: staging directories of a publication that was interrupted half-way.
         waiting: names that are too young, with its reason.
         leftovers: what it says of staging directories where those were asked for; empty for what may go.
     """

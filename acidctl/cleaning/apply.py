@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
-from acidctl.cleaning.hdfs_trash import move_to_hdfs_trash, require_hdfs
+from acidctl.cleaning.hdfs_trash import move_to_hdfs_trash, require_hdfs, trash_of
 from acidctl.cleaning.plan import CleaningPlan, Removal, plan_cleaning
 from acidctl.cleaning.trash import TrashRun
-from acidctl.errors import ConflictError, NotFoundError, RefusedError
+from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedError
 from acidctl.storage.lock import refuse_locked_at
-from acidctl.storage.port import FileSystem
+from acidctl.storage.port import FileSystem, base_name, join
 from acidctl.storage.snapshot import Snapshot
 
 
@@ -51,12 +52,14 @@ def apply_plan(
     plan: CleaningPlan,
     how: How = How.TRASH,
     *,
+    run_id: str = "",
     should_stop: Callable[[], bool] = never,
     on_removed: Callable[[Removal], None] | None = None,
 ) -> Cleaned:
     """Carry a plan out, after listing the location again.
 
     Args:
+        run_id: of the run in the trash, the same for all locations of one cleaning; without it a new one.
         should_stop: asked before every entry; what is left then stays where it is.
         on_removed: called after every entry.
 
@@ -73,34 +76,46 @@ def apply_plan(
     fresh = _refuse_changed(plan)
     if should_stop():
         return Cleaned()
-    run = TrashRun.of(fresh, plan.names, plan.bytes) if how is How.TRASH else None
-    if run:
-        run.write_manifest(fs)
+    trash = trash_of(fs, plan.snapshot.path) if how is How.HDFS else ""
+    run = TrashRun.of(fresh, plan.names, plan.bytes, run_id) if how is How.TRASH else None
     removed: list[Removal] = []
     places: list[str] = []
-    for removal in plan.removals:
-        if should_stop():
-            break
-        source = plan.snapshot.absolute(removal.name)
-        try:
-            if run:
-                fs.rename(source, f"{run.path}/{removal.name}")
-            elif how is How.HDFS:
-                places.append(move_to_hdfs_trash(fs, source))
-            else:
-                fs.remove_tree(source)
-        except NotFoundError as error:
-            if fs.exists(source):
-                raise
-            raise ConflictError(
-                f"{fs.display(source)} has gone meanwhile",
-                "somebody else removes from this location, too",
-                "what was done stays done; run it again, with --lock",
-            ) from error
-        removed.append(removal)
-        if on_removed:
-            on_removed(removal)
-    return Cleaned(tuple(removed), run, tuple(places))
+    try:
+        if run:
+            run.write_manifest(fs)
+        for removal in plan.removals:
+            if should_stop():
+                break
+            if place := _remove(fs, plan.snapshot.absolute(removal.name), trash, run):
+                places.append(place)
+            removed.append(removal)
+            if on_removed:
+                on_removed(removal)
+    finally:
+        if run and not removed:
+            with suppress(AcidctlError):
+                run.drop_unused(fs)
+    return Cleaned(tuple(removed), run if removed else None, tuple(places))
+
+
+def _remove(fs: FileSystem, source: str, trash: str, run: TrashRun | None) -> str:
+    """Where to in the trash of HDFS it went, if one is given; empty when it went elsewhere."""
+    try:
+        if trash:
+            return move_to_hdfs_trash(fs, source, trash)
+        if run:
+            fs.rename(source, join(run.path, base_name(source)))
+        else:
+            fs.remove_tree(source)
+    except NotFoundError as error:
+        if fs.exists(source):
+            raise
+        raise ConflictError(
+            f"{fs.display(source)} has gone meanwhile",
+            "somebody else removes from this location, too",
+            "what was done stays done; run it again, with --lock",
+        ) from error
+    return ""
 
 
 def _refuse_store(fs: FileSystem, how: How, shown: str) -> None:

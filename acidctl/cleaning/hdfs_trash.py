@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from typing import Protocol, runtime_checkable
 
-from acidctl.errors import ConflictError, NotFoundError, UsageProblem
+from acidctl.errors import AccessError, ConflictError, NotFoundError, StorageError, UsageProblem
 from acidctl.storage.port import FileSystem, join, parent_of
 
 _PROTOCOLS = ("webhdfs", "swebhdfs", "hdfs")
@@ -19,23 +20,39 @@ def require_hdfs(fs: FileSystem) -> None:
         )
 
 
-def trash_of(fs: FileSystem) -> str:
-    """``/user/<user>/.Trash/Current``, from which HDFS makes checkpoints, and deletes them by ``fs.trash.interval``.
+@runtime_checkable
+class _Tells(Protocol):
+    """A store that may know where its trash is."""
+
+    def trash_root(self, path: str) -> str | None: ...
+
+
+def trash_of(fs: FileSystem, location: str) -> str:
+    """Where what a location loses goes; HDFS makes checkpoints of it, and deletes them by ``fs.trash.interval``.
+
+    ``/user/<user>/.Trash/Current``, or ``<zone>/.Trash/<user>/Current`` for a location in an encryption zone, which
+    nothing can be moved out of. WebHDFS tells (Hadoop 2.9 and later); where nobody does it is the one in the home.
 
     Raises:
         UsageProblem: who the user is, is not known.
+        AccessError, StorageError: the store cannot be asked.
     """
+    root = fs.trash_root(location) if isinstance(fs, _Tells) else None
+    if root and root.startswith("/"):
+        return f"{root.rstrip('/')}/Current"
     user = dict(fs.spec.options).get("user", "")
     if not user:
         raise UsageProblem("whose trash of HDFS?", "the user is not known", "give --storage-option user=NAME")
     return f"/user/{user}/.Trash/Current"
 
 
-def move_to_hdfs_trash(fs: FileSystem, source: str) -> str:
+def move_to_hdfs_trash(fs: FileSystem, source: str, root: str) -> str:
     """Move a file or directory to the user's trash.
 
-    It keeps its absolute path there; the time is put behind a name that is taken, as Hadoop does. A location in an
-    encryption zone has a trash of its own in Hadoop; a move out of the zone fails, and leaves everything as it was.
+    It keeps its absolute path there; the time is put behind a name that is taken, as Hadoop does.
+
+    Args:
+        root: of :func:`trash_of`.
 
     Returns:
         Where it is now.
@@ -44,7 +61,6 @@ def move_to_hdfs_trash(fs: FileSystem, source: str) -> str:
         NotFoundError: there is no such source.
         StorageError, AccessError: the store says no.
     """
-    root = trash_of(fs)
     folder = _make_folder(fs, root, parent_of(source))
     plain = join(folder, source.rpartition("/")[2])
     target = plain
@@ -55,6 +71,8 @@ def move_to_hdfs_trash(fs: FileSystem, source: str) -> str:
             fs.rename(source, target)
         except ConflictError:  # somebody else took the name meanwhile
             continue
+        except StorageError as error:
+            raise _of_zone(error) from error
         return target
     raise ConflictError(f"cannot move {fs.display(source)} to the trash", f"{fs.display(plain)} is always taken")
 
@@ -64,6 +82,11 @@ def _make_folder(fs: FileSystem, root: str, path: str) -> str:
     folder = root + path if path != "/" else root
     try:
         fs.make_dirs(folder)
+    except AccessError as error:
+        if not parent_of(parent_of(root)).endswith("/.Trash"):
+            raise
+        hint = f"an administrator makes the trash of an encryption zone: hdfs crypto -provisionTrash; or {_OWN}"
+        raise AccessError(error.what, error.why, hint) from error
     except (ConflictError, NotFoundError):
         folder = root
         for part in path.strip("/").split("/"):
@@ -72,6 +95,17 @@ def _make_folder(fs: FileSystem, root: str, path: str) -> str:
                 folder = _with_time(folder)
         fs.make_dirs(folder)
     return folder
+
+
+_OWN = "leave out --trash hdfs, for the trash of the location itself"
+
+
+def _of_zone(error: StorageError) -> StorageError:
+    """The same; where an encryption zone is the cause, with what to do."""
+    if "encryption zone" not in error.why:
+        return error
+    hint = f"WebHDFS (webhdfs://) of Hadoop 2.9 and later says where the trash of the zone is; or {_OWN}"
+    return type(error)(error.what, error.why, hint)
 
 
 def _with_time(path: str) -> str:

@@ -1,4 +1,7 @@
-"""Staging that nobody finished: what writers and compactions left hidden in a location (format sections 1.4, 8.6)."""
+"""Staging that nobody finished: what writers and compactions left hidden in a location (format sections 1.4, 8.6).
+
+And what a run of acidctl left that was killed while it removed a stale lock.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from acidctl.acid.state import Reason, select
 from acidctl.acid.writeids import Range, ValidWriteIds
 from acidctl.cleaning.retention import Ages, Policy, may_go, utc
 from acidctl.errors import AcidctlError
+from acidctl.storage.lock import LOCK
 from acidctl.storage.owner import OWNER, Owner
 from acidctl.storage.port import FileSystem
 from acidctl.storage.snapshot import Snapshot
@@ -19,6 +23,7 @@ from acidctl.storage.snapshot import Snapshot
 _MANIFEST = "_tmp."
 _COMPACTION = "_tmp_"
 _QUERY = ".hive-staging"
+_CLAIM = f"{LOCK}-"
 
 
 @dataclass(slots=True)
@@ -37,10 +42,10 @@ class Leftovers:
 
 
 def is_leftover(name: str) -> bool:
-    """Whether a hidden name is a writer's staging; nothing else hidden is ever removed."""
+    """Whether a hidden name is a writer's staging, or a claim on a lock; nothing else hidden is ever removed."""
     if name.startswith(_MANIFEST):
         return name.startswith(tuple(f"{_MANIFEST}{kind.value}_" for kind in Kind))
-    return name.startswith((_COMPACTION, _QUERY))
+    return name.startswith((_COMPACTION, _QUERY, _CLAIM))
 
 
 def is_query_staging(name: str) -> bool:
@@ -73,7 +78,9 @@ def find_leftovers(snapshot: Snapshot, ages: Ages, gone: set[str], policy: Polic
     found = Leftovers()
     children = files_by_child(snapshot.listing)
     directories = {
-        entry.path.partition("/")[0] for entry in snapshot.listing.entries if entry.is_dir or "/" in entry.path
+        entry.path.partition("/")[0]
+        for entry in snapshot.listing.entries
+        if entry.is_dir or "/" in entry.path or entry.path.startswith(_CLAIM)
     }
     for name in sorted(filter(is_leftover, directories)):
         since = ages.times.get(name)
@@ -93,12 +100,16 @@ def find_leftovers(snapshot: Snapshot, ages: Ages, gone: set[str], policy: Polic
 def _what(name: str) -> str:
     if name.startswith(_QUERY):
         return "the abandoned staging of a query"
+    if name.startswith(_CLAIM):
+        return "the claim of a run that was killed while it removed a stale lock"
     return f"the abandoned {'manifest of an insert' if name.startswith(_MANIFEST) else 'staging of a compaction'}"
 
 
 def _against(snapshot: Snapshot, name: str, children: Mapping[str, list[Entry]], staying: set[str]) -> str:
     if name.startswith(_MANIFEST):
         return _unproven_insert(snapshot, name.removeprefix(_MANIFEST), staying)
+    if name.startswith(_CLAIM):
+        return _at_work(snapshot, name, "removes a stale lock")
     if not name.startswith(_COMPACTION):
         return ""
     inside = {entry.path.split("/")[1] for entry in snapshot.listing.entries if entry.path.startswith(f"{name}/")}
@@ -106,13 +117,17 @@ def _against(snapshot: Snapshot, name: str, children: Mapping[str, list[Entry]],
         if (twin := _twin(staged)) and twin in staying:
             return f"it holds {staged}, the missing twin of {twin}: the events in it may be nowhere else"
     if any(entry.path == f"{name}/{OWNER}" for entry in children.get(name, ())):
-        try:
-            owner = Owner.from_bytes(snapshot.fs.read_bytes(snapshot.absolute(f"{name}/{OWNER}")))
-        except AcidctlError as error:
-            return f"who works in it cannot be read: {error.why or error.what}"
-        if owner and owner.is_alive():
-            return f"{owner} works in it"
+        return _at_work(snapshot, f"{name}/{OWNER}", "works in it")
     return ""
+
+
+def _at_work(snapshot: Snapshot, path: str, doing: str) -> str:
+    """That the process which a file names still runs, as far as this machine can tell."""
+    try:
+        owner = Owner.from_bytes(snapshot.fs.read_bytes(snapshot.absolute(path)))
+    except AcidctlError as error:
+        return f"who {doing} cannot be read: {error.why or error.what}"
+    return f"{owner} {doing}" if owner and owner.is_alive() else ""
 
 
 def _unproven_insert(snapshot: Snapshot, target: str, staying: set[str]) -> str:

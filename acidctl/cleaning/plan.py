@@ -11,7 +11,7 @@ from typing import Any
 from acidctl.acid.doubts import doubtful, half_finished, only_by_doubt, unmarked_bases
 from acidctl.acid.layout import files_by_child
 from acidctl.acid.listing import Entry, Listing
-from acidctl.acid.names import OriginalFile, is_visible_path, parse_file
+from acidctl.acid.names import OriginalFile, is_hidden, is_visible_path, parse_file
 from acidctl.acid.state import AcidState, EntryKind, Reason, State, Verdict
 from acidctl.cleaning.leftovers import find_leftovers, is_query_staging, query_staging
 from acidctl.cleaning.readers import Lists, broken_reader, may_supersede
@@ -138,10 +138,11 @@ def plan_cleaning(snapshot: Snapshot, policy: Policy | None = None, now: float |
     """
     policy, now = policy or Policy(), time.time() if now is None else now
     snapshot.state.require_history()
-    refuse_half_published(snapshot)
-    lists = Lists(snapshot.write_ids, snapshot.txns, snapshot.base_formats)
     ages, children = Ages.of(snapshot.listing), files_by_child(snapshot.listing)
-    judge = _Judge(snapshot, lists.for_cleaner(), ages, children)
+    if any(name.startswith("_tmp_") for name in children):  # the notes of publications lie there
+        refuse_half_published(snapshot)
+    lists = Lists(snapshot.write_ids, snapshot.txns, snapshot.base_formats)
+    judge = _Judge(snapshot, lists, ages, children)
     present = judge.at(None)
     kept_back = judge.kept_back()
     old = judge.old(policy, now) if present else present
@@ -149,8 +150,7 @@ def plan_cleaning(snapshot: Snapshot, policy: Policy | None = None, now: float |
     gone = present & old
     removals = [
         _removal(verdict.name, verdict.kind, verdict.state, verdict.reason, children)
-        for verdict in sorted(snapshot.state.verdicts, key=_removal_order)
-        if verdict.name in gone
+        for verdict in sorted((v for v in snapshot.state.verdicts if v.name in gone), key=_removal_order)
     ]
     if policy.leftovers:
         found = find_leftovers(snapshot, ages, gone, policy, now)
@@ -172,21 +172,23 @@ def _removal(name: str, kind: EntryKind, state: State, reason: Reason, children:
 class _Judge:
     """Which names the rules let go, in the location as it is or as it was at a moment."""
 
-    def __init__(self, snapshot: Snapshot, cleaner: Lists, ages: Ages, children: Mapping[str, list[Entry]]) -> None:
-        self._snapshot, self._cleaner, self._ages, self._children = snapshot, cleaner, ages, children
-        self._known: dict[tuple[float | None, bool, frozenset[str]], set[str]] = {}
-        self._moments = sorted({t for name, t in ages.times.items() if t is not None and may_supersede(name)})
+    def __init__(self, snapshot: Snapshot, lists: Lists, ages: Ages, children: Mapping[str, list[Entry]]) -> None:
+        self._snapshot, self._cleaner, self._ages, self._children = snapshot, lists.for_cleaner(), ages, children
+        self._is_reader = self._cleaner is lists
+        self._known: dict[frozenset[str], set[str]] = {}
         self._verdicts = {verdict.name: verdict for verdict in snapshot.state.verdicts}
 
     def at(self, moment: float | None, *, unknown: bool = False, keep: frozenset[str] = frozenset()) -> set[str]:
         """What was obsolete or aborted beyond doubt; None means now, `keep` names what is taken to be there already."""
-        key = (moment, unknown, keep)
-        if key not in self._known:
-            if moment is None:
-                self._known[key] = self._free_now()
+        young = frozenset() if moment is None else self._ages.young_at(moment, unknown=unknown) - keep
+        if young not in self._known:
+            if not young:  # what was free then and no more is never asked for
+                self._known[young] = self._free_now()
+            elif len(young) == self._visible:
+                self._known[young] = set()
             else:
-                self._known[key] = self._free(self._ages.listing_at(moment, unknown=unknown, keep=keep))
-        return self._known[key]
+                self._known[young] = self._free(self._ages.listing_without(young))
+        return self._known[young]
 
     def old(self, policy: Policy, now: float) -> set[str]:
         """What was so for readers that began as long ago as the retention says."""
@@ -250,12 +252,25 @@ class _Judge:
         return free & {verdict.name for verdict in _removable(self._snapshot.state)} - self._reasons.keys()
 
     @cached_property
+    def _visible(self) -> int:
+        """How many children there are that are not hidden."""
+        return sum(not is_hidden(name) for name in self._ages.times)
+
+    @cached_property
+    def _moments(self) -> list[float]:
+        """When something came that may have made others obsolete, in order."""
+        return sorted({t for name, t in self._ages.times.items() if t is not None and may_supersede(name)})
+
+    @cached_property
     def _now(self) -> AcidState:
+        """As the cleaner's lists have it, which mostly are the reader's."""
+        if self._is_reader:
+            return self._snapshot.state
         return self._cleaner.select(self._snapshot.listing)
 
     @cached_property
     def _reasons(self) -> dict[str, str]:
-        """Why names stay that the cleaner's or the reader's state, which mostly are one, calls obsolete."""
+        """Why names stay that the cleaner's or the reader's state calls obsolete."""
         listing, reader = self._snapshot.listing, self._snapshot.state
         reasons = self._doubts(listing, self._now)
         return reasons if self._now == reader else reasons | self._doubts(listing, reader)
@@ -265,7 +280,7 @@ class _Judge:
         ids, txns, formats = self._snapshot.write_ids, self._snapshot.txns, self._snapshot.base_formats
         doubts = doubtful(listing, state, ids, txns)
         why = "; ".join(f"{name}: {reason}" for name, reason in doubts.items()) or "only _v directories supersede it"
-        kept = dict.fromkeys(only_by_doubt(listing, state, ids, txns, formats), why)
+        kept = dict.fromkeys(only_by_doubt(listing, state, ids, txns, formats, known=doubts), why)
         for name, wide in half_finished(state).items():
             kept[name] = f"{wide} hides it but has no twin of its kind: a minor compaction may be half-finished"
         for name in unmarked_bases(listing, state):
@@ -314,7 +329,9 @@ def _prove(plan: CleaningPlan, ages: Ages, lists: Lists, now: float) -> None:
     Raises:
         RefusedError: it would not; a bug or a layout that nobody foresaw.
     """
-    broken = broken_reader(ages, lists, set(plan.names), plan.policy, now) if plan.removals else ""
+    if not plan.removals:
+        return
+    broken = broken_reader(plan.snapshot.state, ages, lists, set(plan.names), policy=plan.policy, now=now)
     if broken:
         raise RefusedError(
             f"cleaning {plan.snapshot.fs.display(plan.snapshot.path)} would change what readers see",

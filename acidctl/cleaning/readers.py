@@ -6,7 +6,7 @@ the cleaning. Both listings must read the same without what the plan removes, an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from acidctl.acid.doubts import without
@@ -35,42 +35,54 @@ class Lists:
     def for_cleaner(self) -> Lists:
         """Those of section 10: nothing above the high watermark counts, nor a transaction above the oldest open one.
 
-        A query of that open transaction does not see what was committed after it began.
+        A query of that open transaction does not see what was committed after it began. Where no list was given, all
+        answers are the same for a reader and for the cleaner.
         """
         txns = self.txns
+        if txns is None and self.write_ids.is_everything:
+            return self
         if txns is not None:
             oldest = min((txns.min_open, *txns.open[:1]))
             txns = replace(txns, high_watermark=min(txns.high_watermark, oldest - 1))
         return replace(self, write_ids=self.write_ids.for_cleaner(), txns=txns)
 
 
-def broken_reader(ages: Ages, lists: Lists, names: set[str], policy: Policy, now: float) -> str:
+def broken_reader(state: AcidState, ages: Ages, lists: Lists, names: set[str], *, policy: Policy, now: float) -> str:
     """Why a plan may not be carried out: a sentence, or an empty string when no reader is hurt.
 
     Args:
+        state: what the lists make of the listing.
         names: what the plan removes.
         now: seconds since the epoch.
     """
     names_only = _directories(ages.listing)
     after = without(names_only, names)
-    for known, when in ((lists, "new readers"), (lists.for_cleaner(), "the cleaner")):
-        if what_is_read(known.select(names_only)) != what_is_read(known.select(after)):
-            return f"the state of {when} without the planned directories is another one"
+    cleaner = lists.for_cleaner()
+    left = lists.select(after)
+    if what_is_read(state) != what_is_read(left):
+        return "the state of new readers without the planned directories is another one"
+    if cleaner is not lists and what_is_read(cleaner.select(names_only)) != what_is_read(cleaner.select(after)):
+        return "the state of the cleaner without the planned directories is another one"
     if policy.older_than <= 0:
         return ""
     skeleton = Ages(names_only, ages.times)
     for moment in _moments(ages, policy.cutoff(now)):
-        then = skeleton.listing_at(moment)
-        reader = _reader_at(moment, then, skeleton, lists)
-        seen = reader.select(then)
+        young = skeleton.young_at(moment)
+        then = skeleton.listing_without(young)
+        reader = _reader_at(then, young, lists)
+        seen = state if reader is lists else reader.select(then)
         hurt = min(names & seen.current_names, default="") if seen.history_problem is None else ""
         if hurt:
             return f"a reader that began after {hurt} was superseded may still read it"
-        late = without(names_only, _invisible_at(moment, skeleton))
-        for listing in (then, late):
-            if what_is_read(reader.select(listing)) != what_is_read(reader.select(without(listing, names))):
-                return "a reader that is still running would read something else"
+        if what_is_read(seen) != what_is_read(left if reader is lists else reader.select(without(then, names))):
+            return _OTHERWISE
+        late = without(names_only, _invisible(young)) if young else then
+        if late != then and what_is_read(reader.select(late)) != what_is_read(reader.select(without(late, names))):
+            return _OTHERWISE
     return ""
+
+
+_OTHERWISE = "a reader that is still running would read something else"
 
 
 def what_is_read(state: AcidState) -> tuple[object, ...]:
@@ -125,17 +137,24 @@ def _spread(times: list[float], count: int) -> list[float]:
     return [times[i * (len(times) - 1) // max(1, count - 1)] for i in range(count)]
 
 
-def _reader_at(moment: float, then: Listing, ages: Ages, lists: Lists) -> Lists:
+def _reader_at(then: Listing, young: Collection[str], lists: Lists) -> Lists:
     """What a reader that began at a moment knew of the write ids.
 
     All up to the highest on disk were given out; of those of which everything came later the writer was still at work.
+
+    Args:
+        then: the location at that moment.
+        young: what came later.
+
+    Returns:
+        The lists themselves for a reader that is as good as a new one.
     """
     ids = lists.write_ids
+    if not young and ids.is_everything:
+        return lists
     there = [d for d in map(_parsed, {entry.path.partition("/")[0] for entry in then.entries}) if d]
     highest = max((d.max_write_id for d in there), default=0)
-    later = [
-        d for name in _younger(ages, moment) if (d := _parsed(name)) and d.min_write_id == d.max_write_id <= highest
-    ]
+    later = [d for name in young if (d := _parsed(name)) and d.min_write_id == d.max_write_id <= highest]
     at_work = {d.max_write_id for d in later if not any(_holds(other, d.max_write_id) for other in there)}
     open_ids = tuple(sorted({*ids.open, *at_work} - set(ids.aborted)))
     min_open = min((ids.min_open, *open_ids[:1]))
@@ -147,13 +166,9 @@ def _holds(directory: AcidDirectory, write_id: int) -> bool:
     return low <= write_id <= directory.max_write_id
 
 
-def _younger(ages: Ages, moment: float) -> Iterable[str]:
-    return (name for name in ages.times if not ages.is_old(name, moment))
-
-
-def _invisible_at(moment: float, ages: Ages) -> set[str]:
-    """What a reader that began at a moment never sees: the results of transactions that ended later."""
-    return {name for name in _younger(ages, moment) if (found := _parsed(name)) and found.visibility_txn}
+def _invisible(young: Iterable[str]) -> set[str]:
+    """What a reader never sees that began before it came: the results of transactions."""
+    return {name for name in young if (found := _parsed(name)) and found.visibility_txn}
 
 
 def _parsed(name: str) -> AcidDirectory | None:

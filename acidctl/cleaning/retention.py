@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from acidctl.acid.doubts import without
 from acidctl.acid.listing import Listing
@@ -30,7 +31,12 @@ _LAST = datetime.max.replace(tzinfo=UTC).timestamp() - 86400
 
 def utc(seconds: float) -> str:
     """``2026-11-21 22:24 UTC``: the minute that had begun."""
-    return f"{datetime.fromtimestamp(seconds // 60 * 60, UTC):%Y-%m-%d %H:%M} UTC"
+    return _utc(seconds // 60)
+
+
+@lru_cache(maxsize=1 << 12)
+def _utc(minute: float) -> str:
+    return f"{datetime.fromtimestamp(minute * 60, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def may_go(until: float | None) -> str:
@@ -95,13 +101,14 @@ class Ages:
     def of(cls, listing: Listing) -> Ages:
         """Those of a listing."""
         times: dict[str, float | None] = {}
-        for entry in listing.entries:
-            name = entry.path.partition("/")[0]
-            known = times.get(name, -math.inf)
-            if entry.modified is not None:
-                modified = min(max(entry.modified, 0.0), _LAST)  # what a damaged file system says, no calendar has
-                times[name] = None if known is None else max(known, modified)
-            elif not entry.is_dir:
+        for path, _, modified, is_dir in listing.entries:
+            name = path.partition("/")[0]
+            if modified is not None:
+                # What a damaged file system says, no calendar has.
+                time = modified if 0.0 <= modified <= _LAST else min(max(modified, 0.0), _LAST)
+                known = times.get(name, -math.inf)
+                times[name] = None if known is None else max(known, time)
+            elif not is_dir:
                 times[name] = None
             else:  # object stores have no directories, so no times of them
                 times.setdefault(name, -math.inf)
@@ -112,14 +119,14 @@ class Ages:
         time = self.times.get(name)
         return unknown if time is None else time <= moment
 
-    def listing_at(self, moment: float, *, unknown: bool = False, keep: frozenset[str] = frozenset()) -> Listing:
-        """The location as it was: hidden entries stay, what is younger does not, unless it is named in `keep`.
-
-        Whatever was removed since is missing, of course.
-        """
-        young = {
+    def young_at(self, moment: float, *, unknown: bool = False) -> frozenset[str]:
+        """The visible children that came, or changed, after a moment."""
+        return frozenset(
             name
-            for name in self.times
-            if not is_hidden(name) and not self.is_old(name, moment, unknown=unknown) and name not in keep
-        }
+            for name, time in self.times.items()
+            if (not unknown if time is None else time > moment) and not is_hidden(name)
+        )
+
+    def listing_without(self, young: frozenset[str]) -> Listing:
+        """The location before they came. Whatever was removed since is missing, of course."""
         return without(self.listing, young) if young else self.listing

@@ -173,7 +173,10 @@ def read_plans(path: str) -> list[SavedPlan]:
             raise _UnusableError("it is something else")
         if content["schema_version"] != SCHEMA_VERSION:
             raise _UnusableError(f"it is of version {content['schema_version']}, not {SCHEMA_VERSION}")
-        return list(_saved(content["locations"]))
+        saved = list(_saved(content["locations"]))
+        if len({one.url for one in saved}) < len(saved):
+            raise _UnusableError("it names a location twice: it was changed")
+        return saved
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, AcidctlError) as error:
         is_said = isinstance(error, _UnusableError)
         why = str(error) if is_said else "it is no plan of `acidctl clean --plan`, or is damaged"

@@ -2,7 +2,7 @@
 
 ``<location>/.acidctl-trash/<time>-<id>/manifest.json`` is written before the first entry moves, so that an
 interrupted run can always be undone or repeated. When a run was restored, or is to be deleted, its manifest gets
-another name first: half of a run never looks like all of it.
+another name first: half of a run never looks like all of it. A cleaning of many locations has one id in all of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from enum import StrEnum
 from acidctl.acid.listing import Entry
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import BadDataError, ConflictError, NotFoundError, UsageProblem
-from acidctl.storage.own_files import new_run_id, write_whole
+from acidctl.storage.own_files import TORN, new_run_id, write_whole
 from acidctl.storage.port import FileSystem
 from acidctl.storage.snapshot import Snapshot, take_snapshot
 
@@ -66,11 +66,11 @@ class TrashRun:
     states: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, snapshot: Snapshot, names: tuple[str, ...], size: int) -> TrashRun:
+    def of(cls, snapshot: Snapshot, names: tuple[str, ...], size: int, run_id: str = "") -> TrashRun:
         """A new one, that takes these names from a location."""
         return cls(
             snapshot.path,
-            new_run_id(),
+            run_id or new_run_id(),
             names,
             size,
             content=_content(snapshot.listing.entries, names),
@@ -109,6 +109,19 @@ class TrashRun:
         }
         fs.make_dirs(self.path)
         write_whole(fs, f"{self.path}/{MANIFEST}", json.dumps(manifest, indent=1).encode())
+
+    def drop_unused(self, fs: FileSystem) -> None:
+        """Take the run's directory away again when nothing moved into it; it stays when something did after all."""
+        if {entry.path for entry in fs.list_dir(self.path).entries} - {MANIFEST, TORN}:
+            return
+        for name in (TORN, MANIFEST):
+            with suppress(NotFoundError):
+                fs.remove_tree(f"{self.path}/{name}")
+        fs.remove_empty(self.path)
+        if fs.exists(self.path):  # a move whose answer was lost came late
+            self.write_manifest(fs)
+        else:
+            fs.remove_empty(f"{self.location}/{TRASH}")
 
 
 def list_runs(fs: FileSystem, location: str) -> list[TrashRun]:

@@ -66,9 +66,12 @@ def command(
     """
     from acidctl.cleaning.saved import read_plans
     from acidctl.cli.clean_results import Printer
+    from acidctl.cli.output import note
     from acidctl.errors import AcidctlError
 
     saved = read_plans(plan_file)
+    if not saved:
+        note(f"nothing to clean: {plan_file} holds no plan of a location")
     if not (dry_run or unsafe_retention):
         for one in saved:
             one.policy.require_safe()

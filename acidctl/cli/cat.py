@@ -8,7 +8,7 @@ import click
 
 from acidctl.cli.options import (
     DIRECTORY,
-    FILE,
+    NEW_FILE,
     columns_option,
     examples,
     limit_option,
@@ -59,7 +59,7 @@ SHOWN_WARNINGS = 10
 @snapshot_options
 @storage_options
 @output_option(*EXPORT_FORMS, default="jsonl")
-@click.option("--to", type=FILE, metavar="PATH", help="Write to a new file, complete or not at all.")
+@click.option("--to", type=NEW_FILE, metavar="PATH", help="Write to a new file, complete or not at all.")
 @click.option("--skip-bad-files", is_flag=True, help="Go on without what cannot be read; say so, and fail, at the end.")
 def command(
     location: str,

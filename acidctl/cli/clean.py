@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from acidctl.cli.amounts import DURATION
-from acidctl.cli.clean_work import Stop, Work, once, progress, unattended_options, with_tables
+from acidctl.cli.clean_work import Stop, Work, once, progress, seldom_collected, unattended_options, with_tables
 from acidctl.cli.options import (
-    FILE,
+    NEW_FILE,
     assume_committed_option,
     examples,
     exit_code_option,
@@ -61,7 +61,7 @@ how_options = together(
 @locations_argument()
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and stop.")
 @how_options
-@click.option("--plan", "plan_file", metavar="FILE", type=FILE, help="Save the plan for `acidctl apply`, and stop.")
+@click.option("--plan", "plan_file", metavar="FILE", type=NEW_FILE, help="Save the plan for `acidctl apply`, and stop.")
 @click.option(
     "--older-than",
     type=DURATION,
@@ -123,17 +123,18 @@ def command(
     work = CleaningWork(yes, lock, break_lock, jobs, Stop.after(deadline), way(no_trash, trash))
     if assume_committed:
         lists = lists.assuming_committed()
-    printer = Printer(output, run)
+    printer = Printer(output, run, locations)
     planned = within(_plans(locations, lists, storage, policy, work.stop, printer), max_bytes)
-    plans = printer.plans(planned, dry_run=dry_run or plan_file is not None)
+    with seldom_collected():
+        plans = printer.plans(planned, dry_run=dry_run or plan_file is not None)
     if plan_file is not None:
         from acidctl.cleaning.saved import write_plans
 
-        write_plans(plan_file, [plan for plan in plans if plan.removals])
-        note(f"saved {human_count(sum(bool(p.removals) for p in plans), 'plan')}: acidctl apply {plan_file}")
+        write_plans(plan_file, plans)
+        note(f"saved {human_count(len(plans), 'plan')}: acidctl apply {plan_file}")
     elif not dry_run:
         work.carry_out(plans, printer)
-    if (dry_run or plan_file is not None) and any(plan.removals for plan in plans):
+    if (dry_run or plan_file is not None) and plans:
         return printer.status
     return printer.exit_status(exit_code)
 
@@ -192,35 +193,40 @@ class CleaningWork(Work):
 
     Attributes:
         how: trash, hdfs or delete.
+        run_id: in the trash of every location, so that `acidctl restore` finds what was cleaned together.
     """
 
     how: str = "trash"
+    run_id: str = ""
 
     def carry_out(self, plans: Sequence[CleaningPlan], printer: Printer) -> None:
         """Ask, and do it."""
         from acidctl.cleaning.apply import Cleaned
         from acidctl.cli.output import human_bytes, human_count
         from acidctl.errors import AcidctlError
+        from acidctl.storage.own_files import new_run_id
 
-        due = [plan for plan in plans if plan.removals]
-        if due:
-            count = human_count(sum(len(plan.removals) for plan in due), "entry", "entries")
-            size = human_bytes(sum(plan.bytes for plan in due))
+        self.run_id = new_run_id()
+        if plans:
+            count = human_count(sum(len(plan.removals) for plan in plans), "entry", "entries")
+            size = human_bytes(sum(plan.bytes for plan in plans))
             verbs = {"trash": "Move to the trash", "hdfs": "Move to the trash of HDFS", "delete": "Delete for good"}
             question = f"{verbs[self.how]}: {count}, {size}?"
             self.confirm(f"{count} ({size}) would be removed", question, "nothing was removed")
-        with progress("cleaning", sum(len(plan.removals) for plan in due)) as bar:
-            for plan, result in self.each(due, lambda plan: self._apply(plan, lambda _: bar.advance())):
+        with progress("cleaning", sum(len(plan.removals) for plan in plans)) as bar:
+            for plan, result in self.each(plans, lambda plan: self._apply(plan, lambda _: bar.advance())):
                 with bar.away():
                     if isinstance(result, AcidctlError):
                         printer.failed(plan.snapshot.fs.display(plan.snapshot.path), result)
                     else:
                         printer.done(plan, result or Cleaned())
-        printer.summary(len(plans))
+        printer.summary()
 
     def _apply(self, plan: CleaningPlan, on_removed: Callable[[Removal], None]) -> Cleaned:
         from acidctl.cleaning.apply import How, apply_plan
 
         snapshot = plan.snapshot
         with self.at(snapshot.fs, snapshot.path):
-            return apply_plan(plan, How(self.how), should_stop=self.stop.is_due, on_removed=on_removed)
+            return apply_plan(
+                plan, How(self.how), run_id=self.run_id, should_stop=self.stop.is_due, on_removed=on_removed
+            )

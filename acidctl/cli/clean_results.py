@@ -1,7 +1,8 @@
-"""What `acidctl clean` and `acidctl apply` say: plans, one result a location, and a summary."""
+"""What `clean`, `apply` and `restore` say: plans, one result a location, and a summary."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,34 +15,98 @@ if TYPE_CHECKING:
     from acidctl.errors import AcidctlError
     from acidctl.storage.snapshot import Snapshot
 
-_NAMES_SHOWN = 8
+NAMES_SHOWN = 8
+MOST_NOTES = 20
+"""Locations of which it is told one by one what there is to say."""
+
 _FAILED_SHOWN = 20
+_MOST_GIVEN = 3
 
 
-_MOST_NOTES = 20
-"""Locations of which it is told one by one what they keep back."""
-
-
-class Printer:
+class Results:
     """Results of one run, and the worst exit status of all its locations."""
 
     def __init__(self, output: str, run: RunReport) -> None:
         self.run = run
-        self._output = output
         self.status = 0
+        self._output = output
         self._failed: list[str] = []
         self._postponed: list[str] = []
+
+    def failed(self, location: str, error: AcidctlError) -> None:
+        """A location that was passed over; `location` is empty for what is none."""
+        from acidctl.cli.failures import show_failure
+
+        self.status = max(self.status, error.exit_status)
+        self.run.failed(location, error)
+        if location:
+            self._failed.append(location)
+        show_failure(location, error)
+        self._put({"location": location, "result": "failed", "error": error.code, "reason": str(error)})
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing failed so far, nor was left for later."""
+        return not (self.status or self._failed or self._postponed)
+
+    def not_begun(self, location: str) -> None:
+        """The time was up before its turn."""
+        from acidctl.cli.output import safe
+
+        self._postponed.append(location)
+        self.run.add(location, "postponed", reason="the time is up")
+        if self._output == "table":
+            click.echo(f"{safe(location)}: left for later: the time is up")
+        self._put({"location": location, "result": "postponed", "reason": "the time is up"})
+
+    def _put(self, value: dict[str, Any]) -> None:
+        from acidctl.cli.output import put_json
+
+        if self._output != "table":
+            put_json({"schema_version": 1} | value, lines=self._output == "jsonl")
+
+    def _sum_up(self, locations: int, done: str) -> None:
+        """What became of all locations together; names those that failed, and those that are left."""
+        from acidctl.cli.output import human_count, note, warn
+
+        rests = [("failed", self._failed), ("left for later", self._postponed)]
+        rests = [(what, names) for what, names in rests if names]
+        note(f"{human_count(locations, 'location')}: {', '.join([done, *(f'{len(n)} {what}' for what, n in rests)])}")
+        for what, names in rests:
+            warn(f"{what}: {some(names, _FAILED_SHOWN)}")
+
+
+class Printer(Results):
+    """Those of cleanings.
+
+    Args:
+        given: the places that were typed; empty where nothing but a file was.
+    """
+
+    def __init__(self, output: str, run: RunReport, given: Sequence[str] = ()) -> None:
+        super().__init__(output, run)
+        self._given = given
+        self._planned_count = 0
         self._cleaned = 0
         self._bytes = 0
-        self._undo: list[str] = []
+        self._undo: dict[str, str] = {}
 
     def plans(self, planned: Iterable[CleaningPlan], *, dry_run: bool) -> list[CleaningPlan]:
-        """All plans, before anything is done; each is shown when it is made."""
-        from acidctl.cli.output import human_count, note, put_json
+        """The plans that remove something, before anything is done; each of all is shown when it is made."""
+        from acidctl.cli.output import human_count, note
 
-        plans = []
+        plans: list[CleaningPlan] = []
+        kept: list[CleaningPlan] = []
+        notes: dict[str, None] = {}
+        more = 0
         for plan in planned:
-            plans.append(plan)
+            self._planned_count += 1
+            if plan.removals:
+                plans.append(plan)
+            if plan.kept_back or plan.waiting or plan.postponed:
+                more += len(kept) == MOST_NOTES
+                kept += [plan] * (len(kept) < MOST_NOTES)
+            notes |= dict.fromkeys(plan.snapshot.state.notes)
             self._planned(plan, dry_run=dry_run)
             if plan.postponed and not plan.removals:
                 self._postponed.append(shown(plan.snapshot))
@@ -49,14 +114,13 @@ class Printer:
                 _table(plan)
             elif dry_run or not plan.removals:
                 result = "planned" if plan.removals else "postponed" if plan.postponed else "nothing-to-do"
-                put_json(record(plan, result), lines=self._output == "jsonl")
-        kept = [plan for plan in plans if plan.kept_back or plan.waiting or plan.postponed]
-        for plan in kept[:_MOST_NOTES]:
+                self._put(record(plan, result))
+        for plan in kept:
             _kept_back(plan)
-        if len(kept) > _MOST_NOTES:
-            more = human_count(len(kept) - _MOST_NOTES, "more location keeps", "more locations keep")
-            note(f"{more} something back: -o jsonl says of each what and why")
-        for text in dict.fromkeys(text for plan in plans for text in plan.snapshot.state.notes):
+        if more:
+            others = human_count(more, "more location keeps", "more locations keep")
+            note(f"{others} something back: -o jsonl says of each what and why")
+        for text in notes:
             if "_v directory" not in text:
                 note(text)
         return plans
@@ -69,23 +133,9 @@ class Printer:
         elif dry_run:
             self.run.add(shown(plan.snapshot), "planned", removals=len(plan.removals))
 
-    def failed(self, location: str, error: AcidctlError) -> None:
-        """A location that was passed over; `location` is empty for what is none."""
-        from acidctl.cli.failures import show_failure
-        from acidctl.cli.output import put_json
-
-        self.status = max(self.status, error.exit_status)
-        self.run.failed(location, error)
-        if location:
-            self._failed.append(location)
-        show_failure(location, error)
-        if self._output != "table":
-            value = {"location": location, "result": "failed", "error": error.code, "reason": str(error)}
-            put_json({"schema_version": 1, **value}, lines=self._output == "jsonl")
-
     def done(self, plan: CleaningPlan, cleaned: Cleaned) -> None:
         """A location's plan was carried out, or as much of it as time allowed."""
-        from acidctl.cli.output import human_bytes, note, put_json, safe
+        from acidctl.cli.output import human_bytes, note, safe
 
         location = shown(plan.snapshot)
         left = [removal.name for removal in plan.removals[len(cleaned.removed) :]]
@@ -103,14 +153,14 @@ class Printer:
             removals=len(cleaned.removed),
             left=len(left) + len(plan.postponed),
         )
-        run = cleaned.run if cleaned.removed else None
+        run = cleaned.run
         if self._output != "table":
             value = record(plan, result) | {
                 "postponed": [*left, *plan.postponed],
                 "trashRun": run.id if run else None,
                 "hdfsTrash": [plan.snapshot.fs.display(place) for place in cleaned.places],
             }
-            put_json(value, lines=self._output == "jsonl")
+            self._put(value)
             return
         count = f"{len(cleaned.removed)} of {len(plan.removals)}" if left else f"{len(cleaned.removed)}"
         how = f"moved to the trash as {run.id}" if run else "deleted"
@@ -123,35 +173,22 @@ class Printer:
         for folder in dict.fromkeys(place.rpartition("/")[0] for place in cleaned.places):
             note(f"moved to {plan.snapshot.fs.display(folder)}: undo by moving back from there")
         if run:
-            self._undo.append(location)
+            self._undo[location] = run.id
 
-    def not_begun(self, location: str) -> None:
-        """The time was up before its turn."""
-        from acidctl.cli.output import put_json, safe
+    def summary(self) -> None:
+        """What became of all locations together."""
+        from acidctl.cli.output import human_bytes, note
 
-        self._postponed.append(location)
-        self.run.add(location, "postponed", reason="the time is up")
-        if self._output == "table":
-            click.echo(f"{safe(location)}: left for later: the time is up")
-        else:
-            value = {"schema_version": 1, "location": location, "result": "postponed", "reason": "the time is up"}
-            put_json(value, lines=self._output == "jsonl")
-
-    def summary(self, locations: int) -> None:
-        """What became of all locations together; names those that failed, and those that are left."""
-        from acidctl.cli.output import human_bytes, human_count, note, warn
-
-        if self._undo:
-            more = f" (and {len(self._undo) - 1} more)" if len(self._undo) > 1 else ""
-            first = self._undo[0]
-            note(f"undo: acidctl restore {first}{more}   free the space: acidctl purge {first}{more}")
-        if locations > 1:
-            parts = [f"{self._cleaned} cleaned, {human_bytes(self._bytes)}"]
-            parts += [f"{len(names)} {what}" for what, names in self._rests() if names]
-            note(f"{human_count(locations, 'location')}: {', '.join(parts)}")
-            for what, names in self._rests():
-                if names:
-                    warn(f"{what}: {_some(names, _FAILED_SHOWN)}")
+        if len(self._undo) == 1:
+            (location,) = map(shlex.quote, self._undo)
+            note(f"undo: acidctl restore {location}   free the space: acidctl purge {location}")
+        elif self._undo:
+            run_id = next(iter(self._undo.values()))  # of all of them
+            places = self._given if 0 < len(self._given) <= _MOST_GIVEN else ("LOCATION...",)
+            where = shlex.join(places)
+            note(f"undo: acidctl restore --run {run_id} {where}   free the space: acidctl purge {where}")
+        if self._planned_count > 1:
+            self._sum_up(self._planned_count, f"{self._cleaned} cleaned, {human_bytes(self._bytes)}")
 
     def exit_status(self, speaks: bool) -> int:
         """With `speaks` there is a status for nothing to do and for what was left for later."""
@@ -162,9 +199,6 @@ class Printer:
         if self._postponed:
             return Postponed.exit_status
         return 0 if self._cleaned else NothingToDo.exit_status
-
-    def _rests(self) -> tuple[tuple[str, list[str]], ...]:
-        return ("failed", self._failed), ("left for later", self._postponed)
 
 
 def shown(snapshot: Snapshot) -> str:
@@ -225,13 +259,14 @@ def _kept_back(plan: CleaningPlan) -> None:
     for name, reason in (*plan.kept_back, *((w.name, w.reason) for w in plan.waiting)):
         by_reason.setdefault(reason, []).append(name)
     for reason, names in by_reason.items():
-        note(f"{shown(plan.snapshot)}: kept back: {_some(names, _NAMES_SHOWN)}: {reason}")
+        note(f"{shown(plan.snapshot)}: kept back: {some(names, NAMES_SHOWN)}: {reason}")
     if plan.postponed:
-        note(f"{shown(plan.snapshot)}: left for later: {_some(plan.postponed, _NAMES_SHOWN)}: more than --max-bytes")
+        note(f"{shown(plan.snapshot)}: left for later: {some(plan.postponed, NAMES_SHOWN)}: more than --max-bytes")
     if any("is committed is not known" in reason for reason in by_reason):
         note("give --valid-txns, or --assume-committed when no compaction is at work")
 
 
-def _some(names: Sequence[str], most: int) -> str:
+def some(names: Sequence[str], most: int) -> str:
+    """The first of them, and how many more there are."""
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + rest

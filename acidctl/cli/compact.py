@@ -27,6 +27,7 @@ from acidctl.cli.options import (
 if TYPE_CHECKING:
     from acidctl.acid.triggers import Thresholds
     from acidctl.cli.compact_engine import EngineOptions
+    from acidctl.cli.compact_plan import Locks
     from acidctl.cli.compact_results import Printer
     from acidctl.cli.engine import EngineChoice
     from acidctl.cli.locations import SnapshotLists
@@ -131,7 +132,10 @@ _writing_options = together(
 @click.option("--auto", is_flag=True, help="What Hive's thresholds ask for, location by location.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and stop.")
 @click.option(
-    "--offline", is_flag=True, help="Nothing reads the tables meanwhile: lets a minor compaction rename twice."
+    "--offline",
+    is_flag=True,
+    help="Nothing reads the tables meanwhile: lets a minor compaction rename twice, and an object store show several "
+    "buckets.",
 )
 @click.option(
     "--visibility-txn",
@@ -196,13 +200,16 @@ def command(
 
     A minor compaction with both kinds of delta appears by two renames, and a reader between them would see wrong rows:
     it needs --offline, or --visibility-txn; --major appears at once.
+
+    On S3 and Google Cloud Storage, which cannot rename, the result is copied to its place, and the location is locked
+    meanwhile. One bucket appears at once there too; several need --offline, or --visibility-txn.
     """
     modes = [name for name, given in (("major", major), ("minor", minor), ("auto", auto)) if given]
     if len(modes) != 1:
         raise click.UsageError("Say which compaction: one of --major, --minor and --auto.")
     from acidctl.acid.triggers import is_auto_off
     from acidctl.cli.compact_engine import EngineOptions
-    from acidctl.cli.compact_plan import Wanted
+    from acidctl.cli.compact_plan import Locks, Wanted
     from acidctl.cli.compact_results import Printer
     from acidctl.cli.locations import find
     from acidctl.compaction.table_type import TableType
@@ -222,6 +229,7 @@ def command(
         force,
         dry_run,
         writing,
+        Locks(lock, break_lock),
     )
     if assume_committed:
         lists = lists.assuming_committed()
@@ -240,8 +248,8 @@ def command(
         for plan in plans:
             printer.would_compact(plan)
     elif plans:
-        with ExitStack() as locks:
-            _run(_unlocked(plans, locks, lock, break_lock, printer), options, offline, printer)
+        with ExitStack() as stack:
+            _run(_unlocked(plans, stack, wanted.locks, printer), options, offline, printer)
     return printer.exit_status(exit_code)
 
 
@@ -313,22 +321,15 @@ def _within(plans: list[CompactionPlan], budget: int, printer: Printer) -> list[
     return chosen
 
 
-def _unlocked(
-    plans: list[CompactionPlan], locks: ExitStack, lock: bool, break_lock: bool, printer: Printer
-) -> list[CompactionPlan]:
-    """Those plans whose location nobody else holds; we do from here on, where that was asked for."""
-    from acidctl.cli.output import warn
+def _unlocked(plans: list[CompactionPlan], stack: ExitStack, locks: Locks, printer: Printer) -> list[CompactionPlan]:
+    """Those plans whose location nobody else holds; we do from here on, where that is needed."""
     from acidctl.errors import AcidctlError
-    from acidctl.storage.lock import locked, refuse_locked
 
     free = []
     for plan in plans:
         snapshot = plan.snapshot
         try:
-            if lock or break_lock:
-                locks.enter_context(locked(snapshot.fs, snapshot.path, break_stale=break_lock, on_break=warn))
-            else:
-                refuse_locked(snapshot)
+            stack.enter_context(locks.of(snapshot))
             free.append(plan)
         except AcidctlError as error:
             printer.failed(snapshot.fs.display(snapshot.path), error)

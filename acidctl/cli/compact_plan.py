@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,40 @@ if TYPE_CHECKING:
     from acidctl.compaction.table_type import TableType
     from acidctl.compaction.writing import Writing
     from acidctl.storage.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Locks:
+    """Whether locations are locked meanwhile: where that was asked for, and where only a lock keeps two runs apart.
+
+    Attributes:
+        asked: as ``--lock`` says.
+        break_stale: as ``--break-lock`` says.
+    """
+
+    asked: bool
+    break_stale: bool
+
+    @contextmanager
+    def of(self, snapshot: Snapshot) -> Iterator[None]:
+        """Hold the lock of a location, or see at least that nobody else does.
+
+        Raises:
+            ConflictError: somebody else holds it.
+        """
+        from acidctl.cli.output import warn
+        from acidctl.storage.lock import locked, refuse_locked
+        from acidctl.storage.publication import shows_by_copies
+
+        fs, path = snapshot.fs, snapshot.path
+        by_copies = shows_by_copies(fs)
+        if not (self.asked or self.break_stale or by_copies):
+            refuse_locked(snapshot)
+            yield
+            return
+        # A lock that nobody asked for must not be in anybody's way once its process has ended.
+        with locked(fs, path, break_dead=by_copies, break_stale=self.break_stale, on_break=warn):
+            yield
 
 
 @dataclass(frozen=True)
@@ -29,6 +65,7 @@ class Wanted:
     force: bool
     dry_run: bool
     writing: Writing
+    locks: Locks
 
     def plan(self, found: Found, lists: SnapshotLists, printer: Printer) -> CompactionPlan | None:
         """The plan of one location; None, and said why, when there is none."""
@@ -58,20 +95,23 @@ class Wanted:
         return plan
 
     def _finished(self, found: Found, lists: SnapshotLists) -> Snapshot:
-        """The snapshot, after finishing a publication that was interrupted between its renames."""
+        """The snapshot, after finishing a publication that was interrupted half-way."""
         from acidctl.cli.output import note
         from acidctl.compaction.publish import remove_dead_staging
-        from acidctl.storage.publication import finish_half_published, refuse_half_published
+        from acidctl.storage.publication import finish_half_published, half_published, refuse_half_published
 
         snapshot = found.snapshot(lists, compactor=True)
         if self.dry_run:
             refuse_half_published(snapshot)
             return snapshot
         remove_dead_staging(snapshot)
-        finished = finish_half_published(snapshot)
-        if not finished:
+        if not half_published(snapshot):
             return snapshot
-        note(f"{found.shown}: finished an interrupted compaction: {', '.join(finished)}")
+        with self.locks.of(snapshot):
+            # Looked at again: whoever held the lock until now may have finished it.
+            finished = finish_half_published(found.afresh().snapshot(lists, compactor=True))
+        if finished:
+            note(f"{found.shown}: finished an interrupted compaction: {', '.join(finished)}")
         return found.afresh().snapshot(lists, compactor=True)
 
     def _decide(self, snapshot: Snapshot) -> tuple[Decision, Figures | None]:

@@ -14,6 +14,7 @@ from acidctl.cli.options import examples, output_option
 if TYPE_CHECKING:
     from acidctl.cli.config_files import Files
     from acidctl.cli.settings import CommandPath, Settings, Value
+    from acidctl.errors import UsageProblem
 
 _DEFAULT = "default"
 
@@ -46,9 +47,13 @@ def command() -> None:
 @click.option("-a", "--all", "with_defaults", is_flag=True, help="Defaults, too.")
 @output_option("table", "json", "toml", default="table")
 @click.pass_context
-def show(ctx: click.Context, origin: bool, with_defaults: bool, output: str) -> None:
-    """Print what files and environment set for each command, after checking all of it. Secrets are shown as ***."""
+def show(ctx: click.Context, origin: bool, with_defaults: bool, output: str) -> int:
+    """Print what files and environment set for each command, after checking all of it. Secrets are shown as ***.
+
+    A variable of the environment because of which a command would refuse to run is told, too.
+    """
     from acidctl.cli.config_files import how_to_trust, read_files
+    from acidctl.cli.failures import Failures
     from acidctl.cli.main import command_named
     from acidctl.cli.output import console, note, put_json, table_of
     from acidctl.cli.settings import merge
@@ -69,6 +74,10 @@ def show(ctx: click.Context, origin: bool, with_defaults: bool, output: str) -> 
         console().print(table_of(names, [row[: len(names)] for row in rows]))
     else:
         note("nothing is set: see `acidctl config path`")
+    failures = Failures()
+    for problem in _wrong_variables():
+        failures.add(problem)
+    return failures.worst
 
 
 @command.command("path", short_help="Print where the files are.", epilog=examples("acidctl config path"))
@@ -103,6 +112,15 @@ def path(ctx: click.Context, output: str) -> None:
             click.echo(f"{'project' if key else 'user':8} {safe(str(place))}  {safe(states[key])}")
 
 
+def _wrong_variables() -> Iterator[UsageProblem]:
+    from acidctl.cli.main import SUMMARIES, command_named
+    from acidctl.cli.variables import wrong_variables
+
+    for name in SUMMARIES:
+        if one := command_named(name):
+            yield from wrong_variables(one, (name,))
+
+
 Name = tuple[str, ...]
 
 
@@ -110,10 +128,15 @@ def _settings(settings: Settings, *, with_defaults: bool) -> Iterator[tuple[Name
     """Every setting by its place in a file."""
     from acidctl.cli.main import SUMMARIES, command_named
     from acidctl.cli.redact import HIDDEN, is_secret_name
-    from acidctl.cli.settings import Value
+    from acidctl.cli.settings import GENERAL, Value, variable_of
 
-    for key, found in settings.general.items():
-        yield (key,), found
+    for key in GENERAL:
+        variable = variable_of((), key)
+        found = (
+            Value(text, f"environment {variable}") if (text := os.environ.get(variable)) else settings.general.get(key)
+        )
+        if found:
+            yield (key,), found
     for prefix, options in settings.storage.items():
         for key, found in options.items():
             yield ("storage", prefix, key), Value(HIDDEN, found.origin) if is_secret_name(key) else found

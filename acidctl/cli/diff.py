@@ -8,7 +8,7 @@ import click
 
 from acidctl.cli.options import (
     DIRECTORY,
-    FILE,
+    NEW_FILE,
     columns_option,
     examples,
     output_option,
@@ -44,7 +44,7 @@ SCHEMA_VERSION = 1
 @snapshot_options
 @storage_options
 @output_option(*ROW_FORMS, default="jsonl")
-@click.option("--out", "to_file", type=FILE, metavar="PATH", help="Write to a new file, complete or not at all.")
+@click.option("--out", "to_file", type=NEW_FILE, metavar="PATH", help="Write to a new file, complete or not at all.")
 def command(
     location: str,
     start: int,

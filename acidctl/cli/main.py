@@ -53,7 +53,7 @@ ALIASES = {"check": "validate"}
 SUMMARIES = {name: text for section in SECTIONS.values() for name, text in section.items()}
 
 AFTER_INTERRUPT = {
-    "compact": "run it again; what was staged is hidden and harmless",
+    "compact": "run it again: it finishes or clears away what was staged",
     "clean": "run it again: it plans what is left",
     "apply": "plan again: acidctl clean --plan; what was removed can be restored",
     "restore": "run it again: it moves back what is left",

@@ -31,8 +31,18 @@ class Place(click.types.StringParamType):
         return [CompletionItem(incomplete, type=self._completed_as)]
 
 
+class NewFile(Place):
+    """A file that is written: not standard output, where the results go."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "-":
+            self.fail("standard output holds the results: give a file, or ./- for one that is called so.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 DIRECTORY = Place("dir")
 FILE = Place("file")
+NEW_FILE = NewFile("file")
 
 
 def examples(*lines: str) -> str:
@@ -176,11 +186,11 @@ def report_options(function: F) -> F:
     It goes first of all decorators below the command, so that what the others refuse is reported, too.
     """
 
-    @click.option("--report", metavar="FILE", type=FILE, help="Write what was done, location by location, as JSON.")
+    @click.option("--report", metavar="FILE", type=NEW_FILE, help="Write what was done, location by location, as JSON.")
     @click.option(
         "--metrics-file",
         metavar="FILE",
-        type=FILE,
+        type=NEW_FILE,
         help="Write figures of the run for Prometheus' node exporter; FILE ends in .prom.",
     )
     @functools.wraps(function)

@@ -14,6 +14,7 @@ from acidctl.cli.options import (
     exit_code_option,
     locations_argument,
     output_option,
+    report_options,
     storage_options,
     together,
 )
@@ -29,7 +30,9 @@ def _force(text: str) -> Callable[[F], F]:
 
 def _common(force: str) -> Callable[[F], F]:
     """What the four repairs share."""
-    return together(locations_argument(), _dry_run, _yes, _force(force), exit_code_option, storage_options, _output)
+    return together(
+        report_options, locations_argument(), _dry_run, _yes, _force(force), exit_code_option, storage_options, _output
+    )
 
 
 _LOCKED = "Count another repair that holds the location as dead."
@@ -130,10 +133,10 @@ def version_file(**options: Any) -> int:
 
 
 def _run(kind: str, **options: Any) -> int:
-    from acidctl.cli.repair_run import Options, run
+    from acidctl.cli.repair_run import Options, repair
     from acidctl.repair.plan import Kind
 
-    return run(Kind(kind), Options(**options))
+    return repair(Kind(kind), Options(**options))
 
 
 @command.command(
@@ -145,6 +148,7 @@ def _run(kind: str, **options: Any) -> int:
         "acidctl repair undo orders --run 20261121T2224",
     ),
 )
+@report_options
 @click.argument("location", metavar="LOCATION", type=DIRECTORY)
 @click.option("--list", "list_only", is_flag=True, help="List the repairs and stop.")
 @click.option("--run", "run_id", metavar="ID", help="Which repair, or how its id begins; the newest by default.")
@@ -163,6 +167,7 @@ def undo(**options: Any) -> None:
     short_help="Delete the backups of repairs for good.",
     epilog=examples("acidctl repair forget --dry-run /warehouse/sales.db", "acidctl repair forget --yes orders"),
 )
+@report_options
 @locations_argument()
 @_dry_run
 @_yes

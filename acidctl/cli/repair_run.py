@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from acidctl.storage.snapshot import take_snapshot
 
 if TYPE_CHECKING:
     from acidctl.acid.names import AcidDirectory
+    from acidctl.cli.run_report import RunReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Options:
     exit_code: bool
     storage: dict[str, str]
     output: str
+    run: RunReport
     offline: bool = False
 
 
@@ -70,9 +72,9 @@ class Found:
         return bool(self.plan.fixes or self.left)
 
 
-def run(kind: Kind, options: Options) -> int:
+def repair(kind: Kind, options: Options) -> int:
     """Plan, show, ask, do; the exit status."""
-    failures = Failures()
+    failures = Failures(options.run)
     found = list(_plans(kind, options, failures))
     work = [one for one in found if one.has_work]
     for one in found:
@@ -99,7 +101,9 @@ def _plans(kind: Kind, options: Options, failures: Failures) -> Iterator[Found]:
         seen.add((fs.url, path, inside))
         scope = Scope(now, inside, options.force)
         try:
-            plan = plan_repair(take_snapshot(fs, path), kind, scope)
+            snapshot = take_snapshot(fs, path)
+            options.run.saw(snapshot)
+            plan = plan_repair(snapshot, kind, scope)
             yield Found(plan, scope, tuple(unfinished(fs, path)))
         except AcidctlError as error:
             failures.add(error, fs.display(path))
@@ -158,9 +162,12 @@ def _show(one: Found, options: Options) -> None:
             f"{one.shown}: {left.id} ({left.kind} of {', '.join(left.paths)}) was {what}: it is finished first; "
             "until then readers see whole files, old or new"
         )
+    is_last = options.dry_run or not one.has_work
+    result = "planned" if one.has_work else "refused" if plan.refused else "nothing-to-do"
+    if is_last:
+        options.run.add(one.shown, result, **_counts(one))
     if options.output != "table":
-        if options.dry_run or not one.has_work:
-            result = "planned" if one.has_work else "refused" if plan.refused else "nothing-to-do"
+        if is_last:
             put_json(_record(one, result), lines=options.output == "jsonl")
     elif plan.fixes:
         size = human_bytes(plan.bytes)
@@ -174,6 +181,10 @@ def _show(one: Found, options: Options) -> None:
         warn(f"{one.shown}: {refused.path} cannot be repaired safely: {refused.why}")
     for hint in dict.fromkeys(refused.hint for refused in plan.refused if refused.hint):
         note(hint)
+
+
+def _counts(one: Found) -> dict[str, Any]:
+    return {"fixes": len(one.plan.fixes), "refused": len(one.plan.refused), "interrupted": len(one.left)}
 
 
 def _record(one: Found, result: str) -> dict[str, Any]:
@@ -215,6 +226,10 @@ def _apply(one: Found, options: Options, failures: Failures) -> None:
     except AcidctlError as error:
         failures.add(error, one.shown)
         return
+    written = done.bytes if done else None
+    options.run.add(
+        one.shown, "repaired", is_changed=True, written=written, run=done.id if done else None, **_counts(one)
+    )
     if options.output != "table":
         record = {**_record(one, "repaired"), "run": done.id if done else None}
         put_json(record, lines=options.output == "jsonl")
@@ -228,7 +243,13 @@ def _apply(one: Found, options: Options, failures: Failures) -> None:
 
 
 def undo_one(
-    location: str, list_only: bool, run_id: str | None, force: bool, storage: dict[str, str], output: str
+    location: str,
+    list_only: bool,
+    run_id: str | None,
+    force: bool,
+    storage: dict[str, str],
+    output: str,
+    run: RunReport,
 ) -> None:
     """`acidctl repair undo`."""
     fs, path = open_location(location, storage)
@@ -245,6 +266,7 @@ def undo_one(
                 click.echo(safe(f"{one.id}  {one.state}  {what}"))
         return
     done = undo_last(fs, path, run_id, force=force)
+    run.add(fs.display(path), "undone", restored=done.bytes, run=done.id)
     if output != "table":
         put_json(_run_record(fs, done, "undone"), lines=output == "jsonl")
         return
@@ -263,11 +285,13 @@ def _run_record(fs: FileSystem, one: Run, result: str) -> dict[str, Any]:
     }
 
 
-def forget_all(locations: tuple[str, ...], dry_run: bool, yes: bool, force: bool, storage: dict[str, str]) -> int:
+def forget_all(
+    locations: tuple[str, ...], dry_run: bool, yes: bool, force: bool, storage: dict[str, str], run: RunReport
+) -> int:
     """`acidctl repair forget`."""
-    failures = Failures()
+    failures = Failures(run)
     found: dict[tuple[str, str], tuple[FileSystem, list[Run]]] = {}
-    for one in find(locations, storage, SnapshotLists()):
+    for one in find(locations, storage, SnapshotLists(), failures.add):
         if runs := list_runs(one.fs, one.location.path):
             found[one.fs.url, one.location.path] = one.fs, runs
     going = [run for _, runs in found.values() for run in runs if run.state is RunState.DONE]
@@ -278,19 +302,17 @@ def forget_all(locations: tuple[str, ...], dry_run: bool, yes: bool, force: bool
     if not going:
         click.echo("there are no backups")
     if not going or dry_run:
-        return 0
+        return failures.worst
     count = human_count(len(going), "backup")
     Work(yes).confirm(f"{count} would be deleted", f"Delete {count} for good?", "nothing was deleted")
     forgotten = 0
-    for (_, path), (fs, _runs) in found.items():
-        forgotten += _tried(failures, lambda fs=fs, path=path: len(forget(fs, path, force=force)))  # type: ignore[misc]
+    for (_, path), (fs, _) in found.items():
+        try:
+            gone = forget(fs, path, force=force)
+        except AcidctlError as error:
+            failures.add(error, fs.display(path))
+            continue
+        forgotten += len(gone)
+        run.add(fs.display(path), "forgotten", removed=sum(one.bytes for one in gone), runs=len(gone))
     click.echo(f"{human_count(forgotten, 'backup')} deleted")
     return failures.worst
-
-
-def _tried(failures: Failures, work: Callable[[], int]) -> int:
-    try:
-        return work()
-    except AcidctlError as error:
-        failures.add(error)
-        return 0

@@ -2,126 +2,213 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
-from acidctl.cli.clean_work import Work
-from acidctl.cli.options import DIRECTORY, examples, lock_options, output_option, report_options, storage_options
+from acidctl.cli.clean_work import Stop, Work, deadline_option, jobs_option, once, progress, with_tables
+from acidctl.cli.options import (
+    examples,
+    locations_argument,
+    lock_options,
+    output_option,
+    report_options,
+    storage_options,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from acidctl.cleaning.trash import TrashRun
+    from acidctl.cli.locations import Found
+    from acidctl.cli.restore_results import Changes, Printer
     from acidctl.cli.run_report import RunReport
-    from acidctl.storage.port import FileSystem
 
 
 @click.command(
     "restore",
     epilog=examples(
-        "acidctl restore --list orders", "acidctl restore orders", "acidctl restore orders --run 20261121T2224"
+        "acidctl restore orders",
+        "acidctl restore --list /warehouse/sales.db",
+        "acidctl restore --dry-run /warehouse/sales.db",
+        "acidctl restore --yes --lock --run 20261121T2224 /warehouse/sales.db",
     ),
 )
 @report_options
-@click.argument("location", metavar="LOCATION", type=DIRECTORY)
+@locations_argument()
 @click.option("--list", "list_only", is_flag=True, help="List the runs in the trash and stop.")
 @click.option("--run", "run_id", metavar="ID", help="Which run, or how its id begins; the newest by default.")
+@click.option("-n", "--dry-run", is_flag=True, help="Show what would be restored and stop.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @lock_options
+@deadline_option
+@jobs_option
 @storage_options
 @output_option("table", "json", "jsonl", default="table")
 def command(
-    location: str,
+    locations: tuple[str, ...],
     list_only: bool,
     run_id: str | None,
+    dry_run: bool,
+    yes: bool,
     lock: bool,
     break_lock: bool,
+    deadline: float | None,
+    jobs: int,
     storage: dict[str, str],
     output: str,
     run: RunReport,
-) -> None:
-    """Undo a cleaning run of one LOCATION: move everything it took back to its place.
+) -> int:
+    """Undo a cleaning: move back what it took from every location at or below LOCATION.
+
+    A cleaning of many locations has one id in all of them, and all of it is brought back; that is asked about, where
+    one location that was named itself is restored at once. With --run, it is the newest run of each location whose id
+    begins so.
 
     The files are compared with those that were moved, and the state of the location with the one before the cleaning;
     where others wrote meanwhile, the difference is told.
     """
-    from acidctl.cleaning.trash import changes_since, list_runs, restore
-    from acidctl.cli.output import note, put_json, safe
-    from acidctl.storage.registry import open_location
+    from acidctl.cli.output import human_bytes, human_count
+    from acidctl.cli.restore_results import Printer, listed
 
-    fs, path = open_location(location, storage)
-    fs.stat(path)
-    runs = list_runs(fs, path)
+    work = Work(yes, lock, break_lock, jobs, Stop.after(deadline))
+    printer = Printer(output, run)
+    every = _runs(locations, storage, work, printer)
+    is_one = len(every) == 1 and every[0].found.is_given
     if list_only:
-        _list(fs.display(path), runs, output)
-        return
-    with Work(lock=lock, break_lock=break_lock).at(fs, path):
-        chosen = _chosen(fs, path, list_runs(fs, path), run_id)
-        names = restore(fs, chosen)
-        changes = changes_since(fs, chosen)
-    run.add(fs.display(path), "restored", restored=chosen.bytes, names=len(names))
-    if output != "table":
-        record = _record(fs.display(path), chosen, "restored") | {"changes": None if changes is None else list(changes)}
-        put_json(record, lines=output == "jsonl")
-        return
-    what = f"{len(names)} restored: {safe(' '.join(names))}" if names else f"{chosen.id} was restored already"
-    click.echo(f"{safe(fs.display(path))}: {what}")
-    if changes == ():
-        note("the state is the one before that cleaning")
-    elif changes:
-        note(f"otherwise than before that cleaning: {'; '.join(changes)}")
+        listed([(place.found, place.runs) for place in every], output, is_one=is_one)
+        return printer.status
+    due = _chosen(every, run_id, " ".join(locations), printer)
+    if dry_run or not is_one:
+        for place, one in due:
+            printer.planned(place.found, one, dry_run=dry_run)
+    if dry_run or not due:
+        return printer.status
+    if len(due) > 1 or not due[0][0].found.is_given:
+        count, size = human_count(len(due), "location"), human_bytes(sum(one.bytes for _, one in due))
+        work.confirm(f"{count} ({size}) would be restored", f"Restore: {count}, {size}?", "nothing was restored")
+    _restore(due, work, printer)
+    return printer.status
 
 
-def _chosen(fs: FileSystem, path: str, runs: Sequence[TrashRun], run_id: str | None) -> TrashRun:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A location with the runs in its trash, oldest first."""
+
+    found: Found
+    runs: tuple[TrashRun, ...]
+
+
+_Due = list[tuple[_Place, "TrashRun"]]
+
+
+def _runs(locations: tuple[str, ...], storage: dict[str, str], work: Work, printer: Printer) -> list[_Place]:
+    """Every place that has a trash."""
+    from acidctl.cleaning.trash import list_runs
+    from acidctl.errors import AcidctlError
+
+    every = []
+    places = once(_places(locations, storage, printer))
+    for found, runs in work.each(places, lambda found: list_runs(found.fs, found.location.path)):
+        if isinstance(runs, AcidctlError):
+            printer.failed(found.shown, runs)
+        elif runs is None:
+            printer.not_begun(found.shown)
+        elif runs:
+            every.append(_Place(found, tuple(runs)))
+    return every
+
+
+def _places(locations: tuple[str, ...], storage: dict[str, str], printer: Printer) -> Iterator[Found]:
+    """What was named first, whatever it is; then the locations below it, and the directories of their tables."""
+    from acidctl.cli.locations import Found, SnapshotLists, find
+    from acidctl.storage.registry import open_location
+    from acidctl.storage.walk import Location
+
+    for text in locations:
+        fs, path = open_location(text, storage)
+        yield Found(fs, Location(path, ""), is_given=True)
+    below = find(locations, storage, SnapshotLists(), lambda error: printer.failed("", error))
+    for found, _ in with_tables(below, locations, storage):
+        yield found
+
+
+def _chosen(every: Sequence[_Place], run_id: str | None, given: str, printer: Printer) -> _Due:
+    """One run of each location: the newest that matches.
+
+    Nothing was moved by a run without a manifest: those are passed over, as long as there is another.
+
+    Raises:
+        NotFoundError: there is none at all.
+    """
     from acidctl.cleaning.trash import Phase
-    from acidctl.cli.output import note
+    from acidctl.cli.clean_results import MOST_NOTES
+    from acidctl.cli.output import human_count, note
     from acidctl.errors import NotFoundError
 
-    matching = [run for run in runs if run_id is None or run.id.startswith(run_id)]
-    if not runs:
-        why = "it has no trash of its own, or that was purged"
-        hint = "give a partition, or a table without partitions: each has its own trash"
-        raise NotFoundError(f"nothing to restore in {fs.display(path)}", why, hint)
-    if not matching:
-        raise NotFoundError(f"no such run in the trash of {fs.display(path)}", "", "see `acidctl restore --list`")
-    # Nothing was moved by a run without a manifest: the newest one that can be undone is meant.
-    usable = (run for run in reversed(matching) if run.phase in (Phase.IN_TRASH, Phase.RESTORED, Phase.DAMAGED))
-    chosen = next(usable, matching[-1])
-    if chosen is not matching[-1]:
-        note(f"passed over {matching[-1].id}: it was interrupted, nothing can be restored from it")
-    return chosen
+    usable = (Phase.IN_TRASH, Phase.RESTORED, Phase.DAMAGED)
+    if not every and not printer.is_whole:
+        return []
+    if not every:
+        why = "there is no trash at or below it, or it was purged"
+        raise NotFoundError(f"nothing to restore in {given}", why, "acidctl purge and --no-trash leave nothing behind")
+    newest = max((run.id for place in every for run in place.runs if run.phase in usable), default="")
+    due, passed_over, others = [], [], 0
+    for place in every:
+        matching = [run for run in place.runs if run.id.startswith(newest if run_id is None else run_id)]
+        chosen = next((run for run in reversed(matching) if run.phase in usable), None)
+        broken = [run for run in (place.runs if chosen and run_id is None else matching) if run.phase not in usable]
+        if chosen:
+            due.append((place, chosen))
+            broken = [run for run in broken if run.id > chosen.id]
+        elif not matching:
+            others += any(run.phase in usable for run in place.runs)
+        passed_over += [(place, run) for run in broken[-1:]]
+    if not due and passed_over:
+        return passed_over[-1:]  # which says why it cannot be restored
+    if not due:
+        raise NotFoundError(f"no such run in the trash of {given}", "", "see `acidctl restore --list`")
+    for place, run in passed_over[:MOST_NOTES]:
+        note(f"{place.found.shown}: passed over {run.id}: it was interrupted, nothing can be restored from it")
+    if others:
+        count = human_count(others, "location holds", "locations hold")
+        note(f"{count} other runs: --list shows them, --run ID restores one")
+    return due
 
 
-_PHASES = {
-    "unfinished": "incomplete: interrupted, nothing can be restored from it",
-    "restored": "restored already",
-    "purged": "incomplete: it was being purged, nothing can be restored from it",
-    "damaged": "damaged: its manifest is none of acidctl's",
-}
+def _restore(due: _Due, work: Work, printer: Printer) -> None:
+    from acidctl.errors import AcidctlError
+
+    with progress("restoring", len(due)) as bar:
+        for (place, run), done in work.each(due, lambda one: _restored(*one, work)):
+            bar.advance()
+            with bar.away():
+                if isinstance(done, AcidctlError):
+                    printer.failed(place.found.shown, done)
+                elif done is None:
+                    printer.not_begun(place.found.shown)
+                else:
+                    printer.done(place.found, run, *done, alone=len(due) == 1)
+    if len(due) > 1:
+        printer.summary(len(due))
 
 
-def _list(shown: str, runs: Sequence[TrashRun], output: str) -> None:
-    from acidctl.cli.output import human_bytes, human_count, note, put_json, safe
+def _restored(place: _Place, run: TrashRun, work: Work) -> tuple[tuple[str, ...], Changes]:
+    """The names that came back, and how the state differs from the one before; None where that is not known."""
+    from acidctl.cleaning.trash import changes_since, list_runs, restore
+    from acidctl.cli.output import warn
+    from acidctl.errors import AcidctlError, ConflictError
 
-    if not runs:
-        note("the trash is empty")
-    for run in runs:
-        if output != "table":
-            put_json(_record(shown, run, "in-trash"), lines=output == "jsonl")
-        elif run.is_complete:
-            count = human_count(len(run.names), "entry", "entries")
-            click.echo(f"{safe(run.id)}  {count}  {human_bytes(run.bytes)}  {safe(' '.join(run.names))}")
-        else:
-            click.echo(f"{safe(run.id)}  {_PHASES[run.phase.value]}")
-
-
-def _record(location: str, run: TrashRun, result: str) -> dict[str, Any]:
-    return {
-        "schema_version": 1,
-        "location": location,
-        "result": result,
-        "trashRun": run.id,
-        "isComplete": run.is_complete,
-        "names": list(run.names),
-        "bytes": run.bytes,
-    }
+    fs, path = place.found.fs, place.found.location.path
+    with work.at(fs, path):
+        now = next((one for one in list_runs(fs, path) if one.id == run.id), None)
+        if now is None:
+            why = "somebody else restored or purged it"
+            raise ConflictError(f"{fs.display(run.path)} has gone meanwhile", why, "see `acidctl restore --list`")
+        names = restore(fs, now)
+        try:
+            return names, changes_since(fs, now)
+        except AcidctlError as error:  # what is back is back
+            warn(f"{place.found.shown}: its state could not be compared with the one before: {error}")
+            return names, None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import click
 from click.core import ParameterSource
@@ -19,35 +20,48 @@ def take_variables(command: click.Command, path: CommandPath) -> None:
     Raises:
         UsageProblem: a variable is set for an option that counts on the command line only, or for none.
     """
-    known = _named(command, path)
-    prefix = variable_of(path, "")
-    for name, value in os.environ.items():
-        if value and name.startswith(prefix) and name not in known:
-            from difflib import get_close_matches
-
-            close = get_close_matches(name, known)
-            raise UsageProblem(
-                f"{name} is set, but `acidctl {' '.join(path)}` has no such option",
-                "",
-                f"did you mean {' or '.join(close)}?" if close else f"unset {name}",
-            )
-
-
-def _named(command: click.Command, path: CommandPath) -> set[str]:
-    """The variables that click knows now."""
-    known = set()
-    for name, option in options_of(command).items():
-        variable = variable_of(path, name)
+    for problem in wrong_variables(command, path):
+        raise problem
+    for name, option in _named(command, path):
         if option.envvar is None:
-            option.envvar = variable
-        known.add(variable)
-    for name in typed_only(command):
-        variable = variable_of(path, name)
-        if os.environ.get(variable):
-            raise UsageProblem(f"{variable} is set", f"--{name} counts on the command line only", f"unset {variable}")
+            option.envvar = name
+
+
+def wrong_variables(command: click.Command, path: CommandPath) -> Iterator[UsageProblem]:
+    """What the environment sets for a command, or one below it, that cannot be set there."""
+    known = {name for name, _ in _named(command, path)}
+    typed = dict(_typed_only(command, path))
+    prefix = variable_of(path, "")
+    for name, value in sorted(os.environ.items()):
+        if not value or not name.startswith(prefix) or name in known:
+            continue
+        if name in typed:
+            yield UsageProblem(f"{name} is set", f"{typed[name]} counts on the command line only", f"unset {name}")
+            continue
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, known)
+        yield UsageProblem(
+            f"{name} is set, but `acidctl {' '.join(path)}` has no such option",
+            "",
+            f"did you mean {' or '.join(close)}?" if close else f"unset {name}",
+        )
+
+
+def _named(command: click.Command, path: CommandPath) -> Iterator[tuple[str, click.Option]]:
+    """The variable of every option, and the option."""
+    for name, option in options_of(command).items():
+        yield variable_of(path, name), option
     for name, below in command.commands.items() if isinstance(command, click.Group) else ():
-        known |= _named(below, (*path, name))
-    return known
+        yield from _named(below, (*path, name))
+
+
+def _typed_only(command: click.Command, path: CommandPath) -> Iterator[tuple[str, str]]:
+    """What would be the variable of an option that has none, and the option."""
+    for name in typed_only(command):
+        yield variable_of(path, name), f"--{name}"
+    for name, below in command.commands.items() if isinstance(command, click.Group) else ():
+        yield from _typed_only(below, (*path, name))
 
 
 def source_of(context: click.Context, parameter: click.Parameter) -> str:

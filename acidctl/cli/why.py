@@ -98,7 +98,7 @@ def evidence_of(snapshot: Snapshot) -> Evidence:
     from acidctl.errors import HistoryError, RefusedError
     from acidctl.storage.publication import half_published
 
-    unfinished = frozenset(staging for staging, _ in half_published(snapshot.listing))
+    unfinished = frozenset(staging for staging, _ in half_published(snapshot))
     try:
         plan = plan_cleaning(snapshot, Policy(leftovers=True))
     except (HistoryError, RefusedError) as error:

@@ -1,24 +1,34 @@
 """The last step of a compaction: side files, one more look at the location, and the rename that shows the result.
 
-Until the rename nothing outside the hidden staging directory exists; the inputs are never touched.
+Until the rename nothing outside the hidden staging directory exists; the inputs are never touched. Stores without
+renames copy the result to its place, file by file; a single data file appears at once there too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from acidctl.acid.listing import Listing
-from acidctl.acid.names import METADATA_ACID, ORC_ACID_VERSION
+from acidctl.acid.names import MAXL, METADATA_ACID, ORC_ACID_VERSION
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED, ORC_ACID_VERSION_2
 from acidctl.acid.state import AcidState
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.checksum import Proof
 from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.compaction.tasks import ATTEMPTS, BucketResult, OutputFile
-from acidctl.errors import AcidctlError, ConflictError, StorageError, VerifyError
+from acidctl.errors import AcidctlError, ConflictError, RefusedError, StorageError, VerifyError
+from acidctl.storage.lock import require_locked
 from acidctl.storage.owner import OWNER, Owner
-from acidctl.storage.port import FileSystem
-from acidctl.storage.publication import half_published, show
+from acidctl.storage.publication import (
+    INTENT,
+    Copy,
+    half_published,
+    remove_staging,
+    show,
+    show_copies,
+    shows_by_copies,
+)
 from acidctl.storage.snapshot import Snapshot, take_snapshot
 
 
@@ -26,13 +36,13 @@ def stage_directories(plan: CompactionPlan) -> None:
     """Make the hidden staging directory; refuses early where nothing could be published.
 
     Raises:
-        AccessError, StorageError: the location cannot be written, or its store has no rename.
+        AccessError, StorageError: the location cannot be written, or its store has neither renames nor copies.
     """
     fs = plan.snapshot.fs
-    if not fs.can_rename:
+    if not (fs.can_rename or fs.can_copy):
         raise StorageError(
             f"cannot compact {fs.display(plan.snapshot.path)} in place",
-            "its store has no rename, so a result could be seen half-written",
+            "its store has no rename and no copy that appears in one step, so a result could be seen half-written",
             "copy the location to HDFS or a local disk, compact it there and copy the result back",
         )
     fs.make_dirs(f"{plan.staging}/{ATTEMPTS}")
@@ -47,7 +57,7 @@ def remove_dead_staging(snapshot: Snapshot) -> tuple[str, ...]:
         hidden and harm nobody.
     """
     fs = snapshot.fs
-    half = {staging for staging, _ in half_published(snapshot.listing)}
+    half = {staging for staging, _ in half_published(snapshot)}
     removed = []
     for entry in snapshot.listing.entries:
         name, _, rest = entry.path.partition("/")
@@ -56,7 +66,7 @@ def remove_dead_staging(snapshot: Snapshot) -> tuple[str, ...]:
         try:
             owner = Owner.from_bytes(fs.read_bytes(snapshot.absolute(entry.path)))
             if owner and owner.is_dead():
-                _remove_staging(fs, snapshot.absolute(name))
+                remove_staging(fs, snapshot.absolute(name))
                 removed.append(name)
         except AcidctlError:
             continue
@@ -64,36 +74,90 @@ def remove_dead_staging(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def publish(plan: CompactionPlan, results: Sequence[BucketResult], *, offline: bool) -> tuple[str, ...]:
-    """Show the result of a compaction.
+    """Show the result of a compaction. Where it appears by copies, the caller holds the lock of the location.
 
     Args:
         results: one for each task of the plan.
-        offline: nothing reads the location meanwhile; allows the two renames of a minor compaction.
+        offline: nothing reads the location meanwhile; allows the two renames of a minor compaction, and copies of
+            several files.
 
     Returns:
         The names of the new directories.
 
     Raises:
-        RefusedError: two renames would be needed (section 8.6).
-        ConflictError: the location changed in a way that matters, or another compaction was first.
+        RefusedError: two renames, or copies of several files, would be needed (section 8.6).
+        ConflictError: the location changed in a way that matters, another compaction was first, or the lock is gone.
         VerifyError: the results are not those of the plan.
     """
     fs = plan.snapshot.fs
     _prove(plan, results)
     inserts = [result.inserts for result in results if result.inserts]
     deletes = [result.deletes for result in results if result.deletes]
-    names = [plan.insert_name] if inserts or not deletes else []
-    if deletes and plan.delete_name:
-        names.append(plan.delete_name)
-    require_atomic(plan, len(names) > 1, offline)
-    for name, files in ((plan.insert_name, inserts), (plan.delete_name, deletes)):
-        if name in names and name:
-            _finish(plan, name, files)
-    _recheck(plan)
+    outputs: dict[str, Sequence[OutputFile]] = {}
     # The insert delta last: a reader in between finds rows missing, not rows that were deleted.
-    show(fs, plan.snapshot.path, plan.staging, names[::-1])
-    discard(plan)
-    return tuple(names)
+    if deletes and plan.delete_name:
+        outputs[plan.delete_name] = deletes
+    if inserts or not deletes:
+        outputs[plan.insert_name] = inserts
+    require_single_files(plan, max(map(len, outputs.values())), offline)
+    require_atomic(plan, len(outputs) > 1, offline)
+    for name, files in outputs.items():
+        _finish(plan, name, files)
+    _recheck(plan)
+    if shows_by_copies(fs):
+        require_locked(fs, plan.snapshot.path)
+        show_copies(fs, plan.snapshot.path, plan.staging, _copies(plan, outputs))
+        with suppress(AcidctlError):
+            remove_staging(fs, plan.staging)
+    else:
+        show(fs, plan.snapshot.path, plan.staging, tuple(outputs))
+        discard(plan)
+    return tuple(reversed(outputs))
+
+
+def require_single_files(plan: CompactionPlan, files: int, offline: bool) -> None:
+    """Where results appear by copies, a reader would meet some of several files without the others.
+
+    Args:
+        files: the most in one directory of the result.
+
+    Raises:
+        RefusedError: without `offline`, and without a transaction that hides the directory until it is committed.
+    """
+    if files < 2 or offline or not shows_by_copies(plan.snapshot.fs):
+        return
+    what = f"cannot compact {plan.snapshot.fs.display(plan.snapshot.path)} while it is read"
+    txns, txn = plan.snapshot.txns, plan.visibility_txn
+    if txn and not (txns and txns.high_watermark < MAXL and txns.is_valid(txn)):
+        return
+    raise RefusedError(
+        what,
+        f"{plan.insert_name} would have {files} files, one a bucket, and its store shows them one after the other"
+        + (f"; transaction {txn} is committed already and would not hide them" if txn else ""),
+        "give --offline when nothing reads it meanwhile, or --visibility-txn for readers of Hive 4; or compact a copy "
+        "of it on HDFS or a disk",
+    )
+
+
+def _copies(plan: CompactionPlan, outputs: Mapping[str, Sequence[OutputFile]]) -> list[Copy]:
+    """What is to be copied, in order: data first, since side files alone would be an empty directory to readers.
+
+    Raises:
+        RefusedError: there is nothing to be copied.
+    """
+    data = [
+        (file.attempt_path.removeprefix(f"{plan.staging}/"), f"{name}/{file.name}")
+        for name, files in outputs.items()
+        for file in files
+    ]
+    sides = [(f"{name}/{side}",) * 2 for name in outputs for side in _side_files(plan)]
+    if not data and not sides:
+        raise RefusedError(
+            f"cannot compact {plan.snapshot.fs.display(plan.snapshot.path)}",
+            "its inputs hold no rows, and its store has no directory without files",
+            "leave it as it is: there is nothing to be gained",
+        )
+    return [*data, *sides]
 
 
 def _prove(plan: CompactionPlan, results: Sequence[BucketResult]) -> None:
@@ -128,38 +192,41 @@ def _wrong(shown: str, why: str) -> VerifyError:
 def discard(plan: CompactionPlan) -> None:
     """Remove the staging directory; what cannot be removed stays hidden and harms nobody.
 
-    Never while one half of its content is shown: then it holds the only copy of the other.
+    Never while one half of its content is shown: then it holds the only copy of the other. Nor where a copy of it may
+    still arrive: a later run finds the note, and finishes what is shown or removes what is not.
     """
     fs = plan.snapshot.fs
     try:
+        if shows_by_copies(fs) and fs.exists(f"{plan.staging}/{INTENT}"):
+            return
         waiting = {name for name in plan.output_names if fs.exists(f"{plan.staging}/{name}")}
         if waiting and any(fs.exists(plan.snapshot.absolute(name)) for name in set(plan.output_names) - waiting):
             return
-        _remove_staging(fs, plan.staging)
+        remove_staging(fs, plan.staging)
     except AcidctlError:
         return
 
 
-def _remove_staging(fs: FileSystem, staging: str) -> None:
-    """The owner's name goes last: what is left of an interrupted removal is still known to be dead."""
-    for entry in fs.list_dir(staging).entries:
-        if entry.path != OWNER:
-            fs.remove_tree(f"{staging}/{entry.path}")
-    fs.remove_tree(staging)
-
-
 def _finish(plan: CompactionPlan, name: str, files: Sequence[OutputFile]) -> None:
-    """Give the chosen attempts their names and add the side files (section 8.6)."""
+    """Give the chosen attempts their names, where that can be done, and add the side files (section 8.6)."""
     fs = plan.snapshot.fs
     directory = f"{plan.staging}/{name}"
     fs.make_dirs(directory)
-    for file in files:
+    for file in files if fs.can_rename else ():
         fs.rename(file.attempt_path, f"{directory}/{file.name}")
-    if plan.acid_version:
-        fs.write_bytes(f"{directory}/{ORC_ACID_VERSION}", ORC_ACID_VERSION_2)
+    for side, content in _side_files(plan).items():
+        fs.write_bytes(f"{directory}/{side}", content)
+
+
+def _side_files(plan: CompactionPlan) -> dict[str, bytes]:
+    """Names and contents, in the order in which they appear."""
+    sides = {}
     if plan.kind is CompactionKind.MAJOR and not plan.visibility_txn:
         # Without it readers would take the base for an INSERT OVERWRITE (section 8.1).
-        fs.write_bytes(f"{directory}/{METADATA_ACID}", METADATA_ACID_COMPACTED)
+        sides[METADATA_ACID] = METADATA_ACID_COMPACTED
+    if plan.acid_version:
+        sides[ORC_ACID_VERSION] = ORC_ACID_VERSION_2
+    return sides
 
 
 def _recheck(plan: CompactionPlan) -> None:

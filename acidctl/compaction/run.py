@@ -10,7 +10,7 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local import LocalEngine
 from acidctl.compaction.plan import CompactionPlan, require_atomic
-from acidctl.compaction.publish import discard, publish, stage_directories
+from acidctl.compaction.publish import discard, publish, require_single_files, stage_directories
 from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, Segment, Task
 from acidctl.errors import AcidctlError, VerifyError
 
@@ -81,9 +81,12 @@ def compact(
 ) -> Generator[Outcome, None, None]:
     """Compact planned locations; one that fails does not stop the others.
 
+    The caller holds the locks of those whose store shows results by copies.
+
     Args:
         engine: where the tasks run; without one in this process.
-        offline: nothing reads the locations meanwhile, see :func:`acidctl.compaction.plan.require_atomic`.
+        offline: nothing reads the locations meanwhile, see :func:`acidctl.compaction.plan.require_atomic` and
+            :func:`acidctl.compaction.publish.require_single_files`.
         on_task: called when a task has ended.
 
     Yields:
@@ -106,7 +109,8 @@ def compact(
 
 
 def _refuse_before_work(plan: CompactionPlan, offline: bool) -> None:
-    """Whether both kinds will come out is known for sure only at the end; refuse at once where it is likely."""
+    """What will come out is known for sure only at the end; refuse at once where it is likely."""
+    require_single_files(plan, len({task.bucket for task in plan.tasks if task.rows}), offline)
     if plan.kind is CompactionKind.MINOR:
         tasks = [task for task in plan.tasks if isinstance(task, BucketTask)]
         both = any(task.deletes for task in tasks) and any(task.inserts for task in tasks)

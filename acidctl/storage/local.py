@@ -34,6 +34,7 @@ class LocalFileSystem:
     def __init__(self, spec: FileSystemSpec | None = None) -> None:
         self.url = "file://"
         self.can_rename = True
+        self.can_copy = False
         self.spec = spec or FileSystemSpec("file")
 
     def display(self, path: str) -> str:
@@ -146,6 +147,9 @@ class LocalFileSystem:
             _move_checksum(source, target)
             for directory in {parent_of(source), parent_of(target)}:
                 sync_directory(directory)
+
+    def copy(self, source: str, target: str) -> None:  # noqa: ARG002 - never done
+        raise problems.cannot_copy(self.display(source))
 
     def remove_tree(self, path: str) -> None:
         if os.path.normpath(path) == "/":

@@ -1,9 +1,14 @@
-"""``memory://``: fsspec's store of this process, shared with anything else that uses it through fsspec."""
+"""``memory://``: fsspec's store of this process, shared with anything else that uses it through fsspec.
+
+With the storage option ``objects=true`` it is as poor as an object store: it has no rename and no directories, and a
+file is not there before it is whole.
+"""
 
 from __future__ import annotations
 
 import io
 import threading
+from collections.abc import Callable
 from typing import Any, BinaryIO, cast
 
 import fsspec
@@ -26,8 +31,9 @@ class MemoryFileSystem:
 
     def __init__(self, spec: FileSystemSpec | None = None) -> None:
         self.url = "memory://"
-        self.can_rename = True
         self.spec = spec or FileSystemSpec("memory")
+        self.can_rename = ("objects", "true") not in self.spec.options
+        self.can_copy = True
         self._fs: Any = fsspec.filesystem("memory")
 
     def display(self, path: str) -> str:
@@ -83,9 +89,17 @@ class MemoryFileSystem:
         self._create(path, data)
 
     def open_output(self, path: str) -> BinaryIO:
-        return cast(BinaryIO, _MemoryOutput(self._create(path, b"")))
+        if self.can_rename:
+            file = self._create(path, b"")
+            return cast(BinaryIO, _MemoryOutput(lambda data: _fill(file, data)))
+        with _LOCK:
+            if self.exists(path):
+                raise problems.already_exists("create", self.display(path))
+        return cast(BinaryIO, _MemoryOutput(lambda data: self._create(path, data)))
 
     def make_dirs(self, path: str) -> None:
+        if not self.can_rename:  # it has no directories
+            return
         with _LOCK:
             while path != "/":
                 if path in self._fs.store:
@@ -96,6 +110,8 @@ class MemoryFileSystem:
 
     def rename(self, source: str, target: str) -> None:
         doing = f"rename {self.display(source)} to"
+        if not self.can_rename:
+            raise problems.cannot_rename(self.display(source), self.url)
         with _LOCK:
             if not self.exists(source):
                 raise problems.missing("rename", self.display(source))
@@ -115,7 +131,13 @@ class MemoryFileSystem:
                 target + name[len(source) :] if _is_within(name, source) else name for name in self._fs.pseudo_dirs
             ]
 
+    def copy(self, source: str, target: str) -> None:
+        with _LOCK:
+            self._create(target, self.read_bytes(source))
+
     def replace(self, source: str, target: str) -> None:
+        if not self.can_rename:
+            raise problems.cannot_rename(self.display(source), self.url)
         with _LOCK:
             for path in (source, target):
                 if path not in self._fs.store:
@@ -174,16 +196,21 @@ class MemoryFileSystem:
 class _MemoryOutput(io.BytesIO):
     """Bytes that are in the store once ``close()`` has returned, wherever the file was renamed to meanwhile."""
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, arrive: Callable[[bytes], None]) -> None:
         super().__init__()
-        self._file = file
+        self._arrive = arrive
 
     def close(self) -> None:
         if not self.closed:
-            with _LOCK:
-                self._file.seek(0)
-                self._file.write(self.getvalue())
-        super().close()
+            data = self.getvalue()
+            super().close()
+            self._arrive(data)
+
+
+def _fill(file: Any, data: bytes) -> None:
+    with _LOCK:
+        file.seek(0)
+        file.write(data)
 
 
 def _is_within(name: str, path: str) -> bool:

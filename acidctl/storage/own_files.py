@@ -10,6 +10,9 @@ from pathlib import Path
 
 from acidctl.storage.port import FileSystem, parent_of
 
+TORN = "_torn.json"
+"""In a hidden run: a small file that is being written."""
+
 
 def replace_file(path: Path, data: bytes) -> None:
     """Put content at a path in one step; what is no file (a pipe, /dev/stdout) is just written to.
@@ -45,7 +48,7 @@ def write_whole(fs: FileSystem, path: str, content: bytes) -> None:
     Raises:
         ConflictError: it exists.
     """
-    torn = f"{parent_of(path)}/_torn.json"
+    torn = f"{parent_of(path)}/{TORN}"
     if fs.exists(torn):
         fs.remove_tree(torn)
     fs.write_bytes(torn, content)

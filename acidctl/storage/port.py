@@ -49,11 +49,13 @@ class FileSystem(Protocol):
     Attributes:
         url: scheme and authority, ``webhdfs://host:9870``; for messages.
         can_rename: False where a directory cannot be moved in one step (object stores).
+        can_copy: whether :meth:`copy` works; what stores without renames show results with.
         spec: what reopens it.
     """
 
     url: str
     can_rename: bool
+    can_copy: bool
     spec: FileSystemSpec
 
     def display(self, path: str) -> str:
@@ -164,6 +166,18 @@ class FileSystem(Protocol):
         Raises:
             NotFoundError: the source is missing, or the target is no file; nothing was moved.
             StorageError: the store cannot, or its answer was lost.
+        """
+        ...
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy a file inside the store.  The target appears whole or not at all, and never replaces anything.
+
+        Not every store lets only one of several callers win: hold the lock of the location.
+
+        Raises:
+            ConflictError: the target exists.
+            NotFoundError: the source is missing, or a directory.
+            StorageError: the store cannot copy so, or its answer was lost.
         """
         ...
 

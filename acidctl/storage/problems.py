@@ -113,6 +113,24 @@ def is_a_directory(doing: str, shown: str) -> NotFoundError:
     return NotFoundError(f"cannot {doing} {printable(shown)}", _IS_DIRECTORY[1], _IS_DIRECTORY[2])
 
 
+def cannot_rename(shown: str, scheme: str) -> StorageError:
+    """A store without renames."""
+    return StorageError(
+        f"cannot rename {printable(shown)}",
+        f"{scheme} has no rename that is one step and never replaces",
+        "copy the table to HDFS or a disk, work there, and copy it back",
+    )
+
+
+def cannot_copy(shown: str) -> StorageError:
+    """A store without copies that appear in one step."""
+    return StorageError(
+        f"cannot copy {printable(shown)}",
+        "this store has no copy of a file that appears in one step",
+        "copy it with the store's own tool",
+    )
+
+
 def root_is_kept(shown: str) -> RefusedError:
     """Nobody wants a whole file system removed."""
     return RefusedError(f"will not remove {printable(shown)}", "it is the root of the file system")

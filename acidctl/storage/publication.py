@@ -1,20 +1,36 @@
-"""Showing several directories of one location: a note of intent, the renames, and how to finish or undo them.
+"""Showing what was staged for one location: a note of intent, the renames or copies, and how to finish or undo them.
 
 A store renames one directory at a time. Where two must appear (a minor compaction, format section 8.6), what is meant
 is written down first, in the staging directory: whoever finds the note later can finish.
+
+An object store renames nothing, and copies one file at a time: there every publication has its note. Whoever copies
+holds the lock of the location.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 
-from acidctl.acid.listing import Listing
-from acidctl.errors import AcidctlError, RefusedError, StorageError
-from acidctl.storage.port import FileSystem, join
+from acidctl.acid.names import AcidNameError, parse_directory
+from acidctl.errors import AcidctlError, NotFoundError, RefusedError, StorageError
+from acidctl.storage.ends import END
+from acidctl.storage.owner import OWNER
+from acidctl.storage.port import FileSystem, join, parent_of
 from acidctl.storage.snapshot import Snapshot
 
 INTENT = "_publish.json"
+_NAMED = 3
+"""Of what is missing, so many are named."""
+
+Copy = tuple[str, str]
+"""A staged file, relative to the staging directory, and what it becomes, relative to the location."""
+
+
+def shows_by_copies(fs: FileSystem) -> bool:
+    """Whether results appear file by file, since nothing can be renamed."""
+    return not fs.can_rename and fs.can_copy
 
 
 def show(fs: FileSystem, location: str, staging: str, names: Sequence[str]) -> None:
@@ -64,16 +80,90 @@ def _undo(fs: FileSystem, location: str, staging: str, shown: Sequence[str]) -> 
             ) from error
 
 
-def half_published(listing: Listing) -> list[tuple[str, tuple[str, ...]]]:
-    """Staging directories with a note of intent of which one directory is shown and one is not.
+def show_copies(fs: FileSystem, location: str, staging: str, copies: Sequence[Copy]) -> None:
+    """Copy staged files into the location, where nothing can be renamed.
+
+    A copy that is refused is the end of all of them. One without an answer may still arrive: then what is shown stays,
+    and so does the note, with which the next run finishes. The same goes for an interruption.
+
+    Args:
+        staging: absolute.
+        copies: in the order in which they appear. Data comes before side files: a directory with hidden files alone
+            is empty to readers, and hides what it replaces.
+
+    Raises:
+        ConflictError, AccessError, NotFoundError: a copy was refused; nothing is left shown.
+        StorageError: a copy has no answer, or could not be taken back; the message says how to finish.
+    """
+    fs.write_bytes(join(staging, INTENT), json.dumps({"copies": copies}).encode())
+    shown: list[str] = []
+    try:
+        for source, target in copies:
+            _bring(fs, join(staging, source), join(location, target))
+            shown.append(target)
+    except StorageError as error:
+        if shown:
+            raise _half_shown(fs, location, shown[-1], str(error)) from error
+        raise
+    except AcidctlError:
+        _take_back(fs, location, shown)
+        with suppress(AcidctlError):
+            fs.remove_tree(join(staging, INTENT))
+        raise
+
+
+def _take_back(fs: FileSystem, location: str, shown: Sequence[str]) -> None:
+    """Data last: what it replaced is hidden until then, and side files alone would be an empty directory."""
+    for target in reversed(shown):
+        try:
+            with suppress(NotFoundError):
+                fs.remove_tree(join(location, target))
+        except AcidctlError as error:
+            raise _half_shown(fs, location, target, f"it could not be taken back: {error}") from error
+
+
+def _half_shown(fs: FileSystem, location: str, target: str, why: str) -> StorageError:
+    return StorageError(
+        f"{fs.display(join(location, target))} appeared, and what belongs to it did not",
+        why,
+        f"run `acidctl compact` on {fs.display(location)}: it finishes that first",
+    )
+
+
+def _bring(fs: FileSystem, source: str, target: str) -> None:
+    try:
+        if fs.can_copy:
+            fs.copy(source, target)
+        else:  # what an object store left half-way, copied to where files are renamed
+            fs.make_dirs(parent_of(target))
+            fs.rename(source, target)
+    except AcidctlError:
+        # It may have been done, and only its answer lost; or asked for again by the store's own client, in vain.
+        if not _is_copy(fs, source, target):
+            raise
+
+
+def _is_copy(fs: FileSystem, source: str, target: str) -> bool:
+    try:
+        same_size = fs.stat(source).size == fs.stat(target).size
+        return same_size and fs.read_bytes(source, -END) == fs.read_bytes(target, -END)
+    except AcidctlError:
+        return False
+
+
+def half_published(snapshot: Snapshot) -> list[tuple[str, tuple[str, ...]]]:
+    """Staging directories with a note of intent of which a part is shown and a part is not.
 
     Returns:
-        (name of the staging directory, names of the directories that are still in it).
+        (name of the staging directory, what is not shown yet, relative to the location).
+
+    Raises:
+        AccessError, StorageError: a note cannot be read.
     """
-    children = {entry.path.partition("/")[0] for entry in listing.entries}
+    children = {entry.path.partition("/")[0] for entry in snapshot.listing.entries}
     staged: dict[str, set[str]] = {}
     noted = set()
-    for entry in listing.entries:
+    for entry in snapshot.listing.entries:
         parts = entry.path.split("/")
         if not parts[0].startswith("_tmp_") or len(parts) < 2:
             continue
@@ -83,6 +173,10 @@ def half_published(listing: Listing) -> list[tuple[str, tuple[str, ...]]]:
             staged.setdefault(parts[0], set()).add(parts[1])
     found = []
     for staging in sorted(noted):
+        if copies := _copies_of(snapshot, staging):
+            if missing := _missing(snapshot, staging, copies):
+                found.append((staging, tuple(target for _, target in missing)))
+            continue
         waiting = tuple(sorted(name for name in staged.get(staging, ()) if not name.startswith("_")))
         twins = {_twin(name) for name in waiting}
         if waiting and twins & children:
@@ -94,27 +188,77 @@ def _twin(name: str) -> str:
     return name.removeprefix("delete_") if name.startswith("delete_delta_") else f"delete_{name}"
 
 
+def _copies_of(snapshot: Snapshot, staging: str) -> list[Copy]:
+    """The copies that a note speaks of; none when it speaks of renames, or of what no compaction does."""
+    try:
+        found = json.loads(snapshot.fs.read_bytes(snapshot.absolute(f"{staging}/{INTENT}")))
+        copies = [(str(source), str(target)) for source, target in found["copies"]]
+        return copies if all(_is_below(source) and _is_output(target) for source, target in copies) else []
+    except (NotFoundError, AcidNameError, ValueError, KeyError, TypeError, RecursionError):
+        return []  # it went meanwhile, is torn, or is another's
+
+
+def _is_below(path: str) -> bool:
+    return not {"", ".", ".."} & set(path.split("/"))
+
+
+def _is_output(path: str) -> bool:
+    directory, _, name = path.partition("/")
+    return parse_directory(directory) is not None and "/" not in name and _is_below(name)
+
+
+def _missing(snapshot: Snapshot, staging: str, copies: Sequence[Copy]) -> Sequence[Copy]:
+    """The copies that are still to be made, where some are; none where another's files have these names."""
+    sizes = {entry.path: entry.size for entry in snapshot.listing.entries if not entry.is_dir}
+    shown = [copy for copy in copies if copy[1] in sizes]
+    ours = all(sizes.get(f"{staging}/{source}") == sizes[target] for source, target in shown)
+    return [copy for copy in copies if copy[1] not in sizes] if shown and ours else ()
+
+
 def refuse_half_published(snapshot: Snapshot) -> None:
-    """Raises RefusedError when a publication was interrupted between its renames."""
-    for staging, waiting in half_published(snapshot.listing):
+    """Raises RefusedError when a publication was interrupted half-way."""
+    for staging, waiting in half_published(snapshot):
         raise RefusedError(
             f"a compaction of {snapshot.fs.display(snapshot.path)} was interrupted while it was published",
-            f"{', '.join(waiting)} is still in {staging}",
+            f"{some_of(waiting)} is still in {staging}",
             "run `acidctl compact` on it: it finishes that first",
         )
 
 
+def some_of(waiting: Sequence[str]) -> str:
+    """What is not shown yet, in words."""
+    more = len(waiting) - _NAMED
+    return ", ".join(waiting[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
 def finish_half_published(snapshot: Snapshot) -> tuple[str, ...]:
-    """Finish publications that were interrupted between their renames; the names that were shown.
+    """Finish publications that were interrupted half-way; the names of the directories that are whole now.
+
+    Where results appear by copies, the caller holds the location's lock, and made the snapshot after taking it.
 
     Raises:
         ConflictError, AccessError, StorageError: it cannot be finished.
     """
     finished: list[str] = []
-    for staging, waiting in half_published(snapshot.listing):
+    for staging, waiting in half_published(snapshot):
         root = snapshot.absolute(staging)
+        sources = {target: source for source, target in _copies_of(snapshot, staging)}
         for name in waiting:
-            snapshot.fs.rename(join(root, name), snapshot.absolute(name))
-            finished.append(name)
-        snapshot.fs.remove_tree(root)
-    return tuple(finished)
+            if sources:
+                _bring(snapshot.fs, join(root, sources[name]), snapshot.absolute(name))
+            else:
+                snapshot.fs.rename(join(root, name), snapshot.absolute(name))
+            finished.append(name.partition("/")[0])
+        with suppress(NotFoundError):  # another run took it for what is left of a compaction that was published
+            remove_staging(snapshot.fs, root)
+    return tuple(dict.fromkeys(finished))
+
+
+def remove_staging(fs: FileSystem, staging: str) -> None:
+    """The note goes first, so that it never speaks of what is not there; the owner's name goes last: what is left of
+    an interrupted removal is still known to be dead.
+    """
+    names = [entry.path for entry in fs.list_dir(staging).entries if entry.path != OWNER]
+    for name in sorted(names, key=lambda name: name != INTENT):
+        fs.remove_tree(join(staging, name))
+    fs.remove_tree(staging)

@@ -66,7 +66,8 @@ def open_location(url_or_path: str, options: Mapping[str, str] | None = None) ->
             )
         return open_file_system(FileSystemSpec("file")), _absolute(path or "/")
     if protocol == "memory":
-        return open_file_system(FileSystemSpec("memory")), _normal(f"/{authority}{path}")
+        own = tuple(item for item in (options or {}).items() if item == ("objects", "true"))
+        return open_file_system(FileSystemSpec("memory", own)), _normal(f"/{authority}{path}")
     spec = _spec(protocol, authority, dict(options or {}), url_or_path)
     return open_file_system(spec), _trimmed(path) if protocol in ("s3", "gs", "abfs") else _normal(path)
 

@@ -1,4 +1,4 @@
-"""What one listing shows: rules on names, ranges, side files and sizes. Pure: a snapshot in, findings out."""
+"""What a listing shows: rules on names, ranges, side files and sizes. A snapshot in, findings out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import EntryKind, State, Verdict
 from acidctl.acid.triggers import Thresholds, decide, figures_of
 from acidctl.errors import AcidctlError
-from acidctl.storage.publication import half_published
+from acidctl.storage.publication import half_published, some_of
 from acidctl.storage.snapshot import Snapshot
 from acidctl.validation.findings import Finding, Severity
 from acidctl.validation.rules import rule
@@ -203,8 +203,8 @@ def _half(look: Look) -> Iterator[Finding]:
         # Whether rows are wrong hangs on the events in them, which the deepest check compares.
         text = f"only {wide}, which has no twin of this kind, hides it"
         yield rule("V11").finding(name, text, {"others": [wide]}, WARNING)
-    for staging, waiting in half_published(look.snapshot.listing):
-        text = f"{', '.join(waiting)} is still in {staging}, its twin is shown already"
+    for staging, waiting in half_published(look.snapshot):
+        text = f"{some_of(waiting)} is still in {staging}, the rest of the result is shown already"
         yield rule("V11").finding(staging, text, {"others": list(waiting)})
 
 
@@ -314,7 +314,7 @@ def _staging(look: Look) -> Iterator[Finding]:
         name = entry.path.partition("/")[0]
         if entry.modified is not None and is_hidden(name):
             newest[name] = max(newest.get(name, entry.modified), entry.modified)
-    half = {staging for staging, _ in half_published(look.snapshot.listing)}
+    half = {staging for staging, _ in half_published(look.snapshot)}
     for name, modified in sorted(newest.items()):
         age = look.now - modified
         if name.startswith(("_tmp", ".hive-staging")) and name not in half and age > STALE_SECONDS:

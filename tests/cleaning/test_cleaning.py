@@ -16,7 +16,7 @@ from acidctl.cleaning.apply import How, apply_plan
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.cleaning.trash import TRASH, list_runs, purge, restore
-from acidctl.errors import BadDataError, ConflictError, HistoryError, NotFoundError
+from acidctl.errors import BadDataError, ConflictError, HistoryError, NotFoundError, StorageError
 from acidctl.storage.registry import open_location
 from acidctl.storage.snapshot import Snapshot
 
@@ -135,7 +135,7 @@ def test_an_interrupted_run_can_be_undone(tmp_path: Path, monkeypatch: pytest.Mo
 
     def dies(self: object, source: str, target: str) -> None:
         calls.append(source)
-        if len(calls) == 2:
+        if len(calls) == 3:
             raise KeyboardInterrupt
         rename(self, source, target)  # type: ignore[arg-type]
 
@@ -145,6 +145,43 @@ def test_an_interrupted_run_can_be_undone(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.undo()
     (run,) = list_runs(fs, path)
     restore(fs, run)
+    assert names_of(table) == before
+
+
+@pytest.mark.parametrize("arrives", [False, True])
+def test_a_run_that_moved_nothing_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arrives: bool
+) -> None:
+    """Unless a move whose answer was lost was done after all, and be it while the run is taken away."""
+    table = make(tmp_path / "t", "base_5", "delta_1_1_0000")
+    before = names_of(table)
+    plan = plan_at_once(snapshot_of(table))
+    fs, path = open_location(str(table))
+    kind, late = type(fs), []
+    rename, remove_empty = kind.rename, kind.remove_empty
+
+    def fails(self: object, source: str, target: str) -> None:
+        if source.endswith("manifest.json") or target.endswith("manifest.json"):
+            return rename(self, source, target)  # type: ignore[arg-type]
+        late.append((source, target))
+        raise StorageError("no answer")
+
+    def comes_late(self: object, directory: str) -> None:
+        if arrives and late:
+            rename(self, *late.pop())  # type: ignore[arg-type]
+        remove_empty(self, directory)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(kind, "rename", fails)
+    monkeypatch.setattr(kind, "remove_empty", comes_late)
+    with pytest.raises(StorageError, match="no answer"):
+        apply_plan(plan)
+    monkeypatch.undo()
+    if arrives:
+        (run,) = list_runs(fs, path)
+        assert restore(fs, run) == ("delta_1_1_0000",)
+    assert names_of(table) == before
+    apply_plan(plan, should_stop=iter([False, True]).__next__)
+    assert not (table / ".acidctl-trash").exists()
     assert names_of(table) == before
 
 

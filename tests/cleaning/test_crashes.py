@@ -17,7 +17,7 @@ from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.readers import what_is_read
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import TRASH, changes_since, list_runs, purge, restore
-from acidctl.errors import ConflictError, NotFoundError
+from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError
 from acidctl.storage.local import LocalFileSystem
 from acidctl.storage.lock import LOCK, locked
 from acidctl.storage.owner import Owner
@@ -97,6 +97,26 @@ def test_a_cleaning(how: How, table: Path, tmp_path: Path) -> None:
     assert points > 20
 
 
+def test_a_lock_that_is_broken(tmp_path: Path) -> None:
+    """Killed while it breaks a stale lock, and the next one, too: the third has the lock."""
+
+    def lock(copy: Path) -> None:
+        with locked(FS, str(copy), break_stale=True):
+            pass
+
+    table = tmp_path / "t"
+    (table / "delta_6_6_0").mkdir(parents=True)
+    (table / LOCK).write_bytes(Owner.this().to_bytes())
+    for at, copy in deaths(lock, table, tmp_path / "dead"):
+        age(copy, 30)  # what is torn is not being written any more
+        for again, other in deaths(lock, copy, tmp_path / f"again{at}"):
+            age(other, 30)
+            lock(other)
+            assert not (other / LOCK).exists(), (at, again)
+            plan = plan_cleaning(snapshot_of(other), ALL)
+            assert all(claim.name in plan.names for claim in other.glob(f"{LOCK}-*")), (at, again)
+
+
 def test_a_cleaning_that_is_undone_instead(table: Path, tmp_path: Path) -> None:
     before, whole = read(table), files(table)
     for at, copy in deaths(lambda copy: clean(copy, How.TRASH), table, tmp_path / "dead"):
@@ -147,7 +167,7 @@ def test_the_trash_of_hdfs(table: Path, tmp_path: Path, monkeypatch: pytest.Monk
     """On the local disk, under another name: what lies in that trash and in the table is all there was."""
     home = tmp_path / "home"
     monkeypatch.setattr("acidctl.cleaning.apply.require_hdfs", lambda _: None)
-    monkeypatch.setattr("acidctl.cleaning.hdfs_trash.trash_of", lambda _: str(home))
+    monkeypatch.setattr("acidctl.cleaning.apply.trash_of", lambda *_: str(home))
     before, whole = read(table), files(table)
     for at, copy in deaths(lambda copy: clean(copy, How.HDFS), table, tmp_path / "dead"):
         assert read(copy) == before, at
@@ -163,7 +183,7 @@ def test_names_that_are_taken_in_the_trash_of_hdfs(
 ) -> None:
     home = tmp_path / "home"
     monkeypatch.setattr("acidctl.cleaning.apply.require_hdfs", lambda _: None)
-    monkeypatch.setattr("acidctl.cleaning.hdfs_trash.trash_of", lambda _: str(home))
+    monkeypatch.setattr("acidctl.cleaning.apply.trash_of", lambda *_: str(home))
     Path(f"{home}{table}/base_3").mkdir(parents=True)
     done = apply_plan(plan_cleaning(snapshot_of(table), ALL), How.HDFS)
     (moved,) = (place for place in done.places if "base_3" in place)
@@ -192,6 +212,35 @@ def test_whose_trash() -> None:
             super().__init__(FileSystemSpec("webhdfs", tuple(options.items()), "nn:9870"))
 
     require_hdfs(Hdfs())
-    assert trash_of(Hdfs(user="etl")) == "/user/etl/.Trash/Current"
+    assert trash_of(Hdfs(user="etl"), "/t") == "/user/etl/.Trash/Current"
     with pytest.raises(UsageProblem, match="whose trash"):
-        trash_of(Hdfs())
+        trash_of(Hdfs(), "/t")
+
+    class Telling(Hdfs):
+        def trash_root(self, path: str) -> str | None:
+            return "/zone/.Trash/etl" if path.startswith("/zone/") else None
+
+    assert trash_of(Telling(), "/zone/t") == "/zone/.Trash/etl/Current"
+    assert trash_of(Telling(user="etl"), "/t") == "/user/etl/.Trash/Current"
+
+
+def test_the_trash_of_an_encryption_zone(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    zone = tmp_path / "zone"
+    monkeypatch.setattr("acidctl.cleaning.apply.require_hdfs", lambda _: None)
+    monkeypatch.setattr(LocalFileSystem, "trash_root", lambda *_: f"{zone}/.Trash/etl", raising=False)
+    whole, plan = files(table), plan_cleaning(snapshot_of(table), ALL)
+
+    def no_zone(*_: object) -> None:
+        raise StorageError("cannot rename it", "IOException: it can't be moved from an encryption zone.")
+
+    def denied(*_: object) -> None:
+        raise AccessError("cannot create it", "permission denied")
+
+    for operation, fails, hint in (("rename", no_zone, "leave out --trash"), ("make_dirs", denied, "-provisionTrash")):
+        with monkeypatch.context() as patch, pytest.raises(AcidctlError) as error:
+            patch.setattr(LocalFileSystem, operation, fails)
+            apply_plan(plan, How.HDFS)
+        assert hint in error.value.hint
+        assert files(table) == whole
+    done = apply_plan(plan, How.HDFS)
+    assert all(place.startswith(f"{zone}/.Trash/etl/Current{table}/") for place in done.places)

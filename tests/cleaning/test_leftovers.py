@@ -44,13 +44,31 @@ def kept(plan: CleaningPlan) -> dict[str, str]:
     [
         ("_tmp_1b2c", True), (".hive-staging_hive_2026-11-21_1", True), ("_tmp.delta_0000001_0000001_0000", True),
         ("_tmp.base_0000005", True), ("_tmp.delete_delta_1_1", True), (".acidctl-trash", False),
-        (".acidctl-lock", False), ("_SUCCESS", False), ("_tmp", False), ("_tmp.", False), ("_tmp.mine", False),
+        (".acidctl-lock-0123", True), (".acidctl-lock", False),
+        ("_SUCCESS", False), ("_tmp", False), ("_tmp.", False), ("_tmp.mine", False),
         ("_temporary", False), ("_metadata", False), (".Trash", False), (".git", False), ("_files", False),
         ("_orc_acid_version", False), ("tmp_1", False), ("delta_1_1", False),
     ],
 )  # fmt: skip
 def test_names(name: str, is_one: bool) -> None:
     assert is_leftover(name) is is_one
+
+
+def test_a_claim_on_a_lock(tmp_path: Path) -> None:
+    """What is left of a run that was killed while it removed a stale lock."""
+    table = make(tmp_path / "t", "delta_1_1_0")
+    this = Owner.this()
+    (table / ".acidctl-lock-aa").write_bytes(this.to_bytes())
+    (table / ".acidctl-lock-bb").write_bytes(Owner("elsewhere", 1, 1, "etl", 0.0).to_bytes())
+    assert [one.name for one in plan_of(table).waiting] == [".acidctl-lock-aa", ".acidctl-lock-bb"]
+    age(table, 30)
+    plan = plan_of(table)
+    assert plan.names == (".acidctl-lock-bb",)
+    assert "removes a stale lock" in kept(plan)[".acidctl-lock-aa"]
+    done = apply_plan(plan)
+    assert done.run
+    restore(snapshot_of(table).fs, done.run)
+    assert (table / ".acidctl-lock-bb").exists()
 
 
 def test_the_abandoned_go_when_asked_for_and_old(tmp_path: Path) -> None:

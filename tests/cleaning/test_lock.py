@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 import threading
@@ -141,11 +142,47 @@ def test_a_store_without_exclusive_creates_says_so(tmp_path: Path, monkeypatch: 
     assert "leave out --lock" in error.value.hint
 
 
-@pytest.mark.parametrize("stale", [False, True])
-def test_of_many_one_has_it(tmp_path: Path, stale: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also when all of them find the same stale lock and were told to break it."""
+def claim(table: Path, owner: Owner | bytes) -> Path:
+    """What a run leaves that is killed while it removes the lock that is there."""
+    path = table / f"{LOCK}-{hashlib.sha256((table / LOCK).read_bytes()).hexdigest()[:12]}"
+    path.write_bytes(owner if isinstance(owner, bytes) else owner.to_bytes())
+    return path
+
+
+def test_a_claim_of_a_dead_run_hinders_nobody(tmp_path: Path) -> None:
+    put(tmp_path, dead_owner())
+    first = claim(tmp_path, dead_owner())
+    dead = dead_owner()
+    second = first.with_name(f"{first.name}-{hashlib.sha256(first.read_bytes()).hexdigest()[:12]}")
+    second.write_bytes(dead.to_bytes())  # of one that was killed while it removed the claim
+    with locked(FS, str(tmp_path), break_stale=True):
+        assert [path.name for path in tmp_path.iterdir()] == [LOCK]
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("owner", ["alive", "elsewhere", "torn"])
+def test_a_claim_of_a_run_that_may_live_stays(tmp_path: Path, owner: str) -> None:
+    put(tmp_path, dead_owner())
+    owners = {"alive": Owner.this(), "elsewhere": Owner("elsewhere", 1, 1, "hive", 0.0), "torn": b"{"}
+    path = claim(tmp_path, owners[owner])
+    with pytest.raises(ConflictError, match="is locked") as error, locked(FS, str(tmp_path), break_stale=True):
+        raise AssertionError
+    assert {found.name for found in tmp_path.iterdir()} == {LOCK, path.name}
+    assert (str(path) in error.value.hint) is (owner != "alive")
+    if owner == "torn":
+        age(tmp_path, 1)
+        with locked(FS, str(tmp_path), break_stale=True):
+            pass
+        assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("stale", ["", "lock", "claim"])
+def test_of_many_one_has_it(tmp_path: Path, stale: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when all of them find the same stale lock, or claim on it, and were told to break it."""
     if stale:
         put(tmp_path, dead_owner())
+    if stale == "claim":
+        claim(tmp_path, dead_owner())
     inside = 0
     most = 0
     wins = 0
@@ -155,7 +192,7 @@ def test_of_many_one_has_it(tmp_path: Path, stale: bool, monkeypatch: pytest.Mon
         nonlocal inside, most, wins
         start.wait()
         try:
-            with locked(FS, str(tmp_path), break_stale=stale):
+            with locked(FS, str(tmp_path), break_stale=bool(stale)):
                 inside += 1
                 most = max(most, inside)
                 time.sleep(0.05)

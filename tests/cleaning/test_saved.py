@@ -47,6 +47,16 @@ def test_it_is_the_same_plan(table: Path, tmp_path: Path) -> None:
         saved.plan({})
 
 
+def test_a_location_twice(table: Path, tmp_path: Path) -> None:
+    """Two threads would work on it at once, in one run of its trash."""
+    save(table, tmp_path / "plan.json")
+    content = json.loads((tmp_path / "plan.json").read_text())
+    content["locations"] *= 2
+    (tmp_path / "plan.json").write_text(json.dumps(content))
+    with pytest.raises(BadDataError, match="twice"):
+        read_plans(str(tmp_path / "plan.json"))
+
+
 def test_lists_and_options_are_kept(tmp_path: Path) -> None:
     table = make(tmp_path / "t", "base_5_v9", "delta_2_2_0", "delta_7_7_0", "_tmp_1/x")
     age(table, 30)

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from tables import CLEAN_NOW, age
+from tables import CLEAN_NOW, age, make, on_terminal
 
 from acidctl.storage.lock import LOCK
 from acidctl.storage.owner import Owner
 
 TRASH = ".acidctl-trash"
-
-
-def make(table: Path, *names: str) -> Path:
-    for name in names:
-        path = table / name if "/" in name else table / name / "bucket_00000"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"x" * 10)
-    return table
 
 
 @pytest.fixture
@@ -137,6 +127,14 @@ def test_a_saved_plan(acidctl, table: Path, tmp_path: Path) -> None:  # type: ig
     assert names(table) == {"base_9", "delta_10_10_0", "delta_11_11_0", "_tmp_1", TRASH}
 
 
+def test_a_saved_plan_of_nothing(acidctl, table: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    assert acidctl("clean", "--plan", tmp_path / "plan", "--older-than", "365d", table).status == 0
+    for options, status in ((("--yes",), 0), (("--dry-run",), 0), (("--yes", "--exit-code"), 12)):
+        done = acidctl("apply", *options, tmp_path / "plan")
+        assert done.status == status
+        assert "nothing to clean" in done.err
+
+
 def test_one_changed_location_does_not_stop_the_others(acidctl, tree: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     file = tmp_path / "plan.json"
     assert acidctl("clean", "--plan", file, tree).status == 0
@@ -236,7 +234,7 @@ def test_jobs_change_nothing_but_the_time(acidctl, tree: Path) -> None:  # type:
     assert done.status == 0
     assert [line["location"][-6:] for line in done.lines()] == [f"day={day:02}" for day in range(20)]
     assert left(tree) == 0
-    assert len({line["trashRun"] for line in done.lines()}) == 20
+    assert len({line["trashRun"] for line in done.lines()}) == 1  # one cleaning, one id
     purged = acidctl("purge", "--yes", "--jobs", "8", "-o", "jsonl", tree)
     assert [line["result"] for line in purged.lines()] == ["purged"] * 20
     assert not list(tree.glob(f"*/{TRASH}"))
@@ -370,17 +368,6 @@ def test_a_signal_stops_between_two_entries(acidctl, tmp_path: Path, number: sig
     assert 1 <= moved < 8
     assert acidctl("restore", tmp_path / "x.db" / "a").status == 0
     assert len(list((tmp_path / "x.db" / "a").glob("delta_*"))) == 8
-
-
-def on_terminal(command: list[str], answer: str) -> tuple[int, str]:
-    """Run it on a terminal of its own, and type an answer."""
-    main, side = pty.openpty()
-    with subprocess.Popen(command, stdin=side, stdout=subprocess.PIPE, stderr=side, text=True) as process:
-        os.close(side)
-        os.write(main, answer.encode())
-        out, _ = process.communicate(timeout=60)
-    os.close(main)
-    return process.returncode, out
 
 
 def test_a_terminal_is_asked(table: Path) -> None:

@@ -182,6 +182,23 @@ def test_variables_that_are_refused(acidctl: Acidctl, name: str, monkeypatch: py
     assert acidctl("clean", "--dry-run", crud).status == 0
 
 
+def test_they_are_told_by_config_show(acidctl: Acidctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside those that count, with the status of the commands that would refuse to run."""
+    monkeypatch.setenv("ACIDCTL_CLEAN_MAX_BYTES", "5g")
+    monkeypatch.setenv("ACIDCTL_LOG_FORMAT", "text")
+    assert shown(acidctl) == {
+        "clean.max-bytes": ("5g", "environment ACIDCTL_CLEAN_MAX_BYTES"),
+        "log-format": ("text", "environment ACIDCTL_LOG_FORMAT"),
+    }
+    wrong = ("ACIDCTL_CLEAN_YES", "ACIDCTL_COMPACT_MAJOR", "ACIDCTL_REPAIR_KEY_INDEX_FORCE", "ACIDCTL_LS_OUTPT")
+    for name in wrong:
+        monkeypatch.setenv(name, "1")
+    found = acidctl("config", "show", "-o", "json")
+    assert found.status == 2
+    assert len(found.json()["settings"]) == 2
+    assert all(f"{name} is set" in found.err for name in wrong)
+
+
 def test_completion_is_not_stopped_by_a_variable() -> None:
     env = os.environ | {
         "ACIDCTL_CLEAN_YES": "1",

@@ -203,7 +203,7 @@ def test_signals_end_a_compaction_cleanly(crud: Path, numbers: list[signal.Signa
     assert process.returncode == 130
     assert out == ""
     assert err.splitlines()[-2:] == [
-        "error: interrupted", "   do: run it again; what was staged is hidden and harmless",
+        "error: interrupted", "   do: run it again: it finishes or clears away what was staged",
     ]  # fmt: skip
     assert sorted(path.name for path in crud.iterdir()) == before
 

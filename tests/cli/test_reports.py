@@ -226,6 +226,18 @@ def test_no_file_among_the_data_of_a_table(acidctl: Acidctl, crud: Path, option:
     assert acidctl("clean", option, crud.parent / "run", crud).status == 0
 
 
+@pytest.mark.parametrize("option", ["--report", "--metrics-file", "--plan"])
+def test_standard_output_is_no_file(
+    acidctl: Acidctl, crud: Path, tmp_path: Path, option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = acidctl("clean", option, "-", crud)
+    assert found.status == 2
+    assert "standard output holds the results" in found.err
+    assert acidctl("clean", option, "./-", crud).status == 0
+    assert (tmp_path / "-").exists()
+
+
 @pytest.mark.parametrize("where", ["missing/run", ".", "a-file/run"])
 @pytest.mark.parametrize("option", ["--report", "--metrics-file"])
 def test_a_file_that_cannot_be_written(acidctl: Acidctl, crud: Path, tmp_path: Path, option: str, where: str) -> None:

@@ -104,7 +104,7 @@ def test_a_minor_that_was_killed_between_its_renames_is_finished(table: Path, mo
         run(plan)
     monkeypatch.undo()
     snapshot = snapshot_of(table)
-    assert half_published(snapshot.listing)
+    assert half_published(snapshot)
     with pytest.raises(RefusedError, match="interrupted while it was published"):
         plan_cleaning(snapshot)
     assert finish_half_published(snapshot) == ("delta_0000001_0000003",)

@@ -24,6 +24,29 @@ def table(tmp_path: Path) -> Path:
     return tmp_path / "t"
 
 
+def test_reports(acidctl: Any, table: Path, tmp_path: Path) -> None:
+    files = ("--report", tmp_path / "run.json", "--metrics-file", tmp_path / "run.prom")
+
+    def told(*command: str) -> tuple[str, dict[str, int]]:
+        assert acidctl("repair", *command, *files, table).status == 0
+        report = json.loads((tmp_path / "run.json").read_text())
+        assert report["command"] == f"repair {command[0]}"
+        assert f'command="repair {command[0]}"' in (tmp_path / "run.prom").read_text()
+        (one,) = report["locations"]
+        return one["result"], one["bytes"]
+
+    assert told("key-index", "--dry-run") == ("planned", {})
+    result, size = told("key-index", "--yes")
+    assert result == "repaired"
+    assert told("key-index", "--yes") == ("nothing-to-do", {})
+    result, back = told("undo")
+    assert result == "undone"
+    acidctl("repair", "key-index", "--yes", table)
+    result, gone = told("forget", "--yes")
+    assert result == "forgotten"
+    assert size["written"] == back["restored"] == gone["removed"]
+
+
 def test_shown_done_undone_forgotten(acidctl: Any, table: Path) -> None:
     before = tree(table)
     shown = acidctl("repair", "key-index", "--dry-run", table)

@@ -54,7 +54,7 @@ def bucket(s3_options: dict[str, str]) -> str:
 SERVED = [pytest.param(kind, marks=pytest.mark.server) for kind in ("webhdfs", "hdfs", "s3")]
 
 
-@pytest.fixture(params=["local", "memory", *SERVED])
+@pytest.fixture(params=["local", "memory", "objects", *SERVED])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     kind = request.param
     name = f"test-{uuid.uuid4().hex}"
@@ -62,6 +62,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
         fs, root = open_location(str(tmp_path))
     elif kind == "memory":
         fs, root = open_location(f"memory://{name}")
+    elif kind == "objects":
+        fs, root = open_location(f"memory://{name}", {"objects": "true"})
     elif kind == "webhdfs":
         fs, root = open_location(f"webhdfs://root@{request.getfixturevalue('hdfs').authority}/{name}")
     elif kind == "hdfs":

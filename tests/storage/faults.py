@@ -91,7 +91,8 @@ class FaultyFileSystem:
 
     def __init__(self, inner: FileSystem, faults: Faults) -> None:
         self._inner, self._faults = inner, faults
-        self.url, self.can_rename, self.spec = inner.url, inner.can_rename, inner.spec
+        self.url, self.spec = inner.url, inner.spec
+        self.can_rename, self.can_copy = inner.can_rename, inner.can_copy
 
     def display(self, path: str) -> str:
         return self._inner.display(path)

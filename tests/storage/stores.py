@@ -17,7 +17,7 @@ class Store:
 
     @property
     def has_directories(self) -> bool:
-        return self.kind != "s3"
+        return self.kind not in ("s3", "objects")
 
 
 def fill(store: Store, *paths: str, data: bytes = b"data") -> None:

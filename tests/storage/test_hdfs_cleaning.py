@@ -58,6 +58,23 @@ def test_the_user_s_trash(table: str) -> None:
     assert not fs.list_dir(f"{here}/delta_0000001_0000001_0000").entries
 
 
+def test_a_tree_is_cleaned_and_restored(hdfs: HdfsServer) -> None:
+    url = f"webhdfs://root@{hdfs.authority}/test-{uuid.uuid4().hex}/orders"
+    fs, path = open_location(url)
+    for day in range(3):
+        for name in ("base_5", "delta_4_4_0"):
+            fs.make_dirs(f"{path}/day={day}/{name}")
+            fs.write_bytes(f"{path}/day={day}/{name}/bucket_00000", b"x")
+    before = [entry[:2] for entry in fs.list_tree(path).entries]
+    status, out, err = acidctl(*CLEAN_NOW, "-o", "jsonl", url)
+    assert status == 0, err
+    assert len({json.loads(line)["trashRun"] for line in out.splitlines()}) == 1
+    status, out, err = acidctl("restore", "--yes", "--lock", "-o", "jsonl", url)
+    assert status == 0, err
+    assert [json.loads(line)["changes"] for line in out.splitlines()] == [[], [], []]
+    assert [entry[:2] for entry in fs.list_tree(path).entries] == before
+
+
 def test_a_user_who_may_not(hdfs: HdfsServer, table: str) -> None:
     before = names_of(table)
     status, _, err = acidctl(*CLEAN_NOW, "--trash", "hdfs", table.replace("root@", "alice@"))

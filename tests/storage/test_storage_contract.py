@@ -350,6 +350,56 @@ def test_a_store_without_rename_says_so(store: Store) -> None:
     assert paths(store) == ["dir", "dir/x"]
 
 
+class TestCopy:
+    @pytest.fixture(autouse=True)
+    def _can_copy(self, store: Store) -> None:
+        if not store.fs.can_copy:
+            pytest.skip("this store cannot copy")
+
+    def test_a_file_is_there_twice(self, store: Store) -> None:
+        fill(store, "_tmp/a", data=b"A" * 100_000)
+        store.fs.make_dirs(join(store.root, "base_5"))
+        store.fs.copy(join(store.root, "_tmp/a"), join(store.root, "base_5/b"))
+        assert paths(store) == ["_tmp", "_tmp/a", "base_5", "base_5/b"]
+        assert store.fs.read_bytes(join(store.root, "base_5/b")) == b"A" * 100_000
+
+    def test_nothing_is_replaced(self, store: Store) -> None:
+        fill(store, "a", data=b"new")
+        fill(store, "file", "dir/file", data=b"old")
+        for name in ("file", "dir"):
+            with pytest.raises(ConflictError) as raised:
+                store.fs.copy(join(store.root, "a"), join(store.root, name))
+            assert name in raised.value.what
+        assert store.fs.read_bytes(join(store.root, "file")) == b"old"
+        assert paths(store) == ["a", "dir", "dir/file", "file"]
+
+    def test_what_cannot_be_copied(self, store: Store) -> None:
+        fill(store, "dir/x")
+        for name in ("no", "dir"):
+            with pytest.raises(NotFoundError) as raised:
+                store.fs.copy(join(store.root, name), join(store.root, "new"))
+            assert name in raised.value.what
+        assert paths(store) == ["dir", "dir/x"]
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_names_are_taken_literally(self, store: Store, name: str) -> None:
+        if store.kind == "s3" and "\n" in name:
+            pytest.skip("moto's routes do not match a newline")
+        fill(store, name)
+        store.fs.copy(join(store.root, name), join(store.root, name + name))
+        assert paths(store) == sorted([name, name * 2])
+
+
+def test_a_store_without_copies_says_so(store: Store) -> None:
+    if store.fs.can_copy:
+        pytest.skip("this store can copy")
+    fill(store, "x")
+    with pytest.raises(StorageError) as raised:
+        store.fs.copy(join(store.root, "x"), join(store.root, "new"))
+    assert raised.value.hint
+    assert paths(store) == ["x"]
+
+
 def test_of_eight_creators_one_wins(store: Store) -> None:
     path = join(store.root, "lock")
 
