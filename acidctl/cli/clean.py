@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from acidctl.cli.amounts import DURATION
-from acidctl.cli.clean_work import Stop, Work, once, progress, seldom_collected, unattended_options, with_tables
+from acidctl.cli.clean_work import Stop, Work, once, progress, unattended_options, with_tables
 from acidctl.cli.options import (
     NEW_FILE,
     assume_committed_option,
@@ -125,8 +125,7 @@ def command(
         lists = lists.assuming_committed()
     printer = Printer(output, run, locations)
     planned = within(_plans(locations, lists, storage, policy, work.stop, printer), max_bytes)
-    with seldom_collected():
-        plans = printer.plans(planned, dry_run=dry_run or plan_file is not None)
+    plans = printer.plans(planned, dry_run=dry_run or plan_file is not None)
     if plan_file is not None:
         from acidctl.cleaning.saved import write_plans
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import time
 from collections import deque
@@ -27,9 +26,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-_SELDOM = 100_000
-"""New objects; Python's own collector looks at every 700."""
 
 _LONG_SECONDS = 1.0
 """Only work that takes longer than this shows a bar."""
@@ -108,19 +104,6 @@ def with_tables(
                 yield Found(found.fs, Location(table, found.location.table), False), True
         seen.add(key)
         yield found, False
-
-
-@contextmanager
-def seldom_collected() -> Iterator[None]:
-    """For work that keeps many small values and makes no cycles: to look through them all, again and again, takes a
-    tenth of the time.
-    """
-    before = gc.get_threshold()
-    gc.set_threshold(_SELDOM, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def in_order(items: Iterable[T], work: Callable[[T], R], jobs: int, stop: Stop) -> Iterator[tuple[T, R]]:

@@ -25,7 +25,8 @@ def list_children(directory: str) -> list[Entry]:
     Raises:
         OSError: as ``os.scandir`` and ``os.stat``.
     """
-    return sorted((entry for entry, _ in _scan(directory, "")), key=_PATH)
+    children = (entry if is_link else _Plain(*entry) for entry, is_link in _scan(directory, ""))
+    return sorted(children, key=_PATH)
 
 
 def list_everything(root: str, top: Sequence[Entry] | None = None, *, again: int = 3) -> list[Entry]:
@@ -88,10 +89,17 @@ def list_everything(root: str, top: Sequence[Entry] | None = None, *, again: int
     return entries
 
 
+class _Plain(Entry):
+    """What is known to be no symbolic link."""
+
+    __slots__ = ()
+
+
 def _with_links(root: str, entries: Sequence[Entry]) -> Iterator[tuple[Entry, bool]]:
     """Each with whether it is a symbolic link, which matters for directories only."""
     for entry in entries:
-        yield entry, entry.is_dir and os.path.islink(os.path.join(root, entry.path))
+        may_be = entry.is_dir and not isinstance(entry, _Plain)
+        yield entry, may_be and os.path.islink(os.path.join(root, entry.path))
 
 
 def _scan(directory: str, prefix: str) -> Iterator[tuple[Entry, bool]]:

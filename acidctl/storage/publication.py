@@ -160,12 +160,15 @@ def half_published(snapshot: Snapshot) -> list[tuple[str, tuple[str, ...]]]:
     Raises:
         AccessError, StorageError: a note cannot be read.
     """
+    hidden = [entry for entry in snapshot.listing.entries if entry.path.startswith("_tmp_")]
+    if not hidden:
+        return []
     children = {entry.path.partition("/")[0] for entry in snapshot.listing.entries}
     staged: dict[str, set[str]] = {}
     noted = set()
-    for entry in snapshot.listing.entries:
+    for entry in hidden:
         parts = entry.path.split("/")
-        if not parts[0].startswith("_tmp_") or len(parts) < 2:
+        if len(parts) < 2:
             continue
         if parts[1:] == [INTENT]:
             noted.add(parts[0])
