@@ -134,8 +134,12 @@ def storage_options(function: F) -> F:
 
 
 def locations_argument(*, required: bool = True) -> Callable[[F], F]:
-    """One or more locations, tables, databases or warehouses."""
-    return click.argument("locations", nargs=-1, required=required, metavar="LOCATION...", type=DIRECTORY)
+    """One or more locations, tables, databases or warehouses; ``--recursive`` is taken and changes nothing."""
+    argument = click.argument("locations", nargs=-1, required=required, metavar="LOCATION...", type=DIRECTORY)
+    recursive = click.option(
+        "--recursive", is_flag=True, expose_value=False, help="Every location below LOCATION, too: always done."
+    )
+    return lambda function: argument(recursive(function))
 
 
 def columns_option(function: F) -> F:
