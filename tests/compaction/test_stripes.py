@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from pyarrow import orc
 from rows.test_files_without_ids import B0, ROW, dumped, found, write_acid
 
 from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction import stripes
 from acidctl.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb
@@ -29,8 +31,6 @@ def copy_small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def write_with(settings: WriterSettings, path: Path, write_id: int) -> None:
-    from pyarrow import orc
-
     write_acid(path, *((0, write_id, B0, i, write_id, (i, write_id)) for i in range(50)))
     batches = orc.read_table(path).replace_schema_metadata(None).to_batches()
     with path.open("wb") as sink:
@@ -75,6 +75,31 @@ def test_a_dirty_stripe_is_encoded_and_a_clean_one_copied(tmp_path: Path) -> Non
     assert outcome.stripes == (1, 1)
     assert found(table) == rows
     assert len(dumped(table / "base_0000003" / "bucket_00000")) == 99
+
+
+@pytest.mark.parametrize("kind", [MAJOR, CompactionKind.MINOR])
+def test_a_stripe_of_an_aborted_write_id_is_left_out(tmp_path: Path, kind: CompactionKind) -> None:
+    """Of a stream's delta, where its neighbours are copied."""
+    table = tmp_path / "t"
+    parts = []
+    for write_id in (1, 2, 3):
+        part = tmp_path / str(write_id)
+        write_acid(part, *((0, write_id, B0, i, write_id, (i, write_id)) for i in range(50)))
+        parts.append(orc.read_table(part).replace_schema_metadata(None).to_batches())
+    path = table / "delta_1_3" / "bucket_00000"
+    path.parent.mkdir(parents=True)
+    with path.open("wb") as sink:
+        writer = AcidWriter(sink, ROW, WriterSettings())
+        for batches in parts:
+            for batch in batches:
+                writer.write(batch)
+            writer.flush()
+        writer.close()
+    write_with(WriterSettings(), table / "delta_4_4_0" / "bucket_00000", 4)
+    outcome = run_compaction(table, kind, ValidWriteIds.parse("d.t:4:9223372036854775807::2"))
+    assert outcome
+    assert outcome.stripes == (3, 0)
+    assert {key[0] for key in found(table)} == {1, 3, 4}
 
 
 def test_stripes_whose_keys_interleave_are_merged(tmp_path: Path) -> None:
