@@ -267,6 +267,16 @@ def test_several_buckets_are_refused(three: str, monkeypatch: pytest.MonkeyPatch
     assert names(three) == before
 
 
+def test_several_files_are_refused_at_the_end_too(three: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many there will be is known for sure only then."""
+    monkeypatch.setattr("acidctl.compaction.run._refuse_before_work", lambda *_: None)
+    before = names(three)
+    error = run(plan_of(three, MAJOR)).error
+    assert isinstance(error, RefusedError)
+    assert "--offline" in error.hint
+    assert names(three) == before
+
+
 def test_both_kinds_of_delta_are_refused(one: str) -> None:
     error = run(plan_of(one, MINOR)).error
     assert isinstance(error, RefusedError)
