@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from acidctl.storage.local import LocalFileSystem
 from acidctl.storage.memory import MemoryFileSystem
+from acidctl.storage.owner import Owner
 from acidctl.storage.port import join
+
+T = TypeVar("T")
 
 CHANGING = ("make_dirs", "create_exclusive", "open_output", "rename", "replace", "copy", "remove_tree", "remove_empty")
 READING = ("list_tree", "list_dir", "stat", "exists", "open_input", "read_bytes")
+
+
+@pytest.fixture(autouse=True)
+def a_dead_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For modules that import it: whoever left something behind is dead by the time of the next run, as in truth."""
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    this = Owner.this()
+    monkeypatch.setattr(Owner, "this", lambda: Owner(this.host, dead.pid, 1, this.user, this.since))
 
 
 class Killed(BaseException):
@@ -164,12 +177,17 @@ class _Dying:
         return getattr(self._file, name)
 
 
-def deaths(work: Callable[[Path], None], original: Path, scratch: Path) -> Iterator[tuple[int, Path]]:
-    """Do the work on a copy of a table, dying at every point in turn; yields the point and what is left."""
-    for at in range(10_000):
-        copy = scratch / str(at)
-        shutil.copytree(original, copy)
-        death = Death(at)
+def each_death(
+    work: Callable[[T], None],
+    copy_of: Callable[[int], T],
+    remove: Callable[[T], None],
+    kind: type[Death],
+    first: int = 0,
+) -> Iterator[tuple[int, T]]:
+    """Do the work on a copy of something, dying at every point from `first` on; yields the point and what is left."""
+    for at in range(first, 10_000):
+        copy = copy_of(at)
+        death = kind(at)
         with pytest.MonkeyPatch.context() as patch:
             death.install(patch)
             with contextlib.suppress(Killed):
@@ -177,5 +195,10 @@ def deaths(work: Callable[[Path], None], original: Path, scratch: Path) -> Itera
         if not death.is_dead:
             return
         yield at, copy
-        shutil.rmtree(copy)
+        remove(copy)  # a small store is a quick one
     raise AssertionError("the work never ends")
+
+
+def deaths(work: Callable[[Path], None], original: Path, scratch: Path) -> Iterator[tuple[int, Path]]:
+    """:func:`each_death` on copies of a table of the local disk."""
+    return each_death(work, lambda at: Path(shutil.copytree(original, scratch / str(at))), shutil.rmtree, Death)

@@ -489,14 +489,14 @@ def _notes(selection: _Selection, directories: list[AcidDirectory], everything: 
     return tuple(notes)
 
 
-def base_metadata_paths(listing: Listing) -> list[str]:
-    """Paths of the ``_metadata_acid`` files whose content :func:`select` needs, relative to the location.
+def base_metadata(listing: Listing) -> list[Entry]:
+    """The ``_metadata_acid`` files whose content :func:`select` needs.
 
     Bases with a visibility id are compacted by their name; their metadata need not be read (section 6.2).
     """
-    paths = []
+    files = []
     for entry in listing.entries:
         name, _, rest = entry.path.partition("/")
         if rest == METADATA_ACID and name.startswith("base_") and "_v" not in name:
-            paths.append(entry.path)
-    return paths
+            files.append(entry)
+    return files

@@ -24,9 +24,7 @@ from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
 from acidctl.rows.events import EventFile
 from acidctl.rows.schema import children_of, conform, fit_text
 from acidctl.storage.port import FileSystem
-
-_CHUNK = 8 << 20
-"""Bytes of a copied stripe that are held at a time."""
+from acidctl.storage.ranged import pieces
 
 _ACID_PREFIX = "hive.acid."
 
@@ -231,15 +229,9 @@ def common_metadata(tails: Sequence[Tail]) -> dict[str, bytes]:
 
 def _digested(source: EventFile, offset: int, length: int, digest: Any) -> Iterator[bytes]:
     """Bytes of a file in pieces, taken into the digest."""
-    with source.fs.open_input(source.path) as file:
-        file.seek(offset)
-        while length:
-            chunk = file.read(min(length, _CHUNK))
-            if not chunk:
-                return  # the assembler notices that the stripe is not whole
-            length -= len(chunk)
-            digest.update(chunk)
-            yield chunk
+    for chunk in pieces(source.fs, source.path, offset, length):  # the assembler notices when they are not all there
+        digest.update(chunk)
+        yield chunk
 
 
 def _prove(fs: FileSystem, output: OrcOutput, writer: _Writer) -> Proof:

@@ -88,10 +88,10 @@ def _compact(task: BucketTask) -> BucketResult:
         return visible_events(ids, task.write_ids)
 
     def keeps_inserts(run: IdRun) -> bool:
-        return run.operation == INSERT and _sees(task, run) and not dead.may_hit(_range(run))
+        return run.operation == INSERT and task.write_ids.is_valid(run.current) and not dead.may_hit(_range(run))
 
     def keeps_deletes(run: IdRun) -> bool:
-        return run.operation == DELETE and _sees(task, run)
+        return run.operation == DELETE and task.write_ids.is_valid(run.current)
 
     insert_side = _Side(fs, task, list(zip(inserts, task.inserts, strict=True)), keep_insert, keeps_inserts)
     delete_side = _Side(fs, task, list(zip(deletes, task.deletes, strict=True)), keep_delete, keeps_deletes)
@@ -110,10 +110,6 @@ def _range(run: IdRun) -> StripeRange:
     """The keys of a run, as what deletes hit is asked for."""
     (original, bucket, first), last = run.first, run.last.row_id
     return StripeRange((original,) * 2, (bucket,) * 2, (first, last), (run.current,) * 2, True)
-
-
-def _sees(task: BucketTask, run: IdRun) -> bool:
-    return _range(run).is_all_valid(task.write_ids)
 
 
 def _reopen(fs: FileSystem, item: Input) -> EventFile:

@@ -23,9 +23,7 @@ from acidctl.orc.tail import Tail
 from acidctl.rows.deletes import Keys
 from acidctl.rows.events import ID_COLUMNS, read_ids
 from acidctl.storage.port import FileSystem
-
-COPY_CHUNK = 512 << 10
-"""Bytes of a copied stripe that are held at a time."""
+from acidctl.storage.ranged import pieces
 
 
 def open_writer(sink: BinaryIO, task: BucketTask, block_size: int) -> AcidWriter:
@@ -101,15 +99,7 @@ class Copier:
 
 def bytes_of(fs: FileSystem, copy: StripeCopy) -> Iterator[bytes]:
     """A stripe's bytes in pieces."""
-    left = copy.length
-    with fs.open_input(copy.path) as file:
-        file.seek(copy.offset)
-        while left:
-            chunk = file.read(min(left, COPY_CHUNK))
-            if not chunk:
-                return  # the writer notices that the stripe is not whole
-            left -= len(chunk)
-            yield chunk
+    return pieces(fs, copy.path, copy.offset, copy.length)  # the writer notices when the stripe is not whole
 
 
 def stripes_of(

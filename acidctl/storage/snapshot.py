@@ -9,7 +9,7 @@ from acidctl.acid.layout import DataFile, current_files
 from acidctl.acid.listing import Listing
 from acidctl.acid.names import AcidNameError, is_native_data_file, parse_directory
 from acidctl.acid.sidefiles import BaseFormat, parse_flush_length, parse_metadata_acid
-from acidctl.acid.state import AcidState, base_metadata_paths, select
+from acidctl.acid.state import AcidState, base_metadata, select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
@@ -86,15 +86,13 @@ def look_at(fs: FileSystem, path: str, top: Listing | None = None) -> Look:
     listing = list_location(fs, path, top)
     _refuse_acid_directory(fs, path, listing)
     look = Look(listing, {}, {})
-    paths = base_metadata_paths(listing)
-    sizes = {entry.path: entry.size for entry in listing.entries} if paths else {}
-    for relative in paths:
-        full = join(path, relative)
+    for entry in base_metadata(listing):
+        full = join(path, entry.path)
         try:
-            data = fs.read_bytes(full, 0, sizes[relative])  # stores would be asked for the length, too
-            look.base_formats[relative.partition("/")[0]] = parse_metadata_acid(data, fs.display(full))
+            data = fs.read_bytes(full, 0, entry.size)  # stores would be asked for the length, too
+            look.base_formats[entry.path.partition("/")[0]] = parse_metadata_acid(data, fs.display(full))
         except AcidctlError as error:
-            look.bad_metadata[relative] = error
+            look.bad_metadata[entry.path] = error
     return look
 
 

@@ -5,11 +5,10 @@ The same is done with rows in ``tests/compaction``; here what is read is told by
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
-from crash import deaths
+from crash import a_dead_owner, deaths  # noqa: F401
 from tables import age, snapshot_of
 
 from acidctl.cleaning.apply import How, apply_plan
@@ -26,15 +25,6 @@ from acidctl.storage.port import FileSystemSpec
 FS = LocalFileSystem()
 ALL = Policy(3600, leftovers=True)
 CURRENT = {"base_5", "delta_6_6_0"}
-
-
-@pytest.fixture(autouse=True)
-def a_dead_owner(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever left a lock behind is dead by the time of the next run, as it is in truth."""
-    dead = subprocess.Popen(["true"])
-    dead.wait()
-    this = Owner.this()
-    monkeypatch.setattr(Owner, "this", lambda: Owner(this.host, dead.pid, 1, this.user, this.since))
 
 
 @pytest.fixture

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import uuid
 from pathlib import Path
 
 import pytest
-from crash import deaths
+from crash import a_dead_owner, deaths  # noqa: F401
 from rows.test_files_without_ids import B0, found, write_acid
 from tables import snapshot_of
 
@@ -40,15 +39,6 @@ def table(tmp_path: Path) -> Path:
             write_acid(path, *((0, write_id, value, i, write_id, (i, i)) for i in range(3)))
     write_acid(table / "delete_delta_3_3_0" / "bucket_00000", (2, 1, B0, 2, 3, None), (2, 2, B0, 1, 3, None))
     return table
-
-
-@pytest.fixture(autouse=True)
-def a_dead_owner(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever left something behind is dead by the time of the next run, as it is in truth."""
-    dead = subprocess.Popen(["true"])
-    dead.wait()
-    this = Owner.this()
-    monkeypatch.setattr(Owner, "this", lambda: Owner(this.host, dead.pid, 1, this.user, this.since))
 
 
 def compact_once(table: Path, kind: CompactionKind, writing: Writing | None = None) -> None:

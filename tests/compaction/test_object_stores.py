@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import subprocess
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from crash import Killed, ObjectDeath
+from crash import Killed, ObjectDeath, a_dead_owner, each_death  # noqa: F401
 from rows.test_files_without_ids import B0, write_acid
 from tables import Row, read_rows
 
@@ -34,15 +33,6 @@ from acidctl.storage.snapshot import Snapshot, take_snapshot
 MAJOR, MINOR = CompactionKind.MAJOR, CompactionKind.MINOR
 OBJECTS = {"objects": "true"}
 COMPACTOR = ValidWriteIds().for_compactor()
-
-
-@pytest.fixture(autouse=True)
-def a_dead_owner(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever left something behind is dead by the time of the next run, as it is in truth."""
-    dead = subprocess.Popen(["true"])
-    dead.wait()
-    this = Owner.this()
-    monkeypatch.setattr(Owner, "this", lambda: Owner(this.host, dead.pid, 1, this.user, this.since))
 
 
 def opened(url: str) -> tuple[FileSystem, str]:
@@ -144,20 +134,13 @@ def compact_once(url: str, kind: CompactionKind, *, offline: bool = False) -> No
 
 
 def deaths(work: Callable[[str], None], original: str, first: int = 0) -> Iterator[tuple[int, str]]:
-    """Do the work on a copy of a table, dying at every point from `first` on; yields the point and what is left."""
-    for at in range(first, 10_000):
-        copy = copy_of(original)
-        death = ObjectDeath(at)
-        with pytest.MonkeyPatch.context() as patch:
-            death.install(patch)
-            with contextlib.suppress(Killed):
-                work(copy)
-        if not death.is_dead:
-            return
-        yield at, copy
-        fs, path = opened(copy)
-        fs.remove_tree(path)  # a small store is a quick one
-    raise AssertionError("the work never ends")
+    """:func:`crash.each_death` on copies of a table of objects."""
+    return each_death(work, lambda _: copy_of(original), remove, ObjectDeath, first)
+
+
+def remove(url: str) -> None:
+    fs, path = opened(url)
+    fs.remove_tree(path)
 
 
 def begin_of_publication(work: Callable[[str], None], original: str) -> int:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from crash import deaths
+from crash import a_dead_owner, deaths  # noqa: F401
 from validation.planted import insert, write_events
 
 from acidctl.errors import NotFoundError
@@ -17,7 +16,6 @@ from acidctl.orc.tail import KEY_INDEX
 from acidctl.repair.apply import forget, undo_last
 from acidctl.repair.backup import RunState, list_runs
 from acidctl.repair.plan import Kind
-from acidctl.storage.owner import Owner
 from repair.helpers import FS, repair, rows, streamed, tree
 from repair.test_flush_length import FILE, FIRST, SECOND
 
@@ -25,13 +23,9 @@ DELTA = "delta_0000001_0000001_0000"
 
 
 @pytest.fixture(autouse=True)
-def a_dead_owner(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever left something behind is dead by the time of the next run, as it is in truth."""
-    monkeypatch.setattr(os, "fsync", lambda _: None)  # nobody pulls the plug, and it is slow
-    dead = subprocess.Popen(["true"])
-    dead.wait()
-    this = Owner.this()
-    monkeypatch.setattr(Owner, "this", lambda: Owner(this.host, dead.pid, 1, this.user, this.since))
+def no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody pulls the plug, and it is slow."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
 def key_index(table: Path) -> None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import uuid
 from collections.abc import Callable
 
 import pytest
 from cli.conftest import Result, acidctl  # noqa: F401 - a fixture
+from crash import a_dead_owner  # noqa: F401
 from faults import HINT, Faults, Rule, rules_for
 from tables import CLEAN_NOW, json_rows, snapshot_of
 
 from acidctl.cleaning.trash import TRASH, list_runs
 from acidctl.rows.scan import Scan
-from acidctl.storage.owner import Owner
 from acidctl.storage.port import join
 from acidctl.storage.publication import half_published
 from acidctl.storage.registry import open_location
@@ -25,15 +24,6 @@ COMPACT = ("compact", "--engine", "local", "--major")
 MINOR = ("compact", "--engine", "local", "--minor", "--offline")
 OBJECTS = ("--storage-option", "objects=true")
 """Without renames: what is there appears by copies."""
-
-
-@pytest.fixture(autouse=True)
-def a_dead_owner(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever left something behind is dead by the time of the next run, as it is in truth."""
-    dead = subprocess.Popen(["true"])
-    dead.wait()
-    this = Owner.this()
-    monkeypatch.setattr(Owner, "this", lambda: Owner(this.host, dead.pid, 1, this.user, this.since))
 
 
 @pytest.fixture

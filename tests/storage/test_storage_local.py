@@ -65,6 +65,13 @@ class TestLinks:
         with pytest.raises(StorageError, match="symbolic links"):
             FS.list_tree(str(tmp_path))
 
+    def test_a_link_that_leads_back_is_known_from_the_first_look(self, tmp_path: Path) -> None:
+        (tmp_path / "delta_1_1").mkdir()
+        (tmp_path / "up").symlink_to(".")
+        found = FS.list_tree(str(tmp_path), FS.list_dir(str(tmp_path)))
+        assert [entry.path for entry in found.entries] == ["delta_1_1", "up"]
+        assert found == FS.list_tree(str(tmp_path))
+
     def test_a_cleaning_meanwhile_is_seen_whole(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Or the base that replaces a delta would be missing, and the delta too: its rows would be lost to a reader."""
         (tmp_path / "delta_1_1").mkdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acidctl.errors import StorageError
-from acidctl.storage.ranged import RangedReader, clamp
+from acidctl.storage.ranged import RangedReader, clamp, pieces
 
 DATA = bytes(index % 251 for index in range(1000))
 
@@ -120,3 +121,21 @@ def test_arrow_reads_through_it() -> None:
         source.seek(10)
         assert source.read(5) == DATA[10:15]
         assert source.read_at(7, 990) == DATA[990:997]
+
+
+@pytest.mark.parametrize(("is_local", "requests"), [(True, 5), (False, 1)])
+def test_pieces_are_few_where_each_is_a_request(is_local: bool, requests: int) -> None:
+    """And small where they are not: fresh memory takes longer than the reading."""
+    data = bytes(range(256)) * (10 << 10)
+    reads: list[int] = []
+
+    class File(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            reads.append(size or 0)
+            return super().read(size)
+
+    fs = SimpleNamespace(local_path=lambda path: path if is_local else None, open_input=lambda _: File(data))
+    found = list(pieces(fs, "/x", 7, len(data) - 10))  # type: ignore[arg-type]
+    assert b"".join(found) == data[7:-3]
+    assert len(reads) == requests
+    assert b"".join(pieces(fs, "/x", len(data) - 5, 9)) == data[-5:]  # type: ignore[arg-type]
