@@ -36,7 +36,7 @@ from acidctl.compaction.written import Copier, join, open_writer, proven, stripe
 from acidctl.orc.id_runs import IdRun, id_run
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail, stripe_length
-from acidctl.orc.types import arrow_type
+from acidctl.orc.types import acid_tree, arrow_type
 from acidctl.rows.deletes import DELETE, INSERT, Bools
 from acidctl.rows.events import EventFile, Events, Ids, with_ids
 from acidctl.rows.ranges import StripeRange
@@ -201,8 +201,9 @@ class _Side:
     def _pieces(self) -> Iterator[Piece]:
         """The stripes of all files that keep an event, with the range of their keys; ids are read, rows are not."""
         held: list[Chunk] = []
+        tree = acid_tree(self._task.row)
         for source, item in self._sources:
-            copies = fits(source, self._task)
+            copies = fits(source, self._task, tree)
             with source.open() as events:
                 for stripe in range(*(item.stripes or (0, events.stripes))):
                     copied = self._clean(source, stripe) if copies else None
@@ -241,6 +242,7 @@ class _Side:
             return None
         facts = KeyFacts.of_run(run)
         copy = stripe_copy(source, stripe, counts_of(run), facts)
+        copy = copy and replace(copy, ids=run.encoded)
         self.rows_read += run.count
         self._expected += Proof(run.count, facts.checksum)
         return Piece(facts.first, facts.last, self._loader(source, stripe), copy, is_small=_is_small(source, stripe))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from acidctl.compaction.keys import Key, is_sorted, repeats
 from acidctl.orc.acid_writer import CopiedStripe
+from acidctl.orc.id_runs import IdBytes
 from acidctl.orc.tail import stripe_length
 from acidctl.rows.deletes import Keys
 from acidctl.rows.events import Ids
@@ -74,6 +75,7 @@ class StripeCopy:
         offset: where its bytes begin.
         checksum: of its keys.
         block_size: that its file's postscript claims.
+        ids: how its ids are written, where they were not decoded.
     """
 
     path: str
@@ -81,6 +83,7 @@ class StripeCopy:
     stripe: CopiedStripe
     checksum: int
     block_size: int
+    ids: IdBytes | None = None
 
     @property
     def length(self) -> int:

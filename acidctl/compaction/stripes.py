@@ -25,7 +25,7 @@ from acidctl.orc.bloom import bloom_columns
 from acidctl.orc.id_runs import IdRun
 from acidctl.orc.settings import WriterSettings
 from acidctl.orc.tail import KNOWN_VERSIONS, RecordKey, Tail, stripe_length
-from acidctl.orc.types import OrcType, acid_tree
+from acidctl.orc.types import OrcType
 from acidctl.rows.events import EventFile, Ids
 
 SMALL_STRIPE = 1 << 20
@@ -36,11 +36,15 @@ Counts = tuple[int, int, int]
 """Inserts, updates and deletes."""
 
 
-def fits(source: EventFile, task: BucketTask) -> bool:
-    """Whether the stripes of a file may stand in the output of a task as they are."""
+def fits(source: EventFile, task: BucketTask, tree: OrcType) -> bool:
+    """Whether the stripes of a file may stand in the output of a task as they are.
+
+    Args:
+        tree: of the output, numbered from 0.
+    """
     if not task.may_copy or source.synthetic is not None or not has_large_stripe(source):
         return False
-    return agrees(source, task.settings, task.calendar, acid_tree(task.row))
+    return agrees(source, task.settings, task.calendar, tree)
 
 
 def agrees(source: EventFile, settings: WriterSettings, calendar: int, tree: OrcType) -> bool:

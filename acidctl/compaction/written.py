@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import BinaryIO
 
 import pyarrow as pa
-from isal.isal_zlib import crc32
 
 from acidctl.acid.names import format_bucket
 from acidctl.compaction.checksum import Proof, add
@@ -16,8 +15,9 @@ from acidctl.compaction.merge import StripeCopy
 from acidctl.compaction.stripes import counts_of, describe
 from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, OutputFile, new_attempt
 from acidctl.compaction.values import value_checksum
-from acidctl.errors import VerifyError
+from acidctl.errors import BadDataError, VerifyError
 from acidctl.orc.acid_writer import AcidFileResult, AcidWriter
+from acidctl.orc.id_runs import IdBytes
 from acidctl.orc.reader import OrcFile, open_orc
 from acidctl.orc.tail import Tail
 from acidctl.rows.deletes import Keys
@@ -59,14 +59,6 @@ def join(task: JoinTask) -> BucketResult:
     return BucketResult(like.bucket, output, None, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class CopyMade:
-    """A stripe that was copied, and the CRC-32 of its bytes where they came from."""
-
-    source: StripeCopy
-    crc: int
-
-
 class Copier:
     """Copies stripes of other files into a writer.
 
@@ -77,7 +69,7 @@ class Copier:
     def __init__(self, fs: FileSystem, writer: AcidWriter) -> None:
         self._fs = fs
         self._writer = writer
-        self.copies: dict[int, CopyMade] = {}
+        self.copies: dict[int, StripeCopy] = {}
 
     def copy(self, stripe: StripeCopy) -> None:
         """Take one as it is.
@@ -85,33 +77,22 @@ class Copier:
         Raises:
             BadDataError: its keys are out of order, or its file has become shorter.
         """
-        crc = 0
-
-        def chunks() -> Iterator[bytes]:
-            nonlocal crc
-            for chunk in bytes_of(self._fs, stripe):
-                crc = crc32(chunk, crc)
-                yield chunk
-
-        self._writer.copy_stripe(stripe.stripe, chunks())
-        self.copies[self._writer.flush() - 1] = CopyMade(stripe, crc)
-
-
-def bytes_of(fs: FileSystem, copy: StripeCopy) -> Iterator[bytes]:
-    """A stripe's bytes in pieces."""
-    return pieces(fs, copy.path, copy.offset, copy.length)  # the writer notices when the stripe is not whole
+        # The writer notices when the stripe is not whole.
+        self._writer.copy_stripe(stripe.stripe, pieces(self._fs, stripe.path, stripe.offset, stripe.length))
+        self.copies[self._writer.flush() - 1] = stripe
 
 
 def stripes_of(
     fs: FileSystem,
     path: str,
     on_values: Callable[[Keys, pa.Array], None] | None = None,
-    copies: Mapping[int, CopyMade] | None = None,
+    copies: Mapping[int, StripeCopy] | None = None,
 ) -> Iterator[StripeCopy]:
     """The stripes of a file that was just written, read again; with proof that it is in order and indexed.
 
     Args:
-        copies: stripes whose bytes are compared with those that were copied; of all others the ids are decoded.
+        copies: stripes that were copied.  Where their ids were not decoded before, the same bytes must be there, which
+            say the same ids; those of all others are decoded.
         on_values: called with the keys and rows of each, where they too are to be read.
 
     Raises:
@@ -122,7 +103,8 @@ def stripes_of(
         index = orc.tail.key_index() or []
         for stripe in range(orc.stripe_count):
             made = copies.get(stripe) if copies and not on_values else None
-            found = _copied(fs, orc.tail, stripe, made) if made else _decoded(fs, orc, stripe, on_values)
+            known = made and made.ids and _copied(fs, orc.tail, stripe, made, made.ids)
+            found = known or _decoded(fs, orc, stripe, on_values)
             is_next = previous is None or previous <= found.stripe.first
             if not is_next or index[stripe : stripe + 1] != [found.stripe.last]:
                 raise _mismatch(fs, path, f"stripe {stripe} is out of order or not in the key index")
@@ -133,7 +115,10 @@ def stripes_of(
 def _decoded(
     fs: FileSystem, orc: OrcFile, stripe: int, on_values: Callable[[Keys, pa.Array], None] | None
 ) -> StripeCopy:
-    batch = orc.read_stripe(stripe, None if on_values else ID_COLUMNS)
+    try:
+        batch = orc.read_stripe(stripe, None if on_values else ID_COLUMNS)
+    except BadDataError as error:
+        raise _mismatch(fs, orc.path, f"stripe {stripe} cannot be read: {error.why}") from error
     ids = read_ids(batch, fs.display(orc.path))
     if on_values:
         on_values(ids.keys, batch.column("row"))
@@ -143,20 +128,16 @@ def _decoded(
     return describe(orc.tail, orc.path, stripe, counts, facts)
 
 
-def _copied(fs: FileSystem, tail: Tail, stripe: int, made: CopyMade) -> StripeCopy:
-    """Equal bytes hold equal rows: what is known of the source holds for the copy."""
-    info, wanted = tail.stripes[stripe], made.source.stripe
-    found = replace(made.source, path=tail.path, offset=info.offset, stripe=replace(wanted, info=info))
+def _copied(fs: FileSystem, tail: Tail, stripe: int, source: StripeCopy, ids: IdBytes) -> StripeCopy:
+    info, wanted = tail.stripes[stripe], source.stripe
+    found = replace(source, path=tail.path, offset=info.offset, stripe=replace(wanted, info=info))
     same = (
-        found.length == made.source.length
+        found.length == source.length
         and info.numberOfRows == wanted.info.numberOfRows
         and tail.metadata.stripeStats[stripe] == wanted.statistics
     )
-    crc = 0
-    for chunk in bytes_of(fs, found):
-        crc = crc32(chunk, crc)
-    if not same or crc != made.crc:
-        raise _mismatch(fs, tail.path, f"stripe {stripe} is not the one of {fs.display(made.source.path)} it is to be")
+    if not same or not ids.are_in(tail, stripe):
+        raise _mismatch(fs, tail.path, f"stripe {stripe} is not the one of {fs.display(source.path)} it is to be")
     return found
 
 
@@ -167,12 +148,10 @@ def proven(
     name: str,
     *,
     result: AcidFileResult,
-    copies: Mapping[int, CopyMade],
+    copies: Mapping[int, StripeCopy],
     expected: Proof,
 ) -> OutputFile:
-    """The written file, read again and compared with what was to be written.
-
-    On the local disk copied stripes are compared byte for byte; over a network their ids, which are far fewer bytes.
+    """The written file, read again and compared with what was to be written: all ids, and all values where asked.
 
     Raises:
         VerifyError: they differ.
@@ -183,8 +162,7 @@ def proven(
         nonlocal values
         values = add(values, value_checksum(keys, rows, task.row))
 
-    same_bytes = copies if fs.local_path(path) is not None else None
-    stripes = list(stripes_of(fs, path, add_values if task.verify_values else None, same_bytes))
+    stripes = list(stripes_of(fs, path, add_values if task.verify_values else None, copies))
     found = sum((Proof(s.stripe.info.numberOfRows, s.checksum) for s in stripes), Proof(values=values))
     if found != expected:
         differs = "their keys differ" if found.keys != expected.keys else "values of their columns differ"

@@ -7,13 +7,15 @@ hundred values in four bytes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+from isal.isal_zlib import crc32
+from numpy.typing import NDArray
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import ChunkError, decompress
-from acidctl.orc.tail import RecordKey, Tail
+from acidctl.orc.tail import RecordKey, Tail, stripe_length
 
 _OPERATION, _ORIGINAL, _BUCKET, _ROW_ID, _CURRENT = _COLUMNS = range(1, 6)
 """Column ids (format section 3.1)."""
@@ -24,6 +26,10 @@ _MOST_BYTES = 1 << 20
 _SHORT_REPEAT, _DELTA = 0, 3
 _WIDTH = 0x3E
 _DELTA_HEADER = 2
+_FULL_RUN = b"\xc1\xff"
+"""The header of a delta run without widths and of the most values."""
+_RUN_BITS = 9
+"""Its values: 512."""
 
 _FEW = 8
 """Fewer runs than this are looked at one by one."""
@@ -33,18 +39,46 @@ _MOST = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
+class IdBytes:
+    """What a stripe that is copied byte for byte can be known by: its encoded ids, and its footer.
+
+    Attributes:
+        start: where the streams of the ids begin, from the beginning of the stripe on.
+        length: to the end of the last of them.
+        crc: CRC-32 of these bytes and, behind them, those of the stripe's footer.
+    """
+
+    start: int
+    length: int
+    crc: int
+
+    def are_in(self, tail: Tail, i: int) -> bool:
+        """Whether stripe `i` of a file has them: then it has these ids, and everything lies where it did.
+
+        Costs two small reads.
+        """
+        info = tail.stripes[i]
+        if self.start + self.length + info.footerLength > stripe_length(info):
+            return False
+        ids = tail.source.read(info.offset + self.start, self.length)
+        return crc32(tail.raw_stripe_footer(i), crc32(ids)) == self.crc
+
+
+@dataclass(frozen=True, slots=True)
 class IdRun:
     """The ids of a stripe whose row ids follow each other.
 
     Attributes:
         first: the least key; only the row id differs in the others.
         count: rows.
+        encoded: how they are written.
     """
 
     operation: int
     first: RecordKey
     current: int
     count: int
+    encoded: IdBytes | None = field(default=None, compare=False)
 
     @property
     def last(self) -> RecordKey:
@@ -63,7 +97,8 @@ def id_run(tail: Tail, i: int) -> IdRun | None:
     info = tail.stripes[i]
     if not tail.is_acid or not info.numberOfRows:
         return None
-    footer = tail.stripe_footer(i)
+    raw_footer = tail.raw_stripe_footer(i)
+    footer = tail.parse_stripe_footer(i, raw_footer)
     places: dict[int, tuple[int, int]] = {}
     at = info.offset
     for stream in footer.streams:
@@ -78,7 +113,8 @@ def id_run(tail: Tail, i: int) -> IdRun | None:
     start, end = min(start for start, _ in places.values()), max(end for _, end in places.values())
     if end - start > _MOST_BYTES:
         return None
-    data = memoryview(tail.source.read(start, end - start))
+    encoded = tail.source.read(start, end - start)
+    data = memoryview(encoded)
     found = []
     for column in _COLUMNS:
         low, high = places[column]
@@ -92,7 +128,9 @@ def id_run(tail: Tail, i: int) -> IdRun | None:
         return None
     if row_id[1] != 1 or any(step for _, step in (operation, original, bucket, current)):
         return None
-    return IdRun(operation[0], RecordKey(original[0], bucket[0], row_id[0]), current[0], info.numberOfRows)
+    first = RecordKey(original[0], bucket[0], row_id[0])
+    known_by = IdBytes(start - info.offset, end - start, crc32(raw_footer, crc32(encoded)))
+    return IdRun(operation[0], first, current[0], info.numberOfRows, known_by)
 
 
 def progression(data: bytes, count: int) -> tuple[int, int] | None:
@@ -128,42 +166,59 @@ def progression(data: bytes, count: int) -> tuple[int, int] | None:
                 return None
             times = 1
             if head >> 6 == _DELTA:
-                times = _alike(data, start, (middle, at), base, delta * length) if delta else _repeats(data, start, at)
+                times, at = _counting(data, start, (middle, at), base, delta) if delta else _repeats(data, start, at)
             seen += length * times
-            at = start + (at - start) * times
     except IndexError:
         return None
     return (first, step) if seen == count and abs(first) + count < _MOST else None
 
 
-def _repeats(data: bytes, start: int, end: int) -> int:
-    """How often the bytes of a run follow one another; most often all runs but the last are the same."""
+def _repeats(data: bytes, start: int, end: int) -> tuple[int, int]:
+    """How often a run follows itself, and where the last ends; most often all runs but the last are the same."""
     run, most = data[start:end], (len(data) - start) // (end - start)
-    return next((times for times in (most, most - 1) if times and data.startswith(run * times, start)), 1)
+    times = next((times for times in (most, most - 1) if times and data.startswith(run * times, start)), 1)
+    return times, start + len(run) * times
 
 
-def _alike(data: bytes, start: int, ends: tuple[int, int], base: int, step: int) -> int:
-    """How many delta runs from `start` on are as long as the first and differ only in their bases, by `step` each.
+def _counting(data: bytes, start: int, ends_of_first: tuple[int, int], base: int, delta: int) -> tuple[int, int]:
+    """How many runs from `start` on are as long as can be and go on counting by `delta`; and where the last ends.
 
     Args:
-        ends: of the first run's base, and of the run.
+        ends_of_first: where the base of the first run ends, and the run.
         base: of the first run.
     """
-    middle, end = ends
-    size, digits = end - start, middle - start - _DELTA_HEADER
-    count = (len(data) - start) // size
-    if count < _FEW or digits > _MOST_DIGITS or abs(base) + abs(step) * count >= _MOST:
-        return 1
-    runs = np.frombuffer(data, np.uint8, count * size, start).reshape(count, size)
-    raw = np.zeros(count, np.int64)
-    for digit in range(digits):
-        raw |= (runs[:, _DELTA_HEADER + digit].astype(np.int64) & 0x7F) << 7 * digit
-    wanted = runs[0].copy()
-    wanted[_DELTA_HEADER : _DELTA_HEADER + digits] &= 0x80
-    same = runs.copy()
-    same[:, _DELTA_HEADER : _DELTA_HEADER + digits] &= 0x80
-    alike = (same == wanted).all(axis=1) & ((raw >> 1 ^ -(raw & 1)) == base + step * np.arange(count))
-    return count if alike.all() else int(alike.argmin())
+    middle, end = ends_of_first
+    alone = 1, end
+    if data[start : start + _DELTA_HEADER] != _FULL_RUN or len(data) - start < _FEW * (end - start):
+        return alone
+    raw = np.frombuffer(data, np.uint8, offset=start)
+    # Both bytes of such a header have their highest bit set, so only the ends of its two numbers have not.
+    last = np.flatnonzero(raw < 0x80)
+    middles, ends = last[0:-1:2] + 1, last[1::2] + 1
+    starts = np.concatenate([[0], ends[:-1]])
+    digits = middles - starts - _DELTA_HEADER
+    step = data[middle:end]
+    # At the first other run the ends are no longer what they seem, and nothing is counted from there on.
+    same = (digits > 0) & (digits <= _MOST_DIGITS) & (ends - middles == len(step))
+    count = _leading(same)
+    if count < _FEW or abs(base) + (abs(delta) * count << _RUN_BITS) >= _MOST:
+        return alone
+    starts, middles, digits = starts[:count], middles[:count], digits[:count]
+    wanted = np.arange(count) * (delta << _RUN_BITS) + base
+    value = np.zeros(count, np.int64)
+    for digit in range(int(digits.max())):
+        has = digits > digit
+        value |= np.where(has, raw[starts + _DELTA_HEADER + digit * has].astype(np.int64) & 0x7F, 0) << 7 * digit
+    good = (raw[starts] == _FULL_RUN[0]) & (raw[starts + 1] == _FULL_RUN[1]) & ((value >> 1 ^ -(value & 1)) == wanted)
+    for place, byte in enumerate(step):
+        good &= raw[middles + place] == byte
+    count = _leading(good)
+    return count, start + int(ends[count - 1])
+
+
+def _leading(flags: NDArray[np.bool_]) -> int:
+    """How many of the first are all true."""
+    return len(flags) if flags.all() else int(flags.argmin())
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

@@ -179,9 +179,12 @@ class Tail:
 
     def stripe_footer(self, i: int) -> pb.StripeFooter:
         """Streams and encodings of stripe `i`: one ranged read.  BadDataError when it is damaged."""
+        return self.parse_stripe_footer(i, self.raw_stripe_footer(i))
+
+    def raw_stripe_footer(self, i: int) -> bytes:
+        """The bytes of the footer of stripe `i` as they are in the file."""
         stripe = self.stripes[i]
-        raw = self.source.read(stripe.offset + stripe.indexLength + stripe.dataLength, stripe.footerLength)
-        return self.parse_stripe_footer(i, raw)
+        return self.source.read(stripe.offset + stripe.indexLength + stripe.dataLength, stripe.footerLength)
 
     def parse_stripe_footer(self, i: int, raw: bytes | memoryview) -> pb.StripeFooter:
         """The footer of stripe `i` from its bytes in the file; checks that its streams fill the stripe.

@@ -19,7 +19,7 @@ from acidctl.storage.local_walk import list_children, list_everything
 from acidctl.storage.port import FileSystemSpec, base_name, parent_of
 from acidctl.storage.ranged import clamp
 
-_WRITE_BUFFER = 1 << 20
+_WRITE_BUFFER = 128 << 10  # larger pieces go to the disk as they come, and are not copied once more
 _READ_CHUNK = 1 << 30  # one read call never returns more than 2 GiB on Linux
 _CHECKSUM_MAGIC = b"crc\0"
 
@@ -70,27 +70,23 @@ class LocalFileSystem:
         return True
 
     def open_input(self, path: str) -> BinaryIO:
-        with problems.mapped("read", path):
-            # Without O_NONBLOCK, opening a pipe would wait for a writer for ever.
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        mode = os.fstat(descriptor).st_mode
-        if not stat.S_ISREG(mode):
-            os.close(descriptor)
-            if stat.S_ISDIR(mode):
-                raise problems.is_a_directory("read", path)
-            raise BadDataError(f"cannot read {problems.printable(path)}", "it is a device or a pipe, not a file")
+        descriptor, _ = _open_file(path)
         return cast(BinaryIO, open(descriptor, "rb"))  # the caller closes it
 
     def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
-        with self.open_input(path) as source, problems.mapped("read", path):
-            start, end = clamp(offset, length, os.fstat(source.fileno()).st_size)
+        descriptor, size = _open_file(path)
+        try:
+            start, end = clamp(offset, length, size)
             chunks = []
-            while start < end:
-                chunk = os.pread(source.fileno(), min(_READ_CHUNK, end - start), start)
-                if not chunk:  # cut by somebody else meanwhile
-                    break
-                chunks.append(chunk)
-                start += len(chunk)
+            with problems.mapped("read", path):
+                while start < end:
+                    chunk = os.pread(descriptor, min(_READ_CHUNK, end - start), start)
+                    if not chunk:  # cut by somebody else meanwhile
+                        break
+                    chunks.append(chunk)
+                    start += len(chunk)
+        finally:
+            os.close(descriptor)
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     def write_bytes(self, path: str, data: bytes) -> None:
@@ -171,6 +167,20 @@ class LocalFileSystem:
 
     def __reduce__(self) -> tuple[type[LocalFileSystem], tuple[FileSystemSpec]]:
         return type(self), (self.spec,)
+
+
+def _open_file(path: str) -> tuple[int, int]:
+    """A descriptor of an ordinary file, and its size."""
+    with problems.mapped("read", path):
+        # Without O_NONBLOCK, opening a pipe would wait for a writer for ever.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode):
+        return descriptor, found.st_size
+    os.close(descriptor)
+    if stat.S_ISDIR(found.st_mode):
+        raise problems.is_a_directory("read", path)
+    raise BadDataError(f"cannot read {problems.printable(path)}", "it is a device or a pipe, not a file")
 
 
 class _DurableFile(io.FileIO):

@@ -1,6 +1,6 @@
 """Compaction against `cp`, against Hive's own compactor, and against pyarrow decoding everything and encoding it again.
 
-    python tests/bench/bench_compact.py [--rows N] [--rounds N] [--peers]
+    python tests/bench/bench_compact.py [--rows N] [--rounds N] [--only TEXT] [--peers]
 
 Each figure is the CPU time of a fresh process from the listing to the published directory, its imports excluded (and
 measured apart); the median of the rounds, after one that does not count.  In the same rounds, on the same file system:
@@ -272,6 +272,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=3_000_000, help="deltas are one tenth; few rows make small stripes")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default="", metavar="TEXT", help="the cases with this in their names")
     parser.add_argument("--peers", action="store_true", help="Hive's compactor in a JVM, in the same rounds")
     args = parser.parse_args()
     peers = None
@@ -281,7 +282,7 @@ def main() -> None:
         peers = JavaPeers()
     print(f"{args.rows:,} rows of 7 columns; medians of {args.rounds} rounds; CPU seconds where it does not say wall;")
     print("the last line of each table are targets")
-    for case in CASES:
+    for case in (case for case in CASES if args.only in case.name):
         measure(case, args.rows, args.rounds, peers)
     if peers:
         peers.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -12,11 +12,13 @@ from rows.test_files_without_ids import B0, ROW, dumped, found, write_acid
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction import stripes
+from acidctl.compaction.writing import Writing
 from acidctl.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.acid_writer import AcidWriter, CopiedStripe
 from acidctl.orc.bloom import bloom_columns
 from acidctl.orc.encode import WriterSettings
+from acidctl.orc.id_runs import IdBytes, id_run
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.storage.local import LocalFileSystem
@@ -129,20 +131,46 @@ def test_bloom_filters_stay(tmp_path: Path) -> None:
     assert bloom_columns(tail) == ("b",)
 
 
-def test_a_byte_that_changes_on_the_way_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def the_ids(info: pb.StripeInformation, ids: IdBytes) -> int:
+    return ids.start + ids.length // 2
+
+
+def the_footer(info: pb.StripeInformation, ids: IdBytes) -> int:
+    return info.indexLength + info.dataLength + info.footerLength // 2
+
+
+def the_values(info: pb.StripeInformation, ids: IdBytes) -> int:  # noqa: ARG001
+    return ids.start + ids.length + 4  # behind the header of a compressed chunk
+
+
+@pytest.mark.parametrize(
+    ("place", "full"), [(the_ids, False), (the_footer, False), (the_ids, True), (the_values, True)]
+)
+def test_a_byte_that_changes_on_the_way_is_noticed(
+    place: Callable[[pb.StripeInformation, IdBytes], int], full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values are read again where all is to be verified; the ids always."""
     table = tmp_path / "t"
     for write_id in (1, 2):
         write_with(WriterSettings(), table / f"delta_{write_id}_{write_id}_0" / "bucket_00000", write_id)
     before, rows = sorted(path.name for path in table.iterdir()), found(table)
+    tail = read_tail(ByteSource(LocalFileSystem(), str(table / "delta_1_1_0" / "bucket_00000")))
+    run = id_run(tail, 0)
+    assert run
+    assert run.encoded
+    at = place(tail.stripes[0], run.encoded)
+    changed: list[int] = []
     copy = AcidWriter.copy_stripe
 
     def wrong(writer: AcidWriter, stripe: CopiedStripe, chunks: Iterable[bytes]) -> None:
         data = bytearray(b"".join(chunks))
-        data[stripe.info.indexLength + stripe.info.dataLength // 2] ^= 4
+        data[at] ^= 4
+        changed.append(at)
         copy(writer, stripe, [bytes(data)])
 
     monkeypatch.setattr(AcidWriter, "copy_stripe", wrong)
-    with pytest.raises(VerifyError, match=r"is not the one of .*delta_1_1_0"):
-        run_compaction(table, MAJOR)
+    with pytest.raises(VerifyError, match="is not the one of .*delta_1_1_0" if not full else "is wrong"):
+        run_compaction(table, MAJOR, writing=Writing(verify_values=full))
+    assert changed
     assert sorted(path.name for path in table.iterdir() if not path.name.startswith("_tmp")) == before
     assert found(table) == rows
