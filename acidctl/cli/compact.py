@@ -96,7 +96,7 @@ _writing_options = together(
         type=click.Choice(["keys", "full"]),
         default="keys",
         show_default=True,
-        help="Compare the keys of all rows with what was read, or all column values too.",
+        help="Compare the keys of all rows with what was read, or all column values and copied bytes too.",
     ),
     click.option(
         "--compression",

@@ -150,7 +150,7 @@ class _Side:
         path = new_attempt(self._task, name)
         with self._fs.open_output(path) as sink:
             writer = open_writer(sink, self._task, max(source.tail.block_size for source, _ in self._sources))
-            copier = Copier(self._fs, writer)
+            copier = Copier(self._fs, writer, full=self._task.verify_values)
             for item in self._events(pieces):
                 if isinstance(item, StripeCopy):
                     copier.copy(item)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 import pyarrow as pa
+from isal.isal_zlib import crc32
 
 from acidctl.acid.names import format_bucket
 from acidctl.compaction.checksum import Proof, add
@@ -17,7 +18,6 @@ from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, OutputF
 from acidctl.compaction.values import value_checksum
 from acidctl.errors import BadDataError, VerifyError
 from acidctl.orc.acid_writer import AcidFileResult, AcidWriter
-from acidctl.orc.id_runs import IdBytes
 from acidctl.orc.reader import OrcFile, open_orc
 from acidctl.orc.tail import Tail
 from acidctl.rows.deletes import Keys
@@ -49,7 +49,7 @@ def join(task: JoinTask) -> BucketResult:
     path = new_attempt(like, name)
     with fs.open_output(path) as sink:
         writer = open_writer(sink, like, max(stripe.block_size for stripe in stripes))
-        copier = Copier(fs, writer)
+        copier = Copier(fs, writer, full=like.verify_values)
         for stripe in stripes:
             copier.copy(stripe)
         result = writer.close()
@@ -59,6 +59,14 @@ def join(task: JoinTask) -> BucketResult:
     return BucketResult(like.bucket, output, None, 0, 0)
 
 
+@dataclass(frozen=True, slots=True)
+class CopyMade:
+    """A stripe that was copied, and the CRC-32 of its bytes where they came from, if all of them are to be compared."""
+
+    source: StripeCopy
+    crc: int | None
+
+
 class Copier:
     """Copies stripes of other files into a writer.
 
@@ -66,10 +74,12 @@ class Copier:
         copies: what was copied, by the place of the stripe in the written file.
     """
 
-    def __init__(self, fs: FileSystem, writer: AcidWriter) -> None:
+    def __init__(self, fs: FileSystem, writer: AcidWriter, *, full: bool) -> None:
+        """`full`: all bytes are to be compared afterwards."""
         self._fs = fs
         self._writer = writer
-        self.copies: dict[int, StripeCopy] = {}
+        self._full = full
+        self.copies: dict[int, CopyMade] = {}
 
     def copy(self, stripe: StripeCopy) -> None:
         """Take one as it is.
@@ -77,22 +87,34 @@ class Copier:
         Raises:
             BadDataError: its keys are out of order, or its file has become shorter.
         """
-        # The writer notices when the stripe is not whole.
-        self._writer.copy_stripe(stripe.stripe, pieces(self._fs, stripe.path, stripe.offset, stripe.length))
-        self.copies[self._writer.flush() - 1] = stripe
+        crc = 0
+
+        def summed(chunks: Iterator[bytes]) -> Iterator[bytes]:
+            nonlocal crc
+            for chunk in chunks:
+                crc = crc32(chunk, crc)
+                yield chunk
+
+        chunks = _bytes_of(self._fs, stripe)
+        self._writer.copy_stripe(stripe.stripe, summed(chunks) if self._full else chunks)
+        self.copies[self._writer.flush() - 1] = CopyMade(stripe, crc if self._full else None)
+
+
+def _bytes_of(fs: FileSystem, copy: StripeCopy) -> Iterator[bytes]:
+    return pieces(fs, copy.path, copy.offset, copy.length)  # the writer notices when the stripe is not whole
 
 
 def stripes_of(
     fs: FileSystem,
     path: str,
     on_values: Callable[[Keys, pa.Array], None] | None = None,
-    copies: Mapping[int, StripeCopy] | None = None,
+    copies: Mapping[int, CopyMade] | None = None,
 ) -> Iterator[StripeCopy]:
     """The stripes of a file that was just written, read again; with proof that it is in order and indexed.
 
     Args:
-        copies: stripes that were copied.  Where their ids were not decoded before, the same bytes must be there, which
-            say the same ids; those of all others are decoded.
+        copies: stripes that were copied.  Where their ids were not decoded before, the same bytes of ids must be there;
+            the ids of all others are decoded.  Where a CRC is known, all bytes must be the same.
         on_values: called with the keys and rows of each, where they too are to be read.
 
     Raises:
@@ -102,9 +124,9 @@ def stripes_of(
     with open_orc(fs, path) as orc:
         index = orc.tail.key_index() or []
         for stripe in range(orc.stripe_count):
-            made = copies.get(stripe) if copies and not on_values else None
-            known = made and made.ids and _copied(fs, orc.tail, stripe, made, made.ids)
-            found = known or _decoded(fs, orc, stripe, on_values)
+            made = copies.get(stripe) if copies else None
+            known = _copied(fs, orc.tail, stripe, made) if made else None
+            found = _decoded(fs, orc, stripe, on_values) if known is None or on_values else known
             is_next = previous is None or previous <= found.stripe.first
             if not is_next or index[stripe : stripe + 1] != [found.stripe.last]:
                 raise _mismatch(fs, path, f"stripe {stripe} is out of order or not in the key index")
@@ -128,17 +150,24 @@ def _decoded(
     return describe(orc.tail, orc.path, stripe, counts, facts)
 
 
-def _copied(fs: FileSystem, tail: Tail, stripe: int, source: StripeCopy, ids: IdBytes) -> StripeCopy:
-    info, wanted = tail.stripes[stripe], source.stripe
-    found = replace(source, path=tail.path, offset=info.offset, stripe=replace(wanted, info=info))
+def _copied(fs: FileSystem, tail: Tail, stripe: int, made: CopyMade) -> StripeCopy | None:
+    """The copy of a stripe; None where its ids must be decoded."""
+    info, source = tail.stripes[stripe], made.source
+    found = replace(source, path=tail.path, offset=info.offset, stripe=replace(source.stripe, info=info))
     same = (
         found.length == source.length
-        and info.numberOfRows == wanted.info.numberOfRows
-        and tail.metadata.stripeStats[stripe] == wanted.statistics
+        and info.numberOfRows == source.stripe.info.numberOfRows
+        and tail.metadata.stripeStats[stripe] == source.stripe.statistics
+        and (source.ids is None or source.ids.are_in(tail, stripe))
     )
-    if not same or not ids.are_in(tail, stripe):
+    if same and made.crc is not None:
+        crc = 0
+        for chunk in _bytes_of(fs, found):
+            crc = crc32(chunk, crc)
+        same = crc == made.crc
+    if not same:
         raise _mismatch(fs, tail.path, f"stripe {stripe} is not the one of {fs.display(source.path)} it is to be")
-    return found
+    return found if source.ids else None
 
 
 def proven(
@@ -148,10 +177,11 @@ def proven(
     name: str,
     *,
     result: AcidFileResult,
-    copies: Mapping[int, StripeCopy],
+    copies: Mapping[int, CopyMade],
     expected: Proof,
 ) -> OutputFile:
-    """The written file, read again and compared with what was to be written: all ids, and all values where asked.
+    """The written file, read again and compared with what was to be written: all ids; and where asked, all values and
+    all bytes of copied stripes.
 
     Raises:
         VerifyError: they differ.
