@@ -69,7 +69,7 @@ class Ids:
         return Bound(self.current, np.full(len(self.current), statement_id, np.int64))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EventFile:
     """A data file with all that is known before its rows are read; holds nothing open.
 
@@ -103,7 +103,7 @@ class EventFile:
         """Whether its dates count in old Hive's Julian/Gregorian calendar."""
         return is_hybrid(self.tail)
 
-    @property
+    @cached_property
     def may_hold_changes(self) -> bool:
         """Whether updates or deletes may be among the events, by the statistics of the operation column.
 
@@ -130,8 +130,8 @@ class Events:
     def __init__(self, source: EventFile, orc: OrcFile | ForeignReader) -> None:
         self.source = source
         self._orc = orc
-        rows = [0, *(stripe.numberOfRows for stripe in source.tail.stripes)]
-        self._starts = np.cumsum(rows).tolist()
+        rows = (stripe.numberOfRows for stripe in source.tail.stripes)
+        self._starts = list(itertools.accumulate(rows, initial=0))
 
     def __enter__(self) -> Events:
         return self

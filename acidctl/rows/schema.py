@@ -229,9 +229,10 @@ def _texts(column: pa.Array) -> pa.Array:
 
 def same_types(arrays: Sequence[pa.Array]) -> list[pa.Array]:
     """Columns of one ORC type as one Arrow type: stripes may come with wide timestamps or unions with NULLs, or not."""
-    kinds = {array.type for array in arrays}
-    if len(kinds) < 2:
+    first = arrays[0].type
+    if all(array.type == first for array in arrays):  # to hash a type costs more than to compare two
         return list(arrays)
+    kinds = {array.type for array in arrays}
     if any(isinstance(kind, WideTimestamp) for kind in kinds):
         return [array if isinstance(array.type, WideTimestamp) else widened(array) for array in arrays]
     children = list(zip(*(_members(array) for array in arrays), strict=True))

@@ -13,6 +13,7 @@ Hive 2.3 neither compresses a delta nor gives it an index).
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import resource
@@ -106,6 +107,7 @@ def peak_megabytes() -> float:
 
 def timed(work: Callable[[], dict[str, Any]], late: list[str]) -> dict[str, Any]:
     """CPU and wall time of `work`, with the modules that it would import on its way imported before."""
+    gc.set_threshold(100_000)  # as the command does, see cli/main.py
     for name in late:
         __import__(name)
     modules, imports, begun = set(sys.modules), time.process_time(), time.perf_counter()
