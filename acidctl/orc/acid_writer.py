@@ -14,7 +14,9 @@ from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.assemble import CPP_WRITER, OrcAssembler, lowest_writer
 from acidctl.orc.bloom import bloom_ids
-from acidctl.orc.encode import WHOLE, WriterSettings, encode_stripes
+from acidctl.orc.encode import EncodedStripe, encode_stripes
+from acidctl.orc.run_columns import run_columns
+from acidctl.orc.settings import ANY_STRIDE, WHOLE, WriterSettings
 from acidctl.orc.tail import ACID_STATS, ACID_VERSION, KEY_INDEX, RecordKey
 from acidctl.orc.types import ACID_COLUMNS, OrcType, acid_tree, to_proto
 
@@ -197,13 +199,27 @@ class AcidWriter:
         pending, self._pending, self._pending_bytes = self._pending, [], 0
         starts = np.cumsum([0, *(batch.num_rows for batch in pending)])
         at = 0
-        for stripe in encode_stripes(pending, self._encoder, self._tree):
+        for stripe in self._encoded(pending):
             self._assembler.append_stripe(stripe.data, stripe.info, stripe.statistics)
             self._writers.add(CPP_WRITER)
             at += stripe.rows
             # The stripe's last row, by its place in the pieces.
             i = int(np.searchsorted(starts, at - 1, side="right")) - 1
             self._keys.append(_key_at(pending[i], at - 1 - int(starts[i])))
+
+    def _encoded(self, batches: Sequence[pa.RecordBatch]) -> list[EncodedStripe]:
+        """The ids as the runs they are, where they are few, and the rows behind them."""
+        count = len(_ID_TYPES)
+        ids = [np.concatenate([batch.column(i).to_numpy() for batch in batches]) for i in range(count)]
+        runs = run_columns(ids, self._encoder.stride or ANY_STRIDE)
+        if runs is None:
+            return encode_stripes(batches, self._encoder, self._tree)
+        (name,), (row,) = self._tree.names[count:], self._tree.children[count:]
+        settings = replace(
+            self._encoder, bloom_columns=tuple(f"{name}.{column}" for column in self._encoder.bloom_columns)
+        )
+        rows = [batch.select([name]) for batch in batches]
+        return encode_stripes(rows, settings, OrcType("struct", children=(row,), names=(name,)), runs)
 
     def _check(self, batch: pa.RecordBatch) -> None:
         """The columns are the six, their keys ascend, and the events are counted."""

@@ -8,6 +8,8 @@ costs an error and not the machine.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -197,15 +199,24 @@ def encode_zlib(data: bytes | memoryview, block_size: int) -> tuple[bytes, list[
         data: the section's or stream's bytes.
         block_size: the most bytes that go into one chunk, below 8 MiB.
     """
+    return _chunked(data, block_size, _deflated)
+
+
+def _deflated(chunk: memoryview) -> bytes:
+    packed: bytes = igzip_lib.compress(chunk, _LEVEL, igzip_lib.COMP_DEFLATE, igzip_lib.MEM_LEVEL_LARGE)
+    return packed
+
+
+def _chunked(
+    data: bytes | memoryview, block_size: int, pack: Callable[[memoryview], bytes | memoryview]
+) -> tuple[bytes, list[int]]:
     view = memoryview(data)
     parts: list[bytes | memoryview] = []
     starts = []
     at = 0
     for first in range(0, len(view), block_size):
         chunk = view[first : first + block_size]
-        packed: bytes | memoryview = igzip_lib.compress(
-            chunk, _LEVEL, igzip_lib.COMP_DEFLATE, igzip_lib.MEM_LEVEL_LARGE
-        )
+        packed = pack(chunk)
         original = len(packed) >= len(chunk)
         if original:
             packed = chunk
@@ -214,6 +225,25 @@ def encode_zlib(data: bytes | memoryview, block_size: int) -> tuple[bytes, list[
         parts.append((len(packed) << 1 | original).to_bytes(_HEADER, "little"))
         parts.append(packed)
     return b"".join(parts), starts
+
+
+_ARROW_NAMES = {"snappy": "snappy", "lz4": "lz4_raw", "zstd": "zstd"}
+
+
+def encode_stream(data: bytes | memoryview, kind: str, block_size: int) -> tuple[bytes, list[int]]:
+    """`data` as compressed chunks of `kind`, which is not ``none``, and the place where each begins.
+
+    Args:
+        data: the stream's bytes.
+        kind: one of ``zlib``, ``snappy``, ``lz4``, ``zstd``.
+        block_size: the most bytes that go into one chunk, below 8 MiB.
+    """
+    if kind == "zlib":
+        pack: Callable[[memoryview], bytes | memoryview] = _deflated
+    else:
+        codec = pa.Codec(_ARROW_NAMES[kind])
+        pack = partial(codec.compress, asbytes=True)
+    return _chunked(data, block_size, pack)
 
 
 def encode_section(data: bytes, kind: str, block_size: int) -> bytes:

@@ -10,7 +10,6 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 import pyarrow as pa
 from pyarrow import orc
@@ -21,7 +20,8 @@ from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.bloom import bloom_ids
 from acidctl.orc.conform import TIMESTAMP_KINDS, Forms, conform, pruned, timestamp_leaves
 from acidctl.orc.deflate import deflate_stripe
-from acidctl.orc.settings import CODECS, MAX_BLOCK, WHOLE, WriterSettings
+from acidctl.orc.run_columns import RunColumn, insert_first
+from acidctl.orc.settings import ANY_STRIDE, CODECS, MAX_BLOCK, WHOLE, WriterSettings
 from acidctl.orc.source import ByteSource
 from acidctl.orc.splice import Codec, StripeParts, drop_index, loosen, take_nanos
 from acidctl.orc.tail import Tail, read_tail, stripe_length
@@ -30,8 +30,6 @@ from acidctl.orc.unions import fold_unions, without_unions
 from acidctl.orc.write_time import Form, Half, choose_form
 
 __all__ = ["CODECS", "MAX_BLOCK", "WHOLE", "EncodedStripe", "WriterSettings", "encode_stripes", "split_stripes"]
-
-_ANY_STRIDE: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,10 @@ class EncodedStripe:
 
 
 def encode_stripes(
-    data: pa.Table | pa.RecordBatch | Sequence[pa.RecordBatch], settings: WriterSettings, tree: OrcType
+    data: pa.Table | pa.RecordBatch | Sequence[pa.RecordBatch],
+    settings: WriterSettings,
+    tree: OrcType,
+    first: Sequence[RunColumn] = (),
 ) -> list[EncodedStripe]:
     """Encode rows into stripes, in order: usually one, more when they are larger than the stripe size.
 
@@ -63,6 +64,8 @@ def encode_stripes(
         data: the rows; the pieces of a table or sequence may differ in how they hold timestamps.
         settings: how to encode.
         tree: the root of the schema that the file is to declare.  CHAR and VARCHAR are encoded as ORC encodes them.
+        first: columns that come before those of `data` and `tree`, of all of the rows, which then must go into one
+            stripe; made for the settings' stride.
 
     Raises:
         BadDataError: the rows do not have these types, or hold a value that ORC cannot represent.
@@ -88,6 +91,13 @@ def encode_stripes(
     if Form.HALVES in forms.values():
         (draft,) = drafts
         _add_nanos(draft, pieces, raw, tree, forms)
+    if first:
+        (draft,) = drafts
+        statistics = pb.StripeStatistics.FromString(draft.stripe.statistics.SerializeToString())
+        insert_first(draft.open(), first, statistics)
+        draft.stripe = replace(draft.stripe, statistics=statistics)
+        children, names = [OrcType("bigint")] * len(first), [f"first{i}" for i in range(len(first))]
+        tree = renumbered(replace(tree, children=(*children, *tree.children), names=(*names, *tree.names)))
     return [_finished(draft, settings, tree) for draft in drafts]
 
 
@@ -143,7 +153,7 @@ def _encode(
         # "speed" makes ORC C++ ask LZ4 for an acceleration at which it compresses next to nothing.
         compression_strategy="compression" if settings.compression == "lz4" else "speed",
         # pyarrow does not write stripes without an index; it is dropped afterwards.
-        row_index_stride=settings.stride or _ANY_STRIDE,
+        row_index_stride=settings.stride or ANY_STRIDE,
         dictionary_key_size_threshold=settings.dictionary_threshold,
         bloom_filter_columns=list(blooms.values()),
         bloom_filter_fpp=settings.bloom_fpp,

@@ -22,6 +22,9 @@ WHOLE: Final = 1 << 40
 CODECS: Final = ("none", "zlib", "snappy", "lz4", "zstd")
 """Compression that can be written."""
 
+ANY_STRIDE: Final = 10_000
+"""Of the row index that stripes get on their way to none."""
+
 _MAX_STRIDE: Final = (1 << 31) - 1
 _MAX_BLOOM: Final = 16 * _MIB
 """Most bytes of one bloom filter; at 10000 rows and a rate of 0.05 it has 8 KiB."""

@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import decompress, encode_section
 
-_INDEX_KINDS = frozenset((pb.Stream.ROW_INDEX, pb.Stream.BLOOM_FILTER, pb.Stream.BLOOM_FILTER_UTF8))
+INDEX_KINDS = frozenset((pb.Stream.ROW_INDEX, pb.Stream.BLOOM_FILTER, pb.Stream.BLOOM_FILTER_UTF8))
 # What the seconds alone may be off: a second and its fraction downward (times before 1970), a fraction upward.
 _MILLIS_DOWN, _MILLIS_UP = 1000, 999
 
@@ -59,7 +59,7 @@ class StripeParts:
             raw = self.streams[stream.column, stream.kind]
             stream.length = len(raw)
             parts.append(raw)
-            if stream.kind in _INDEX_KINDS:
+            if stream.kind in INDEX_KINDS:
                 index_length += len(raw)
             else:
                 data_length += len(raw)
@@ -74,7 +74,7 @@ class StripeParts:
 
 def drop_index(parts: StripeParts) -> None:
     """Remove the row index and bloom filters of a stripe."""
-    drop_streams(parts, {key for key in parts.streams if key[1] in _INDEX_KINDS})
+    drop_streams(parts, {key for key in parts.streams if key[1] in INDEX_KINDS})
 
 
 def drop_streams(parts: StripeParts, gone: Container[tuple[int, int]]) -> None:

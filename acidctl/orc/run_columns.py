@@ -1,0 +1,198 @@
+"""Columns of whole numbers that repeat or count, written as the runs they are: ORC's library looks at every value.
+
+The ids of ACID rows are such columns: a write id or a bucket is one number throughout, and row ids follow each other
+but for the rows that were deleted.  They are written in ORC's RLE version 2: a delta run without widths says in a few
+bytes up to 512 values that go on by the same step; a value by itself is written directly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.codecs import encode_stream
+from acidctl.orc.positions import Int64, Layout, places, relocate
+from acidctl.orc.splice import INDEX_KINDS, StripeParts
+
+_LONGEST: Final = 512
+_ROWS_A_RUN: Final = 64
+"""Shorter runs than this, on average, are no faster written than value by value."""
+_MOST: Final = 1 << 62
+"""Numbers below this can be counted on in 64 bits."""
+
+_HEADER, _DIGITS, _STEP = (
+    0,
+    2,
+    12,
+)  # where in a row of bytes: two of the header, ten of the base at most, one of the step
+_DELTA: Final = 0xC0
+_DIRECT_64: Final = 0x40 | 31 << 1
+
+_ENCODING: Final = pb.ColumnEncoding(kind=pb.ColumnEncoding.DIRECT_V2)
+
+
+@dataclass(frozen=True, slots=True)
+class RunColumn:
+    """A column of an uncompressed stripe.
+
+    Attributes:
+        data: its DATA stream.
+        index: its row index.
+        statistics: of the stripe.
+    """
+
+    data: bytes
+    index: pb.RowIndex
+    statistics: pb.ColumnStatistics
+
+
+def run_columns(columns: Sequence[NDArray[np.signedinteger]], stride: int) -> list[RunColumn] | None:
+    """Columns without NULLs as runs.
+
+    Args:
+        columns: of one length, at least 1.
+        stride: rows a row-index entry.
+
+    Returns:
+        None when a column is not worth it: it has many short runs, or numbers that are too large to count on.
+    """
+    found = []
+    for column in columns:
+        made = _run_column(np.asarray(column, np.int64), stride)
+        if made is None:
+            return None
+        found.append(made)
+    return found
+
+
+def insert_first(parts: StripeParts, columns: Sequence[RunColumn], statistics: pb.StripeStatistics) -> None:
+    """Make `columns` the first ones of a stripe; those that it has come after them.
+
+    Args:
+        parts: the stripe, changed in place.  Its root is a struct without NULLs.
+        columns: of the same rows and stride.
+        statistics: of the stripe's columns, changed in place.
+    """
+    more = len(columns)
+    parts.streams = {(column and column + more, kind): raw for (column, kind), raw in parts.streams.items()}
+    for stream in parts.footer.streams:
+        stream.column = stream.column and stream.column + more
+    streams = list(parts.footer.streams)
+    first_data = next((i for i, stream in enumerate(streams) if stream.kind not in INDEX_KINDS), len(streams))
+    # The root's index comes first, as writers have it.
+    after_root = next((i for i, stream in enumerate(streams) if stream.column), first_data)
+    indexes, data = [], []
+    for number, column in enumerate(columns, 1):
+        index, raw = pb.RowIndex.FromString(column.index.SerializeToString()), column.data
+        if parts.codec[0] != "none":
+            raw, starts = encode_stream(raw, *parts.codec)
+            layout = Layout(len(column.data), parts.codec[1], np.array(starts, np.int64))
+            relocate(index, places("bigint", _ENCODING, (pb.Stream.DATA,)), [layout])
+        parts.streams[number, pb.Stream.ROW_INDEX] = memoryview(parts.stored(index))
+        parts.streams[number, pb.Stream.DATA] = memoryview(raw)
+        indexes.append(pb.Stream(kind=pb.Stream.ROW_INDEX, column=number))
+        data.append(pb.Stream(kind=pb.Stream.DATA, column=number))
+    ordered = [*streams[:after_root], *indexes, *streams[after_root:first_data], *data, *streams[first_data:]]
+    encodings = [parts.footer.columns[0], *[_ENCODING] * more, *parts.footer.columns[1:]]
+    _replace(parts.footer.streams, ordered)
+    _replace(parts.footer.columns, encodings)
+    own = statistics.colStats
+    _replace(own, [own[0], *(column.statistics for column in columns), *own[1:]])
+
+
+def _replace(repeated: object, messages: Sequence[object]) -> None:
+    copies = [type(message).FromString(message.SerializeToString()) for message in messages]  # type: ignore[attr-defined]
+    del repeated[:]  # type: ignore[attr-defined]
+    repeated.extend(copies)  # type: ignore[attr-defined]
+
+
+def _run_column(values: Int64, stride: int) -> RunColumn | None:
+    low, high = int(values.min()), int(values.max())
+    if low <= -_MOST or high >= _MOST:
+        return None
+    rows = len(values)
+    starts, step = np.zeros(1, np.int64), 0
+    if low != high:
+        steps = np.diff(values)
+        step = int(np.count_nonzero(steps == 1) > np.count_nonzero(steps == 0))
+        starts = np.concatenate([starts, np.flatnonzero(steps != step) + 1])
+        if len(starts) > rows // _ROWS_A_RUN + 1:
+            return None
+    starts = _cut(starts, rows)
+    data, places_of = _encoded(values[starts], np.diff(starts, append=rows), step)
+    firsts = np.arange(0, rows, stride)
+    runs = np.searchsorted(starts, firsts, "right") - 1
+    index = pb.RowIndex()
+    positions = np.column_stack([places_of[runs], firsts - starts[runs]]).tolist()
+    for position, statistics in zip(positions, _statistics(values, firsts, (low, high)), strict=True):
+        index.entry.add(positions=position, statistics=statistics)
+    (whole,) = _statistics(values, firsts[:1], (low, high))
+    return RunColumn(data, index, whole)
+
+
+def _cut(starts: Int64, rows: int) -> Int64:
+    """Where runs start, none being longer than can be said."""
+    lengths = np.diff(starts, append=rows)
+    pieces = -(-lengths // _LONGEST)
+    before = np.cumsum(pieces) - pieces
+    number = np.arange(int(pieces.sum())) - np.repeat(before, pieces)
+    found: Int64 = np.repeat(starts, pieces) + number * _LONGEST
+    return found
+
+
+def _encoded(bases: Int64, lengths: Int64, step: int) -> tuple[bytes, Int64]:
+    """Runs as bytes, and where each begins.
+
+    Args:
+        bases: first values.
+        lengths: 1 to 512.
+        step: from each value to the next, 0 or 1.
+    """
+    raw = np.zeros((len(bases), _STEP + 1), np.uint8)
+    used = np.zeros(raw.shape, np.bool_)
+    zigzag = (bases << 1 ^ bases >> 63).view(np.uint64)
+    alone = lengths == 1
+    used[:, :_DIGITS] = True
+    raw[:, 0] = np.where(alone, _DIRECT_64, _DELTA | lengths - 1 >> 8)
+    raw[:, 1] = np.where(alone, 0, lengths - 1 & 0xFF)
+    left = zigzag.copy()
+    for digit in range(_DIGITS, _STEP):
+        used[:, digit] = left != 0 if digit > _DIGITS else True
+        rest = left >> np.uint64(7)
+        raw[:, digit] = (left & np.uint64(0x7F)).astype(np.uint8) | np.where(rest != 0, 0x80, 0).astype(np.uint8)
+        left = rest
+        if not left.any():
+            break
+    used[:, _STEP] = True
+    raw[:, _STEP] = step << 1
+    if alone.any():
+        big_endian = zigzag[alone].astype(">u8").view(np.uint8).reshape(-1, 8)
+        raw[alone, _DIGITS : _DIGITS + 8] = big_endian
+        used[alone, _DIGITS : _DIGITS + 8] = True
+        used[alone, _DIGITS + 8 :] = False
+    sizes = used.sum(axis=1)
+    return raw[used].tobytes(), np.cumsum(sizes) - sizes
+
+
+def _statistics(values: Int64, firsts: Int64, bounds: tuple[int, int]) -> list[pb.ColumnStatistics]:
+    """Of the rows from each of `firsts` to before the next."""
+    low, high = bounds
+    counts = np.diff(firsts, append=len(values)).tolist()
+    if low == high:
+        triples = [(low, high, low * count) for count in counts]
+    else:
+        lows, highs = np.minimum.reduceat(values, firsts).tolist(), np.maximum.reduceat(values, firsts).tolist()
+        sums = np.add.reduceat(values, firsts).tolist()
+        triples = list(zip(lows, highs, sums, strict=True))
+    result = []
+    for count, (least, most, total) in zip(counts, triples, strict=True):
+        block = pb.IntegerStatistics(minimum=least, maximum=most)
+        if max(-least, most) * count < _MOST:  # else it may have overflowed: then writers leave it out
+            block.sum = total
+        result.append(pb.ColumnStatistics(numberOfValues=count, intStatistics=block, hasNull=False))
+    return result
