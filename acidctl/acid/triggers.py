@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from acidctl.acid.layout import data_files_of, files_by_child
+from acidctl.acid.layout import data_bytes_of, files_by_child
 from acidctl.acid.listing import Listing
 from acidctl.acid.state import AcidState, EntryKind, State
 from acidctl.errors import UsageProblem
@@ -84,13 +84,8 @@ def figures_of(listing: Listing, state: AcidState) -> Figures:
     children = files_by_child(listing)
     base_bytes = sum(entry.size for entry in state.originals)
     if state.base and state.base.directory:
-        base_bytes = sum(f.size for f in data_files_of(state.base.directory, children.get(state.base.name, ())))
-    delta_bytes = sum(
-        file.size
-        for verdict in state.deltas
-        if verdict.directory
-        for file in data_files_of(verdict.directory, children.get(verdict.name, ()))
-    )
+        base_bytes = data_bytes_of(children.get(state.base.name, ()))
+    delta_bytes = sum(data_bytes_of(children.get(delta.name, ())) for delta in state.deltas if delta.directory)
     obsolete_base = any(verdict.kind is EntryKind.BASE for verdict in state.in_state(State.OBSOLETE))
     return Figures(base_bytes, delta_bytes, len(state.deltas), has_obsolete_base=obsolete_base)
 

@@ -76,12 +76,13 @@ def out_stream() -> BinaryIO:
     return sys.stdout.buffer
 
 
+_ON_ONE_LINE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_INDENTED = json.JSONEncoder(ensure_ascii=False, indent=2)
+
+
 def put_json(value: Any, *, lines: bool) -> None:
     """One JSON object on standard output: indented, or on one line."""
-    text = json.dumps(
-        hidden_in(value), ensure_ascii=False, indent=None if lines else 2, separators=(",", ":") if lines else None
-    )
-    data = text.encode("utf-8", "surrogateescape") + b"\n"
+    data = (_ON_ONE_LINE if lines else _INDENTED).encode(hidden_in(value)).encode("utf-8", "surrogateescape") + b"\n"
     out_stream().write(data)
     out_stream().flush()
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import groupby
 from typing import Any
 
 from acidctl.acid.layout import DataFile, data_files_of, files_by_child, is_full_acid, original_files
+from acidctl.acid.listing import Entry
 from acidctl.acid.state import EntryKind, State, Verdict
 from acidctl.acid.triggers import Thresholds, decide, figures_of
 from acidctl.cli.output import iso_time
@@ -66,17 +68,24 @@ def _entry(verdict: Verdict, counts: dict[str, int]) -> dict[str, Any]:
 def _add_sizes(snapshot: Snapshot, entries: list[dict[str, Any]]) -> None:
     """Files and bytes of everything below each child, side files included, and the newest time."""
     by_name = {entry["name"]: entry for entry in entries}
-    newest: dict[str, float] = {}
-    for listed in snapshot.listing.entries:
-        name = listed.path.partition("/")[0]
+    for name, below in groupby(snapshot.listing.entries, _child_of):
+        files = total = 0
+        newest = None
+        for _, size, modified, is_dir in below:
+            if not is_dir:
+                files += 1
+                total += size
+            if modified is not None and (newest is None or modified > newest):
+                newest = modified
         entry = by_name[name]
-        if not listed.is_dir:
-            entry["files"] += 1
-            entry["bytes"] += listed.size
-        if listed.modified is not None:
-            newest[name] = max(newest.get(name, listed.modified), listed.modified)
-    for name, seconds in newest.items():
-        by_name[name]["modified"] = iso_time(seconds)
+        entry["files"] += files
+        entry["bytes"] += total
+        if newest is not None:
+            entry["modified"] = max(iso_time(newest) or "", entry["modified"] or "")
+
+
+def _child_of(entry: Entry) -> str:
+    return entry.path.partition("/")[0]
 
 
 def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None] | None) -> dict[str, int]:

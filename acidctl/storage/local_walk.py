@@ -7,7 +7,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from operator import itemgetter
 
 from acidctl.acid.listing import Entry
@@ -16,6 +16,8 @@ from acidctl.storage.problems import printable
 
 _PATH = itemgetter(0)
 _NESTED_LINKS = 1000
+_KIND_BITS = 0o170000
+_made = tuple.__new__
 _BROKEN_LINK = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
@@ -25,8 +27,9 @@ def list_children(directory: str) -> list[Entry]:
     Raises:
         OSError: as ``os.scandir`` and ``os.stat``.
     """
-    children = (entry if is_link else _Plain(*entry) for entry, is_link in _scan(directory, ""))
-    return sorted(children, key=_PATH)
+    children, directories = _scan(directory, "")
+    plain = {entry.path for entry, is_link in directories if not is_link}
+    return sorted((_Plain(*entry) if entry.path in plain else entry for entry in children), key=_PATH)
 
 
 def list_everything(root: str, top: Sequence[Entry] | None = None, *, again: int = 3) -> list[Entry]:
@@ -55,11 +58,12 @@ def list_everything(root: str, top: Sequence[Entry] | None = None, *, again: int
     while waiting:
         directory, prefix, through_link = waiting.pop()
         try:
-            known = directory == root and top is not None
-            for entry, is_link in _with_links(root, top or ()) if known else _scan(directory, prefix):
-                entries.append(entry)
-                if not entry.is_dir:
-                    continue
+            if directory == root and top is not None:
+                children, directories = top, _with_links(root, top)
+            else:
+                children, directories = _scan(directory, prefix)
+            entries += children
+            for entry, is_link in directories:
                 path = f"{base}/{entry.path}"
                 if is_link:
                     if leads_back(path):
@@ -90,20 +94,25 @@ def list_everything(root: str, top: Sequence[Entry] | None = None, *, again: int
 
 
 class _Plain(Entry):
-    """What is known to be no symbolic link."""
+    """A directory that is known to be no symbolic link."""
 
     __slots__ = ()
 
 
-def _with_links(root: str, entries: Sequence[Entry]) -> Iterator[tuple[Entry, bool]]:
-    """Each with whether it is a symbolic link, which matters for directories only."""
-    for entry in entries:
-        may_be = entry.is_dir and not isinstance(entry, _Plain)
-        yield entry, may_be and os.path.islink(os.path.join(root, entry.path))
+def _with_links(root: str, entries: Sequence[Entry]) -> list[tuple[Entry, bool]]:
+    """The directories, each with whether it is a symbolic link."""
+    return [
+        (entry, not isinstance(entry, _Plain) and os.path.islink(os.path.join(root, entry.path)))
+        for entry in entries
+        if entry.is_dir
+    ]
 
 
-def _scan(directory: str, prefix: str) -> Iterator[tuple[Entry, bool]]:
-    """Each child with whether it is a symbolic link."""
+def _scan(directory: str, prefix: str) -> tuple[Sequence[Entry], list[tuple[Entry, bool]]]:
+    """All children, and the directories among them, each with whether it is a symbolic link."""
+    entries: list[Entry] = []
+    directories: list[tuple[Entry, bool]] = []
+    # Written for speed: this is most of the time that a large listing takes.
     with os.scandir(directory) as items:
         for item in items:
             is_link = item.is_symlink()
@@ -111,13 +120,19 @@ def _scan(directory: str, prefix: str) -> Iterator[tuple[Entry, bool]]:
                 info = item.stat()
             except OSError as error:
                 if is_link and error.errno in _BROKEN_LINK:
-                    yield Entry(prefix + item.name, 0, _own_time(item), False), True
+                    entries.append(Entry(prefix + item.name, 0, _own_time(item), False))
                 elif not isinstance(error, FileNotFoundError):
                     raise
                 continue
-            kind = stat.S_IFMT(info.st_mode)
-            size = info.st_size if kind == stat.S_IFREG else 0
-            yield Entry(prefix + item.name, size, info.st_mtime, kind == stat.S_IFDIR), is_link
+            kind = info.st_mode & _KIND_BITS
+            if kind == stat.S_IFDIR:
+                entry = _made(Entry, (prefix + item.name, 0, info.st_mtime, True))
+                directories.append((entry, is_link))
+            else:
+                size = info.st_size if kind == stat.S_IFREG else 0
+                entry = _made(Entry, (prefix + item.name, size, info.st_mtime, False))
+            entries.append(entry)
+    return entries, directories
 
 
 def _own_time(item: os.DirEntry[str]) -> float | None:

@@ -24,12 +24,14 @@ and in detail:
   into until one has something in it; if that is again ACID directories or ``k=v``, the "location" is a database.
 """
 
+# ruff: noqa: PTH114
+# Pathlib would build an object for every directory of a walk.
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acidctl.acid.listing import Entry, Listing
@@ -222,4 +224,4 @@ def _holds_tables(fs: FileSystem, directory: str, names: list[str]) -> bool:
 def _leads_back(fs: FileSystem, path: str) -> bool:
     """On the local disk: a symbolic link to a directory that leads to it, which would be walked for ever."""
     local = fs.local_path(path)
-    return local is not None and Path(local).is_symlink() and leads_back(local)
+    return local is not None and os.path.islink(local) and leads_back(local)
