@@ -62,7 +62,7 @@ def command(
         for place in _places(fs, inner):
             sources += event_files_at(fs, place)
     selection = _Selection(sources, columns, where, decode)
-    batches = limited(selection.batches(), limit, offset)
+    batches = limited(selection.batches(None if limit is None else offset + limit), limit, offset)
     write_rows(batches, output, selection.types, selection.schema)
 
 
@@ -113,10 +113,14 @@ class _Selection:
         )
         self.schema: pa.Schema = pa.schema(list(arrow_type(self.types)))
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """The events, a stripe at a time."""
-        for source in self._sources:
+    def batches(self, wanted: int | None = None) -> Iterator[pa.RecordBatch]:
+        """The events, a stripe at a time; or no more than the first `wanted`, where these are few and all of them."""
+        for number, source in enumerate(self._sources):
             with source.open() as events:
+                few = events.first(wanted) if wanted and not number and not self._predicate else None
+                if few is not None:
+                    yield self._project(_decoded(few) if self._decode else few, source)
+                    return
                 for stripe in range(events.stripes):
                     batch = events.batch(stripe) if self._wants_rows else _ids_only(events, stripe)
                     if self._decode:

@@ -24,6 +24,11 @@ _READ_WHOLE = 1 << 20
 """Remote stripes of no more bytes than this are fetched in one piece, whichever columns are wanted."""
 _GAP = 256 * 1024
 """Remote ranges that lie closer than this are fetched as one."""
+_SMALL_PART = 8
+_FIRST_BYTES = 512 * 1024
+"""The beginning of a stream that is fetched for the first rows: a compressed chunk of most writers, and what the native
+reader asks for at once."""
+_WHOLE_STRIPE_KINDS = frozenset(("uniontype", "map"))
 _ROWS_A_BYTE = 520
 """No ORC encoding packs more rows into a byte: a run of 130 bytes of booleans takes two."""
 _MAX_ROWS = (1 << 31) - 1
@@ -138,6 +143,35 @@ class OrcFile:
             batch = self._with_union_nulls(batch, i, self._tree(chosen))
         return self._named(batch)
 
+    def read_first(self, count: int) -> pa.RecordBatch | None:
+        """The first `count` rows, for which little more is decoded, and fetched where the file is remote.
+
+        Returns:
+            What :meth:`read_stripe` would begin with; None where it must be asked: these rows are no small part of the
+            first stripe, it holds a type that takes a look at all of it, or something is wrong with it.
+        """
+        if not self.stripe_count or not 0 < count * _SMALL_PART <= self.stripe_rows(0):
+            return None
+        if not _WHOLE_STRIPE_KINDS.isdisjoint(self.tail.schema.kinds):
+            return None
+        self._check_rows(0)
+        from pyarrow import dataset, fs
+
+        try:
+            if self._local is None:
+                self._fetch_ahead(0, None, _FIRST_BYTES)
+                fragment = dataset.OrcFileFormat().make_fragment(pa.PythonFile(self._window, mode="r"))
+            else:
+                fragment = dataset.OrcFileFormat().make_fragment(self._local, filesystem=fs.LocalFileSystem())
+            # Without threads it would read all of the file before it hands out the first rows.
+            table = fragment.head(count, batch_size=count, use_threads=True)
+        except (pa.ArrowException, OSError):
+            return None
+        if table.num_rows != count:
+            return None
+        (batch,) = table.combine_chunks().to_batches()
+        return None if self._doubtful(0, batch) else self._named(batch)
+
     def close(self) -> None:
         """Let go of the file."""
         handle, self._handle, self._orc = self._handle, None, None
@@ -233,15 +267,20 @@ class OrcFile:
         start = stripe.offset + stripe.indexLength + stripe.dataLength
         return self.tail.parse_stripe_footer(i, self._window.piece(start, stripe.footerLength))
 
-    def _fetch_ahead(self, i: int, chosen: dict[str, int] | None) -> None:
-        """Fetch what stripe `i` needs in few large pieces, where the file is remote; None chosen means all columns."""
+    def _fetch_ahead(self, i: int, chosen: dict[str, int] | None, most: int | None = None) -> None:
+        """Fetch what stripe `i` needs in few large pieces, where the file is remote.
+
+        Args:
+            chosen: columns; None for all.
+            most: bytes of each stream, from its beginning on; None for all.
+        """
         if self._window is None:
             return
         stripe = self.tail.stripes[i]
         start = stripe.offset + stripe.indexLength
         footer_start = start + stripe.dataLength
         end = footer_start + stripe.footerLength
-        if chosen is None or end - start <= _READ_WHOLE:
+        if end - start <= _READ_WHOLE or (chosen is None and most is None):
             self._window.fetch([(start, end - start)])
             return
         self._window.fetch([(footer_start, stripe.footerLength)])
@@ -250,10 +289,11 @@ class OrcFile:
         at = stripe.offset
         for stream in self._stripe_footer(i).streams:
             if at >= start and stream.length and stream.column in wanted:
+                stop = at + (stream.length if most is None else min(stream.length, most))
                 if len(ranges) > 1 and at - ranges[-1][1] <= _GAP:
-                    ranges[-1] = (ranges[-1][0], at + stream.length)
+                    ranges[-1] = (ranges[-1][0], stop)
                 else:
-                    ranges.append((at, at + stream.length))
+                    ranges.append((at, stop))
             at += stream.length
         self._window.fetch([(low, high - low) for low, high in ranges])
 

@@ -165,7 +165,7 @@ class Events:
             BadDataError: the stripe cannot be read, or one of the columns holds NULL (rule V29).
         """
         if self.source.synthetic is not None:
-            return self._made_ids(stripe, self.source.synthetic)
+            return _made_ids(self.source.synthetic, self._starts[stripe], self._starts[stripe + 1])
         return read_ids(self._orc.read_stripe(stripe, ID_COLUMNS), self.source.fs.display(self.source.path))
 
     def ids_with_rows(
@@ -179,16 +179,6 @@ class Events:
         if proleptic and self.source.is_hybrid:
             batch = shown(batch)
         return read_ids(batch, self.source.fs.display(self.source.path)), batch.column("row")
-
-    def _made_ids(self, stripe: int, synthetic: Synthetic) -> Ids:
-        start, end = self._starts[stripe], self._starts[stripe + 1]
-        count = end - start
-        write_ids = np.full(count, synthetic.write_id, np.int64)
-        first = synthetic.first_row_id
-        keys = Keys(
-            write_ids, np.full(count, synthetic.bucket, np.int64), np.arange(first + start, first + end, dtype=np.int64)
-        )
-        return Ids(np.zeros(count, np.int64), keys, write_ids)
 
     def rows(self, stripe: int, columns: Sequence[str] | None = None, *, proleptic: bool = True) -> pa.StructArray:
         """The table's columns of a stripe as one struct array.
@@ -214,12 +204,35 @@ class Events:
         wanted = ["row"] if columns is None else [f"row.{name}" for name in columns]
         return self._orc.read_stripe(stripe, wanted).column("row")
 
+    def first(self, count: int) -> pa.RecordBatch | None:
+        """The first `count` events, as :meth:`batch` has them, where they can be read without the rest of a stripe."""
+        if not isinstance(self._orc, OrcFile):
+            return None
+        batch = self._orc.read_first(count)
+        if batch is None:
+            return None
+        if self.source.synthetic is not None:
+            rows = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
+            batch = with_ids(_made_ids(self.source.synthetic, 0, count), rows)
+        return shown(batch) if self.source.is_hybrid else batch
+
     def batch(self, stripe: int) -> pa.RecordBatch:
         """The stripe with all six columns, dates as everybody counts them."""
         if self.source.synthetic is not None:
             return with_ids(self.ids(stripe), self.rows(stripe))
         batch = self._orc.read_stripe(stripe)
         return shown(batch) if self.source.is_hybrid else batch
+
+
+def _made_ids(synthetic: Synthetic, start: int, end: int) -> Ids:
+    """Of the rows `start` to before `end` of a file."""
+    count = end - start
+    write_ids = np.full(count, synthetic.write_id, np.int64)
+    first = synthetic.first_row_id
+    row_ids = np.arange(first + start, first + end, dtype=np.int64)
+    return Ids(
+        np.zeros(count, np.int64), Keys(write_ids, np.full(count, synthetic.bucket, np.int64), row_ids), write_ids
+    )
 
 
 def read_ids(batch: pa.RecordBatch, path: str) -> Ids:
