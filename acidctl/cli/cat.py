@@ -86,7 +86,7 @@ def command(
     Conditions are SQL: = <> < <= > >= IN BETWEEN LIKE IS NULL AND OR NOT, with numbers, 'text', dates and timestamps.
     """
     from acidctl.cli.output import note, warn
-    from acidctl.cli.rows_out import limited, write_rows
+    from acidctl.cli.rows_out import write_rows
     from acidctl.errors import UsageProblem
     from acidctl.rows.table import open_table
 
@@ -117,7 +117,7 @@ def command(
         found = scan.count()
         click.echo(str(found if limit is None else min(found, limit)))
     else:
-        write_rows(limited(scan.to_batches(), limit), output, scan.output_type, scan.schema, to)
+        write_rows(scan.to_batches(limit), output, scan.output_type, scan.schema, to)
     if losses:
         _fail(losses)
 

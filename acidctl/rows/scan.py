@@ -19,7 +19,7 @@ from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.changed import changed, refuse_changed
 from acidctl.rows.columns import ROW_ID, ROW_ID_TYPE, Column, FileColumns, Kind, Namespace, PartitionColumn
 from acidctl.rows.deletes import Bools, DeleteSet
-from acidctl.rows.events import EventFile, Events, Ids, open_event_files
+from acidctl.rows.events import EventFile, Events, Ids, open_event_files, read_ids
 from acidctl.rows.live import (
     Loss,
     OnLoss,
@@ -188,15 +188,43 @@ class Scan:
         """The Arrow schema of the batches."""
         return pa.schema(list(arrow_type(self.output_type)))
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows. Raises BadDataError naming the file when one cannot be read."""
+    def batches(self, first: int = 0) -> Iterator[pa.RecordBatch]:
+        """The rows.
+
+        Args:
+            first: so many may be all that is wanted: then the first batch may have few more rows than these, and is
+                read without the rest of its stripe.
+
+        Raises:
+            BadDataError: a file cannot be read; it names the file.
+        """
         if not self._columns:
             if not self.row_type.names:
                 return  # a location without any data file: empty, truncated, or never written to
             raise BadDataError(f"{self._snapshot.fs.display(self._snapshot.path)} has no columns")
-        for events, stripe, files in self._stripes(self._columns):
+        for number, (events, stripe, files) in enumerate(self._stripes(self._columns)):
             with self._guarded(events.source, stripe):
-                yield from self._stripe(events, stripe, files)
+                given = 0
+                if first and not number and not stripe and files.names is None:
+                    for batch in self._first(events, first, files):
+                        given += batch.num_rows
+                        yield batch
+                for batch in self._stripe(events, stripe, files):
+                    left_out = min(given, batch.num_rows)
+                    given -= left_out
+                    if left_out < batch.num_rows:
+                        yield batch.slice(left_out)
+
+    def _first(self, events: Events, count: int, files: FileColumns) -> Iterator[pa.RecordBatch]:
+        """Rows out of the first `count` events of a file, where these can be read without the rest of their stripe."""
+        few = events.first(count) if self._where is None and not self._deleted else None
+        if few is None:
+            return
+        ids, rows = read_ids(few, events.source.fs.display(events.source.path)), few.column("row")
+        live = self._live(events.source, ids)
+        if live is not None:
+            ids, rows = ids.take(live), kept_rows(rows, live)
+        yield from self._finish(_Read(events.source, ids, rows, files))
 
     def count(self) -> int:
         """How many rows :meth:`batches` gives: from footers where they settle it, else from as few columns as can be.

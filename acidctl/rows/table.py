@@ -315,21 +315,28 @@ class TableScan:
                 found.append(f"{snapshot.fs.display(snapshot.path)}: {problem.text}: {effect}")
         return found
 
-    def to_batches(self) -> Iterator[pa.RecordBatch]:
+    def to_batches(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
         """The rows, a stripe at a time, location by location; memory is bounded by a stripe and the deletes.
 
         A timestamp column is ``acidctl.wide_timestamp``, not ``timestamp[ns]``, in batches where a value needs it.
 
+        Args:
+            limit: at most so many rows, the first ones; for few of them little is read.
+
         Raises:
             BadDataError, NotFoundError: a file is damaged or has vanished; the error says which rows are lost.
         """
+        left = limit
         for part in self._parts:
-            batches = self._scan(part, self._where).batches()
-            while True:
+            batches = self._scan(part, self._where).batches(left or 0)
+            while left != 0:  # before the next batch is read, which may be slow, or damaged
                 with _may_be_skipped():
                     batch = next(batches, None)
                 if batch is None:
                     break
+                if left is not None:
+                    batch = batch.slice(0, left)
+                    left -= batch.num_rows
                 yield batch
 
     def to_table(self) -> pa.Table:

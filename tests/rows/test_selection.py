@@ -48,7 +48,7 @@ def test_places_that_go(places: set[int]) -> None:
             found = list(without_places(batch, np.array(sorted(places), np.intp), joined=True))
         assert [row for one in found for row in one.to_pylist()] == kept
         if places and slices > 1:
-            assert len(found) == 1
+            assert len(found) == bool(kept)  # no batch where no row is left
 
 
 def test_slices_of_unions_are_not_put_together() -> None:

@@ -1,7 +1,8 @@
-"""`dump --limit` shows the first rows of the whole dump, though it reads no more than these take."""
+"""`dump --limit` and `cat --limit` show the first rows of all, though they read no more than these take."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyarrow import orc
+from rows.test_files_without_ids import write_acid
 
 from acidctl.orc.reader import OrcFile
 from acidctl.orc.types import OrcType
@@ -33,6 +35,10 @@ def table(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def refused(*_: object) -> None:
+    raise AssertionError("a whole stripe was read")
+
+
 @pytest.mark.parametrize("what", ["", "000000_0", "000000_0_copy_1", "delta_0000007_0000007_0000/bucket_00000"])
 @pytest.mark.parametrize(("offset", "limit"), [(0, 1), (0, 100), (7, 100), (890, 20), (5, 2000)])
 def test_the_same_lines(acidctl: Acidctl, table: Path, what: str, offset: int, limit: int) -> None:
@@ -45,9 +51,24 @@ def test_the_same_lines(acidctl: Acidctl, table: Path, what: str, offset: int, l
 def test_no_stripe_is_read(acidctl: Acidctl, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     delta = table / "delta_0000007_0000007_0000"
     expected = acidctl("dump", delta).lines()[:10]
-
-    def refused(*_: object) -> None:
-        raise AssertionError("a whole stripe was read")
-
     monkeypatch.setattr(OrcFile, "read_stripe", refused)
     assert acidctl("dump", "--limit", "10", delta).lines() == expected
+
+
+@pytest.mark.parametrize("limit", [1, 10, 85, 100, 112, 113, 1000, 3000])
+@pytest.mark.parametrize("gone", [range(0), range(3), range(100), range(5, 900, 2), range(900)])
+def test_cat_shows_the_same_rows(acidctl: Acidctl, table: Path, gone: range, limit: int) -> None:
+    """Be the first rows deleted, or most of them."""
+    keys = [(2, 0, 1 << 29, row, 9, None) for row in gone]
+    if keys:
+        write_acid(table / "delete_delta_0000009_0000009_0000" / "bucket_00000", *keys)
+    for more in ((), ("--row-id",), ("--columns", "b"), ("--where", "a > 20")):
+        whole = acidctl("cat", *more, table).lines()
+        assert acidctl("cat", *more, "--limit", str(limit), table).lines() == whole[:limit]
+
+
+def test_cat_reads_no_stripe(acidctl: Acidctl, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(table / "delta_0000007_0000007_0000")
+    expected = acidctl("cat", table).lines()[:10]
+    monkeypatch.setattr(OrcFile, "read_stripe", refused)
+    assert acidctl("cat", "--limit", "10", table).lines() == expected
