@@ -19,6 +19,9 @@ from requests.utils import select_proxy
 _ROOT = "/webhdfs/v1"
 _OF_ONE_QUESTION = ("op", "offset", "length")
 _CREDENTIALS = ("authorization", "cookie")
+_PATIENCE = 10.0
+"""Seconds to wait for an answer at most: of some hundred thousand, one may never come.  Who is only slow is then asked
+in the ordinary way, which waits as long as it was told to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class QuickGet:
     def __init__(self, session: requests.Session, timeout: tuple[float, float], *, has_several: bool) -> None:
         self._has_several = has_several
         self._session = session
-        self._timeout = urllib3.Timeout(connect=timeout[0], read=timeout[1])
+        self._timeout = urllib3.Timeout(connect=timeout[0], read=min(timeout[1], _PATIENCE))
         self._model: _Model | None = None
         self._elsewhere: dict[str, Any] = {}
 
@@ -68,8 +71,7 @@ class QuickGet:
         """The NameNode's answer, `urllib3`'s, whose status is 200 or 307; None when the ordinary way must be gone.
 
         Raises:
-            requests.exceptions.Timeout: no answer in time.
-            requests.exceptions.ConnectionError: no connection, or it broke.
+            requests.exceptions.ConnectTimeout, requests.exceptions.ConnectionError: no connection, or it broke.
         """
         model = self._model
         if model is None:
@@ -82,7 +84,10 @@ class QuickGet:
             if self._has_several:
                 return None
             raise
-        if answer is None or answer.status in (200, 307):
+        if answer is None:
+            self._model = None
+            return None
+        if answer.status in (200, 307):
             return answer
         if answer.status != 404:
             self._model = None
@@ -100,21 +105,26 @@ class QuickGet:
         self._elsewhere[place] = pool
         headers = {key: value for key, value in model.headers.items() if key.lower() not in _CREDENTIALS}
         answer = self._get(pool, url, headers)
+        if answer is None:
+            self._model = None
         return answer if answer is not None and answer.status == 200 else None
 
     def _get(self, pool: Any, url: str, headers: dict[str, str]) -> Any:
-        """The answer with its body; None when `requests`, which keeps only so many, has closed the connections."""
+        """The answer with its body; None when it did not come, or `requests`, which keeps only so many, has closed the
+        connections.
+        """
         parts = urlsplit(url)
         target = f"{parts.path}?{parts.query}"
         try:
             return pool.urlopen("GET", target, headers=headers, timeout=self._timeout, retries=False, redirect=False)
         except urllib3.exceptions.ClosedPoolError:
-            self._model = None
             self._elsewhere.clear()
+            return None
+        except urllib3.exceptions.ReadTimeoutError:
             return None
         except urllib3.exceptions.HTTPError as error:
             is_late = isinstance(error, urllib3.exceptions.TimeoutError)
-            kind = requests.exceptions.Timeout if is_late else requests.exceptions.ConnectionError
+            kind = requests.exceptions.ConnectTimeout if is_late else requests.exceptions.ConnectionError
             raise kind(error, request=requests.Request("GET", url).prepare()) from error
 
     def _pool(self, request: requests.PreparedRequest) -> Any:

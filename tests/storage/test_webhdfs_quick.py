@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from acidctl.errors import AccessError, NotFoundError, StorageError
+from acidctl.storage import webhdfs_quick
 from acidctl.storage.port import FileSystem, FileSystemSpec
 
 LIST = json.dumps(
@@ -25,6 +26,8 @@ class Place(http.server.BaseHTTPRequestHandler):
         status: of the next answers, taken from the front; 200 when there is none left.
         elsewhere: where reads are sent to.
         is_gone: connections are cut.
+        silent: how many of the next questions are never answered.
+        over: set when nobody waits any more.
     """
 
     protocol_version = "HTTP/1.1"
@@ -32,8 +35,15 @@ class Place(http.server.BaseHTTPRequestHandler):
     status: list[int]
     elsewhere = ""
     is_gone = False
+    silent = 0
+    over: threading.Event
 
     def do_GET(self) -> None:
+        if self.silent:
+            type(self).silent -= 1
+            self.over.wait()
+            self.close_connection = True
+            return
         if self.is_gone:
             self.close_connection = True
             return
@@ -55,7 +65,7 @@ class Place(http.server.BaseHTTPRequestHandler):
 
 @contextmanager
 def served() -> Iterator[tuple[str, type[Place]]]:
-    handler = type("ThisPlace", (Place,), {"seen": [], "status": []})
+    handler = type("ThisPlace", (Place,), {"seen": [], "status": [], "over": threading.Event()})
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -63,6 +73,7 @@ def served() -> Iterator[tuple[str, type[Place]]]:
         try:
             yield f"127.0.0.1:{server.server_address[1]}", handler
         finally:
+            handler.over.set()
             server.shutdown()
             thread.join()
 
@@ -111,6 +122,28 @@ def test_reads_follow_to_the_data_node_without_credentials(stack: ExitStack) -> 
     assert not {"authorization", "cookie"} & set(data_node.seen[-1][1])
     data_node.status[:] = [401]  # then as ever
     assert fs.read_bytes("/f", 0, 3) == b"abc"
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_an_answer_that_never_comes_is_not_waited_for(
+    stack: ExitStack, monkeypatch: pytest.MonkeyPatch, reads: bool
+) -> None:
+    """The question is asked again in the ordinary way, whose patience is the user's."""
+    monkeypatch.setattr(webhdfs_quick, "_PATIENCE", 0.1)
+    authority, place = stack.enter_context(served())
+    other, data_node = stack.enter_context(served())
+    place.elsewhere = f"http://{other}"
+    fs = opened(authority, retries="0", timeout="20")
+
+    def ask() -> bool:
+        return fs.read_bytes("/f", 0, 3) == b"abc" if reads else bool(fs.list_dir("/w").entries)
+
+    for _ in range(3):
+        assert ask()
+    (data_node if reads else place).silent = 1
+    assert ask()
+    assert (data_node if reads else place).silent == 0
+    assert ask()
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 500, 302])
