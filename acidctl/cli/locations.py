@@ -98,12 +98,15 @@ def find(
     storage: Mapping[str, str],
     lists: SnapshotLists,
     on_error: Callable[[AcidctlError], None] | None = None,
+    *,
+    looks: bool = True,
 ) -> Iterator[Found]:
     """Every location at or below the given paths, in their order; stores that take long to answer are asked ahead.
 
     Args:
         lists: what the user gave; write ids are numbered by table, so one list is good for one table.
         on_error: called with what cannot be listed below a path; without it, that is raised.
+        looks: at the locations themselves too; False where no snapshots are taken of them.
 
     Raises:
         NotFoundError, AccessError, StorageError: a path cannot be listed.
@@ -112,7 +115,7 @@ def find(
     first: str | None = None
     for path in paths:
         fs, root = open_location(path, storage)
-        for location, look in _locations(fs, root, on_error, alone=len(paths) == 1):
+        for location, look in _locations(fs, root, on_error, alone=len(paths) == 1, looks=looks):
             first = first or location.table
             if lists.write_ids is not None and location.table != first:
                 raise RefusedError(
@@ -124,15 +127,15 @@ def find(
 
 
 def _locations(
-    fs: FileSystem, root: str, on_error: Callable[[AcidctlError], None] | None, *, alone: bool
-) -> Iterator[tuple[Location, Callable[[], Look]]]:
+    fs: FileSystem, root: str, on_error: Callable[[AcidctlError], None] | None, *, alone: bool, looks: bool
+) -> Iterator[tuple[Location, Callable[[], Look] | None]]:
     """The locations below one path; of several paths, one that cannot be listed does not stop the others."""
     try:
         if fs.local_path(root) is not None:
             for location, top in find_locations(fs, root, on_error):
                 yield location, partial(look_at, fs, location.path, top)
         else:
-            yield from _ahead(fs, root, on_error)
+            yield from _ahead(fs, root, on_error, looks=looks)
     except AcidctlError as error:
         if alone or on_error is None:
             raise
@@ -140,8 +143,8 @@ def _locations(
 
 
 def _ahead(
-    fs: FileSystem, root: str, on_error: Callable[[AcidctlError], None] | None
-) -> Iterator[tuple[Location, Callable[[], Look]]]:
+    fs: FileSystem, root: str, on_error: Callable[[AcidctlError], None] | None, *, looks: bool
+) -> Iterator[tuple[Location, Callable[[], Look] | None]]:
     """Some locations are looked at while the one before them is worked on: waiting costs nothing but time."""
     from concurrent.futures import ThreadPoolExecutor
 
@@ -150,6 +153,9 @@ def _ahead(
         waiting: deque[tuple[Location, Future[Look]]] = deque()
         try:
             for location, top in find_locations(fs, root, on_error, walkers):
+                if not looks:
+                    yield location, None
+                    continue
                 waiting.append((location, pool.submit(look_at, fs, location.path, top)))
                 while waiting and (len(waiting) > 2 * _THREADS or waiting[0][1].done()):
                     yield _looked(*waiting.popleft())

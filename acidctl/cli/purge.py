@@ -90,7 +90,7 @@ def _due(
     from acidctl.errors import AcidctlError
 
     every = []
-    places = once(find(locations, storage, SnapshotLists(), printer.failures.add))
+    places = once(find(locations, storage, SnapshotLists(), printer.failures.add, looks=False))
     # The directory of a table with partitions has a trash of its own: of staging.
     everywhere = (found for found, _ in with_tables(places, locations, storage))
     for found, runs in work.each(everywhere, lambda found: list_runs(found.fs, found.location.path)):

@@ -291,7 +291,7 @@ def forget_all(
     """`acidctl repair forget`."""
     failures = Failures(run)
     found: dict[tuple[str, str], tuple[FileSystem, list[Run]]] = {}
-    for one in find(locations, storage, SnapshotLists(), failures.add):
+    for one in find(locations, storage, SnapshotLists(), failures.add, looks=False):
         if runs := list_runs(one.fs, one.location.path):
             found[one.fs.url, one.location.path] = one.fs, runs
     going = [run for _, runs in found.values() for run in runs if run.state is RunState.DONE]

@@ -129,7 +129,7 @@ def _places(locations: tuple[str, ...], storage: dict[str, str], printer: Printe
     for text in locations:
         fs, path = open_location(text, storage)
         yield Found(fs, Location(path, ""), is_given=True)
-    below = find(locations, storage, SnapshotLists(), lambda error: printer.failed("", error))
+    below = find(locations, storage, SnapshotLists(), lambda error: printer.failed("", error), looks=False)
     for found, _ in with_tables(below, locations, storage):
         yield found
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from storage.faults import Faults
+from tables import CLEAN_NOW
 
 
 @pytest.fixture
@@ -50,3 +52,20 @@ def test_dump_takes_a_partitioned_table_but_not_a_database(acidctl, warehouse: P
     for day in (1, 2):
         acidctl("demo", tmp_path / "orders" / f"day={day}")
     assert len(acidctl("dump", tmp_path / "orders").lines()) == 12
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("restore", "--dry-run"), ("restore", "--list"), ("purge", "--dry-run"), ("repair", "forget", "--dry-run")],
+)
+def test_where_only_the_trash_matters_no_location_is_listed(  # type: ignore[no-untyped-def]
+    acidctl, warehouse: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert acidctl("compact", "--major", "--engine", "local", warehouse).status == 0
+    assert acidctl(*CLEAN_NOW, warehouse).status == 0
+    faults = Faults()
+    faults.install(monkeypatch)
+    assert acidctl(*command, warehouse).status == 0
+    listed = {path for name, path in faults.calls if name == "list_tree"}
+    assert not listed & {str(warehouse / name) for name in ("a", "b")}
+    assert {path for name, path in faults.calls if name == "list_dir"} >= {str(warehouse / name) for name in ("a", "b")}
