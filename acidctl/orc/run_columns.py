@@ -7,11 +7,12 @@ bytes up to 512 values that go on by the same step; a value by itself is written
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from google.protobuf.message import Message
 from numpy.typing import NDArray
 
 from acidctl.orc import orc_pb2 as pb
@@ -88,7 +89,8 @@ def insert_first(parts: StripeParts, columns: Sequence[RunColumn], statistics: p
     after_root = next((i for i, stream in enumerate(streams) if stream.column), first_data)
     indexes, data = [], []
     for number, column in enumerate(columns, 1):
-        index, raw = pb.RowIndex.FromString(column.index.SerializeToString()), column.data
+        index, raw = pb.RowIndex(), column.data
+        index.CopyFrom(column.index)
         if parts.codec[0] != "none":
             raw, starts = encode_stream(raw, *parts.codec)
             layout = Layout(len(column.data), parts.codec[1], np.array(starts, np.int64))
@@ -105,10 +107,10 @@ def insert_first(parts: StripeParts, columns: Sequence[RunColumn], statistics: p
     _replace(own, [own[0], *(column.statistics for column in columns), *own[1:]])
 
 
-def _replace(repeated: object, messages: Sequence[object]) -> None:
-    copies = [type(message).FromString(message.SerializeToString()) for message in messages]  # type: ignore[attr-defined]
-    del repeated[:]  # type: ignore[attr-defined]
-    repeated.extend(copies)  # type: ignore[attr-defined]
+def _replace(repeated: Any, messages: Iterable[Message]) -> None:
+    kept = list(messages)
+    del repeated[:]
+    repeated.extend(kept)
 
 
 def _run_column(values: Int64, stride: int) -> RunColumn | None:
