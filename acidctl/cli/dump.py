@@ -115,10 +115,14 @@ class _Selection:
 
     def batches(self, wanted: int | None = None) -> Iterator[pa.RecordBatch]:
         """The events, a stripe at a time; or no more than the first `wanted`, where these are few and all of them."""
+        from acidctl.rows.events import ids_batch, read_ids
+
         for number, source in enumerate(self._sources):
             with source.open() as events:
                 few = events.first(wanted) if wanted and not number and not self._predicate else None
                 if few is not None:
+                    if not self._wants_rows:
+                        few = ids_batch(read_ids(few, source.fs.display(source.path)))
                     yield self._project(_decoded(few) if self._decode else few, source)
                     return
                 for stripe in range(events.stripes):

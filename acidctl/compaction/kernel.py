@@ -31,13 +31,13 @@ from acidctl.compaction.tasks import (
     Task,
     new_attempt,
 )
-from acidctl.compaction.values import value_checksum
+from acidctl.compaction.values import event_checksum
 from acidctl.compaction.written import Copier, join, open_writer, proven, stripes_of
 from acidctl.orc.id_runs import IdRun, id_run
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail, stripe_length
 from acidctl.orc.types import acid_tree, arrow_type
-from acidctl.rows.deletes import DELETE, INSERT, Bools, Keys
+from acidctl.rows.deletes import DELETE, INSERT, Bools
 from acidctl.rows.events import EventFile, Events, Ids, with_ids
 from acidctl.rows.ranges import StripeRange
 from acidctl.rows.scan import live_rows, load_deletes, visible_events
@@ -192,11 +192,11 @@ class _Side:
 
     def _drop(self, ids: Ids, rows: pa.Array) -> None:
         """Events that the merge leaves out."""
-        self._expected -= self._proof(ids.keys, lambda: rows, key_checksum(ids.keys))
+        self._expected -= self._proof(ids, lambda: rows, key_checksum(ids.keys))
 
-    def _proof(self, keys: Keys, rows: Callable[[], pa.Array], checksum: int) -> Proof:
-        values = value_checksum(keys, rows(), self._task.row) if self._task.verify_values else 0
-        return Proof(len(keys), checksum, values)
+    def _proof(self, ids: Ids, rows: Callable[[], pa.Array], checksum: int) -> Proof:
+        values = event_checksum(ids, rows(), self._task.row) if self._task.verify_values else 0
+        return Proof(len(ids.current), checksum, values)
 
     def _pieces(self) -> Iterator[Piece]:
         """The stripes of all files that keep an event, with the range of their keys; ids are read, rows are not."""
@@ -229,11 +229,11 @@ class _Side:
                     facts = KeyFacts.of(ids.keys)
                     copy = stripe_copy(source, stripe, counts_of(ids), facts) if copies and is_whole else None
                     rows_of = partial(self._kept_rows, events, stripe, kept)
-                    self._expected += self._proof(ids.keys, rows_of, facts.checksum)
+                    self._expected += self._proof(ids, rows_of, facts.checksum)
                     yield Piece(facts.first, facts.last, load, copy, is_small=_is_small(source, stripe))
         if held:
-            keys = Keys.concat([chunk.ids.keys for chunk in held])
-            self._expected += self._proof(keys, lambda: Chunk.concat(held).rows, key_checksum(keys))
+            ids = Ids.concat([chunk.ids for chunk in held])
+            self._expected += self._proof(ids, lambda: Chunk.concat(held).rows, key_checksum(ids.keys))
 
     def _clean(self, source: EventFile, stripe: int) -> Piece | None:
         """A stripe that can be copied, where its ids need not even be decoded to see that."""

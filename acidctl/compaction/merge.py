@@ -37,11 +37,7 @@ class Chunk:
         """All of them, in the order given."""
         if len(chunks) == 1:
             return chunks[0]
-        ids = Ids(
-            np.concatenate([chunk.ids.operation for chunk in chunks]),
-            Keys.concat([chunk.ids.keys for chunk in chunks]),
-            np.concatenate([chunk.ids.current for chunk in chunks]),
-        )
+        ids = Ids.concat([chunk.ids for chunk in chunks])
         statement = np.concatenate([chunk.statement for chunk in chunks])
         return cls(ids, statement, pa.concat_arrays(same_types([chunk.rows for chunk in chunks])))
 

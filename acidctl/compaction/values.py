@@ -16,13 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from acidctl.compaction.checksum import SEEDS, add, key_hashes, mix
+from acidctl.compaction.checksum import SEEDS, add, key_checksum, key_hashes, mix
 from acidctl.errors import BadDataError
 from acidctl.orc.types import OrcType
 from acidctl.orc.union_nulls import has_null_member
 from acidctl.orc.unions import chosen
 from acidctl.orc.wide_time import WideTimestamp, parts, tags_of
 from acidctl.rows.deletes import Keys
+from acidctl.rows.events import Ids
 
 Words = NDArray[np.uint64]
 Lanes = tuple[Words, Words]
@@ -68,6 +69,17 @@ def value_checksum(keys: Keys | None, rows: pa.Array, row: OrcType | None = None
         total = add(total, high << 64 | low)
         start += count
     return total
+
+
+def event_checksum(ids: Ids, rows: pa.Array, row: OrcType) -> int:
+    """128 bits of all that events hold: their values under their keys, and their operations and current write ids.
+
+    Args:
+        ids: of the events.
+        rows, row: see :func:`value_checksum`.
+    """
+    others = Keys(ids.current, ids.operation, ids.keys.row_id)
+    return add(value_checksum(ids.keys, rows, row), key_checksum(others))
 
 
 def _finished(lane: int, words: Words, keys: Keys | None, part: slice) -> Words:

@@ -15,13 +15,12 @@ from acidctl.compaction.keys import Key, KeyFacts
 from acidctl.compaction.merge import StripeCopy
 from acidctl.compaction.stripes import counts_of, describe
 from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, OutputFile, new_attempt
-from acidctl.compaction.values import value_checksum
+from acidctl.compaction.values import event_checksum
 from acidctl.errors import BadDataError, VerifyError
 from acidctl.orc.acid_writer import AcidFileResult, AcidWriter
 from acidctl.orc.reader import OrcFile, open_orc
 from acidctl.orc.tail import Tail
-from acidctl.rows.deletes import Keys
-from acidctl.rows.events import ID_COLUMNS, read_ids
+from acidctl.rows.events import ID_COLUMNS, Ids, read_ids
 from acidctl.storage.port import FileSystem
 from acidctl.storage.ranged import pieces
 
@@ -107,7 +106,7 @@ def _bytes_of(fs: FileSystem, copy: StripeCopy) -> Iterator[bytes]:
 def stripes_of(
     fs: FileSystem,
     path: str,
-    on_values: Callable[[Keys, pa.Array], None] | None = None,
+    on_values: Callable[[Ids, pa.Array], None] | None = None,
     copies: Mapping[int, CopyMade] | None = None,
 ) -> Iterator[StripeCopy]:
     """The stripes of a file that was just written, read again; with proof that it is in order and indexed.
@@ -115,7 +114,7 @@ def stripes_of(
     Args:
         copies: stripes that were copied.  Where their ids were not decoded before, the same bytes of ids must be there;
             the ids of all others are decoded.  Where a CRC is known, all bytes must be the same.
-        on_values: called with the keys and rows of each, where they too are to be read.
+        on_values: called with the ids and rows of each, where they too are to be read.
 
     Raises:
         VerifyError: it is not.
@@ -135,7 +134,7 @@ def stripes_of(
 
 
 def _decoded(
-    fs: FileSystem, orc: OrcFile, stripe: int, on_values: Callable[[Keys, pa.Array], None] | None
+    fs: FileSystem, orc: OrcFile, stripe: int, on_values: Callable[[Ids, pa.Array], None] | None
 ) -> StripeCopy:
     try:
         batch = orc.read_stripe(stripe, None if on_values else ID_COLUMNS)
@@ -143,7 +142,7 @@ def _decoded(
         raise _mismatch(fs, orc.path, f"stripe {stripe} cannot be read: {error.why}") from error
     ids = read_ids(batch, fs.display(orc.path))
     if on_values:
-        on_values(ids.keys, batch.column("row"))
+        on_values(ids, batch.column("row"))
     facts, counts = KeyFacts.of(ids.keys), counts_of(ids)
     if counts is None or not facts.ascends:
         raise _mismatch(fs, orc.path, f"the keys or operations of stripe {stripe} are not in order")
@@ -188,9 +187,9 @@ def proven(
     """
     values = 0
 
-    def add_values(keys: Keys, rows: pa.Array) -> None:
+    def add_values(ids: Ids, rows: pa.Array) -> None:
         nonlocal values
-        values = add(values, value_checksum(keys, rows, task.row))
+        values = add(values, event_checksum(ids, rows, task.row))
 
     stripes = list(stripes_of(fs, path, add_values if task.verify_values else None, copies))
     found = sum((Proof(s.stripe.info.numberOfRows, s.checksum) for s in stripes), Proof(values=values))

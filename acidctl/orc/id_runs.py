@@ -36,6 +36,8 @@ _FEW = 8
 _MOST_DIGITS = 9
 _MOST = 1 << 62
 """Numbers below this can be counted on in 64 bits."""
+_INTS = 1 << 31
+"""One above the largest INT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,8 @@ def id_run(tail: Tail, i: int) -> IdRun | None:
     places: dict[int, tuple[int, int]] = {}
     at = info.offset
     for stream in footer.streams:
+        if stream.column == 0 and stream.kind == pb.Stream.PRESENT and stream.length:
+            return None  # whole rows are NULL
         if stream.column in _COLUMNS and stream.kind in (pb.Stream.PRESENT, pb.Stream.DATA) and stream.length:
             if stream.kind == pb.Stream.PRESENT or stream.column in places:
                 return None
@@ -128,6 +132,8 @@ def id_run(tail: Tail, i: int) -> IdRun | None:
         return None
     if row_id[1] != 1 or any(step for _, step in (operation, original, bucket, current)):
         return None
+    if any(not -_INTS <= value < _INTS for value, _ in (operation, bucket)):
+        return None  # readers cut off what an INT cannot hold
     first = RecordKey(original[0], bucket[0], row_id[0])
     known_by = IdBytes(start - info.offset, end - start, crc32(raw_footer, crc32(encoded)))
     return IdRun(operation[0], first, current[0], info.numberOfRows, known_by)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from types import TracebackType
 from typing import Any
@@ -28,6 +31,8 @@ _SMALL_PART = 8
 _FIRST_BYTES = 512 * 1024
 """The beginning of a stream that is fetched for the first rows: a compressed chunk of most writers, and what the native
 reader asks for at once."""
+_LOOK_SECONDS, _LET_GO_SECONDS = 0.0005, 1.0
+"""Arrow's threads are done within milliseconds; after an error what they held may stay as long as its traceback."""
 _WHOLE_STRIPE_KINDS = frozenset(("uniontype", "map"))
 _ROWS_A_BYTE = 520
 """No ORC encoding packs more rows into a byte: a run of 130 bytes of booleans takes two."""
@@ -154,23 +159,32 @@ class OrcFile:
             return None
         if not _WHOLE_STRIPE_KINDS.isdisjoint(self.tail.schema.kinds):
             return None
-        self._check_rows(0)
-        from pyarrow import dataset, fs
-
-        try:
-            if self._local is None:
-                self._fetch_ahead(0, None, _FIRST_BYTES)
-                fragment = dataset.OrcFileFormat().make_fragment(pa.PythonFile(self._window, mode="r"))
-            else:
-                fragment = dataset.OrcFileFormat().make_fragment(self._local, filesystem=fs.LocalFileSystem())
-            # Without threads it would read all of the file before it hands out the first rows.
-            table = fragment.head(count, batch_size=count, use_threads=True)
-        except (pa.ArrowException, OSError):
+        # Here columns are asked for by name, and `a.b` may get the field of a struct, with no value in it.
+        if any("." in name for name in self.tail.type_tree.names):
             return None
-        if table.num_rows != count:
+        self._check_rows(0)
+        with nullcontext() if self._window is None else _let_go(self._window):
+            table = self._head(count)
+        if table is None or table.num_rows != count:
             return None
         (batch,) = table.combine_chunks().to_batches()
         return None if self._doubtful(0, batch) else self._named(batch)
+
+    def _head(self, count: int) -> pa.Table | None:
+        """The first rows of the file, None where Arrow cannot read them."""
+        from pyarrow import dataset, fs
+
+        form = dataset.OrcFileFormat()
+        try:
+            if self._local is None:
+                self._fetch_ahead(0, None, _FIRST_BYTES)
+                fragment = form.make_fragment(pa.PythonFile(self._window, mode="r"))
+            else:
+                fragment = form.make_fragment(self._local, filesystem=fs.LocalFileSystem())
+            # Without threads it would read all of the file before it hands out the first rows.
+            return fragment.head(count, batch_size=count, use_threads=True)
+        except (pa.ArrowException, OSError):
+            return None
 
     def close(self) -> None:
         """Let go of the file."""
@@ -296,6 +310,19 @@ class OrcFile:
                     ranges.append((at, stop))
             at += stream.length
         self._window.fetch([(low, high - low) for low, high in ranges])
+
+
+@contextmanager
+def _let_go(window: Window) -> Iterator[None]:
+    """Wait until none of Arrow's threads holds `window` any more: if one let go of it while Python ends, that would
+    abort the process."""
+    holders = sys.getrefcount(window)
+    try:
+        yield
+    finally:
+        latest = time.monotonic() + _LET_GO_SECONDS
+        while sys.getrefcount(window) > holders and time.monotonic() < latest:
+            time.sleep(_LOOK_SECONDS)
 
 
 def _has(tree: OrcType, kind: str) -> bool:

@@ -61,6 +61,15 @@ class Ids:
     keys: Keys
     current: Longs
 
+    @classmethod
+    def concat(cls, parts: Sequence[Ids]) -> Ids:
+        """All of them, in the order given."""
+        return cls(
+            np.concatenate([part.operation for part in parts]),
+            Keys.concat([part.keys for part in parts]),
+            np.concatenate([part.current for part in parts]),
+        )
+
     def take(self, selection: Bools) -> Ids:
         return Ids(self.operation[selection], self.keys.take(selection), self.current[selection])
 

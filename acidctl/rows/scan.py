@@ -19,7 +19,7 @@ from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.changed import changed, refuse_changed
 from acidctl.rows.columns import ROW_ID, ROW_ID_TYPE, Column, FileColumns, Kind, Namespace, PartitionColumn
 from acidctl.rows.deletes import Bools, DeleteSet
-from acidctl.rows.events import EventFile, Events, Ids, open_event_files, read_ids
+from acidctl.rows.events import ID_COLUMNS, EventFile, Events, Ids, open_event_files, read_ids
 from acidctl.rows.live import (
     Loss,
     OnLoss,
@@ -218,8 +218,8 @@ class Scan:
     def _first(self, events: Events, count: int, files: FileColumns) -> Iterator[pa.RecordBatch]:
         """Rows out of the first `count` events of a file, where these can be read without the rest of their stripe."""
         few = events.first(count) if self._where is None and not self._deleted else None
-        if few is None:
-            return
+        if few is None or any(few.column(name).null_count for name in ID_COLUMNS):
+            return  # who reads the stripe knows whether rows without ids matter
         ids, rows = read_ids(few, events.source.fs.display(events.source.path)), few.column("row")
         live = self._live(events.source, ids)
         if live is not None:

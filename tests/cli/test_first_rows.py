@@ -48,6 +48,26 @@ def test_the_same_lines(acidctl: Acidctl, table: Path, what: str, offset: int, l
         assert found == whole[offset : offset + limit]
 
 
+def test_ids_alone_are_checked_as_ever(acidctl: Acidctl, table: Path) -> None:
+    """Where one is NULL, nobody can say which row it is."""
+    bucket = table / "delta_0000007_0000007_0000" / "bucket_00000"
+    columns = orc.read_table(bucket).combine_chunks()
+    ids = columns.column("rowId").to_pylist()
+    columns = columns.set_column(3, "rowId", pa.array([None, *ids[1:]], pa.int64()))
+    bucket.unlink()
+    orc.write_table(columns, bucket)
+    for more in ((), ("--limit", "3")):
+        result = acidctl("dump", "--columns", "rowId,bucket", *more, bucket)
+        assert result.status
+        assert "1 rows have no rowId" in result.err
+    # Where nothing was deleted, the ids of rows are nobody's concern.
+    for name in ("000000_0", "000000_0_copy_1"):
+        (table / name).unlink()
+    whole = acidctl("cat", table)
+    assert whole.status == 0
+    assert acidctl("cat", "--limit", "3", table).lines() == whole.lines()[:3]
+
+
 def test_no_stripe_is_read(acidctl: Acidctl, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     delta = table / "delta_0000007_0000007_0000"
     expected = acidctl("dump", delta).lines()[:10]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyarrow import orc
 from rows.test_files_without_ids import B0, ROW, dumped, found, write_acid
@@ -178,3 +179,22 @@ def test_a_byte_that_changes_on_the_way_is_noticed(
     assert changed
     assert sorted(path.name for path in table.iterdir() if not path.name.startswith("_tmp")) == before
     assert found(table) == rows
+
+
+def test_a_current_write_id_that_was_written_wrong_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It decides who sees the row; where all is to be verified, it is."""
+    table = tmp_path / "t"
+    for write_id in (1, 2):
+        write_acid(
+            table / f"delta_{write_id}_{write_id}_0" / "bucket_00000",
+            *((0, write_id, B0, i, write_id, (i, write_id)) for i in range(50)),
+        )
+    write = AcidWriter.write
+
+    def wrong(writer: AcidWriter, batch: pa.RecordBatch) -> None:
+        write(writer, batch.set_column(4, "currentTransaction", pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows)))
+
+    monkeypatch.setattr(stripes, "SMALL_STRIPE", 1 << 20)  # all are encoded
+    monkeypatch.setattr(AcidWriter, "write", wrong)
+    with pytest.raises(VerifyError):
+        run_compaction(table, MAJOR, writing=Writing(verify_values=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import traceback
 from collections.abc import Iterable
@@ -31,14 +32,16 @@ Event = tuple[int, int, int, int, int]
 def events_of(table: Path, names: Iterable[str]) -> dict[str, list[Event]]:
     """The events of each file, in order, by kind of directory and name.
 
-    A file without events does not count, nor do inserts that the same write id deleted: Hive 2.3's minor compaction
-    keeps them, Hive 3's does not (format section 8.2).
+    A file without events does not count, nor do events of a row that the same write id deleted or updated afterwards:
+    Hive 2.3's minor compaction keeps them, Hive 3's does not (format section 8.2).
     """
     found = {
         f"{name.split('_')[0]}/{file.name}": dumped(file) for name in names for file in (table / name).glob("bucket_*")
     }
-    dead = {event[1:] for events in found.values() for event in events if event[0] == 2}
-    kept = {name: [e for e in events if e[0] == 2 or e[1:] not in dead] for name, events in found.items()}
+    latest: dict[tuple[int, ...], int] = {}
+    for operation, *key in itertools.chain(*found.values()):
+        latest[tuple(key)] = max(operation, latest.get(tuple(key), operation))
+    kept = {name: [e for e in events if e[0] == latest[e[1:]]] for name, events in found.items()}
     return {name: events for name, events in kept.items() if events}
 
 

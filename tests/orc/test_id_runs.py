@@ -16,9 +16,11 @@ from pyarrow import orc
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.assemble import OrcAssembler
 from acidctl.orc.id_runs import IdRun, id_run, progression
 from acidctl.orc.reader import open_orc
 from acidctl.orc.settings import WriterSettings
+from acidctl.orc.splice import StripeParts
 from acidctl.orc.tail import RecordKey
 from acidctl.orc.types import ACID_COLUMNS, OrcType
 from acidctl.rows.events import ID_COLUMNS, Ids, read_ids
@@ -138,3 +140,47 @@ def test_deletes_are_told_too() -> None:
     batch = acid_batch(pa.nulls(100, pa.struct([("a", pa.int32())])), 5, operation=2, write_id=9)
     data, _ = acid_file(ROW, [batch])
     assert id_run(tail_of(data), 0) == IdRun(2, RecordKey(9, BUCKET, 5), 9, 100)
+
+
+def _with_stream(data: bytes, column: int, kind: pb.Stream.Kind, raw: bytes) -> bytes:
+    """A file of one uncompressed stripe with another stream for one of its own, or one more."""
+    tail = tail_of(data)
+    info = tail.stripes[0]
+    parts = StripeParts(memoryview(data)[info.offset : tail.content_end], info, ("none", tail.block_size))
+    if (column, kind) not in parts.streams:
+        parts.footer.streams.add(column=column, kind=kind)
+    parts.streams[column, kind] = memoryview(raw)
+    sink = io.BytesIO()
+    assembler = OrcAssembler(sink, compression="none", block_size=tail.block_size, stride=tail.stride)
+    assembler.append_stripe(*parts.joined(), tail.metadata.stripeStats[0])
+    assembler.finish(tail.types, tail.user_metadata)
+    return sink.getvalue()
+
+
+def _hundred_rows() -> bytes:
+    rows = pa.array([{"a": i} for i in range(100)], pa.struct([("a", pa.int32())]))
+    return acid_file(ROW, [acid_batch(rows)], WriterSettings("none"))[0]
+
+
+@pytest.mark.parametrize("column", ["operation", "bucket"])
+@pytest.mark.parametrize("value", [1 << 32, (1 << 32) + BUCKET, 1 << 31, -(1 << 31) - 1])
+def test_more_than_an_int_holds(column: str, value: int) -> None:
+    """Readers keep the low 32 bits; a run must not claim the number that is written."""
+    stream, number = bytearray((0xC0, 99)), (value << 1 ^ value >> 63)
+    while number > 0x7F:
+        stream.append(number & 0x7F | 0x80)
+        number >>= 7
+    data = _with_stream(_hundred_rows(), 1 + ACID_COLUMNS.index(column), pb.Stream.DATA, bytes((*stream, number, 0)))
+    read = orc.ORCFile(io.BytesIO(data)).read(columns=[column]).column(0).to_pylist()
+    assert progression(bytes((*stream, number, 0)), 100) == (value, 0)
+    assert read != [value] * 100
+    assert id_run(tail_of(data), 0) is None
+
+
+def test_rows_that_are_null_as_a_whole() -> None:
+    """Then the ids' runs are those of fewer rows than the stripe has."""
+    half = bytes((13 - 3, 0x0F))  # a run of 13 bytes
+    data = _with_stream(_hundred_rows(), 0, pb.Stream.PRESENT, half)
+    read = orc.ORCFile(io.BytesIO(data)).read(columns=["rowId"]).column(0)
+    assert read.null_count > 40
+    assert id_run(tail_of(data), 0) is None

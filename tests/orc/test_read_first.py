@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+import sys
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import orc
 
 from acidctl.orc.encode import CODECS, WriterSettings
 from acidctl.orc.reader import open_orc
@@ -77,6 +79,21 @@ def test_times_that_arrow_cannot_hold(tmp_path: Path) -> None:
                 assert found.column("row").to_pylist() == rows.slice(0, 10).to_pylist()
 
 
+@pytest.mark.parametrize(
+    "names", [("a.b", "a"), ("a", "a.b"), ("a.b", "c"), ("__filename", "c"), ("a", "a"), ("", "A")]
+)
+def test_odd_names(names: tuple[str, str], tmp_path: Path) -> None:
+    """The columns of files without ids may go by any; `a.b` is a column, or a field of a struct."""
+    count = 100
+    columns = [pa.array(range(count)), pa.array([{"b": f"{i}"} for i in range(count)])]
+    if names[0] == "a":
+        columns.reverse()
+    orc.write_table(pa.table(columns, names=list(names)), tmp_path / "000000_0")
+    with open_orc(FS, str(tmp_path / "000000_0")) as file:
+        first = file.read_first(3)
+        assert first is None or first == file.read_stripe(0).slice(0, 3)
+
+
 def test_few_bytes_of_a_large_stripe() -> None:
     rng = np.random.default_rng(1)
     count = 1_000_000
@@ -92,6 +109,19 @@ def test_few_bytes_of_a_large_stripe() -> None:
     assert len(data) > 20_000_000
     assert sum(length or 0 for _, length in files.reads) < 2_000_000
     assert len(files.reads) < 10
+
+
+def test_no_thread_holds_the_file_afterwards() -> None:
+    """One that let go of it while the interpreter ends would abort the process."""
+    row = plain_types()
+    data, _ = acid_file(row, [acid_batch(random_array(row, 4000, random.Random(1)))])
+    for _ in range(10):
+        with open_orc(Remote(f=data), "f") as file:
+            holders = sys.getrefcount(file._window)
+            first = file.read_first(3)
+            left = sys.getrefcount(file._window)
+            assert first is not None
+            assert left == holders
 
 
 def test_a_damaged_file_is_left_to_the_reader_of_stripes() -> None:
