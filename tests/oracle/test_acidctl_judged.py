@@ -17,9 +17,10 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction import stripes
 from acidctl.compaction.writing import Writing
+from acidctl.orc import run_columns
 from oracle.checks import Answer, answer, assert_hive_reads, assert_same, hive_accepts
 from oracle.generate import random_history
-from oracle.hive import Hive
+from oracle.hive import Hive, row_key
 from oracle.java_orc import java_orc_complaints
 from oracle.model import model_rows
 from oracle.normal import ACIDCTL
@@ -43,6 +44,11 @@ def events_of(table: Path, names: Iterable[str]) -> dict[str, list[Event]]:
         latest[tuple(key)] = max(operation, latest.get(tuple(key), operation))
     kept = {name: [e for e in events if e[0] == latest[e[1:]]] for name, events in found.items()}
     return {name: events for name, events in kept.items() if events}
+
+
+def comparable(events: Iterable[Event]) -> list[Event]:
+    """Over both codecs of buckets."""
+    return [(operation, *row_key(key), current) for operation, *key, current in events]  # type: ignore[misc]
 
 
 def lists_of(txns: Txns) -> ValidWriteIds:
@@ -71,7 +77,10 @@ def check_compaction(
         same = shutil.copytree(played.table, copy.with_name(f"{copy.name}-hive"))
         made = hive.compact(same, history.schema, kind.value, txns, version=history.version, buckets=history.buckets)
         if made:
-            assert events_of(copy, outcome.published) == events_of(same, made), about
+            mine, theirs = events_of(copy, outcome.published), events_of(same, made)
+            if not list(played.table.glob("*_*/bucket_*")):  # nothing there tells how its version writes buckets
+                mine, theirs = ({name: comparable(events) for name, events in one.items()} for one in (mine, theirs))
+            assert mine == theirs, about
     else:
         assert hive_accepts(hive, copy, files=files, txns=txns, version=history.version) == [], about
 
@@ -82,6 +91,8 @@ def test_random_histories(hive: Hive, history_seeds: range, tmp_path: Path, monk
     for seed in history_seeds:
         # The stripes of histories are tiny: in every second one they are copied all the same, clean or not at all.
         monkeypatch.setattr(stripes, "SMALL_STRIPE", 0 if seed % 2 else 1 << 20)
+        # So few rows make short runs of ids: in every third one they are written as runs all the same.
+        monkeypatch.setattr(run_columns, "_ROWS_A_RUN", 64 if seed % 3 else 1)
         try:
             judge(hive, seed, tmp_path)
         except Exception:  # noqa: BLE001  (of thousands of histories, all that fail are wanted)
