@@ -84,6 +84,7 @@ _DELTA = re.compile(r"(delta|delete_delta)_([0-9]+)_([0-9]+)(?:_([0-9]+))?(?:_v(
 _BUCKET = re.compile(r"bucket_([0-9]+)(?:_([0-9]+))?")
 _ORIGINAL = re.compile(r"([0-9]+)_([0-9]+)(?:_copy_([0-9]+))?")
 _PARTITION = re.compile(r"([^=/]+)=([^/]*)")
+_DIGITS_OF_64_BITS = 19  # with as many, or with a sign before fewer, a number may be too large
 ACID_PREFIXES = ("base_", "delta_", "delete_delta_")
 
 
@@ -102,24 +103,32 @@ def parse_directory(name: str) -> AcidDirectory | None:
 # The partitions of a table have the same few names, ten thousand times.
 @lru_cache(maxsize=1 << 14)
 def _parse_directory(name: str) -> AcidDirectory:
-    if match := _BASE.fullmatch(name):
-        write_id = _number(match[1], name)
-        return AcidDirectory(name, Kind.BASE, write_id, write_id, visibility_txn=_number(match[2], name, 0))
     if match := _DELTA.fullmatch(name):
+        kind, low, high, statement, visibility = match.groups()
         return AcidDirectory(
             name,
-            Kind.DELTA if match[1] == "delta" else Kind.DELETE_DELTA,
-            _number(match[2], name),
-            _number(match[3], name),
-            _number(match[4], name, NO_STATEMENT),
-            _number(match[5], name, 0),
+            Kind.DELTA if kind == "delta" else Kind.DELETE_DELTA,
+            _number(low, name),
+            _number(high, name),
+            NO_STATEMENT if statement is None else _number(statement, name),
+            0 if visibility is None else _number(visibility, name),
+        )
+    if match := _BASE.fullmatch(name):
+        high, visibility = match.groups()
+        write_id = _number(high, name)
+        return AcidDirectory(
+            name,
+            Kind.BASE,
+            write_id,
+            write_id,
+            visibility_txn=0 if visibility is None else _number(visibility, name),
         )
     raise AcidNameError(f"not a name of an ACID directory: {name!r}", "the prefix is Hive's but the numbers are not")
 
 
-def _number(text: str | None, name: str, absent: int = 0) -> int:
-    if text is None:
-        return absent
+def _number(text: str, name: str) -> int:
+    if len(text) < _DIGITS_OF_64_BITS:
+        return int(text)
     value = int(text) if len(text) <= 40 else MAXL + 1  # longer digit strings only cost time
     if not MINL <= value <= MAXL:
         raise AcidNameError(f"not a name of an ACID directory: {name[:80]!r}", "a number exceeds 64 bits")
