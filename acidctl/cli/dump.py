@@ -52,8 +52,9 @@ def command(
     The lines are those of `hive --orcfiledump -d`. Files without synthetic columns (originals, LOAD DATA) get those
     that readers would give them. What a reader would see is printed by `acidctl cat`.
     """
-    from acidctl.cli.rows_out import limited, write_rows
+    from acidctl.cli.rows_out import write_rows
     from acidctl.rows.files import event_files_at
+    from acidctl.rows.selection import limited
     from acidctl.storage.registry import open_location
 
     sources: list[EventFile] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -19,26 +19,6 @@ EXPORT_FORMS = ("jsonl", "csv", "table", "arrow", "parquet", "orc")
 _BINARY = ("parquet", "arrow", "orc")
 TABLE_ROWS = 1000
 """A table for people stops here: its columns are aligned, so all of it is in memory at once."""
-
-
-def limited(batches: Iterable[pa.RecordBatch], limit: int | None, offset: int = 0) -> Iterator[pa.RecordBatch]:
-    """Skip `offset` rows, then pass on at most `limit`."""
-    left = limit
-    if left == 0:
-        return
-    for batch in batches:
-        rows = batch
-        if offset:
-            skipped = min(offset, batch.num_rows)
-            offset -= skipped
-            rows = batch.slice(skipped)
-        if left is not None:
-            rows = rows.slice(0, left)
-            left -= rows.num_rows
-        if rows.num_rows:
-            yield rows
-        if left == 0:
-            return  # before the next batch is read, which may be slow, or damaged
 
 
 def write_rows(
@@ -153,6 +133,7 @@ def _table(batches: Iterable[pa.RecordBatch], types: OrcType | None, schema: pa.
 
     from acidctl.cli.output import console, note, safe
     from acidctl.rows.export.cells import cell_rows
+    from acidctl.rows.selection import limited
 
     iterator = iter(limited(batches, TABLE_ROWS + 1))
     first = next(iterator, None)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from isal.isal_zlib import crc32
 from numpy.typing import NDArray
 
 from acidctl.rows.deletes import Keys
@@ -15,6 +17,31 @@ SEEDS = (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)
 
 _BLOCK = 1 << 16
 """Rows whose intermediate results stay in the processor's cache."""
+
+
+class Crc:
+    """The CRC-32 of bytes on their way.
+
+    Attributes:
+        value: of those that have passed.
+    """
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    def through(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """The same bytes."""
+        for chunk in chunks:
+            self.value = crc32(chunk, self.value)
+            yield chunk
+
+
+def crc_of(chunks: Iterable[bytes | memoryview]) -> int:
+    """The CRC-32 of all of them, one after the other."""
+    value = 0
+    for chunk in chunks:
+        value = crc32(chunk, value)
+    return value
 
 
 def key_checksum(keys: Keys) -> int:

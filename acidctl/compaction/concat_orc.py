@@ -8,10 +8,9 @@ from itertools import groupby
 from typing import BinaryIO
 
 import pyarrow as pa
-from isal.isal_zlib import crc32
 
 from acidctl.compaction import stripes as rules
-from acidctl.compaction.checksum import Proof
+from acidctl.compaction.checksum import Crc, Proof, crc_of
 from acidctl.compaction.tasks import PROLEPTIC_GREGORIAN
 from acidctl.compaction.values import value_checksum
 from acidctl.errors import VerifyError
@@ -171,18 +170,11 @@ class _Writer:
         self._flush()
         tail = piece.source.tail
         info = tail.stripes[piece.number]
-        crc = 0
-
-        def summed() -> Iterator[bytes]:
-            nonlocal crc
-            # The assembler notices when they are not all there.
-            for chunk in pieces(piece.source.fs, piece.source.path, info.offset, piece.length):
-                crc = crc32(chunk, crc)
-                yield chunk
-
-        self._assembler.append_stripe(summed(), info, tail.metadata.stripeStats[piece.number])
+        # The assembler notices when they are not all there.
+        crc, chunks = Crc(), pieces(piece.source.fs, piece.source.path, info.offset, piece.length)
+        self._assembler.append_stripe(crc.through(chunks), info, tail.metadata.stripeStats[piece.number])
         self._writers.add((tail.footer.writer, tail.writer_version))
-        self.sums.append(crc)
+        self.sums.append(crc.value)
         self.plain.append(True)
         values = value_checksum(None, self._rows(piece), self._tree) if self._output.verify_full else 0
         self.expected += Proof(info.numberOfRows, 0, values)
@@ -219,7 +211,7 @@ class _Writer:
         for stripe in encode_stripes(pending, self._encoder, self._tree):
             self._assembler.append_stripe(stripe.data, stripe.info, stripe.statistics)
             self._writers.add(CPP_WRITER)
-            self.sums.append(crc32(stripe.data))
+            self.sums.append(crc_of([stripe.data]))
             self.plain.append(False)
 
 
@@ -247,10 +239,7 @@ def _prove(fs: FileSystem, output: OrcOutput, writer: _Writer) -> Proof:
     found = Proof()
     with written.open() as events:
         for number, info in enumerate(tail.stripes):
-            crc = 0
-            for chunk in pieces(fs, output.path, info.offset, stripe_length(info)):
-                crc = crc32(chunk, crc)
-            if crc != writer.sums[number]:
+            if crc_of(pieces(fs, output.path, info.offset, stripe_length(info))) != writer.sums[number]:
                 raise mismatch(shown, f"the bytes of stripe {number} are not those that were written")
             values = 0
             if output.verify_full or not writer.plain[number]:

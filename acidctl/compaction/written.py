@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 import pyarrow as pa
-from isal.isal_zlib import crc32
 
 from acidctl.acid.names import format_bucket
-from acidctl.compaction.checksum import Proof, add
+from acidctl.compaction.checksum import Crc, Proof, add, crc_of
 from acidctl.compaction.keys import Key, KeyFacts
 from acidctl.compaction.merge import StripeCopy
 from acidctl.compaction.stripes import counts_of, describe
@@ -86,17 +85,9 @@ class Copier:
         Raises:
             BadDataError: its keys are out of order, or its file has become shorter.
         """
-        crc = 0
-
-        def summed(chunks: Iterator[bytes]) -> Iterator[bytes]:
-            nonlocal crc
-            for chunk in chunks:
-                crc = crc32(chunk, crc)
-                yield chunk
-
-        chunks = _bytes_of(self._fs, stripe)
-        self._writer.copy_stripe(stripe.stripe, summed(chunks) if self._full else chunks)
-        self.copies[self._writer.flush() - 1] = CopyMade(stripe, crc if self._full else None)
+        crc, chunks = Crc(), _bytes_of(self._fs, stripe)
+        self._writer.copy_stripe(stripe.stripe, crc.through(chunks) if self._full else chunks)
+        self.copies[self._writer.flush() - 1] = CopyMade(stripe, crc.value if self._full else None)
 
 
 def _bytes_of(fs: FileSystem, copy: StripeCopy) -> Iterator[bytes]:
@@ -158,12 +149,8 @@ def _copied(fs: FileSystem, tail: Tail, stripe: int, made: CopyMade) -> StripeCo
         and info.numberOfRows == source.stripe.info.numberOfRows
         and tail.metadata.stripeStats[stripe] == source.stripe.statistics
         and (source.ids is None or source.ids.are_in(tail, stripe))
+        and (made.crc is None or made.crc == crc_of(_bytes_of(fs, found)))
     )
-    if same and made.crc is not None:
-        crc = 0
-        for chunk in _bytes_of(fs, found):
-            crc = crc32(chunk, crc)
-        same = crc == made.crc
     if not same:
         raise _mismatch(fs, tail.path, f"stripe {stripe} is not the one of {fs.display(source.path)} it is to be")
     return found if source.ids else None

@@ -93,7 +93,8 @@ def encode_stripes(
         _add_nanos(draft, pieces, raw, tree, forms)
     if first:
         (draft,) = drafts
-        statistics = pb.StripeStatistics.FromString(draft.stripe.statistics.SerializeToString())
+        statistics = pb.StripeStatistics()
+        statistics.CopyFrom(draft.stripe.statistics)
         insert_first(draft.open(), first, statistics)
         draft.stripe = replace(draft.stripe, statistics=statistics)
         children, names = [OrcType("bigint")] * len(first), [f"first{i}" for i in range(len(first))]

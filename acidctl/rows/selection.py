@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,26 @@ SLICE_ROWS = 8192
 
 JOINED_ROWS = 2048
 """From so many on, slices that are put together take a quarter to two thirds of the time of a mask."""
+
+
+def limited(batches: Iterable[pa.RecordBatch], limit: int | None, offset: int = 0) -> Iterator[pa.RecordBatch]:
+    """Skip `offset` rows, then pass on at most `limit`."""
+    left = limit
+    if left == 0:
+        return
+    for batch in batches:
+        rows = batch
+        if offset:
+            skipped = min(offset, batch.num_rows)
+            offset -= skipped
+            rows = batch.slice(skipped)
+        if left is not None:
+            rows = rows.slice(0, left)
+            left -= rows.num_rows
+        if rows.num_rows:
+            yield rows
+        if left == 0:
+            return  # before the next batch is read, which may be slow, or damaged
 
 
 def kept_rows(rows: pa.StructArray, keep: Bools) -> pa.StructArray:

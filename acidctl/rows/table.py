@@ -24,6 +24,7 @@ from acidctl.rows.live import OnLoss, Unreadable, open_sources, row_types, with_
 from acidctl.rows.predicate import Predicate
 from acidctl.rows.scan import Scan
 from acidctl.rows.schema import merge_row_types
+from acidctl.rows.selection import limited
 from acidctl.rows.unify import one_table
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
@@ -326,17 +327,17 @@ class TableScan:
         Raises:
             BadDataError, NotFoundError: a file is damaged or has vanished; the error says which rows are lost.
         """
-        left = limit
+        return limited(self._batches(limit or 0), limit)
+
+    def _batches(self, first: int) -> Iterator[pa.RecordBatch]:
+        """The rows; `first`: see :meth:`Scan.batches`."""
         for part in self._parts:
-            batches = self._scan(part, self._where).batches(left or 0)
-            while left != 0:  # before the next batch is read, which may be slow, or damaged
+            batches = self._scan(part, self._where).batches(first)
+            while True:
                 with _may_be_skipped():
                     batch = next(batches, None)
                 if batch is None:
                     break
-                if left is not None:
-                    batch = batch.slice(0, left)
-                    left -= batch.num_rows
                 yield batch
 
     def to_table(self) -> pa.Table:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from acidctl.acid.layout import data_bytes_of, data_files_of
+from acidctl.acid.listing import Entry
+from acidctl.acid.names import parse_directory
 from acidctl.acid.triggers import CompactionKind, Figures, Thresholds, decide
 from acidctl.errors import UsageProblem
 
@@ -45,3 +48,19 @@ def test_properties_override() -> None:
     assert decide(Figures(10**9, 1, 5), limits).kind is MINOR
     with pytest.raises(UsageProblem):
         Thresholds().with_properties({"compactorthreshold.hive.compactor.delta.pct.threshold": "lots"})
+
+
+@pytest.mark.parametrize(
+    ("others", "total"),
+    [
+        ((), 1),
+        (("bucket_00000_flush_length", "_orc_acid_version"), 1),
+        (("bucket_00001", "bucket_00000.fixacidindex"), 3),
+        (("delta_1_1/bucket_00001", "sub/000000_0"), 1),  # renamed into this one: not data
+    ],
+)
+def test_bytes_are_those_of_the_data_files(others: tuple[str, ...], total: int) -> None:
+    files = [Entry(f"delta_1_2/{name}", 1 << i, None, False) for i, name in enumerate(("bucket_00000", *others))]
+    directory = parse_directory("delta_1_2")
+    assert directory
+    assert data_bytes_of(files) == sum(file.size for file in data_files_of(directory, files)) == total

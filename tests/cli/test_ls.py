@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -158,3 +159,16 @@ def test_a_large_tree_is_shown_page_by_page(acidctl, tmp_path: Path, monkeypatch
     ]
     assert [number for number, line in enumerate(shown) if line.startswith("location")] == [0, 3, 7]
     assert shown[-1] == "6 locations; a compaction is due in 1"
+
+
+def test_a_name_that_sorts_between_a_directory_and_its_files(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """``-`` comes before ``/``."""
+    table = make(tmp_path / "t", "delta_1_1", "delta_1_1-old")
+    os.utime(table / "delta_1_1" / "bucket_00000", (0, 1_000_000_000))
+    os.utime(table / "delta_1_1", (0, 1_500_000_000))
+    entries = {entry["name"]: entry for entry in acidctl("ls", "-a", "-o", "json", table).json()["entries"]}
+    assert {name: (entry["files"], entry["bytes"]) for name, entry in entries.items()} == {
+        "delta_1_1": (1, 10),
+        "delta_1_1-old": (1, 10),
+    }
+    assert entries["delta_1_1"]["modified"] == "2017-07-14T02:40:00Z"

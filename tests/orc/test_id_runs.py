@@ -73,6 +73,14 @@ def test_one_value_that_differs_is_seen(first: int, step: int, count: int, place
     assert progression(bytes(data[start:end]), len(values)) in (None, *_as_progression(values))
 
 
+@pytest.mark.parametrize("at", [1, 5, 11])
+def test_a_gap_between_full_runs_is_seen(at: int) -> None:
+    """Where only the base of a run tells it."""
+    values = [i + (1000 if i >= at * RUN else 0) for i in range(12 * RUN)]
+    data, start, end = numbers(values)
+    assert progression(bytes(data[start:end]), len(values)) is None
+
+
 @given(st.integers(0, 1 << 20), st.sampled_from([0, 1]), st.integers(500, 6000), st.integers(0), st.integers(1, 255))
 def test_damaged_streams_are_never_taken_for_others(first: int, step: int, count: int, place: int, bits: int) -> None:
     data, start, end = numbers([first + step * i for i in range(count)])
