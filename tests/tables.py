@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from acidctl.acid.names import ACID_PREFIXES
+from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.rows.export.json_lines import encode_json_lines
 from acidctl.rows.scan import Scan
@@ -43,6 +45,11 @@ def read_rows(table: Path | str, write_ids: ValidWriteIds | None = None, txns: V
     return sorted(rows, key=lambda item: item[0])
 
 
+def whole(write_ids: str) -> str:
+    """A write-id list with all five parts, as Hive writes it; its unit tests leave empty ones at the end out."""
+    return write_ids + ":" * (4 - write_ids.count(":"))
+
+
 CLEAN_NOW = ("clean", "--yes", "--older-than", "0", "--unsafe-retention")
 """`acidctl clean` for tables that nothing else reads: what it may take goes at once."""
 
@@ -56,12 +63,25 @@ def age(table: Path | str, hours: float, *names: str) -> None:
 
 
 def make(table: Path, *names: str) -> Path:
-    """A table of entries with ten bytes in each; a name with a slash is that of a file."""
+    """A table of entries with ten bytes in each, and the side files of Hive 3.
+
+    A name with a slash, or of an original file, is that of a file.
+    """
     for name in names:
-        path = table / name if "/" in name else table / name / "bucket_00000"
+        path = table / name if "/" in name or name[0].isdigit() else table / name / "bucket_00000"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"x" * 10)
+        mark(table / name.partition("/")[0])
     return table
+
+
+def mark(directory: Path) -> None:
+    """Give an ACID directory the side files that Hive 3 gives it; a base is one that a compaction made."""
+    if not directory.name.startswith(ACID_PREFIXES):
+        return
+    (directory / "_orc_acid_version").write_bytes(b"2")
+    if directory.name.startswith("base_") and "_v" not in directory.name:
+        (directory / "_metadata_acid").write_bytes(METADATA_ACID_COMPACTED)
 
 
 def on_terminal(command: list[str], answer: str) -> tuple[int, str]:

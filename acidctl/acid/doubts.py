@@ -11,11 +11,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 
-from acidctl.acid.layout import files_by_child
+from acidctl.acid.layout import entries_by_child, files_by_child, strange_paths
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import (
     FLUSH_LENGTH_SUFFIX,
-    METADATA_ACID,
+    MINL,
     ORC_ACID_VERSION,
     AcidDirectory,
     BucketFile,
@@ -25,7 +25,8 @@ from acidctl.acid.names import (
     parse_file,
 )
 from acidctl.acid.sidefiles import BaseFormat
-from acidctl.acid.state import AcidState, State, Verdict, select
+from acidctl.acid.state import AcidState, EntryKind, State, Verdict, select
+from acidctl.acid.straddle import straddles
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 
 YOUNG_SECONDS = 3600
@@ -44,10 +45,12 @@ def doubtful(listing: Listing, state: AcidState, write_ids: ValidWriteIds, txns:
 
     * ``_v`` directories, when nobody said which transactions are committed: Hive 4 writes them in place;
     * directories with a manifest ``_tmp.<name>`` beside them: a direct insert at work, or dead (section 1.4);
-    * an empty base without ``_metadata_acid``, when nobody said which write ids are committed: an INSERT OVERWRITE
-      that has just begun looks like this (rule V15).
+    * directories in which something lies that Hive never puts there: a file of somebody else's may have made the name;
+    * bases without the mark of a compaction, when nobody said which write ids are committed: an INSERT OVERWRITE that
+      is at work, or aborted, looks like one that is committed.
     """
     staging = {entry.path.partition("/")[0] for entry in listing.entries if entry.path.startswith("_tmp.")}
+    children = entries_by_child(listing) if state.in_state(State.OBSOLETE) else {}
     found = {}
     for verdict in state.in_state(State.CURRENT):
         directory = verdict.directory
@@ -55,11 +58,26 @@ def doubtful(listing: Listing, state: AcidState, write_ids: ValidWriteIds, txns:
             continue
         if directory.visibility_txn and txns is None:
             found[verdict.name] = f"whether transaction {directory.visibility_txn} is committed is not known"
+        elif strange := next(strange_paths(children.get(verdict.name, ())), ""):
+            found[verdict.name] = f"{strange} is not what, or not where, Hive puts it"
         elif f"_tmp.{verdict.name}" in staging:
             found[verdict.name] = f"a writer's _tmp.{verdict.name} is beside it"
-        elif directory.kind is Kind.BASE and write_ids.is_everything and _is_bare(verdict.name, listing):
-            found[verdict.name] = "it is empty, as an INSERT OVERWRITE that has just begun"
+        elif verdict.kind is EntryKind.BASE and write_ids.is_everything and not _is_marked(verdict):
+            found[verdict.name] = (
+                f"whether the INSERT OVERWRITE of write id {directory.max_write_id} is committed is not known"
+            )
+        elif directory.kind is Kind.DELTA and write_ids.is_everything and _is_streaming(verdict.name, listing):
+            found[verdict.name] = "it is a streaming batch that was not closed"
     return found
+
+
+def _is_marked(base: Verdict) -> bool:
+    """Whether a base says that a compaction made it, or was made of original files alone, which only compactions do."""
+    return base.compacted or (base.directory is not None and base.directory.max_write_id == MINL)
+
+
+def _is_streaming(name: str, listing: Listing) -> bool:
+    return any(entry.path.endswith(FLUSH_LENGTH_SUFFIX) for entry in _files_of(name, listing))
 
 
 def unmarked_bases(listing: Listing, state: AcidState) -> set[str]:
@@ -81,13 +99,6 @@ def unmarked_bases(listing: Listing, state: AcidState) -> set[str]:
 
 def _files_of(name: str, listing: Listing) -> list[Entry]:
     return [entry for entry in listing.entries if not entry.is_dir and entry.path.startswith(f"{name}/")]
-
-
-def _is_bare(name: str, listing: Listing) -> bool:
-    files = _files_of(name, listing)
-    return not any(entry.path == f"{name}/{METADATA_ACID}" for entry in files) and all(
-        is_hidden(entry.path.rpartition("/")[2]) for entry in files
-    )
 
 
 def only_by_doubt(
@@ -194,7 +205,7 @@ def layout_errors(listing: Listing, state: AcidState) -> list[str]:
 
 
 def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
-    """What Hive never writes among the current directories: rules V5, V7, V17, V22 and stray ``bucket_`` names."""
+    """What Hive never writes among the current directories: rules V5, V7, V9, V17, V22 and stray ``bucket_`` names."""
     children = files_by_child(listing)
     current = [verdict.directory for verdict in (state.base, *state.deltas) if verdict and verdict.directory]
     found = []
@@ -203,6 +214,9 @@ def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
         other = spelled.setdefault(directory.canonical_name, directory)
         if other is not directory:
             found.append(LayoutProblem("V5", directory.name, (other.name,), spelled_twice(other, directory)))
+    base = state.base.directory if state.base else None
+    if base:
+        found += [_straddling(delta, base) for delta in current if straddles(delta, base.max_write_id)]
     for kind in (Kind.DELTA, Kind.DELETE_DELTA):
         ranges = sorted((d for d in current if d.kind is kind), key=_range)
         for one, next_one in pairwise(ranges):
@@ -212,6 +226,11 @@ def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
     for directory in current:
         found += _file_problems(directory, children.get(directory.name, []))
     return found
+
+
+def _straddling(delta: AcidDirectory, base: AcidDirectory) -> LayoutProblem:
+    text = f"{delta.name} begins below the end of {base.name}, and ends above it: rows may be in both"
+    return LayoutProblem("V9", delta.name, (base.name,), text)
 
 
 def spelled_twice(one: AcidDirectory, other: AcidDirectory) -> str:

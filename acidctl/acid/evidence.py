@@ -175,7 +175,7 @@ def _next_of_kept_back(verdict: Verdict, evidence: Evidence, doubts: Doubts) -> 
         return "see whether other directories hold its rows; then remove it by hand"
     if name in doubts.halves:
         return f"the missing twin of {doubts.halves[name]} first: see what became of the minor compaction that wrote it"
-    if verdict.kind is EntryKind.ORIGINAL and "no name that Hive" in evidence.cleaning.kept_back[name]:
+    if "Hive puts it" in evidence.cleaning.kept_back[name]:
         return "see whose file that is, and move it away"
     why, parts = _kept_back(verdict, evidence, doubts), []
     if "is committed is not known" in why or "_v directories" in why:
@@ -249,6 +249,14 @@ def leftover(name: str) -> tuple[str, str]:
             "what earlier repairs replaced",
             "`acidctl repair forget` deletes it, `acidctl repair undo` brings it back",
         )
+    if name == ".acidctl-lock":
+        return (
+            "the lock of a run of acidctl that changes the location",
+            "it goes when that run ends; the next one takes it over when its process has died on the same machine, and "
+            "`--break-lock` removes that of another machine",
+        )
+    if name.startswith(".acidctl-lock-"):
+        return "the claim of a run that removes a stale lock", "it goes at once; `acidctl clean --leftovers` if not"
     if name.startswith(".hive-staging"):
         return (
             "the staging of a query of Hive's, at work or dead",

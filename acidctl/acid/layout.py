@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from operator import itemgetter
 
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import (
+    ACID_PREFIXES,
     FLUSH_LENGTH_SUFFIX,
+    METADATA_ACID,
+    ORC_ACID_VERSION,
     AcidDirectory,
     AcidNameError,
     BucketFile,
     Kind,
     OriginalFile,
+    is_hidden,
+    is_union_subdirectory,
     is_visible_path,
     parse_directory,
     parse_file,
 )
 from acidctl.acid.state import AcidState
+
+_DATA = re.compile(r"[0-9]{6,}_[0-9]+(?:_copy_[0-9]+)?")
+"""A file without synthetic columns, as Hive names it: the number of its task has at least six digits."""
+
+_CHECKSUM = ".crc"
 
 NO_BUCKET = -1
 """Hive's bucket id of a file whose name follows no pattern."""
@@ -60,6 +71,79 @@ class DataFile:
     def statement_id(self) -> int:
         """The statement id of its directory; -1 without one."""
         return self.directory.statement_id if self.directory else -1
+
+
+class TableType(StrEnum):
+    """The kinds of transactional table (section 11)."""
+
+    FULL_ACID = "full-acid"
+    INSERT_ONLY = "insert-only"
+
+
+def entries_by_child(listing: Listing) -> dict[str, list[Entry]]:
+    """Everything below each direct child of the location, and the child itself, in the order of the listing."""
+    children: dict[str, list[Entry]] = {}
+    for entry in listing.entries:
+        children.setdefault(entry.path.partition("/")[0], []).append(entry)
+    return children
+
+
+def strange_paths(entries: Iterable[Entry]) -> Iterator[str]:
+    """What Hive never puts into an ACID directory or among original files: other names, or its own at other places.
+
+    Hive puts data files into the directory itself or, where a UNION ALL wrote them, into a ``HIVE_UNION_SUBDIR_N``;
+    beside them the small files of an ACID directory, and the checksums of Hadoop's local file system.
+
+    Args:
+        entries: a direct child of the location, with everything below it, paths relative to the location.
+    """
+    return (entry.path for entry in entries if not _belongs(entry))
+
+
+def _belongs(entry: Entry) -> bool:
+    child, *inside = entry.path.split("/")
+    is_acid = child.startswith(ACID_PREFIXES)
+    if not inside:
+        return (is_acid or is_union_subdirectory(child)) if entry.is_dir else _is_data(child)
+    *at, name = inside
+    if len(at) > is_acid or not all(map(is_union_subdirectory, at)):
+        return False
+    if entry.is_dir:
+        return is_acid and not at and is_union_subdirectory(name)
+    return _is_known(name, is_acid and not at)
+
+
+def _is_known(name: str, is_acid: bool) -> bool:
+    """Whether Hive gives a file this name; in an ACID directory itself it gives some more."""
+    if name.startswith(".") and name.endswith(_CHECKSUM):
+        return _is_known(name[1 : -len(_CHECKSUM)], is_acid)
+    if not is_acid:
+        return _is_data(name)
+    return name in (ORC_ACID_VERSION, METADATA_ACID) or _is_data(name.removesuffix(FLUSH_LENGTH_SUFFIX), native=True)
+
+
+def _is_data(name: str, *, native: bool = False) -> bool:
+    return _DATA.fullmatch(name) is not None or (native and isinstance(parse_file(name), BucketFile))
+
+
+def tables_below(listing: Listing) -> Iterator[str]:
+    """ACID directories that stand deeper than a location's own, in folders of other names: tables of their own."""
+    for entry in listing.entries:
+        parts = entry.path.split("/")
+        if len(parts) > 1 and entry.is_dir and _is_acid(parts[-1]) and not any(map(_stops, parts[:-1])):
+            yield entry.path
+
+
+def _is_acid(name: str) -> bool:
+    try:
+        return parse_directory(name) is not None
+    except AcidNameError:
+        return False
+
+
+def _stops(name: str) -> bool:
+    """Whether what stands below a directory of this name is no table: hidden, or in an ACID directory."""
+    return is_hidden(name) or _is_acid(name) or is_union_subdirectory(name)
 
 
 def files_by_child(listing: Listing) -> dict[str, list[Entry]]:

@@ -84,6 +84,7 @@ _DELTA = re.compile(r"(delta|delete_delta)_([0-9]+)_([0-9]+)(?:_([0-9]+))?(?:_v(
 _BUCKET = re.compile(r"bucket_([0-9]+)(?:_([0-9]+))?")
 _ORIGINAL = re.compile(r"([0-9]+)_([0-9]+)(?:_copy_([0-9]+))?")
 _PARTITION = re.compile(r"([^=/]+)=([^/]*)")
+_UNION = re.compile(r"HIVE_UNION_SUBDIR_[0-9]+")
 _DIGITS_OF_64_BITS = 19  # with as many, or with a sign before fewer, a number may be too large
 ACID_PREFIXES = ("base_", "delta_", "delete_delta_")
 
@@ -183,6 +184,11 @@ def parse_partition(name: str) -> tuple[str, str] | None:
     """Key and value of a partition directory ``k=v``, the value as spelled; None for any other name."""
     match = _PARTITION.fullmatch(name) if "=" in name else None
     return (match[1], match[2]) if match and not is_hidden(name) else None
+
+
+def is_union_subdirectory(name: str) -> bool:
+    """A directory in which Hive leaves what one leg of a UNION ALL wrote (section 1.4)."""
+    return _UNION.fullmatch(name) is not None
 
 
 def is_staging(name: str) -> bool:

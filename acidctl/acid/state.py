@@ -168,6 +168,8 @@ def select(
     write_ids: ValidWriteIds | None = None,
     txns: ValidTxns | None = None,
     base_formats: Mapping[str, BaseFormat] | None = None,
+    *,
+    without: frozenset[str] = frozenset(),
 ) -> AcidState:
     """What Hive's getAcidState decides for one location.
 
@@ -176,6 +178,7 @@ def select(
         write_ids: the snapshot's write ids; None counts everything on disk as committed.
         txns: decides which ``_v`` directories are visible; None counts every one as committed.
         base_formats: the content of ``_metadata_acid`` by the name of the base that holds it.
+        without: names that are ignored, as if they were not there; see :mod:`acidctl.acid.past`.
     """
     selection = _Selection(write_ids or ValidWriteIds(), txns, base_formats or {})
     children = _children(listing)
@@ -183,7 +186,9 @@ def select(
     originals: list[str] = []
     for name, is_dir in children.items():
         parsed = _classify(name, is_dir, selection)
-        if parsed is not None:
+        if parsed is not None and name in without:
+            selection.set(parsed, State.IGNORED, Reason("left-out", "it holds rows of newer write ids"))
+        elif parsed is not None:
             directories.append(parsed)
         elif name not in selection.verdicts:
             originals.append(name)
@@ -215,12 +220,22 @@ def _children(listing: Listing) -> dict[str, bool]:
     return dict(sorted(children.items()))
 
 
+_OWN = {
+    ".acidctl-lock": "the lock of a run of acidctl",
+    ".acidctl-trash": "what cleanings of acidctl took away",
+    ".acidctl-backup": "what repairs of acidctl replaced",
+}
+"""What acidctl itself keeps hidden in a location."""
+
+
 def _classify(name: str, is_dir: bool, selection: _Selection) -> AcidDirectory | None:
     """The parsed ACID directory; else None, with a verdict already given unless it is an original."""
     verdicts = selection.verdicts
     if is_hidden(name):
         kind = EntryKind.STAGING if is_staging(name) else EntryKind.OTHER
-        verdicts[name] = Verdict(name, kind, State.IGNORED, Reason("hidden", "hidden names are not data"))
+        verdicts[name] = Verdict(
+            name, kind, State.IGNORED, Reason("hidden", _OWN.get(name, "hidden names are not data"))
+        )
         return None
     if not is_dir:
         return None

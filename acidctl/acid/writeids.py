@@ -79,12 +79,12 @@ class ValidTxns(_Ids):
 
     @classmethod
     def parse(cls, text: str) -> ValidTxns:
-        """Parse ``hwm:minOpen:open:aborted``; runs ``a-b`` are accepted. An empty string means all.
+        """Parse ``hwm:minOpen:open:aborted``; runs ``a-b`` are accepted.
 
         Raises:
-            WriteIdListError: not such a string.
+            WriteIdListError: not such a string, or one of which a part is missing.
         """
-        return cls(*_parse_ids(text, _drop_trailing(text.split(":")), text))
+        return cls(*_parse_ids(text.split(":"), text, "hwm:minOpen:open:aborted"))
 
     def __str__(self) -> str:
         return f"{self.high_watermark}:{self.min_open}:{_join(self.open)}:{_join(self.aborted)}"
@@ -104,7 +104,10 @@ class ValidWriteIds(_Ids):
 
     @classmethod
     def parse(cls, text: str, form: Form = Form.HIVE3, mode: Mode = Mode.READER) -> ValidWriteIds:
-        """Parse one list in one of Hive's forms; an empty string means that everything is committed.
+        """Parse one list in one of Hive's forms.
+
+        Hive's own parser takes a string whose end is missing, and one whose name is missing for another one. Hive
+        writes all five parts, so a string with fewer was cut or typed wrongly, and is refused.
 
         Args:
             text: ``db.table:hwm:minOpen:open:aborted`` (hive3), ``hwm:minOpen:exc:exc...`` (hive2) or
@@ -112,27 +115,27 @@ class ValidWriteIds(_Ids):
                 as open, which hides rows but never lets anything be cleaned.
 
         Raises:
-            WriteIdListError: not such a string.
+            WriteIdListError: not such a string, or one of which a part is missing.
         """
-        if not text:
-            return cls(mode=mode)
         if form is not Form.HIVE3:
             return cls._parse_old(text, form, mode)
         if "$" in text:
             raise WriteIdListError(
                 "several write-id lists given", f"{_short(text)!r} has a '$'", "give the list of the one table"
             )
-        parts = _drop_trailing(text.split(":"))
-        table, ids = (None if parts[0] == "null" else parts[0]), parts[1:]
-        return cls(*_parse_ids(text, ids, "table:" + text), table=table, mode=mode)
+        name, *ids = text.split(":")
+        if len(ids) != 4 or not name or name.isdigit():
+            raise _not_a_list(text, f"it has {_parts(len(ids) + 1, name)}", _EXAMPLE)
+        return cls(*_parse_ids(ids, text, _EXAMPLE), table=None if name == "null" else name, mode=mode)
 
     @classmethod
     def _parse_old(cls, text: str, form: Form, mode: Mode) -> ValidWriteIds:
-        numbers = [_number(part, text) for part in _drop_trailing(text.split(":"))]
-        if not numbers:
-            raise WriteIdListError(f"not a transaction list: {_short(text)!r}")
-        exceptions = tuple(sorted(set(numbers[2:] if form is Form.HIVE2 else numbers[1:])))
-        min_open = numbers[1] if form is Form.HIVE2 and len(numbers) > 1 else (exceptions[0] if exceptions else MAXL)
+        parts, fixed = text.split(":"), 2 if form is Form.HIVE2 else 1
+        if len(parts) <= fixed:  # even without exceptions there is a colon at the end
+            raise _not_a_list(text, "it was cut", "hwm:minOpen:exc:exc..." if fixed == 2 else "hwm:exc:exc...")
+        numbers = [_number(part, text) for part in (parts if parts[-1] else parts[:-1])]
+        exceptions = tuple(sorted(set(numbers[fixed:])))
+        min_open = numbers[1] if fixed == 2 else (exceptions[0] if exceptions else MAXL)
         return cls(numbers[0], min_open, exceptions, (), mode=mode)
 
     @classmethod
@@ -221,28 +224,30 @@ def _share(count: int, low: int, high: int, *, full: Range, empty: Range) -> Ran
     return full if count == high - low + 1 else Range.SOME
 
 
-def _drop_trailing(parts: list[str]) -> list[str]:
-    """Java's String.split drops empty strings at the end; the parsers of Hive count on it."""
-    while parts and not parts[-1]:
-        parts = parts[:-1]
-    return parts
+_EXAMPLE = f"db.table:hwm:minOpen:open:aborted, for example sales.orders:10:{MAXL}::7,8"
 
 
-def _parse_ids(text: str, parts: list[str], label: str) -> tuple[int, int, tuple[int, ...], tuple[int, ...]]:
-    if not text:
-        return MAXL, MAXL, (), ()
-    if not 2 <= len(parts) <= 4:
-        raise WriteIdListError(
-            f"not a list of Hive's: {_short(text)!r}",
-            f"{len(parts)} numbers or lists where hwm:minOpen:open:aborted was expected",
-            f"take the string from hive.txn.valid.writeids or hive.txn.valid.txns, for example db.t:10:{MAXL}::7,8",
-        )
-    hwm, min_open = _number(parts[0], label), _number(parts[1], label)
-    open_ids = _expand(parts[2], label) if len(parts) > 2 else set()
-    aborted = _expand(parts[3], label) if len(parts) > 3 else set()
+def _not_a_list(text: str, why: str, form: str) -> WriteIdListError:
+    hint = f"take the whole string from hive.txn.valid.writeids or hive.txn.valid.txns: {form}"
+    return WriteIdListError(f"not a list of Hive's: {_short(text)!r}", why, hint)
+
+
+def _parts(count: int, name: str) -> str:
+    """What is wrong with the parts of a string that begins with `name`."""
+    if count == 5:
+        return "no name of a table at its beginning"
+    missing = ": the table's name is missing" if name.isdigit() else ""
+    return f"{count} part{'' if count == 1 else 's'}, not 5{missing}"
+
+
+def _parse_ids(parts: list[str], text: str, form: str) -> tuple[int, int, tuple[int, ...], tuple[int, ...]]:
+    if len(parts) != 4:
+        raise _not_a_list(text, f"it has {len(parts)} part{'' if len(parts) == 1 else 's'}, not 4", form)
+    hwm, min_open = _number(parts[0], text), _number(parts[1], text)
+    open_ids, aborted = _expand(parts[2], text), _expand(parts[3], text)
     if both := open_ids & aborted:
-        raise WriteIdListError(f"not a list of Hive's: {_short(text)!r}", f"{min(both)} is both open and aborted")
-    return hwm, min_open, tuple(sorted(open_ids)), tuple(sorted(aborted))
+        raise _not_a_list(text, f"{min(both)} is both open and aborted", form)
+    return hwm, min((min_open, *open_ids)), tuple(sorted(open_ids)), tuple(sorted(aborted))
 
 
 def _expand(text: str, label: str) -> set[int]:

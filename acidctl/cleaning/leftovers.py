@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from acidctl.acid.ages import Ages
 from acidctl.acid.layout import files_by_child
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import AcidNameError, Kind, parse_directory
 from acidctl.acid.state import Reason, select
 from acidctl.acid.writeids import Range, ValidWriteIds
-from acidctl.cleaning.retention import Ages, Policy, may_go, utc
+from acidctl.cleaning.retention import Policy, may_go, utc
 from acidctl.errors import AcidctlError
 from acidctl.storage.lock import LOCK
 from acidctl.storage.owner import OWNER, Owner

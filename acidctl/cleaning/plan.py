@@ -8,14 +8,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from acidctl.acid.doubts import doubtful, half_finished, only_by_doubt, unmarked_bases
-from acidctl.acid.layout import files_by_child
+from acidctl.acid.ages import CLOCKS_SECONDS, Ages
+from acidctl.acid.doubts import doubtful, half_finished, layout_problems, only_by_doubt, unmarked_bases
+from acidctl.acid.layout import entries_by_child, files_by_child, strange_paths
 from acidctl.acid.listing import Entry, Listing
-from acidctl.acid.names import OriginalFile, is_hidden, is_visible_path, parse_file
+from acidctl.acid.names import is_hidden
 from acidctl.acid.state import AcidState, EntryKind, Reason, State, Verdict
 from acidctl.cleaning.leftovers import find_leftovers, is_query_staging, query_staging
 from acidctl.cleaning.readers import Lists, broken_reader, may_supersede
-from acidctl.cleaning.retention import CLOCKS_SECONDS, Ages, Policy, may_go, utc
+from acidctl.cleaning.retention import Policy, may_go, utc
 from acidctl.errors import RefusedError
 from acidctl.storage.publication import refuse_half_published
 from acidctl.storage.snapshot import Snapshot, take_snapshot
@@ -133,11 +134,12 @@ def plan_cleaning(snapshot: Snapshot, policy: Policy | None = None, now: float |
 
     Raises:
         HistoryError: the snapshot cannot be read, so nothing may be removed.
-        RefusedError: a compaction was interrupted while it was published, or the plan would change what readers see
-            (it proves itself before it is returned).
+        RefusedError: a compaction was interrupted while it was published, a delta lies across the base, or the plan
+            would change what readers see (it proves itself before it is returned).
     """
     policy, now = policy or Policy(), time.time() if now is None else now
     snapshot.state.require_history()
+    _refuse_straddling(snapshot)
     ages, children = Ages.of(snapshot.listing), files_by_child(snapshot.listing)
     if any(name.startswith("_tmp_") for name in children):  # the notes of publications lie there
         refuse_half_published(snapshot)
@@ -162,6 +164,17 @@ def plan_cleaning(snapshot: Snapshot, policy: Policy | None = None, now: float |
     plan = CleaningPlan(snapshot, tuple(removals), tuple(sorted(kept_back.items())), policy, tuple(waiting))
     _prove(plan, ages, lists, now)
     return plan
+
+
+def _refuse_straddling(snapshot: Snapshot) -> None:
+    """Raises RefusedError where a base and a delta overlap: one of the two is wrong, and nobody knows which."""
+    problems = [one for one in layout_problems(snapshot.listing, snapshot.state) if one.rule == "V9"]
+    if problems:
+        raise RefusedError(
+            f"cannot clean {snapshot.fs.display(snapshot.path)}",
+            f"{problems[0].text} (V9)",
+            "find out which of the two is right, and move the other away",
+        )
 
 
 def _removal(name: str, kind: EntryKind, state: State, reason: Reason, children: Mapping[str, list[Entry]]) -> Removal:
@@ -285,14 +298,16 @@ class _Judge:
             kept[name] = f"{wide} hides it but has no twin of its kind: a minor compaction may be half-finished"
         for name in unmarked_bases(listing, state):
             kept[name] = "it may be a compaction of Hive 2, which marked none: its rows may be nowhere else"
-        for verdict in state.in_state(State.OBSOLETE):
-            if verdict.kind is not EntryKind.ORIGINAL:
-                continue
-            files = self._children.get(verdict.name, ())
-            odd = next((entry.path for entry in files if not _is_original_name(entry.path)), None)
-            if odd is not None:
-                kept[verdict.name] = f"{odd} is no name that Hive gives to a data file"
+        for verdict in _removable(state):
+            strange = next(strange_paths(self._entries.get(verdict.name, ())), "")
+            if strange:
+                kept[verdict.name] = f"{strange} is not what, or not where, Hive puts it"
         return kept
+
+    @cached_property
+    def _entries(self) -> Mapping[str, list[Entry]]:
+        """All there is, by child; whatever time is asked about, nothing strange may go."""
+        return entries_by_child(self._snapshot.listing)
 
     def _beyond_cleaner(self) -> str:
         given, lowered = self._snapshot.txns, self._cleaner.txns
@@ -304,10 +319,6 @@ class _Judge:
 
 def _removable(state: AcidState) -> list[Verdict]:
     return [verdict for verdict in state.verdicts if verdict.state in (State.OBSOLETE, State.ABORTED)]
-
-
-def _is_original_name(path: str) -> bool:
-    return not is_visible_path(path) or isinstance(parse_file(path.rpartition("/")[2]), OriginalFile)
 
 
 def _removal_order(verdict: Verdict) -> tuple[int, int, int, bool, str]:

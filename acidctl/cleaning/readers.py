@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from acidctl.acid.ages import Ages
 from acidctl.acid.doubts import without
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import NO_STATEMENT, AcidDirectory, AcidNameError, Kind, parse_directory
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, State, select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.cleaning.retention import Ages, Policy
+from acidctl.cleaning.retention import Policy
 
 _MOMENTS = 16
 """So many moments are replayed at most; between two of them the location only grew by what no reader confuses."""

@@ -11,7 +11,8 @@ from acidctl.cli.options import examples, locations_argument, output_option, sna
 
 if TYPE_CHECKING:
     from acidctl.acid.advice import Advice
-    from acidctl.cli.locations import SnapshotLists
+    from acidctl.cli.output import Records
+    from acidctl.location.lists import SnapshotLists
     from acidctl.storage.snapshot import Snapshot
 
 SCHEMA_VERSION = 1
@@ -75,13 +76,17 @@ def command(
     """
     from acidctl.acid.advice import advise
     from acidctl.cli.failures import Failures
-    from acidctl.cli.locations import find
+    from acidctl.cli.output import Records
     from acidctl.cli.progress import counted
+    from acidctl.cli.strangers import Strangers
     from acidctl.errors import AcidctlError
+    from acidctl.location.find import find
 
     failures = Failures()
+    records = Records(output)
     ranked: list[dict[str, Any]] = []
-    for found in counted(find(locations, storage, lists, failures.add), "locations"):
+    strangers = Strangers(failures.add)
+    for found in counted(strangers.known(find(locations, storage, lists, strangers.observer)), "locations"):
         try:
             snapshot = found.snapshot(lists)
             advice = advise(snapshot.listing, snapshot.state)
@@ -90,7 +95,8 @@ def command(
             failures.add(error, found.shown)
     ranked.sort(key=lambda one: one["location"])
     ranked.sort(key=_ORDERS[order], reverse=True)
-    _show(ranked, limit, output)
+    _show(ranked, limit, output, records)
+    strangers.tell()
     return failures.worst
 
 
@@ -126,12 +132,12 @@ def _record(location: str, advice: Advice, delete_rows: int | None) -> dict[str,
     }
 
 
-def _show(ranked: Sequence[dict[str, Any]], limit: int | None, output: str) -> None:
-    from acidctl.cli.output import note, put_csv, put_json
+def _show(ranked: Sequence[dict[str, Any]], limit: int | None, output: str, records: Records) -> None:
+    from acidctl.cli.output import note, put_csv
 
     if output in ("json", "jsonl"):
         for record in ranked[:limit]:
-            put_json(record, lines=output == "jsonl")
+            records.put(record)
     elif output == "csv":
         names = [name for name in _record_names() if name != "schema_version"]
         put_csv(names, [[record[name] for name in names] for record in ranked[:limit]])

@@ -20,6 +20,7 @@ from acidctl.cli.options import (
 
 if TYPE_CHECKING:
     from acidctl.cli.run_report import RunReport
+    from acidctl.storage.lock import Locking
 
 
 @click.command(
@@ -49,8 +50,7 @@ def command(
     no_trash: bool,
     trash: str,
     unsafe_retention: bool,
-    lock: bool,
-    break_lock: bool,
+    locking: Locking,
     max_bytes: int | None,
     deadline: float | None,
     jobs: int,
@@ -75,7 +75,7 @@ def command(
     if not (dry_run or unsafe_retention):
         for one in saved:
             one.policy.require_safe()
-    work = CleaningWork(yes, lock, break_lock, jobs, Stop.after(deadline), way(no_trash, trash))
+    work = CleaningWork(yes, locking, jobs, Stop.after(deadline), way(no_trash, trash))
     printer = Printer(output, run)
     plans = []
     for one, result in work.each(saved, lambda one: one.plan(storage)):

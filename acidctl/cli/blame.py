@@ -9,7 +9,7 @@ import click
 from acidctl.cli.options import DIRECTORY, examples, output_option, snapshot_options, storage_options
 
 if TYPE_CHECKING:
-    from acidctl.cli.locations import SnapshotLists
+    from acidctl.location.lists import SnapshotLists
     from acidctl.rows.blame import Blame, RowId, RowLife, Sighting
 
 SCHEMA_VERSION = 1
@@ -42,9 +42,9 @@ def command(location: str, row: str, lists: SnapshotLists, storage: dict[str, st
     number of the bucket file, whatever the statement; or ROW__ID as `cat --row-id` prints it. Obsolete and aborted
     directories are looked at too.
     """
-    from acidctl.cli.locations import find
     from acidctl.cli.output import note, put_json, warn
     from acidctl.errors import UsageProblem
+    from acidctl.location.find import find
     from acidctl.rows.blame import blame, parse_row_id
 
     wanted = parse_row_id(row)
@@ -114,12 +114,13 @@ def _report(location: str, found: Blame) -> dict[str, Any]:
 
 
 def _print(life: RowLife, found: Blame) -> None:
-    from acidctl.cli.output import console, safe
+    from acidctl.cli.output import console
+    from acidctl.printable import printable
 
     screen = console()
 
     def say(text: str) -> None:
-        screen.print(safe(text), soft_wrap=True)
+        screen.print(printable(text), soft_wrap=True)
 
     screen.print(":".join(map(str, life.key)), style="bold")
     say(f"  {life.status.value}: {_MEANING[life.status.value]}")

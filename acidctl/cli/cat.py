@@ -9,6 +9,7 @@ import click
 from acidctl.cli.options import (
     DIRECTORY,
     NEW_FILE,
+    WHOLE_FILE,
     columns_option,
     examples,
     limit_option,
@@ -21,7 +22,7 @@ from acidctl.cli.rows_out import EXPORT_FORMS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from acidctl.cli.locations import SnapshotLists
+    from acidctl.location.lists import SnapshotLists
     from acidctl.rows.live import Loss
     from acidctl.storage.snapshot import Snapshot
 
@@ -59,7 +60,7 @@ SHOWN_WARNINGS = 10
 @snapshot_options
 @storage_options
 @output_option(*EXPORT_FORMS, default="jsonl")
-@click.option("--to", type=NEW_FILE, metavar="PATH", help="Write to a new file, complete or not at all.")
+@click.option("--to", type=NEW_FILE, metavar="PATH", help=WHOLE_FILE)
 @click.option("--skip-bad-files", is_flag=True, help="Go on without what cannot be read; say so, and fail, at the end.")
 def command(
     location: str,
@@ -85,16 +86,17 @@ def command(
 
     Conditions are SQL: = <> < <= > >= IN BETWEEN LIKE IS NULL AND OR NOT, with numbers, 'text', dates and timestamps.
     """
-    from acidctl.cli.output import note, warn
-    from acidctl.cli.rows_out import write_rows
+    from acidctl.cli.output import note, put_line, warn
+    from acidctl.cli.rows_out import form_of, write_rows
     from acidctl.errors import UsageProblem
-    from acidctl.rows.table import open_table
+    from acidctl.rows.table import table_at
 
     if count and (to is not None or columns is not None or row_id):
         raise UsageProblem("--count prints one number", "", "leave --to, --columns and --row-id out")
+    output = form_of(output, to, EXPORT_FORMS, "--to")
     wanted = _partition(partitions)
     losses: list[Loss] = []
-    table = open_table(location, storage_options=storage, write_ids=lists.write_ids, valid_txns=lists.txns)
+    table = table_at(location, storage, lists)
     scan = table.scan(
         columns,
         where,
@@ -115,9 +117,9 @@ def command(
         warn(f"and {len(scan.warnings) - SHOWN_WARNINGS} more like these")
     if count:
         found = scan.count()
-        click.echo(str(found if limit is None else min(found, limit)))
+        put_line(str(found if limit is None else min(found, limit)))
     else:
-        write_rows(scan.to_batches(limit), output, scan.output_type, scan.schema, to)
+        write_rows(scan.batches_as_read(limit), output, scan.output_type, scan.declared, to)
     if losses:
         _fail(losses)
 

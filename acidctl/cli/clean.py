@@ -13,7 +13,6 @@ from acidctl.cli.amounts import DURATION
 from acidctl.cli.clean_work import Stop, Work, once, progress, unattended_options, with_tables
 from acidctl.cli.options import (
     NEW_FILE,
-    assume_committed_option,
     examples,
     exit_code_option,
     locations_argument,
@@ -22,6 +21,7 @@ from acidctl.cli.options import (
     report_options,
     snapshot_options,
     storage_options,
+    table_type_option,
     together,
 )
 
@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from acidctl.cleaning.plan import CleaningPlan, Removal
     from acidctl.cleaning.retention import Policy
     from acidctl.cli.clean_results import Printer
-    from acidctl.cli.locations import SnapshotLists
     from acidctl.cli.run_report import RunReport
+    from acidctl.location.find import Found
+    from acidctl.location.lists import SnapshotLists
+    from acidctl.storage.lock import Locking
 
 how_options = together(
     click.option("-y", "--yes", is_flag=True, help="Do not ask."),
@@ -74,7 +76,7 @@ how_options = together(
 @click.option("--leftovers", is_flag=True, help="Remove abandoned _tmp_*, _tmp.delta_* and .hive-staging* too.")
 @lock_options
 @unattended_options
-@assume_committed_option
+@table_type_option
 @exit_code_option
 @snapshot_options
 @storage_options
@@ -89,12 +91,11 @@ def command(
     older_than: float,
     unsafe_retention: bool,
     leftovers: bool,
-    lock: bool,
-    break_lock: bool,
+    locking: Locking,
     max_bytes: int | None,
     deadline: float | None,
     jobs: int,
-    assume_committed: bool,
+    table_type: str | None,
     exit_code: bool,
     lists: SnapshotLists,
     storage: dict[str, str],
@@ -110,22 +111,28 @@ def command(
     as old as --older-than, by the newest time in it; that must be longer than the longest query, and than a writer
     takes from its last file to its commit.
     """
+    from acidctl.acid.layout import TableType
     from acidctl.cleaning.retention import Policy
     from acidctl.cli.clean_results import Printer
     from acidctl.cli.output import human_count, note
     from acidctl.cli.run_files import refuse_replacing
+    from acidctl.cli.strangers import Strangers
+    from acidctl.location.find import find
 
     if plan_file is not None:
         refuse_replacing(Path(plan_file), "plan")
     policy = Policy(older_than, leftovers)
     if not (dry_run or unsafe_retention):
         policy.require_safe()
-    work = CleaningWork(yes, lock, break_lock, jobs, Stop.after(deadline), way(no_trash, trash))
-    if assume_committed:
-        lists = lists.assuming_committed()
+    work = CleaningWork(yes, locking, jobs, Stop.after(deadline), way(no_trash, trash))
     printer = Printer(output, run, locations)
-    planned = within(_plans(locations, lists, storage, policy, work.stop, printer), max_bytes)
+    strangers = Strangers(lambda error: printer.failed("", error), printer.skipped)
+    places = once(find(locations, storage, lists, strangers.observer))
+    known = strangers.changeable(places, TableType(table_type) if table_type else None)
+    every = with_tables(known, locations, storage) if leftovers else ((found, False) for found in known)
+    planned = within(_plans(every, lists, policy, work.stop, printer), max_bytes)
     plans = printer.plans(planned, dry_run=dry_run or plan_file is not None)
+    strangers.tell()
     if plan_file is not None:
         from acidctl.cleaning.saved import write_plans
 
@@ -157,21 +164,21 @@ def within(plans: Iterable[CleaningPlan], budget: int | None) -> Iterator[Cleani
 
 
 def _plans(
-    locations: Sequence[str],
+    every: Iterable[tuple[Found, bool]],
     lists: SnapshotLists,
-    storage: dict[str, str],
     policy: Policy,
     stop: Stop,
     printer: Printer,
 ) -> Iterator[CleaningPlan]:
-    """The plans of all locations that have one, as they are made: by one thread, since nothing is waited for."""
+    """The plans of all locations that have one, as they are made: by one thread, since nothing is waited for.
+
+    Args:
+        every: places, and whether each is a table's directory with its partitions in it.
+    """
     from acidctl.cleaning.leftovers import query_staging
     from acidctl.cleaning.plan import plan_cleaning
-    from acidctl.cli.locations import find
     from acidctl.errors import AcidctlError
 
-    places = once(find(locations, storage, lists, lambda error: printer.failed("", error)))
-    every = with_tables(places, locations, storage) if policy.leftovers else ((found, False) for found in places)
     for found, is_table in every:
         if stop.is_due():
             printer.not_begun(found.shown)
@@ -225,7 +232,7 @@ class CleaningWork(Work):
         from acidctl.cleaning.apply import How, apply_plan
 
         snapshot = plan.snapshot
-        with self.at(snapshot.fs, snapshot.path):
+        with self.locking.at(snapshot.fs, snapshot.path):
             return apply_plan(
                 plan, How(self.how), run_id=self.run_id, should_stop=self.stop.is_due, on_removed=on_removed
             )

@@ -6,13 +6,13 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
 if TYPE_CHECKING:
     from acidctl.cleaning.apply import Cleaned
     from acidctl.cleaning.plan import CleaningPlan
     from acidctl.cli.run_report import RunReport
     from acidctl.errors import AcidctlError
+    from acidctl.location.find import Found
+    from acidctl.location.transactional import Evidence
     from acidctl.storage.snapshot import Snapshot
 
 NAMES_SHOWN = 8
@@ -27,7 +27,10 @@ class Results:
     """Results of one run, and the worst exit status of all its locations."""
 
     def __init__(self, output: str, run: RunReport) -> None:
+        from acidctl.cli.output import Records
+
         self.run = run
+        self.records = Records(output)
         self.status = 0
         self._output = output
         self._failed: list[str] = []
@@ -44,6 +47,11 @@ class Results:
         show_failure(location, error)
         self._put({"location": location, "result": "failed", "error": error.code, "reason": str(error)})
 
+    def skipped(self, found: Found, evidence: Evidence) -> None:
+        """A location that is not known to be transactional."""
+        self.run.add(found.shown, "skipped", reason=evidence.text)
+        self._put({"location": found.shown, "result": "skipped", "code": evidence.code, "reason": evidence.text})
+
     @property
     def is_whole(self) -> bool:
         """Whether nothing failed so far, nor was left for later."""
@@ -51,19 +59,17 @@ class Results:
 
     def not_begun(self, location: str) -> None:
         """The time was up before its turn."""
-        from acidctl.cli.output import safe
+
+        from acidctl.cli.output import put_line
 
         self._postponed.append(location)
         self.run.add(location, "postponed", reason="the time is up")
         if self._output == "table":
-            click.echo(f"{safe(location)}: left for later: the time is up")
+            put_line(f"{location}: left for later: the time is up")
         self._put({"location": location, "result": "postponed", "reason": "the time is up"})
 
     def _put(self, value: dict[str, Any]) -> None:
-        from acidctl.cli.output import put_json
-
-        if self._output != "table":
-            put_json({"schema_version": 1} | value, lines=self._output == "jsonl")
+        self.records.put({"schema_version": 1} | value)
 
     def _sum_up(self, locations: int, done: str) -> None:
         """What became of all locations together; names those that failed, and those that are left."""
@@ -121,8 +127,7 @@ class Printer(Results):
             others = human_count(more, "more location keeps", "more locations keep")
             note(f"{others} something back: -o jsonl says of each what and why")
         for text in notes:
-            if "_v directory" not in text:
-                note(text)
+            note(text)
         return plans
 
     def _planned(self, plan: CleaningPlan, *, dry_run: bool) -> None:
@@ -135,7 +140,7 @@ class Printer(Results):
 
     def done(self, plan: CleaningPlan, cleaned: Cleaned) -> None:
         """A location's plan was carried out, or as much of it as time allowed."""
-        from acidctl.cli.output import human_bytes, note, safe
+        from acidctl.cli.output import human_bytes, note, put_line
 
         location = shown(plan.snapshot)
         left = [removal.name for removal in plan.removals[len(cleaned.removed) :]]
@@ -167,9 +172,9 @@ class Printer(Results):
         if cleaned.places:
             how = "moved to the trash of HDFS"
         if not cleaned.removed:
-            click.echo(f"{safe(location)}: left for later")
+            put_line(f"{location}: left for later")
             return
-        click.echo(f"{safe(location)}: {count} {how}, {human_bytes(cleaned.bytes)}")
+        put_line(f"{location}: {count} {how}, {human_bytes(cleaned.bytes)}")
         for folder in dict.fromkeys(place.rpartition("/")[0] for place in cleaned.places):
             note(f"moved to {plan.snapshot.fs.display(folder)}: undo by moving back from there")
         if run:
@@ -227,15 +232,15 @@ def record(plan: CleaningPlan, result: str) -> dict[str, Any]:
 
 
 def _table(plan: CleaningPlan) -> None:
-    from acidctl.cli.output import console, human_bytes, human_count, safe
+    from acidctl.cli.output import console, human_bytes, human_count, put_line
     from acidctl.cli.screen import Column, FittedTable, Row
 
-    location = safe(shown(plan.snapshot))
+    location = shown(plan.snapshot)
     if not plan.removals:
-        click.echo(f"{location}: nothing to clean{' yet' if plan.waiting or plan.postponed else ''}")
+        put_line(f"{location}: nothing to clean{' yet' if plan.waiting or plan.postponed else ''}")
         return
     files = human_count(plan.files, "file")
-    click.echo(f"{location}: {len(plan.removals)} to remove, {files}, {human_bytes(plan.bytes)}")
+    put_line(f"{location}: {len(plan.removals)} to remove, {files}, {human_bytes(plan.bytes)}")
     rows = tuple(
         Row(
             (removal.name, _state(removal.kind.value, removal.state.value), human_bytes(removal.bytes)),
@@ -263,7 +268,7 @@ def _kept_back(plan: CleaningPlan) -> None:
     if plan.postponed:
         note(f"{shown(plan.snapshot)}: left for later: {some(plan.postponed, NAMES_SHOWN)}: more than --max-bytes")
     if any("is committed is not known" in reason for reason in by_reason):
-        note("give --valid-txns, or --assume-committed when no compaction is at work")
+        note("give Hive's lists, or --assume-committed[=AGE] if all older than AGE (1h) is committed")
 
 
 def some(names: Sequence[str], most: int) -> str:

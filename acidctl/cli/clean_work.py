@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from acidctl.cli.amounts import DURATION, SIZE
-from acidctl.cli.options import together
+from acidctl.cli.options import can_ask, together
+from acidctl.storage.lock import Locking
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from acidctl.cli.locations import Found
     from acidctl.errors import AcidctlError
-    from acidctl.storage.port import FileSystem
+    from acidctl.location.find import Found
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -86,7 +86,7 @@ def with_tables(
     Yields:
         The place, and whether it is such a table's directory.
     """
-    from acidctl.cli.locations import Found
+    from acidctl.location.find import Found
     from acidctl.storage.port import parent_of
     from acidctl.storage.registry import open_location
     from acidctl.storage.walk import Location
@@ -156,13 +156,12 @@ class Work:
 
     Attributes:
         yes: do not ask.
-        lock, break_lock: hold the lock of a location while working there; after removing a stale one.
+        locking: how others are kept away from a location while working there.
         jobs: locations at a time.
     """
 
     yes: bool = False
-    lock: bool = False
-    break_lock: bool = False
+    locking: Locking = field(default_factory=Locking)
     jobs: int = 1
     stop: Stop = field(default_factory=Stop)
 
@@ -178,19 +177,6 @@ class Work:
 
         return in_order(items, tried, self.jobs, self.stop)
 
-    @contextmanager
-    def at(self, fs: FileSystem, location: str) -> Iterator[None]:
-        """A location that is not locked by others, and is by us where that was asked for."""
-        from acidctl.cli.output import warn
-        from acidctl.storage.lock import locked, refuse_locked_at
-
-        if self.lock or self.break_lock:
-            with locked(fs, location, break_stale=self.break_lock, on_break=warn):
-                yield
-        else:
-            refuse_locked_at(fs, location)
-            yield
-
     def confirm(self, what: str, question: str, undone: str) -> None:
         """Ask, where somebody can answer.
 
@@ -201,7 +187,7 @@ class Work:
 
         if self.yes:
             return
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if not can_ask():
             raise RefusedError(what, "there is no terminal to ask at", "look at the plan, then give --yes")
         if not click.confirm(question, err=True):
             raise RefusedError(undone, "it was not confirmed")

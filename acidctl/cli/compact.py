@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,7 +12,7 @@ import click
 from acidctl.cli.amounts import DURATION, SIZE, WINDOW, Window
 from acidctl.cli.engine import engine_options
 from acidctl.cli.options import (
-    assume_committed_option,
+    can_ask,
     examples,
     exit_code_option,
     key_and_value,
@@ -21,19 +22,20 @@ from acidctl.cli.options import (
     report_options,
     snapshot_options,
     storage_options,
+    table_type_option,
     together,
 )
 
 if TYPE_CHECKING:
     from acidctl.acid.triggers import Thresholds
     from acidctl.cli.compact_engine import EngineOptions
-    from acidctl.cli.compact_plan import Locks
     from acidctl.cli.compact_results import Printer
     from acidctl.cli.engine import EngineChoice
-    from acidctl.cli.locations import SnapshotLists
     from acidctl.cli.run_report import RunReport
     from acidctl.compaction.plan import CompactionPlan
     from acidctl.compaction.writing import Writing
+    from acidctl.location.lists import SnapshotLists
+    from acidctl.storage.lock import Locking
 
 _engine_options = together(
     engine_options("spark", "<host>-compactor-<database>.<table>"),
@@ -143,12 +145,7 @@ _writing_options = together(
     metavar="TXN",
     help="Name the results _v<TXN>, the compaction's own transaction (Hive 4): visible when it is committed.",
 )
-@assume_committed_option
-@click.option(
-    "--table-type",
-    type=click.Choice(["full-acid", "insert-only"]),
-    help="What the table is, where its files do not show it: ORC without ACID columns may be either.",
-)
+@table_type_option
 @click.option("--force", is_flag=True, help="Go on although a writer seems to be at work.")
 @_when_options
 @_engine_options
@@ -166,7 +163,6 @@ def command(
     dry_run: bool,
     offline: bool,
     visibility_txn: int | None,
-    assume_committed: bool,
     table_type: str | None,
     force: bool,
     properties: tuple[str, ...],
@@ -183,8 +179,7 @@ def command(
     stripe_size: int | None,
     row_index_stride: int | None,
     bloom_filter: str | None,
-    lock: bool,
-    break_lock: bool,
+    locking: Locking,
     exit_code: bool,
     lists: SnapshotLists,
     storage: dict[str, str],
@@ -196,7 +191,8 @@ def command(
     The inputs stay until `acidctl clean`. The result is written to a hidden directory, read back and compared, and
     appears by a rename; whatever fails before that leaves the table as it was.
 
-    Without --write-ids everything on disk counts as committed: run it while nobody writes, or give Hive's list.
+    It must be told which write ids are committed: by Hive's lists, or by --assume-committed, with which nothing counts
+    that is younger than AGE, empty, or above the first such directory. On a terminal it asks.
 
     A minor compaction with both kinds of delta appears by two renames, and a reader between them would see wrong rows:
     it needs --offline, or --visibility-txn; --major appears at once.
@@ -207,12 +203,18 @@ def command(
     modes = [name for name, given in (("major", major), ("minor", minor), ("auto", auto)) if given]
     if len(modes) != 1:
         raise click.UsageError("Say which compaction: one of --major, --minor and --auto.")
+    asks = not lists.is_told
+    if asks:
+        lists = _assuming(lists)
+    if force and lists.assumption:
+        lists = replace(lists, assumption=replace(lists.assumption, force=True))
+    from acidctl.acid.layout import TableType
     from acidctl.acid.triggers import is_auto_off
     from acidctl.cli.compact_engine import EngineOptions
-    from acidctl.cli.compact_plan import Locks, Wanted
+    from acidctl.cli.compact_plan import Wanted
     from acidctl.cli.compact_results import Printer
-    from acidctl.cli.locations import find
-    from acidctl.compaction.table_type import TableType
+    from acidctl.cli.strangers import Strangers
+    from acidctl.location.find import find
 
     table_properties = dict(key_and_value(item, "--property") for item in properties)
     until, closed = _until(window, deadline)
@@ -229,13 +231,12 @@ def command(
         force,
         dry_run,
         writing,
-        Locks(lock, break_lock),
+        locking,
     )
-    if assume_committed:
-        lists = lists.assuming_committed()
     printer = Printer(output, dry_run, run)
     plans: list[CompactionPlan] = []
-    for found in find(locations, storage, lists, printer.cannot_list):
+    strangers = Strangers(printer.cannot_list, printer.skipped)
+    for found in strangers.changeable(find(locations, storage, lists, strangers.observer), wanted.table_type):
         if closed or _is_past(until):
             printer.postponed(found.shown, closed or _TIME_IS_UP)
             continue
@@ -244,16 +245,67 @@ def command(
             plans.append(plan)
     if max_bytes is not None:
         plans = _within(plans, max_bytes, printer)
-    if dry_run:
+    strangers.tell()
+    if dry_run or asks:
         for plan in plans:
-            printer.would_compact(plan)
-    elif plans:
+            printer.would_compact(plan, is_last=dry_run)
+    if plans and not dry_run:
+        if asks:
+            _agree(plans)
         with ExitStack() as stack:
-            _run(_unlocked(plans, stack, wanted.locks, printer), options, offline, printer)
+            _run(_unlocked(plans, stack, locking, printer), options, offline, printer)
     return printer.exit_status(exit_code)
 
 
 _TIME_IS_UP = "the time is up"
+_SHOWN = 3
+
+
+def _assuming(lists: SnapshotLists) -> SnapshotLists:
+    """What is asked about, where nobody said which write ids are committed.
+
+    Raises:
+        RefusedError: nobody can be asked.
+    """
+    from acidctl.acid.assumption import Assumption
+    from acidctl.errors import RefusedError
+
+    if not can_ask():
+        raise RefusedError(
+            "compact must be told which write ids are committed",
+            "no list of Hive's was given, and there is no terminal to ask at",
+            "give --write-ids or --write-ids-from, or --assume-committed[=AGE] if all older than AGE (1h) is committed",
+        )
+    return lists.assuming(Assumption(0))
+
+
+def _agree(plans: Sequence[CompactionPlan]) -> None:
+    """Ask whether everything on disk is committed.
+
+    Raises:
+        RefusedError: the answer is no.
+    """
+    import time
+
+    from acidctl.acid.assumption import duration
+    from acidctl.cli.output import human_count, say
+    from acidctl.errors import RefusedError
+
+    say("", "No list of Hive's write ids was given, so everything on disk would count as committed:")
+    for plan in plans[:_SHOWN]:
+        snapshot, newest = plan.snapshot, plan.snapshot.assumed and plan.snapshot.assumed.newest
+        ago = duration(max(0.0, time.time() - newest[1])) if newest else ""
+        when = f", the last of it written {ago} ago: {newest[0]}" if newest else ""
+        say("", f"  {snapshot.fs.display(snapshot.path)}: up to write id {max(0, plan.max_write_id)}{when}")
+    if len(plans) > _SHOWN:
+        say("", f"  and {human_count(len(plans) - _SHOWN, 'more location')}")
+    say(
+        "", "Rows of a transaction that was aborted would be there for good, and what an open one writes would be lost."
+    )
+    if not click.confirm(f"Compact {human_count(len(plans), 'location')}?", err=True):
+        raise RefusedError(
+            "nothing was compacted", "it was not confirmed", "give --write-ids, or --assume-committed=AGE"
+        )
 
 
 def _until(window: Window | None, deadline: float | None) -> tuple[float | None, str]:
@@ -321,15 +373,18 @@ def _within(plans: list[CompactionPlan], budget: int, printer: Printer) -> list[
     return chosen
 
 
-def _unlocked(plans: list[CompactionPlan], stack: ExitStack, locks: Locks, printer: Printer) -> list[CompactionPlan]:
-    """Those plans whose location nobody else holds; we do from here on, where that is needed."""
+def _unlocked(
+    plans: list[CompactionPlan], stack: ExitStack, locking: Locking, printer: Printer
+) -> list[CompactionPlan]:
+    """Those plans whose location nobody else holds; we do from here on."""
     from acidctl.errors import AcidctlError
+    from acidctl.storage.publication import shows_by_copies
 
     free = []
     for plan in plans:
         snapshot = plan.snapshot
         try:
-            stack.enter_context(locks.of(snapshot))
+            stack.enter_context(locking.at(snapshot.fs, snapshot.path, always=shows_by_copies(snapshot.fs)))
             free.append(plan)
         except AcidctlError as error:
             printer.failed(snapshot.fs.display(snapshot.path), error)

@@ -3,53 +3,19 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from acidctl.acid.layout import TableType
     from acidctl.acid.triggers import Decision, Figures, Thresholds
     from acidctl.cli.compact_results import Printer
-    from acidctl.cli.locations import Found, SnapshotLists
     from acidctl.compaction.plan import CompactionPlan
-    from acidctl.compaction.table_type import TableType
     from acidctl.compaction.writing import Writing
+    from acidctl.location.find import Found
+    from acidctl.location.lists import SnapshotLists
+    from acidctl.storage.lock import Locking
     from acidctl.storage.snapshot import Snapshot
-
-
-@dataclass(frozen=True)
-class Locks:
-    """Whether locations are locked meanwhile: where that was asked for, and where only a lock keeps two runs apart.
-
-    Attributes:
-        asked: as ``--lock`` says.
-        break_stale: as ``--break-lock`` says.
-    """
-
-    asked: bool
-    break_stale: bool
-
-    @contextmanager
-    def of(self, snapshot: Snapshot) -> Iterator[None]:
-        """Hold the lock of a location, or see at least that nobody else does.
-
-        Raises:
-            ConflictError: somebody else holds it.
-        """
-        from acidctl.cli.output import warn
-        from acidctl.storage.lock import locked, refuse_locked
-        from acidctl.storage.publication import shows_by_copies
-
-        fs, path = snapshot.fs, snapshot.path
-        by_copies = shows_by_copies(fs)
-        if not (self.asked or self.break_stale or by_copies):
-            refuse_locked(snapshot)
-            yield
-            return
-        # A lock that nobody asked for must not be in anybody's way once its process has ended.
-        with locked(fs, path, break_dead=by_copies, break_stale=self.break_stale, on_break=warn):
-            yield
 
 
 @dataclass(frozen=True)
@@ -65,23 +31,24 @@ class Wanted:
     force: bool
     dry_run: bool
     writing: Writing
-    locks: Locks
+    locking: Locking
 
     def plan(self, found: Found, lists: SnapshotLists, printer: Printer) -> CompactionPlan | None:
         """The plan of one location; None, and said why, when there is none."""
         import time
 
-        from acidctl.compaction.plan import nothing_to_do, plan_compaction, refuse_unsafe
+        from acidctl.compaction.plan import below_straddlers, nothing_to_do, plan_compaction, refuse_unsafe
         from acidctl.errors import AcidctlError
 
         try:
-            snapshot = self._finished(found, lists)
+            snapshot = below_straddlers(self._finished(found, lists))
             printer.run.saw(snapshot)
             decision, shown_figures = self._decide(snapshot)
             kind = decision.kind
             idle = decision.text if kind is None else nothing_to_do(snapshot, kind)
-            if kind is None or idle:
-                printer.nothing(found.shown, idle or "", shown_figures)
+            if kind is None or idle or _waits(snapshot):
+                stop = snapshot.assumed.stop if snapshot.assumed else ""
+                printer.nothing(found.shown, "; ".join(filter(None, (idle or "", stop))), shown_figures)
                 return None
             refuse_unsafe(snapshot, time.time(), force=self.force)
             staging = f"_tmp_{uuid.uuid4()}"
@@ -98,7 +65,12 @@ class Wanted:
         """The snapshot, after finishing a publication that was interrupted half-way."""
         from acidctl.cli.output import note
         from acidctl.compaction.publish import remove_dead_staging
-        from acidctl.storage.publication import finish_half_published, half_published, refuse_half_published
+        from acidctl.storage.publication import (
+            finish_half_published,
+            half_published,
+            refuse_half_published,
+            shows_by_copies,
+        )
 
         snapshot = found.snapshot(lists, compactor=True)
         if self.dry_run:
@@ -107,7 +79,7 @@ class Wanted:
         remove_dead_staging(snapshot)
         if not half_published(snapshot):
             return snapshot
-        with self.locks.of(snapshot):
+        with self.locking.at(snapshot.fs, snapshot.path, always=shows_by_copies(snapshot.fs)):
             # Looked at again: whoever held the lock until now may have finished it.
             finished = finish_half_published(found.afresh().snapshot(lists, compactor=True))
         if finished:
@@ -126,6 +98,13 @@ class Wanted:
         if self.is_auto_off:
             return Decision(None, "no_auto_compaction is set"), None
         return decide(found, self.thresholds), found
+
+
+def _waits(snapshot: Snapshot) -> bool:
+    """Whether original files are so young that they may still be written: their order numbers all of their rows."""
+    return bool(
+        snapshot.assumed and snapshot.state.originals and any(u.is_original for u in snapshot.assumed.undecided)
+    )
 
 
 def _deltas(count: int) -> str:

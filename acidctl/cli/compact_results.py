@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import click
-
 if TYPE_CHECKING:
     from acidctl.acid.triggers import Figures
     from acidctl.cli.run_report import RunReport
@@ -15,6 +13,8 @@ if TYPE_CHECKING:
     from acidctl.compaction.run import Outcome
     from acidctl.compaction.tasks import Task
     from acidctl.errors import AcidctlError
+    from acidctl.location.find import Found
+    from acidctl.location.transactional import Evidence
 
 
 @contextmanager
@@ -67,8 +67,11 @@ class Printer:
     """One result a location, and the worst exit status of all."""
 
     def __init__(self, output: str, dry_run: bool, run: RunReport) -> None:
+        from acidctl.cli.output import Records
+
         self.run = run
         self._output = output
+        self._records = Records(output)
         self._dry_run = dry_run
         self._status = 0
         self._worked = False
@@ -97,6 +100,13 @@ class Printer:
         record = {"location": location, "result": "nothing-to-do", "reason": why, **_figures(figures)}
         self._put(record, f"{location}: nothing to do: {why}")
 
+    def skipped(self, found: Found, evidence: Evidence) -> None:
+        """A location that is not known to be transactional."""
+        self.run.add(found.shown, "skipped", reason=evidence.text)
+        if self._output != "table":
+            record = {"location": found.shown, "result": "skipped", "code": evidence.code, "reason": evidence.text}
+            self._put(record, "")
+
     def postponed(self, location: str, why: str) -> None:
         """Left for another run."""
         self._postponed = True
@@ -117,14 +127,17 @@ class Printer:
                 note(text)
         self._planned[plan.staging] = (location, why, figures)
 
-    def would_compact(self, plan: CompactionPlan) -> None:
-        """A plan of a dry run."""
+    def would_compact(self, plan: CompactionPlan, *, is_last: bool = True) -> None:
+        """A plan; the last word of a dry run, or shown before a question."""
         from acidctl.cli.output import human_bytes, human_count
         from acidctl.compaction.tasks import BucketTask
 
-        self._worked = True
         location, why, figures = self._planned[plan.staging]
-        self.run.add(location, "planned", kind=plan.kind.value)
+        if is_last:
+            self._worked = True
+            self.run.add(location, "planned", kind=plan.kind.value)
+        elif self._output != "table":
+            return
         segments = sum(isinstance(task, BucketTask) and task.segment is not None for task in plan.tasks)
         buckets = len({task.bucket for task in plan.tasks})
         record = {
@@ -211,9 +224,9 @@ class Printer:
         show_failure(location, error)
 
     def _put(self, record: dict[str, Any], text: str) -> None:
-        from acidctl.cli.output import put_json, safe
+        from acidctl.cli.output import put_line
 
         if self._output == "table":
-            click.echo(safe(text))
+            put_line(text)
         else:
-            put_json({"schema_version": 1, **record}, lines=self._output == "jsonl")
+            self._records.put({"schema_version": 1, **record})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from acidctl.cli.options import examples, output_option
+from acidctl.printable import printable_json
 
 if TYPE_CHECKING:
     from acidctl.cli.config_files import Files
@@ -55,7 +56,7 @@ def show(ctx: click.Context, origin: bool, with_defaults: bool, output: str) -> 
     from acidctl.cli.config_files import how_to_trust, read_files
     from acidctl.cli.failures import Failures
     from acidctl.cli.main import command_named
-    from acidctl.cli.output import console, note, put_json, table_of
+    from acidctl.cli.output import console, note, put_json, put_line, table_of
     from acidctl.cli.settings import merge
 
     program = ctx.find_root().params
@@ -67,7 +68,8 @@ def show(ctx: click.Context, origin: bool, with_defaults: bool, output: str) -> 
     if output == "json":
         put_json(_record(files, program["profile"], found), lines=False)
     elif output == "toml":
-        click.echo(_toml(found, origin=origin), nl=False)
+        for line in _toml(found, origin=origin):
+            put_line(line)
     elif found:
         rows = [(".".join(map(_key, name)), _shown(value), where) for name, (value, where) in found.items()]
         names = ("setting", "value", "from") if origin else ("setting", "value")
@@ -86,7 +88,7 @@ def show(ctx: click.Context, origin: bool, with_defaults: bool, output: str) -> 
 def path(ctx: click.Context, output: str) -> None:
     """Print the paths of the user's file and of the project's, and whether they are used."""
     from acidctl.cli.config_files import how_to_trust, project_path, read_files, user_path
-    from acidctl.cli.output import put_json, safe
+    from acidctl.cli.output import put_json, put_line
     from acidctl.errors import AcidctlError
 
     given = ctx.find_root().params["config_file"]
@@ -109,7 +111,7 @@ def path(ctx: click.Context, output: str) -> None:
         return
     for key, place in places.items():
         if place:
-            click.echo(f"{'project' if key else 'user':8} {safe(str(place))}  {safe(states[key])}")
+            put_line(f"{'project' if key else 'user':8} {place}  {states[key]}")
 
 
 def _wrong_variables() -> Iterator[UsageProblem]:
@@ -202,10 +204,8 @@ def _record(files: Files, profile: str | None, found: dict[Name, Value]) -> dict
     }
 
 
-def _toml(found: dict[Name, Value], *, origin: bool) -> str:
+def _toml(found: dict[Name, Value], *, origin: bool) -> list[str]:
     """As it could stand in a file."""
-    from acidctl.cli.output import safe
-
     lines: list[str] = []
     table: Name = ()
     # What is in no table stands first.
@@ -213,15 +213,16 @@ def _toml(found: dict[Name, Value], *, origin: bool) -> str:
         if name[:-1] != table:
             table = name[:-1]
             lines += [*([""] if lines else []), f"[{'.'.join(map(_key, table))}]"]
-        lines.append(f"{_key(name[-1])} = {_literal(value)}" + (f"  # {safe(where)}" if origin else ""))
-    return "".join(f"{line}\n" for line in lines)
+        lines.append(f"{_key(name[-1])} = {_literal(value)}" + (f"  # {where}" if origin else ""))
+    return lines
 
 
 def _literal(value: Any) -> str:
     if isinstance(value, tuple | list):
         return f"[{', '.join(map(_literal, value))}]"
-    # Of JSON's texts TOML takes all but these two.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f").encode("utf-8", "replace").decode()
+    # Of JSON's texts TOML takes all but lone surrogates, and pairs of them.
+    text = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode()
+    return printable_json(text, astral=lambda code: f"\\U{code:08x}")
 
 
 def _key(name: str) -> str:

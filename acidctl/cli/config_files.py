@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from acidctl.cli.redact import is_secret_name
 from acidctl.cli.settings import TRUSTED, Layer, Settings, merge
 from acidctl.errors import AccessError, NotFoundError, RefusedError, UsageProblem
 
@@ -29,14 +28,12 @@ class Files:
         layers: those that count, the strongest first.
         project: the nearest project file.
         ignored: the same, in a directory that the user does not trust.
-        is_open: others than the owner can read the user's file.
     """
 
     user: Path
     layers: tuple[Layer, ...] = ()
     project: Path | None = None
     ignored: Path | None = None
-    is_open: bool = False
 
 
 def read_files(given: str | None) -> Files:
@@ -58,11 +55,9 @@ def read_files(given: str | None) -> Files:
     path = Path(os.path.expanduser(given)) if given else user_path()  # noqa: PTH111 - never raises
     table: dict[str, Any] = {}
     layers: list[Layer] = []
-    is_open = False
     if given or (path.is_absolute() and _is_file(path)):  # without a home it is relative, so anybody's
-        table, mode = _read(path, own=True)
-        is_open = bool(mode & (stat.S_IRGRP | stat.S_IROTH))
-        layers.append(Layer(f"user file {path}", table))
+        table, readers = _read(path, own=True)
+        layers.append(Layer(f"user file {path}", table, readers=readers))
     trusted = _trusted(table, path)
     project = project_path()
     ignored = None
@@ -70,7 +65,7 @@ def read_files(given: str | None) -> Files:
         layers.insert(0, Layer(f"project file {project}", _read(project, own=False)[0], is_project=True))
     else:
         ignored = project
-    return Files(path, tuple(layers), project, ignored, is_open)
+    return Files(path, tuple(layers), project, ignored)
 
 
 def load(given: str | None, profile: str | None, commands: Callable[[str], click.Command | None]) -> Settings:
@@ -82,12 +77,7 @@ def load(given: str | None, profile: str | None, commands: Callable[[str], click
         note(f"{files.ignored} is not used: {how_to_trust(files)}")
     if not files.layers and not profile:
         return Settings()
-    settings = merge(files.layers, commands, profile)
-    if files.is_open and any(map(is_secret_name, (key for found in settings.storage.values() for key in found))):
-        from acidctl.cli.output import warn
-
-        warn(f"others can read the credentials in {files.user}: chmod 600 it")
-    return settings
+    return merge(files.layers, commands, profile)
 
 
 def how_to_trust(files: Files) -> str:
@@ -134,8 +124,8 @@ def _trusted(table: Mapping[str, Any], path: Path) -> list[Path]:
     return [one.resolve() for one in paths]
 
 
-def _read(path: Path, *, own: bool) -> tuple[dict[str, Any], int]:
-    """What a file holds, and its mode."""
+def _read(path: Path, *, own: bool) -> tuple[dict[str, Any], str]:
+    """What a file holds, and who else can read it."""
     import tomllib
 
     try:
@@ -150,9 +140,19 @@ def _read(path: Path, *, own: bool) -> tuple[dict[str, Any], int]:
     if len(data) > _MOST_BYTES:
         raise UsageProblem(f"cannot use {path}", "it is larger than any configuration")
     try:
-        return tomllib.loads(data.decode("utf-8-sig")), status.st_mode if stat.S_ISREG(status.st_mode) else 0
+        return tomllib.loads(data.decode("utf-8-sig")), _other_readers(path, status)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageProblem(f"{path} is not TOML", _place_of(error), "correct it there") from None
+
+
+def _other_readers(path: Path, status: os.stat_result) -> str:
+    """How to keep the file from others who can read it; empty where nobody can.
+
+    A file of root's is read by way of its group: there is no other way to give it to a service.
+    """
+    by_group = stat.S_IRGRP if status.st_uid == os.geteuid() else 0
+    is_open = stat.S_ISREG(status.st_mode) and status.st_mode & (by_group | stat.S_IROTH)
+    return f"chmod {'600' if by_group else 'o-r'} {path}" if is_open else ""
 
 
 def _place_of(error: Exception) -> str:

@@ -97,7 +97,7 @@ def command(
     Without --big it is `crud_table (id INT, value STRING)` as Hive leaves it after inserting three rows, updating one
     and deleting it: two deltas and two delete deltas.
     """
-    from acidctl.cli.output import note
+    from acidctl.cli.output import note, put_line
     from acidctl.demo.big import BigOptions, write_big
     from acidctl.demo.walkthrough import write_walkthrough
     from acidctl.errors import ConflictError
@@ -108,11 +108,11 @@ def command(
         raise ConflictError(f"{fs.display(path)} is not empty", "", "give a directory that does not exist yet")
     if not big:
         for name in write_walkthrough(fs, path):
-            click.echo(fs.display(f"{path}/{name}"))
+            put_line(fs.display(f"{path}/{name}"))
         note(f"try: acidctl ls --timeline {directory}")
         return
     for place in range(max(1, partitions)):
         target = f"{path}/p={place}" if partitions else path
         options = BigOptions(rows, write_ids, deletes, delete_write_ids, buckets, seed + place, base, compression)
         write_big(fs, target, options)
-        click.echo(fs.display(target))
+        put_line(fs.display(target))

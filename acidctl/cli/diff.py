@@ -9,6 +9,7 @@ import click
 from acidctl.cli.options import (
     DIRECTORY,
     NEW_FILE,
+    WHOLE_FILE,
     columns_option,
     examples,
     output_option,
@@ -20,7 +21,7 @@ from acidctl.cli.rows_out import ROW_FORMS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from acidctl.cli.locations import SnapshotLists
+    from acidctl.location.lists import SnapshotLists
     from acidctl.rows.difference import Difference
 
 SCHEMA_VERSION = 1
@@ -44,7 +45,7 @@ SCHEMA_VERSION = 1
 @snapshot_options
 @storage_options
 @output_option(*ROW_FORMS, default="jsonl")
-@click.option("--out", "to_file", type=NEW_FILE, metavar="PATH", help="Write to a new file, complete or not at all.")
+@click.option("--out", "to_file", type=NEW_FILE, metavar="PATH", help=WHOLE_FILE)
 def command(
     location: str,
     start: int,
@@ -65,20 +66,21 @@ def command(
     all changed rows are held in memory. Status 10 once a compaction destroyed one of the snapshots.
     """
     from acidctl.cli.output import note, put_json
-    from acidctl.cli.rows_out import write_rows
+    from acidctl.cli.rows_out import form_of, write_rows
     from acidctl.errors import UsageProblem
     from acidctl.rows.difference import difference
-    from acidctl.rows.table import open_table
+    from acidctl.rows.table import table_at
 
     if count and (key is not None or to_file is not None or columns is not None or row_id):
         raise UsageProblem("--count prints two numbers", "", "leave --key, --out, --columns and --row-id out")
+    output = form_of(output, to_file, ROW_FORMS, "--out")
     keys = [name.strip() for name in (key or "").split(",") if name.strip()]
     if key is not None and not keys:
         raise click.BadParameter("no column is named", param_hint="--key")
     if columns is not None:
         known = {name.lower() for name in columns}
         columns = [*(name for name in keys if name.lower() not in known), *columns]
-    table = open_table(location, storage_options=storage, write_ids=lists.write_ids, valid_txns=lists.txns)
+    table = table_at(location, storage, lists)
     found = difference(table, start, end, columns, row_id=row_id)
     for text in found.notes:
         note(text)

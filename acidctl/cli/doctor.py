@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @output_option("table", "json", default="table")
 def command(spark: bool, faster_start: bool, master: str | None, output: str) -> None:
     """Show what acidctl runs on: Python, packages, every Java that was found and which one is used."""
-    from acidctl.cli.output import put_json, safe
+    from acidctl.cli.output import put_json, put_line
     from acidctl.spark.probe import gather, prepare, spark_check
     from acidctl.spark.session import SparkOptions
 
@@ -36,14 +36,14 @@ def command(spark: bool, faster_start: bool, master: str | None, output: str) ->
         for label, lines in record.items():
             if isinstance(lines, list):
                 for place, line in enumerate(lines):
-                    click.echo(f"{label if not place else '':10} {safe(' '.join(str(v) for v in line.values()))}")
+                    put_line(f"{label if not place else '':10} {' '.join(str(v) for v in line.values())}")
             elif label != "schema_version":
-                click.echo(f"{label:10} {safe(str(lines))}")
+                put_line(f"{label:10} {lines}")
     if spark or master:
         check = spark_check(SparkOptions(master=master, app_name="acidctl doctor"))
         record["spark"] = f"{check.spark} on {check.master}, Java {check.java}: first task after {check.seconds:.1f} s"
         if output == "table":
-            click.echo(f"{'spark':10} {safe(str(record['spark']))}")
+            put_line(f"{'spark':10} {record['spark']}")
     if output == "json":
         put_json(record, lines=False)
 

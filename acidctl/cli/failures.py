@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from acidctl.cli.logs import json_log
-from acidctl.cli.output import safe, say, warn
+from acidctl.cli.output import say, warn
 from acidctl.cli.redact import hidden
 from acidctl.errors import AcidctlError
+from acidctl.printable import printable
 
 if TYPE_CHECKING:
     from acidctl.cli.run_report import RunReport
@@ -18,7 +19,7 @@ def show_error(
 ) -> None:
     """The lines on standard error, or the record; nothing in a name reaches the terminal raw."""
     if log := json_log():
-        what, why, hint = (safe(hidden(text)) for text in (what, why, hint))
+        what, why, hint = (printable(hidden(text)) for text in (what, why, hint))
         log.record("error", what, why=why, hint=hint, error=code, location=hidden(location), exitStatus=status)
         return
     for label, text, colour in (("error:", what, "red"), ("  why:", why, "yellow"), ("   do:", hint, "yellow")):

@@ -68,9 +68,9 @@ def figures_of(snapshot: Snapshot, now: float | None = None) -> Figures:
     Args:
         now: seconds since the epoch.
     """
+    from acidctl.acid.ages import Ages
     from acidctl.acid.names import is_hidden
     from acidctl.acid.state import EntryKind, State
-    from acidctl.cleaning.retention import Ages
 
     now = time.time() if now is None else now
     sizes: dict[str, int] = {}

@@ -7,12 +7,11 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from acidctl.cli.failures import Failures
-from acidctl.cli.output import console, human_count, put_json, safe
+from acidctl.cli.output import Records, console, human_count, put_json, put_line
 from acidctl.cli.redact import hidden
 from acidctl.errors import AcidctlError, FindingsError, UncheckedError
+from acidctl.printable import printable
 from acidctl.validation.findings import Finding, Severity, Unchecked
 from acidctl.validation.model import Report
 from acidctl.validation.rules import RULES, Rule
@@ -35,6 +34,7 @@ class Printer:
 
     def __init__(self, output: str, run: RunReport, *, verbose: bool) -> None:
         self._output = output
+        self._records = Records(output)
         self._run = run
         self._verbose = verbose
         self._failures = Failures(run)
@@ -71,10 +71,10 @@ class Printer:
         self._files += report.files
         self._rows += report.rows
         if self._output == "json":
-            put_json(as_json(report), lines=False)
+            self._records.put(as_json(report))
         elif self._output == "jsonl":
             for line in _json_lines(report):
-                put_json(line, lines=True)
+                self._records.put(line)
         else:
             self._show(report)
 
@@ -155,12 +155,12 @@ class Printer:
 
     def _broken(self, text: str, indent: int) -> list[str]:
         width = max(30, self._console.width - indent)
-        return textwrap.wrap(safe(text), width, break_long_words=False, break_on_hyphens=False) or [""]
+        return textwrap.wrap(printable(text), width, break_long_words=False, break_on_hyphens=False) or [""]
 
     def _line(self, text: str, style: str = "") -> None:
         from rich.text import Text
 
-        self._console.print(Text(safe(text), style), soft_wrap=True)
+        self._console.print(Text(printable(text), style), soft_wrap=True)
 
     @property
     def _console(self) -> Console:
@@ -175,16 +175,17 @@ def print_rules(output: str) -> None:
         rules = [_rule(rule) for rule in RULES.values()]
         put_json({"schema_version": SCHEMA_VERSION, "rules": rules}, lines=False)
         return
-    for rule in RULES.values():
-        if output == "jsonl":
+    if output == "jsonl":
+        for rule in RULES.values():
             put_json(_rule(rule), lines=True)
-            continue
+        return
+    for rule in RULES.values():
         where = f"--{rule.depth.value}" if rule.depth.rank else "always"
         readers = f", --for {' '.join(rule.readers)}" if rule.readers else ""
-        heading = f"{click.style(f'{rule.id:4}', bold=True)}{rule.severity.value} ({where}{readers})"
-        click.echo(heading)
+        put_line(f"{rule.id:4}{rule.severity.value} ({where}{readers})")
         for text in (rule.what, rule.why, rule.hint):
-            click.echo(textwrap.fill(text, 96, initial_indent=" " * 4, subsequent_indent=" " * 4))
+            for line in textwrap.wrap(text, 92):
+                put_line(f"    {line}")
 
 
 def _rule(rule: Rule) -> dict[str, Any]:

@@ -9,14 +9,14 @@ import click
 from acidctl.cli.options import DIRECTORY, examples, output_option, snapshot_options, storage_options
 
 if TYPE_CHECKING:
-    from acidctl.cli.locations import SnapshotLists
+    from acidctl.location.lists import SnapshotLists
     from acidctl.rows.history import History, WriteIdHistory
 
 SCHEMA_VERSION = 1
 
 _COLUMNS = (
     "location", "writeId", "state", "inserted", "updated", "deleted", "complete", "modified", "directories",
-    "compactedInto",
+    "compactedInto", "heldIn",
 )  # fmt: skip
 
 
@@ -25,7 +25,7 @@ _COLUMNS = (
     epilog=examples(
         "acidctl history orders",
         "acidctl history --write-ids 'sales.orders:12:9:9:7' orders",
-        "acidctl history -o json orders | jq '.writeIds[] | select(.deleted > 1000)'",
+        "acidctl history -o json orders | jq '.[].writeIds[] | select(.deleted > 1000)'",
     ),
 )
 @click.argument("location", metavar="LOCATION|TABLE", type=DIRECTORY)
@@ -40,16 +40,19 @@ def command(location: str, lists: SnapshotLists, storage: dict[str, str], output
     base whose deltas are gone only the rows that were left can be counted: `?` stands for the rest.
     """
     from acidctl.cli.failures import Failures
-    from acidctl.cli.locations import find
-    from acidctl.cli.output import note, put_csv, put_json
+    from acidctl.cli.output import Records, note, put_csv
+    from acidctl.cli.strangers import Strangers
     from acidctl.errors import AcidctlError
+    from acidctl.location.find import find
     from acidctl.rows.history import read_history
 
     failures = Failures()
     header: tuple[str, ...] | None = _COLUMNS
-    known = lists.write_ids is not None or lists.by_table is not None
+    known = lists.is_told
     notes: dict[str, None] = {}
-    for found in find((location,), storage, lists, failures.add):
+    records = Records(output)
+    strangers = Strangers(failures.add)
+    for found in find((location,), storage, lists, strangers.observer):
         try:
             snapshot = found.snapshot(lists)
             history = read_history(snapshot)
@@ -69,9 +72,10 @@ def command(location: str, lists: SnapshotLists, storage: dict[str, str], output
             put_csv(header, rows)
             header = None
         else:
-            put_json(_report(found.shown, history, known=known), lines=output == "jsonl")
+            records.put(_report(found.shown, history, known=known))
     for text in notes:
         note(text)
+    strangers.tell()
     return failures.worst
 
 
@@ -94,6 +98,7 @@ def _report(location: str, history: History, *, known: bool) -> dict[str, Any]:
                 "modified": iso_time(line.modified),
                 "directories": list(line.directories),
                 "compactedInto": list(line.compacted_into),
+                "heldIn": list(line.held_in),
             }
             for line in history.write_ids
         ],
@@ -108,11 +113,12 @@ def _cell(value: Any) -> Any:
 
 
 def _print(location: str, history: History, *, known: bool) -> None:
-    from acidctl.cli.output import console, iso_time, safe
+    from acidctl.cli.output import console, iso_time
     from acidctl.cli.screen import Column, FittedTable, Row
+    from acidctl.printable import printable
 
     screen = console()
-    screen.print(safe(location), style="bold", soft_wrap=True)
+    screen.print(printable(location), style="bold", soft_wrap=True)
     columns = (
         Column("write id", right=True),
         *([Column("state")] if known else []),
@@ -124,6 +130,8 @@ def _print(location: str, history: History, *, known: bool) -> None:
         inserted = f"{line.inserted:,}" + ("" if line.is_complete else " left")
         written = (iso_time(line.modified) or "-").replace("T", " ").rstrip("Z")
         where = " ".join(line.directories) or "compacted into " + " ".join(line.compacted_into)
+        if line.held_in:
+            where = f"in {' '.join(line.held_in)}, which was compacted or streamed"
         changed = ["?" if count is None else f"{count:,}" for count in (line.updated, line.deleted)]
         return Row((str(line.write_id), *([line.state or ""] if known else []), inserted, *changed, written), where)
 

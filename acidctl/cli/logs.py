@@ -10,6 +10,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from acidctl.printable import printable
+
 SCHEMA_VERSION = 1
 
 
@@ -56,12 +58,11 @@ class JsonLog(io.TextIOBase):
             self._rest = ""
 
     def _say(self, lines: list[str]) -> None:
-        from acidctl.cli.output import safe
         from acidctl.cli.redact import hidden
 
         for line in lines:
             if line.strip():
-                self.record("info", safe(hidden(line)))
+                self.record("info", printable(hidden(line)))
 
     def writable(self) -> bool:
         return True

@@ -11,8 +11,9 @@ import click
 from acidctl.cli.options import DIRECTORY, examples, output_option, snapshot_options, storage_options
 
 if TYPE_CHECKING:
-    from acidctl.cli.locations import Found, SnapshotLists
     from acidctl.cli.screen import FittedTable
+    from acidctl.location.find import Found
+    from acidctl.location.lists import SnapshotLists
     from acidctl.storage.snapshot import Snapshot
 
 STATE_STYLES = {"current": "green", "obsolete": "yellow", "aborted": "red", "ignored": "dim"}
@@ -82,16 +83,18 @@ def command(
     Without --write-ids every write id on disk counts as committed.
     """
     from acidctl.cli.failures import Failures
-    from acidctl.cli.locations import find
     from acidctl.cli.report import location_report
+    from acidctl.cli.strangers import Strangers
     from acidctl.errors import AcidctlError
+    from acidctl.location.find import find
 
     failures = Failures()
     printer = _PRINTERS[output](show_all=show_all, timeline=timeline, rows=rows)
-    for found in find(paths or (".",), storage, lists, failures.add):
+    strangers = Strangers(failures.add)
+    for found in find(paths or (".",), storage, lists, strangers.observer):
         try:
             snapshot = found.snapshot(lists)
-            report = location_report(snapshot, rows=rows, on_error=failures.warn)
+            report = location_report(snapshot, found.evidence(), rows=rows, on_error=failures.warn)
         except AcidctlError as error:
             failures.add(error, found.shown)
             continue
@@ -101,28 +104,29 @@ def command(
             report["entries"].sort(key=_SORT_KEYS[sort_key])
         printer.location(found, snapshot, report, detail=recursive or found.is_given)
     printer.close(failures.worst)
+    strangers.tell()
     return failures.worst
 
 
 class _Json:
-    """One object a location, one after the other."""
+    """One object a location."""
 
-    lines = False
+    form = "json"
 
     def __init__(self, **_: bool) -> None:
-        pass
+        from acidctl.cli.output import Records
+
+        self._records = Records(self.form)
 
     def location(self, found: Found, snapshot: Snapshot, report: dict[str, Any], *, detail: bool) -> None:
-        from acidctl.cli.output import put_json
-
-        put_json(report, lines=self.lines)
+        self._records.put(report)
 
     def close(self, status: int) -> None:
         pass
 
 
 class _JsonLines(_Json):
-    lines = True
+    form = "jsonl"
 
 
 class _Csv:
@@ -152,6 +156,7 @@ class _Tables:
         self._overview: list[dict[str, Any]] = []
         self._page = _FIRST_PAGE
         self._due = 0
+        self._unknown = 0
         self._notes: dict[str, None] = {}
         self._seen = 0
 
@@ -160,28 +165,33 @@ class _Tables:
         self._seen += 1
         if not detail:
             self._due += report["summary"]["compaction"] is not None
+            self._unknown += _is_unknown(report)
             self._overview.append(report)
             if len(self._overview) == self._page:
                 self._print_overview()
                 self._page = _PAGE
             return
-        from acidctl.cli.output import console, safe
+        from acidctl.cli.output import console
         from acidctl.cli.report import summary_line
+        from acidctl.printable import printable
 
         screen = console()
         if self._seen > 1:
             screen.print()
-        screen.print(safe(report["location"]), style="bold", soft_wrap=True)
+        screen.print(printable(report["location"]), style="bold", soft_wrap=True)
         entries = [e for e in report["entries"] if self._show_all or e["kind"] not in ("staging", "other")]
         if entries:
             self._table(entries).print(screen)
         hidden = len(report["entries"]) - len(entries)
         if self._timeline:
             _print_timeline(snapshot)
+        if _is_unknown(report):
+            text = f"not known to be transactional: {report['transactional']['reason']}"
+            screen.print(printable(text), style="yellow", soft_wrap=True)
         if problem := report["summary"]["historyProblem"]:
-            screen.print(f"not enough history: {safe(problem)}", style="red")
+            screen.print(f"not enough history: {printable(problem)}", style="red")
         more = f" ({hidden} hidden, -a shows them)" if hidden else ""
-        screen.print(safe(summary_line(report)) + more)
+        screen.print(printable(summary_line(report)) + more)
 
     def _table(self, entries: list[dict[str, Any]]) -> FittedTable:
         from acidctl.cli.output import human_bytes
@@ -222,12 +232,16 @@ class _Tables:
         return FittedTable(tuple(columns), "reason", tuple(rows))
 
     def close(self, status: int) -> None:
-        from acidctl.cli.output import note
+        from acidctl.cli.output import human_count, note, put_line
 
         if self._overview:
             self._print_overview()
         if self._seen > _FIRST_PAGE:
-            click.echo(f"{self._seen} locations; a compaction is due in {self._due}")
+            put_line(f"{self._seen} locations; a compaction is due in {self._due}")
+        if self._unknown:
+            note(
+                f"{human_count(self._unknown, 'location')} not known to be transactional: acidctl changes nothing there"
+            )
         if not self._seen and not status:
             note("no table was found there")
         for text in self._notes:
@@ -278,6 +292,10 @@ _PRINTERS: dict[str, type[_Json] | type[_Csv] | type[_Tables]] = {
 }
 
 
+def _is_unknown(report: dict[str, Any]) -> bool:
+    return not report["transactional"]["known"] and report["transactional"]["code"] != "empty"
+
+
 def _number(value: int | None) -> str:
     return "" if value is None else str(value)
 
@@ -285,11 +303,12 @@ def _number(value: int | None) -> str:
 def _print_timeline(snapshot: Snapshot) -> None:
     from rich.text import Text
 
-    from acidctl.cli.output import console, safe
+    from acidctl.cli.output import console
     from acidctl.cli.timeline import bars, marks_for
+    from acidctl.printable import printable
 
     screen = console()
-    names = [len(safe(v.name)) for v in snapshot.state.verdicts if v.directory]
+    names = [len(printable(v.name)) for v in snapshot.state.verdicts if v.directory]
     if not names:
         return
     indent = max(names) + 2
@@ -304,7 +323,7 @@ def _print_timeline(snapshot: Snapshot) -> None:
     screen.print()
     screen.print(Text(("write ids" if beside else "").ljust(indent) + ends, "dim"), soft_wrap=True)
     for bar in drawn:
-        name = safe(bar.verdict.name)
+        name = printable(bar.verdict.name)
         if not beside:
             screen.print(name, soft_wrap=True)
         line = Text((name if beside else "").ljust(indent))

@@ -96,10 +96,12 @@ class LazyGroup(click.Group):
         try:
             name, command, rest = super().resolve_command(ctx, args)
             if name and command and not ctx.resilient_parsing:
+                from acidctl.cli.options import with_values
                 from acidctl.cli.variables import take_variables
 
                 name = ALIASES.get(name, name)
                 take_variables(command, (name,))
+                rest = with_values(command, rest)
             return name, command, rest
         except click.UsageError as error:
             # click compares with the commands that are loaded already: here there are none.

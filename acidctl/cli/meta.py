@@ -13,7 +13,7 @@ from acidctl.cli.options import FILE, examples, output_option, storage_options
     "meta",
     epilog=examples(
         "acidctl meta base_0000003/bucket_00000",
-        "acidctl meta -o json delta_*/bucket_* | jq '.acid.stats'",
+        "acidctl meta -o json delta_*/bucket_* | jq '.[].acid.stats'",
     ),
 )
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...", type=FILE)
@@ -22,7 +22,7 @@ from acidctl.cli.options import FILE, examples, output_option, storage_options
 def command(paths: tuple[str, ...], storage: dict[str, str], output: str) -> int:
     """Show the tail of ORC files: types, stripes with the key index, statistics, compression, writer, hive.acid.*."""
     from acidctl.cli.failures import Failures
-    from acidctl.cli.output import put_json
+    from acidctl.cli.output import Records, put_line
     from acidctl.errors import AcidctlError
     from acidctl.orc.meta import describe
     from acidctl.orc.source import ByteSource
@@ -30,6 +30,7 @@ def command(paths: tuple[str, ...], storage: dict[str, str], output: str) -> int
     from acidctl.storage.registry import open_location
 
     failures = Failures()
+    records = Records(output)
     shown = 0
     for path in paths:
         try:
@@ -43,20 +44,21 @@ def command(paths: tuple[str, ...], storage: dict[str, str], output: str) -> int
             continue
         if output == "table":
             if shown:
-                click.echo()
+                put_line()
             _print(description)
         else:
-            put_json(description, lines=output == "jsonl")
+            records.put(description)
         shown += 1
     return failures.worst
 
 
 def _print(found: dict[str, Any]) -> None:
     """The description for people: facts, then stripes, then columns."""
-    from acidctl.cli.output import console, human_bytes, human_count, safe
+    from acidctl.cli.output import console, human_bytes, human_count
+    from acidctl.printable import printable
 
     screen = console()
-    screen.print(safe(found["path"]), style="bold", soft_wrap=True)
+    screen.print(printable(found["path"]), style="bold", soft_wrap=True)
     software = f", {found['softwareVersion']}" if found["softwareVersion"] else ""
     stripes = human_count(len(found["stripes"]), "stripe")
     facts = [
@@ -82,7 +84,7 @@ def _print(found: dict[str, Any]) -> None:
     facts += [(f"metadata {key}", value) for key, value in found["userMetadata"].items()]
     facts += [("note", text) for text in found["notes"]] + [("problem", text) for text in found["problems"]]
     for label, value in facts:
-        screen.print(f"  {safe(label):20} {safe(str(value))}", soft_wrap=True)
+        screen.print(f"  {printable(label):20} {printable(str(value))}", soft_wrap=True)
     if found["stripes"]:
         screen.print(_stripes(found["stripes"]))
     screen.print(_columns(found["columns"]))

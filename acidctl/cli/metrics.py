@@ -83,14 +83,14 @@ def samples_of(run: RunReport) -> Iterator[Sample]:
 
 
 def _of_locations(results: Iterable[LocationResult]) -> Iterator[Sample]:
-    from acidctl.cli.output import safe
     from acidctl.cli.redact import hidden
+    from acidctl.printable import printable
 
     known = [(result, figures) for result in results if (figures := result.latest)]
     known.sort(key=lambda one: (-one[1].obsolete, -one[1].small, one[0].location))
     for result, figures in known[:MOST_LOCATIONS]:
         # Escapes: the collector takes UTF-8 only, and names are anything.
-        location = safe(hidden(result.location))
+        location = printable(hidden(result.location))
         for state in ("current", "obsolete", "aborted", "small"):
             yield "acidctl_directories", (location, state), float(figures.directories[state])
         yield "acidctl_oldest_obsolete_age_seconds", (location,), float(figures.oldest_obsolete or 0)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from acidctl.cli.amounts import DURATION
+from acidctl.printable import printable
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -28,7 +32,8 @@ class Place(click.types.StringParamType):
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
         from click.shell_completion import CompletionItem
 
-        return [CompletionItem(incomplete, type=self._completed_as)]
+        # What was typed may be a name that the shell completed before.
+        return [CompletionItem(printable(incomplete), type=self._completed_as)]
 
 
 class NewFile(Place):
@@ -43,6 +48,13 @@ class NewFile(Place):
 DIRECTORY = Place("dir")
 FILE = Place("file")
 NEW_FILE = NewFile("file")
+
+WHOLE_FILE = "Write to a new file, complete or not at all; without -o the end of its name tells the form."
+
+
+def can_ask() -> bool:
+    """Whether somebody is there to answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def examples(*lines: str) -> str:
@@ -80,13 +92,37 @@ def output_option(*kinds: str, default: str) -> Callable[[F], F]:
     )
 
 
+class BareOption(click.Option):
+    """An option that may stand without a value, which then is another than the default; a value follows after ``=``.
+
+    click would take the next word for the value; :func:`with_values` writes the value out before it looks.
+    """
+
+    def __init__(self, *args: Any, bare: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.bare = bare
+
+
+def with_values(command: click.Command, words: list[str]) -> list[str]:
+    """The words of a command line, with the values of its options that stand without one."""
+    bare = {name: option.bare for option in command.params if isinstance(option, BareOption) for name in option.opts}
+    end = words.index("--") if "--" in words else len(words)
+    return [f"{word}={bare[word]}" if word in bare else word for word in words[:end]] + words[end:]
+
+
 def snapshot_options(function: F) -> F:
-    """``--write-ids``, ``--valid-txns`` and ``--write-ids-form``: passed on as the keyword `lists`."""
+    """The lists of Hive's, and what stands for them: passed on as the keyword `lists`, a SnapshotLists."""
 
     @click.option(
         "--write-ids",
         metavar="STRING",
-        help="Hive's valid write-id list, db.table:hwm:minOpen:open:aborted. Without it all counts as committed.",
+        help="Hive's valid write-id list, db.table:hwm:minOpen:open:aborted; of several tables txn$list$list.",
+    )
+    @click.option(
+        "--write-ids-from", metavar="FILE", type=FILE, help="The same from a file, a list a line; - is standard input."
+    )
+    @click.option(
+        "--table", "table_name", metavar="NAME", help="The table's name in the list, where the path does not show it."
     )
     @click.option(
         "--valid-txns",
@@ -100,11 +136,37 @@ def snapshot_options(function: F) -> F:
         show_default=True,
         help="Form of --write-ids: hive2 is hwm:minOpen:exc:..., hive1 is hwm:exc:...",
     )
+    @click.option(
+        "--assume-committed",
+        cls=BareOption,
+        bare="1h",
+        type=DURATION,
+        metavar="[=AGE]",
+        help="Where no list says it: what is older than AGE (1h) counts as committed, and nothing from there on.",
+    )
     @functools.wraps(function)
-    def wrapper(*args: Any, write_ids: str | None, valid_txns: str | None, write_ids_form: str, **kwargs: Any) -> Any:
-        from acidctl.cli.locations import SnapshotLists
+    def wrapper(
+        *args: Any,
+        write_ids: str | None,
+        write_ids_from: str | None,
+        table_name: str | None,
+        valid_txns: str | None,
+        write_ids_form: str,
+        assume_committed: float | None,
+        **kwargs: Any,
+    ) -> Any:
+        from acidctl.acid.assumption import Assumption
+        from acidctl.acid.writeids import Form
+        from acidctl.location.lists import read_lists
 
-        lists = SnapshotLists.parse(write_ids, valid_txns, write_ids_form)
+        lists = read_lists(
+            write_ids,
+            write_ids_from=write_ids_from,
+            valid_txns=valid_txns,
+            form=Form(write_ids_form),
+            table=table_name,
+            assumption=None if assume_committed is None else Assumption(assume_committed),
+        )
         return function(*args, lists=lists, **kwargs)
 
     return wrapper  # type: ignore[return-value]
@@ -161,10 +223,13 @@ def limit_option(function: F) -> F:
     return click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Stop after N rows.")(function)
 
 
-def assume_committed_option(function: F) -> F:
-    """``--assume-committed``."""
-    text = "Count every _v directory as committed although no --valid-txns was given."
-    return click.option("--assume-committed", is_flag=True, help=text)(function)
+def table_type_option(function: F) -> F:
+    """``--table-type``."""
+    return click.option(
+        "--table-type",
+        type=click.Choice(["full-acid", "insert-only"]),
+        help="What the table is, where its files do not show it; ORC without ACID columns may be either.",
+    )(function)
 
 
 def exit_code_option(function: F) -> F:
@@ -173,15 +238,31 @@ def exit_code_option(function: F) -> F:
 
 
 def lock_options(function: F) -> F:
-    """``--lock`` and ``--break-lock``."""
-    return together(
-        click.option(
-            "--lock", is_flag=True, help="Hold the lock of each location meanwhile, so that two runs never meet."
-        ),
-        click.option(
-            "--break-lock", is_flag=True, help="As --lock, and remove first the lock of a process that has ended."
-        ),
-    )(function)
+    """``--lock``, ``--lock-wait`` and ``--break-lock``: passed on as the keyword `locking`, a Locking."""
+
+    @click.option(
+        "--lock/--no-lock",
+        default=None,
+        help="Hold the lock of each location meanwhile, so that two runs never meet: done where the store can.",
+    )
+    @click.option(
+        "--lock-wait", type=DURATION, default="0", metavar="TIME", help="Wait so long for another run's lock, e.g. 10m."
+    )
+    @click.option(
+        "--break-lock",
+        is_flag=True,
+        help="Remove a lock that was torn, or is of another machine: its process has ended, you know.",
+    )
+    @functools.wraps(function)
+    def wrapper(*args: Any, lock: bool | None, lock_wait: float, break_lock: bool, **kwargs: Any) -> Any:
+        from acidctl.cli.output import warn
+        from acidctl.storage.lock import Locking
+
+        if lock is False and (lock_wait or break_lock):
+            raise click.UsageError("--no-lock takes no lock: leave out --lock-wait and --break-lock.")
+        return function(*args, locking=Locking(lock, lock_wait, break_lock, warn), **kwargs)
+
+    return wrapper  # type: ignore[return-value]
 
 
 def report_options(function: F) -> F:

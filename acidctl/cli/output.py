@@ -7,8 +7,7 @@ import math
 import os
 import sys
 import textwrap
-import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -18,6 +17,8 @@ import click
 
 from acidctl.cli.logs import json_log
 from acidctl.cli.redact import hidden, hidden_in
+from acidctl.cli.streams import own_stream, uninterrupted
+from acidctl.printable import printable, printable_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,20 +26,6 @@ if TYPE_CHECKING:
 
 _LEVELS = {"warning:": "warning", "error:": "error"}
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-
-
-def safe(text: str) -> str:
-    """Text that may hold names: control, format and undecodable characters become visible escapes, one line."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        char if char.isprintable() and unicodedata.category(char) not in ("Cf", "Cc", "Cs") else _escape(char)
-        for char in text
-    )
-
-
-def _escape(char: str) -> str:
-    return char.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
 def note(text: str) -> None:
@@ -52,27 +39,34 @@ def warn(text: str) -> None:
 
 
 def say(label: str, text: str, **style: Any) -> None:
-    """A labelled line on standard error, made safe here; on a terminal it breaks between words.
+    """A labelled line on standard error, made printable here; on a terminal it breaks between words.
 
     One that cannot be written is lost, as there is no other place to say so.
     """
-    text = safe(hidden(text))
+    text = printable(hidden(text))
     if log := json_log():
         log.record(_LEVELS.get(label, "info"), text)
         return
-    lines = [text]
+    shown, lines = label, [text]
     with suppress(OSError):
         if sys.stderr.isatty():
             indent = " " * (len(label) + 1)
             width = max(20, os.get_terminal_size(sys.stderr.fileno()).columns - len(indent))
             broken = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
             lines = [indent * bool(place) + line for place, line in enumerate(broken)] or [""]
-        shown = label if os.environ.get("NO_COLOR") else click.style(label, **style)
-        click.echo(f"{shown} " + "\n".join(lines), err=True)
+            shown = label if os.environ.get("NO_COLOR") else click.style(label, **style)
+        behind = own_stream(sys.stderr)
+        behind.write(f"{shown} " + "\n".join(lines) + "\n")
+        behind.flush()
+
+
+def put_line(text: str = "") -> None:
+    """One line on standard output, whatever names it holds."""
+    click.echo(printable(text))
 
 
 def out_stream() -> BinaryIO:
-    """Standard output for bytes."""
+    """Standard output for bytes: of a terminal, none that it would act on."""
     return sys.stdout.buffer
 
 
@@ -81,14 +75,53 @@ _INDENTED = json.JSONEncoder(ensure_ascii=False, indent=2)
 
 
 def put_json(value: Any, *, lines: bool) -> None:
-    """One JSON object on standard output: indented, or on one line."""
-    data = (_ON_ONE_LINE if lines else _INDENTED).encode(hidden_in(value)).encode("utf-8", "surrogateescape") + b"\n"
-    out_stream().write(data)
+    """The one JSON object of a command on standard output: indented, or on one line."""
+    out_stream().write(_json_text(value, lines=lines).encode("utf-8") + b"\n")
     out_stream().flush()
 
 
+def _json_text(value: Any, *, lines: bool) -> str:
+    return printable_json((_ON_ONE_LINE if lines else _INDENTED).encode(hidden_in(value)))
+
+
+class Records:
+    """Results on standard output as they come: one JSON array, or with `jsonl` an object a line.
+
+    The array is closed when the command ends, however it does; without a result it is ``[]``.
+
+    Args:
+        output: the form that was asked for; of others than these two nothing is written.
+    """
+
+    def __init__(self, output: str) -> None:
+        self._lines = output == "jsonl"
+        self._is_wanted = output in ("json", "jsonl")
+        self._begun = False
+        if output == "json":
+            click.get_current_context().call_on_close(self._close)
+
+    def put(self, value: Any) -> None:
+        """One result."""
+        if not self._is_wanted:
+            return
+        text = _json_text(value, lines=self._lines)
+        if self._lines:
+            self._write(f"{text}\n")
+        else:
+            self._write((",\n  " if self._begun else "[\n  ") + text.replace("\n", "\n  "))
+
+    def _write(self, text: str) -> None:
+        with uninterrupted():
+            self._begun = True
+            out_stream().write(text.encode("utf-8"))
+            out_stream().flush()
+
+    def _close(self) -> None:
+        self._write("\n]\n" if self._begun else "[]\n")
+
+
 def put_csv(header: Sequence[str] | None, rows: Iterable[Sequence[object]]) -> None:
-    """RFC 4180 on standard output; None for the header where one was put before."""
+    """RFC 4180 on standard output, names made printable; None for the header where one was put before."""
     import csv
     import io
 
@@ -96,14 +129,15 @@ def put_csv(header: Sequence[str] | None, rows: Iterable[Sequence[object]]) -> N
     writer = csv.writer(text, lineterminator="\n")
     if header:
         writer.writerow(header)
-    writer.writerows(["" if cell is None else cell for cell in row] for row in rows)
-    out_stream().write(text.getvalue().encode("utf-8", "surrogateescape"))
+    writer.writerows(["" if cell is None else printable(str(cell)) for cell in row] for row in rows)
+    out_stream().write(text.getvalue().encode("utf-8"))
     out_stream().flush()
 
 
 def console() -> Console:
     """A rich console on standard output; plain and unwrapped when it is no terminal, colourless with NO_COLOR."""
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
 
     class PassingOn(Console):
         def on_broken_pipe(self) -> None:
@@ -111,8 +145,14 @@ def console() -> Console:
             self.quiet = True
             raise BrokenPipeError
 
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+            # A net below those who build the cells: styles stand apart from the text here.
+            for text, style, control in super().render(renderable, options):
+                yield Segment(text if control else "\n".join(map(printable, text.split("\n"))), style, control)
+
     terminal = sys.stdout.isatty()
     return PassingOn(
+        file=own_stream(sys.stdout),
         highlight=False,
         markup=False,
         emoji=False,
@@ -123,14 +163,14 @@ def console() -> Console:
 
 
 def table_of(names: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> Table:
-    """A borderless table; every cell is made safe here."""
+    """A borderless table; every cell is made printable here."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in names:
-        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+        table.add_column(printable(name), justify="right" if name in right else "left", overflow="fold")
     for row in rows:
-        table.add_row(*map(safe, row))
+        table.add_row(*map(printable, row))
     return table
 
 

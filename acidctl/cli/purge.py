@@ -19,8 +19,9 @@ from acidctl.cli.options import (
 
 if TYPE_CHECKING:
     from acidctl.cleaning.trash import TrashRun
-    from acidctl.cli.locations import Found
     from acidctl.cli.run_report import RunReport
+    from acidctl.location.find import Found
+    from acidctl.storage.lock import Locking
 
 
 @click.command(
@@ -48,8 +49,7 @@ def command(
     dry_run: bool,
     yes: bool,
     older_than: float | None,
-    lock: bool,
-    break_lock: bool,
+    locking: Locking,
     deadline: float | None,
     jobs: int,
     storage: dict[str, str],
@@ -59,9 +59,9 @@ def command(
     """Delete what cleaning runs moved to the trash of every location at or below LOCATION. This cannot be undone."""
     import time
 
-    from acidctl.cli.output import human_count
+    from acidctl.cli.output import human_count, put_line
 
-    work = Work(yes, lock, break_lock, jobs, Stop.after(deadline))
+    work = Work(yes, locking, jobs, Stop.after(deadline))
     printer = _Printer(output, run)
     latest = None if older_than is None else time.time() - older_than
     every = _due(locations, storage, latest, work, printer)
@@ -70,7 +70,7 @@ def command(
             for one in runs:
                 printer.run(found, one, "in-trash")
     if not every and output == "table":
-        click.echo("the trash is empty" if older_than is None else "the trash holds nothing that old")
+        put_line("the trash is empty" if older_than is None else "the trash holds nothing that old")
     if every and not dry_run:
         count = human_count(sum(len(runs) for _, runs in every), "cleaning run")
         work.confirm(f"{count} would be deleted for good", f"Delete {count} for good?", "nothing was deleted")
@@ -86,11 +86,13 @@ def _due(
 ) -> list[_Due]:
     """The runs of every location that began by then; those whose name tells no time only when no time is asked for."""
     from acidctl.cleaning.trash import Phase, damaged, list_runs
-    from acidctl.cli.locations import SnapshotLists, find
     from acidctl.errors import AcidctlError
+    from acidctl.location.find import find
+    from acidctl.location.lists import SnapshotLists
+    from acidctl.storage.walk import Observer
 
     every = []
-    places = once(find(locations, storage, SnapshotLists(), printer.failures.add, looks=False))
+    places = once(find(locations, storage, SnapshotLists(), Observer(printer.failures.add), looks=False))
     # The directory of a table with partitions has a trash of its own: of staging.
     everywhere = (found for found, _ in with_tables(places, locations, storage))
     for found, runs in work.each(everywhere, lambda found: list_runs(found.fs, found.location.path)):
@@ -109,12 +111,12 @@ def _due(
 
 def _delete(every: list[_Due], work: Work, printer: _Printer) -> None:
     from acidctl.cleaning.trash import purge
-    from acidctl.cli.output import human_bytes, human_count, note
+    from acidctl.cli.output import human_bytes, human_count, note, put_line
     from acidctl.errors import AcidctlError
 
     def delete(due: _Due) -> list[TrashRun]:
         (found, runs), done = due, []
-        with work.at(found.fs, found.location.path):
+        with work.locking.at(found.fs, found.location.path):
             for run in runs:
                 if work.stop.is_due():
                     break
@@ -137,27 +139,28 @@ def _delete(every: list[_Due], work: Work, printer: _Printer) -> None:
                     note(f"{found.shown}: left for later: {human_count(left, 'cleaning run')}")
     if printer.output == "table":
         size = human_bytes(sum(run.bytes for run in deleted))
-        click.echo(f"{human_count(len(deleted), 'cleaning run')} deleted, {size}")
+        put_line(f"{human_count(len(deleted), 'cleaning run')} deleted, {size}")
 
 
 class _Printer:
     def __init__(self, output: str, run: RunReport) -> None:
         from acidctl.cli.failures import Failures
+        from acidctl.cli.output import Records
 
         self.output = output
+        self._records = Records(output)
         self.failures = Failures(run)
         self._report = run
 
     def run(self, found: Found, run: TrashRun, result: str) -> None:
-        from acidctl.cli.output import human_bytes, human_count, put_json, safe
+        from acidctl.cli.output import human_bytes, human_count, put_line
 
         self._report.add(found.shown, result, removed=run.bytes if result == "purged" else None)
-        if self.output != "table":
-            put_json(_record(found, run, result), lines=self.output == "jsonl")
-        elif result == "in-trash":
+        self._records.put(_record(found, run, result))
+        if self.output == "table" and result == "in-trash":
             entries = human_count(len(run.names), "entry", "entries")
             what = f"{entries}, {human_bytes(run.bytes)}" if run.is_complete else _PHASES[run.phase.value]
-            click.echo(f"{safe(found.fs.display(run.path))}: {what}")
+            put_line(f"{found.fs.display(run.path)}: {what}")
 
 
 _PHASES = {

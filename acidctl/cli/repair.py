@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import click
 
 from acidctl.cli.options import (
     DIRECTORY,
-    F,
     examples,
     exit_code_option,
     locations_argument,
+    lock_options,
     output_option,
     report_options,
     storage_options,
+    table_type_option,
     together,
 )
 
@@ -24,19 +24,21 @@ _yes = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 _output = output_option("table", "json", "jsonl", default="table")
 
 
-def _force(text: str) -> Callable[[F], F]:
-    return click.option("--force", is_flag=True, help=text)
+_force = click.option("--force", is_flag=True, help="Count whoever wrote within the last hour as dead.")
 
 
-def _common(force: str) -> Callable[[F], F]:
-    """What the four repairs share."""
-    return together(
-        report_options, locations_argument(), _dry_run, _yes, _force(force), exit_code_option, storage_options, _output
-    )
-
-
-_LOCKED = "Count another repair that holds the location as dead."
-_LIVE = "Count whoever wrote within the last hour, and another repair that holds the location, as dead."
+_common = together(
+    report_options,
+    locations_argument(),
+    _dry_run,
+    _yes,
+    lock_options,
+    table_type_option,
+    exit_code_option,
+    storage_options,
+    _output,
+)
+"""What the four repairs share."""
 
 
 @click.group(
@@ -69,7 +71,7 @@ def command() -> None:
         "acidctl repair key-index orders/base_0000012/bucket_00000",
     ),
 )
-@_common(_LOCKED)
+@_common
 def key_index(**options: Any) -> int:
     """Write hive.acid.key.index anew where it is missing or wrong (rule V30), as Hive's fixacidkeyindex does.
 
@@ -88,7 +90,8 @@ def key_index(**options: Any) -> int:
         "acidctl repair flush-length orders/delta_0000007_0000016/bucket_00000",
     ),
 )
-@_common(_LIVE)
+@_common
+@_force
 def flush_length(**options: Any) -> int:
     """Cut files of dead streaming writers to their last committed length, and take the side files away (rule V36).
 
@@ -108,7 +111,8 @@ def flush_length(**options: Any) -> int:
     ),
 )
 @click.option("--offline", is_flag=True, help="Nothing reads the table now: two renames may be needed.")
-@_common(_LIVE)
+@_common
+@_force
 def nested(**options: Any) -> int:
     """Mend directories that a rename put into another of the same name (rule V17, HIVE-25600).
 
@@ -123,7 +127,8 @@ def nested(**options: Any) -> int:
     short_help="Write a missing _orc_acid_version.",
     epilog=examples("acidctl repair version-file --dry-run /warehouse/sales.db", "acidctl repair version-file orders"),
 )
-@_common(_LIVE)
+@_common
+@_force
 def version_file(**options: Any) -> int:
     """Write _orc_acid_version where it is missing or torn and the files are of version 2 beyond doubt (rule V13).
 
@@ -133,10 +138,11 @@ def version_file(**options: Any) -> int:
 
 
 def _run(kind: str, **options: Any) -> int:
+    from acidctl.cli.output import Records
     from acidctl.cli.repair_run import Options, repair
     from acidctl.repair.plan import Kind
 
-    return repair(Kind(kind), Options(**options))
+    return repair(Kind(kind), Options(**options, records=Records(options["output"])))
 
 
 @command.command(
@@ -152,7 +158,7 @@ def _run(kind: str, **options: Any) -> int:
 @click.argument("location", metavar="LOCATION", type=DIRECTORY)
 @click.option("--list", "list_only", is_flag=True, help="List the repairs and stop.")
 @click.option("--run", "run_id", metavar="ID", help="Which repair, or how its id begins; the newest by default.")
-@_force(_LOCKED)
+@lock_options
 @storage_options
 @_output
 def undo(**options: Any) -> None:
@@ -171,7 +177,7 @@ def undo(**options: Any) -> None:
 @locations_argument()
 @_dry_run
 @_yes
-@_force(_LOCKED)
+@lock_options
 @storage_options
 def forget(**options: Any) -> int:
     """Delete the backups of repairs in every location at or below LOCATION. This cannot be undone."""

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from acidctl.acid.layout import TableType
 from acidctl.acid.names import AcidNameError, parse_directory
 from acidctl.cli.clean_work import Work
 from acidctl.cli.failures import Failures
-from acidctl.cli.locations import SnapshotLists, find
-from acidctl.cli.output import console, human_bytes, human_count, note, put_json, safe, warn
+from acidctl.cli.output import Records, console, human_bytes, human_count, note, put_line, warn
 from acidctl.cli.screen import Column, FittedTable, Row
+from acidctl.cli.strangers import Strangers
 from acidctl.errors import AcidctlError, NothingToDo, RefusedError
+from acidctl.location.find import Found as Place
+from acidctl.location.find import find
+from acidctl.location.lists import SnapshotLists
 from acidctl.repair.apply import apply_repair, forget, plan_repair, require_renames, undo_last, unfinished
 from acidctl.repair.backup import Run, RunState, list_runs
 from acidctl.repair.plan import Kind, RepairPlan, Scope
+from acidctl.storage.lock import Locking
 from acidctl.storage.port import FileSystem, base_name, parent_of
 from acidctl.storage.registry import open_location
-from acidctl.storage.snapshot import take_snapshot
+from acidctl.storage.walk import Location, Observer
 
 if TYPE_CHECKING:
     from acidctl.acid.names import AcidDirectory
@@ -35,11 +38,14 @@ class Options:
     locations: tuple[str, ...]
     dry_run: bool
     yes: bool
-    force: bool
     exit_code: bool
     storage: dict[str, str]
     output: str
     run: RunReport
+    records: Records
+    locking: Locking
+    table_type: str | None = None
+    force: bool = False
     offline: bool = False
 
 
@@ -95,38 +101,41 @@ def repair(kind: Kind, options: Options) -> int:
 def _plans(kind: Kind, options: Options, failures: Failures) -> Iterator[Found]:
     now = time.time()
     seen: set[tuple[str, str, str]] = set()
-    for fs, path, inside in _places(options.locations, options.storage, failures):
+    strangers = Strangers(failures.add, lambda found, why: options.run.add(found.shown, "skipped", reason=why.text))
+    said = TableType(options.table_type) if options.table_type else None
+    for place, inside in _places(options, strangers, said, failures):
+        fs, path = place.fs, place.location.path
         if (fs.url, path, inside) in seen:
             continue
         seen.add((fs.url, path, inside))
         scope = Scope(now, inside, options.force)
         try:
-            snapshot = take_snapshot(fs, path)
+            snapshot = place.snapshot(SnapshotLists())
             options.run.saw(snapshot)
             plan = plan_repair(snapshot, kind, scope)
             yield Found(plan, scope, tuple(unfinished(fs, path)))
         except AcidctlError as error:
             failures.add(error, fs.display(path))
+    strangers.tell()
 
 
 def _places(
-    given: Sequence[str], storage: Mapping[str, str], failures: Failures
-) -> Iterator[tuple[FileSystem, str, str]]:
-    """(file system, location, path inside it): a user may also name a directory of a location, or a file."""
-    for text in given:
+    options: Options, strangers: Strangers, said: TableType | None, failures: Failures
+) -> Iterator[tuple[Place, str]]:
+    """(location, path inside it): a user may also name a directory of a location, or a file."""
+    for text in options.locations:
         try:
-            fs, path = open_location(text, storage)
+            fs, path = open_location(text, options.storage)
             location, inside = _location_of(fs, path)
+            places = find([text], options.storage, SnapshotLists(), strangers.observer)
+            if inside:
+                places = iter([Place(fs, Location(location, ""), True)])
+            for found in strangers.changeable(places, said):
+                yield found, inside
         except AcidctlError as error:
-            if len(given) == 1:
+            if len(options.locations) == 1:
                 raise
             failures.add(error)
-            continue
-        if inside:
-            yield fs, location, inside
-            continue
-        for found in find([text], storage, SnapshotLists(), failures.add):
-            yield found.fs, found.location.path, ""
 
 
 def _location_of(fs: FileSystem, path: str) -> tuple[str, str]:
@@ -168,15 +177,15 @@ def _show(one: Found, options: Options) -> None:
         options.run.add(one.shown, result, **_counts(one))
     if options.output != "table":
         if is_last:
-            put_json(_record(one, result), lines=options.output == "jsonl")
+            options.records.put(_record(one, result))
     elif plan.fixes:
         size = human_bytes(plan.bytes)
-        click.echo(f"{safe(one.shown)}: {human_count(len(plan.fixes), 'repair')} of {plan.kind}, {size}")
+        put_line(f"{one.shown}: {human_count(len(plan.fixes), 'repair')} of {plan.kind}, {size}")
         rows = tuple(Row((fix.path, human_bytes(fix.bytes), fix.problem), fix.remedy) for fix in plan.fixes)
         columns = (Column("what"), Column("size", right=True), Column("problem"))
         FittedTable(columns, "repair", rows).print(console())
     elif not one.left and not plan.refused:
-        click.echo(f"{safe(one.shown)}: nothing to repair")
+        put_line(f"{one.shown}: nothing to repair")
     for refused in plan.refused:
         warn(f"{one.shown}: {refused.path} cannot be repaired safely: {refused.why}")
     for hint in dict.fromkeys(refused.hint for refused in plan.refused if refused.hint):
@@ -222,7 +231,7 @@ def _confirm(work: Sequence[Found], yes: bool) -> None:
 
 def _apply(one: Found, options: Options, failures: Failures) -> None:
     try:
-        done = apply_repair(one.plan, one.scope)
+        done = apply_repair(one.plan, one.scope, options.locking)
     except AcidctlError as error:
         failures.add(error, one.shown)
         return
@@ -231,14 +240,13 @@ def _apply(one: Found, options: Options, failures: Failures) -> None:
         one.shown, "repaired", is_changed=True, written=written, run=done.id if done else None, **_counts(one)
     )
     if options.output != "table":
-        record = {**_record(one, "repaired"), "run": done.id if done else None}
-        put_json(record, lines=options.output == "jsonl")
+        options.records.put({**_record(one, "repaired"), "run": done.id if done else None})
         return
     for left in one.left:
-        click.echo(f"{safe(one.shown)}: {left.id} finished")
+        put_line(f"{one.shown}: {left.id} finished")
     if done:
         count = human_count(len(done.paths), "repair")
-        click.echo(f"{safe(one.shown)}: {count} done as {done.id}, {human_bytes(done.bytes)}")
+        put_line(f"{one.shown}: {count} done as {done.id}, {human_bytes(done.bytes)}")
         note(f"undo: acidctl repair undo {one.shown}   free the space: acidctl repair forget {one.shown}")
 
 
@@ -246,12 +254,13 @@ def undo_one(
     location: str,
     list_only: bool,
     run_id: str | None,
-    force: bool,
+    locking: Locking,
     storage: dict[str, str],
     output: str,
     run: RunReport,
 ) -> None:
     """`acidctl repair undo`."""
+    records = Records(output)
     fs, path = open_location(location, storage)
     fs.stat(path)
     if list_only:
@@ -259,18 +268,16 @@ def undo_one(
         if not runs:
             note("no repairs")
         for one in runs:
-            if output != "table":
-                put_json(_run_record(fs, one, one.state.value), lines=output == "jsonl")
-            else:
+            records.put(_run_record(fs, one, one.state.value))
+            if output == "table":
                 what = f"{one.kind}  {human_bytes(one.bytes)}  {' '.join(one.paths)}" if one.kind else "changed nothing"
-                click.echo(safe(f"{one.id}  {one.state}  {what}"))
+                put_line(f"{one.id}  {one.state}  {what}")
         return
-    done = undo_last(fs, path, run_id, force=force)
+    done = undo_last(fs, path, run_id, locking)
     run.add(fs.display(path), "undone", restored=done.bytes, run=done.id)
-    if output != "table":
-        put_json(_run_record(fs, done, "undone"), lines=output == "jsonl")
-        return
-    click.echo(safe(f"{fs.display(path)}: {done.id} undone: {done.kind} of {' '.join(done.paths)}"))
+    records.put(_run_record(fs, done, "undone"))
+    if output == "table":
+        put_line(f"{fs.display(path)}: {done.id} undone: {done.kind} of {' '.join(done.paths)}")
 
 
 def _run_record(fs: FileSystem, one: Run, result: str) -> dict[str, Any]:
@@ -286,21 +293,21 @@ def _run_record(fs: FileSystem, one: Run, result: str) -> dict[str, Any]:
 
 
 def forget_all(
-    locations: tuple[str, ...], dry_run: bool, yes: bool, force: bool, storage: dict[str, str], run: RunReport
+    locations: tuple[str, ...], dry_run: bool, yes: bool, locking: Locking, storage: dict[str, str], run: RunReport
 ) -> int:
     """`acidctl repair forget`."""
     failures = Failures(run)
     found: dict[tuple[str, str], tuple[FileSystem, list[Run]]] = {}
-    for one in find(locations, storage, SnapshotLists(), failures.add, looks=False):
+    for one in find(locations, storage, SnapshotLists(), Observer(failures.add), looks=False):
         if runs := list_runs(one.fs, one.location.path):
             found[one.fs.url, one.location.path] = one.fs, runs
     going = [run for _, runs in found.values() for run in runs if run.state is RunState.DONE]
     for fs, runs in found.values():
         for each in runs:
             kept = "" if each.state is RunState.DONE else f", {each.state}: it stays"
-            click.echo(safe(f"{fs.display(each.path)}: {each.kind}, {human_bytes(each.bytes)}{kept}"))
+            put_line(f"{fs.display(each.path)}: {each.kind}, {human_bytes(each.bytes)}{kept}")
     if not going:
-        click.echo("there are no backups")
+        put_line("there are no backups")
     if not going or dry_run:
         return failures.worst
     count = human_count(len(going), "backup")
@@ -308,11 +315,11 @@ def forget_all(
     forgotten = 0
     for (_, path), (fs, _) in found.items():
         try:
-            gone = forget(fs, path, force=force)
+            gone = forget(fs, path, locking)
         except AcidctlError as error:
             failures.add(error, fs.display(path))
             continue
         forgotten += len(gone)
         run.add(fs.display(path), "forgotten", removed=sum(one.bytes for one in gone), runs=len(gone))
-    click.echo(f"{human_count(forgotten, 'backup')} deleted")
+    put_line(f"{human_count(forgotten, 'backup')} deleted")
     return failures.worst

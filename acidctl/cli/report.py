@@ -9,9 +9,10 @@ from typing import Any
 from acidctl.acid.layout import DataFile, data_files_of, files_by_child, is_full_acid, original_files
 from acidctl.acid.listing import Entry
 from acidctl.acid.state import EntryKind, State, Verdict
-from acidctl.acid.triggers import Thresholds, decide, figures_of
+from acidctl.acid.triggers import Decision, Thresholds, decide, figures_of
 from acidctl.cli.output import iso_time
 from acidctl.errors import AcidctlError
+from acidctl.location.transactional import Evidence
 from acidctl.storage.snapshot import Snapshot
 
 SCHEMA_VERSION = 1
@@ -19,6 +20,7 @@ SCHEMA_VERSION = 1
 
 def location_report(
     snapshot: Snapshot,
+    evidence: Evidence,
     *,
     rows: bool = False,
     thresholds: Thresholds | None = None,
@@ -27,6 +29,7 @@ def location_report(
     """One location as an object: see the README for the meaning of every key.
 
     Args:
+        evidence: whether it is known to be of a transactional table.
         rows: count rows from the files' footers.
         on_error: called with what is wrong with a footer; the rows of its entry are None then.  Without it, that is
             raised.
@@ -38,9 +41,15 @@ def location_report(
     return {
         "schema_version": SCHEMA_VERSION,
         "location": snapshot.fs.display(snapshot.path),
+        "transactional": {
+            "known": evidence.is_known,
+            "type": evidence.table_type.value if evidence.table_type else None,
+            "code": evidence.code,
+            "reason": evidence.text,
+        },
         "base": state.base.name if state.base else None,
         "entries": entries,
-        "summary": _summary(snapshot, entries, thresholds),
+        "summary": _summary(snapshot, entries, thresholds, is_known=evidence.may_change),
     }
 
 
@@ -121,9 +130,13 @@ def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None] | N
     return counts
 
 
-def _summary(snapshot: Snapshot, entries: list[dict[str, Any]], thresholds: Thresholds | None) -> dict[str, Any]:
+def _summary(
+    snapshot: Snapshot, entries: list[dict[str, Any]], thresholds: Thresholds | None, *, is_known: bool
+) -> dict[str, Any]:
     state = snapshot.state
     decision = decide(figures_of(snapshot.listing, state), thresholds)
+    if not is_known:
+        decision = Decision(None, f"{decision.text}, but not known to be transactional")
     states = {which.value: {"entries": 0, "bytes": 0} for which in State}
     for entry in entries:
         counted = states[entry["state"]]

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from acidctl.cleaning.trash import TrashRun
-    from acidctl.cli.locations import Found
     from acidctl.cli.restore_results import Changes, Printer
     from acidctl.cli.run_report import RunReport
+    from acidctl.location.find import Found
+    from acidctl.storage.lock import Locking
 
 
 @click.command(
@@ -52,8 +53,7 @@ def command(
     run_id: str | None,
     dry_run: bool,
     yes: bool,
-    lock: bool,
-    break_lock: bool,
+    locking: Locking,
     deadline: float | None,
     jobs: int,
     storage: dict[str, str],
@@ -72,12 +72,12 @@ def command(
     from acidctl.cli.output import human_bytes, human_count
     from acidctl.cli.restore_results import Printer, listed
 
-    work = Work(yes, lock, break_lock, jobs, Stop.after(deadline))
+    work = Work(yes, locking, jobs, Stop.after(deadline))
     printer = Printer(output, run)
     every = _runs(locations, storage, work, printer)
     is_one = len(every) == 1 and every[0].found.is_given
     if list_only:
-        listed([(place.found, place.runs) for place in every], output, is_one=is_one)
+        listed([(place.found, place.runs) for place in every], output, printer.records, is_one=is_one)
         return printer.status
     due = _chosen(every, run_id, " ".join(locations), printer)
     if dry_run or not is_one:
@@ -122,14 +122,15 @@ def _runs(locations: tuple[str, ...], storage: dict[str, str], work: Work, print
 
 def _places(locations: tuple[str, ...], storage: dict[str, str], printer: Printer) -> Iterator[Found]:
     """What was named first, whatever it is; then the locations below it, and the directories of their tables."""
-    from acidctl.cli.locations import Found, SnapshotLists, find
+    from acidctl.location.find import Found, find
+    from acidctl.location.lists import SnapshotLists
     from acidctl.storage.registry import open_location
-    from acidctl.storage.walk import Location
+    from acidctl.storage.walk import Location, Observer
 
     for text in locations:
         fs, path = open_location(text, storage)
         yield Found(fs, Location(path, ""), is_given=True)
-    below = find(locations, storage, SnapshotLists(), lambda error: printer.failed("", error), looks=False)
+    below = find(locations, storage, SnapshotLists(), Observer(lambda error: printer.failed("", error)), looks=False)
     for found, _ in with_tables(below, locations, storage):
         yield found
 
@@ -201,7 +202,7 @@ def _restored(place: _Place, run: TrashRun, work: Work) -> tuple[tuple[str, ...]
     from acidctl.errors import AcidctlError, ConflictError
 
     fs, path = place.found.fs, place.found.location.path
-    with work.at(fs, path):
+    with work.locking.at(fs, path):
         now = next((one for one in list_runs(fs, path) if one.id == run.id), None)
         if now is None:
             why = "somebody else restored or purged it"

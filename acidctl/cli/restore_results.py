@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from acidctl.cli.clean_results import MOST_NOTES, NAMES_SHOWN, Results, some
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from acidctl.cleaning.trash import TrashRun
-    from acidctl.cli.locations import Found
+    from acidctl.cli.output import Records
     from acidctl.cli.run_report import RunReport
+    from acidctl.location.find import Found
 
 Changes = tuple[str, ...] | None
 """How the state differs from the one before the cleaning; None where that is not known."""
@@ -26,9 +25,9 @@ _PHASES = {
 }
 
 
-def listed(every: Sequence[tuple[Found, Sequence[TrashRun]]], output: str, *, is_one: bool) -> None:
+def listed(every: Sequence[tuple[Found, Sequence[TrashRun]]], output: str, records: Records, *, is_one: bool) -> None:
     """Print the runs of one location by their entries, those of several by their ids."""
-    from acidctl.cli.output import human_bytes, human_count, note, put_json, safe
+    from acidctl.cli.output import human_bytes, human_count, note, put_line
 
     if not every:
         note("the trash is empty")
@@ -36,8 +35,7 @@ def listed(every: Sequence[tuple[Found, Sequence[TrashRun]]], output: str, *, is
     for found, its_runs in every:
         for run in its_runs:
             together.setdefault(run.id, []).append(run)
-            if output != "table":
-                put_json(_record(found.shown, run, "in-trash"), lines=output == "jsonl")
+            records.put(_record(found.shown, run, "in-trash"))
     if output != "table":
         return
     for run_id, runs in sorted(together.items()):
@@ -46,12 +44,10 @@ def listed(every: Sequence[tuple[Found, Sequence[TrashRun]]], output: str, *, is
         what = f"{count}  {human_bytes(sum(run.bytes for run in whole))}"
         if is_one:
             names = " ".join(whole[0].names) if whole else ""
-            click.echo(
-                f"{safe(run_id)}  {what}  {safe(names)}" if whole else f"{safe(run_id)}  {_PHASES[runs[0].phase]}"
-            )
+            put_line(f"{run_id}  {what}  {names}" if whole else f"{run_id}  {_PHASES[runs[0].phase]}")
             continue
         rest = f"  ({len(runs) - len(whole)} incomplete or damaged)" if len(whole) < len(runs) else ""
-        click.echo(f"{safe(run_id)}  {human_count(len(runs), 'location')}  {what}{rest}")
+        put_line(f"{run_id}  {human_count(len(runs), 'location')}  {what}{rest}")
 
 
 class Printer(Results):
@@ -65,7 +61,7 @@ class Printer(Results):
 
     def planned(self, found: Found, run: TrashRun, *, dry_run: bool) -> None:
         """Before it is done."""
-        from acidctl.cli.output import human_bytes, human_count, safe
+        from acidctl.cli.output import human_bytes, human_count, put_line
 
         if dry_run:
             self.run.add(found.shown, "planned", names=len(run.names))
@@ -73,11 +69,11 @@ class Printer(Results):
         if self._output == "table":
             count = f"{human_count(len(run.names), 'entry', 'entries')}, {human_bytes(run.bytes)}"
             what = f"{count}: {some(run.names, NAMES_SHOWN)}" if run.is_complete else _PHASES[run.phase]
-            click.echo(f"{safe(found.shown)}: {safe(run.id)}: {safe(what)}")
+            put_line(f"{found.shown}: {run.id}: {what}")
 
     def done(self, found: Found, run: TrashRun, names: tuple[str, ...], changes: Changes, *, alone: bool) -> None:
         """A run is back."""
-        from acidctl.cli.output import note, safe
+        from acidctl.cli.output import note, put_line
 
         self._restored += 1
         self._bytes += run.bytes
@@ -88,8 +84,8 @@ class Printer(Results):
         if self._output != "table":
             return
         shown = " ".join(names) if alone else some(names, NAMES_SHOWN)
-        what = f"{len(names)} restored: {safe(shown)}" if names else f"{run.id} was restored already"
-        click.echo(f"{safe(found.shown)}: {what}")
+        what = f"{len(names)} restored: {shown}" if names else f"{run.id} was restored already"
+        put_line(f"{found.shown}: {what}")
         if changes == () and alone:
             note("the state is the one before that cleaning")
         elif changes and len(self._changed) <= MOST_NOTES:

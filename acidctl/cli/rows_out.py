@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -16,9 +16,47 @@ if TYPE_CHECKING:
 
 ROW_FORMS = ("jsonl", "csv", "table", "parquet", "arrow")
 EXPORT_FORMS = ("jsonl", "csv", "table", "arrow", "parquet", "orc")
+SUFFIXES = {
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".parquet": "parquet", ".arrow": "arrow",
+    ".arrows": "arrow", ".orc": "orc",
+}  # fmt: skip
+"""The form that the end of a file's name stands for."""
 _BINARY = ("parquet", "arrow", "orc")
 TABLE_ROWS = 1000
 """A table for people stops here: its columns are aligned, so all of it is in memory at once."""
+
+
+def form_of(output: str, to: str | None, forms: Sequence[str], option: str) -> str:
+    """The form to write: what was typed, else what the name of the new file ends with, else what `output` says.
+
+    Args:
+        output: the value of ``-o``, which may be a default or from the configuration.
+        to: the name of the file; None for standard output.
+        forms: those that the command knows.
+        option: the one that names the file.
+
+    Raises:
+        UsageProblem: the name stands for another form than was typed, or for none that can be written.
+    """
+    import click
+    from click.core import ParameterSource
+
+    from acidctl.errors import UsageProblem
+    from acidctl.storage.port import base_name
+
+    suffix = "" if to is None else Path(base_name(to)).suffix.lower()
+    wanted = SUFFIXES.get(suffix)
+    if click.get_current_context().get_parameter_source("output") is ParameterSource.COMMANDLINE:
+        if wanted not in (None, output):
+            what = f"{option} {to} is not a name for {output}"
+            raise UsageProblem(what, f"{suffix} stands for {wanted}", f"leave -o {output} out, or choose another name")
+        return output
+    if suffix and wanted not in forms:
+        known = ", ".join(end for end, form in SUFFIXES.items() if form in forms)
+        hint = f"names end with {known}, or -o says the form: {', '.join(one for one in forms if one != 'table')}"
+        why = f"its rows cannot be written as {wanted}" if wanted else f"no form is known by the ending {suffix}"
+        raise UsageProblem(f"{option} {to} does not say how to write it", why, hint)
+    return wanted or output
 
 
 def write_rows(
@@ -60,7 +98,7 @@ def write_rows(
 def _write(
     batches: Iterable[pa.RecordBatch], form: str, types: OrcType | None, schema: pa.Schema, out: BinaryIO
 ) -> None:
-    from acidctl.rows.export.sinks import Sink, open_sink
+    from acidctl.rows.export.sinks import Sink, SinkOptions, open_sink
 
     sink: Sink
     if form == "orc":
@@ -69,7 +107,7 @@ def _write(
         assert types is not None
         sink = OrcSink(out, types)
     else:
-        sink = open_sink(form, out, types=types, schema=schema)
+        sink = open_sink(form, out, types=types, schema=schema, options=SinkOptions(printable=out.isatty()))
     for batch in batches:
         sink.write(batch)
     sink.close()
@@ -131,7 +169,8 @@ def _refuse_target(fs: FileSystem, path: str, name: str) -> None:
 def _table(batches: Iterable[pa.RecordBatch], types: OrcType | None, schema: pa.Schema) -> None:
     from rich.table import Table
 
-    from acidctl.cli.output import console, note, safe
+    from acidctl.cli.output import console, note
+    from acidctl.printable import printable
     from acidctl.rows.export.cells import cell_rows
     from acidctl.rows.selection import limited
 
@@ -140,7 +179,7 @@ def _table(batches: Iterable[pa.RecordBatch], types: OrcType | None, schema: pa.
     names = schema.names if first is None else first.schema.names
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in names:
-        table.add_column(safe(name), overflow="fold")
+        table.add_column(printable(name), overflow="fold")
     shown = 0
     for batch in chain([] if first is None else [first], iterator):
         for cells in cell_rows(batch, TABLE_ROWS - shown, types):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from acidctl.cli.output import safe
+from acidctl.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -71,8 +71,8 @@ class FittedTable:
 
     def lines(self, width: int) -> Iterator[Text]:
         """The lines, none wider than `width` but for names that are."""
-        cells = [tuple(map(safe, row.cells)) for row in self.rows]
-        remarks = [safe(row.remark) for row in self.rows]
+        cells = [tuple(map(printable, row.cells)) for row in self.rows]
+        remarks = [printable(row.remark) for row in self.rows]
         widths = [_widest([c.heading, *(row[i] for row in cells)]) for i, c in enumerate(self.columns)]
         remark_width = _widest([self.remark, *remarks]) + _GAP
         by_worth = sorted((c.worth, i) for i, c in enumerate(self.columns) if c.worth is not None)
@@ -181,7 +181,8 @@ def _remark_lines(row: Row, width: int) -> Iterator[Text]:
 
     if row.is_plain or not row.remark:
         return
-    for part in textwrap.wrap(safe(row.remark), max(20, width - 4), break_long_words=False, break_on_hyphens=False):
+    text = printable(row.remark)
+    for part in textwrap.wrap(text, max(20, width - 4), break_long_words=False, break_on_hyphens=False):
         yield Text("    " + part, "dim")
 
 

@@ -22,12 +22,12 @@ from typing import Any, NamedTuple, NoReturn
 import click
 
 from acidctl.cli.redact import is_secret_name, remember_pair
-from acidctl.errors import UsageProblem
+from acidctl.errors import RefusedError, UsageProblem
 
 ONLY_TYPED = frozenset({
     "yes", "force", "no-trash", "unsafe-retention", "break-lock", "offline", "assume-committed",
-    "write-ids", "valid-txns", "visibility-txn", "major", "minor", "auto", "plan", "run", "list", "list-rules",
-    "help", "version", "config", "profile",
+    "write-ids", "write-ids-from", "table", "table-type", "valid-txns", "visibility-txn", "follow-links",
+    "major", "minor", "auto", "plan", "run", "list", "list-rules", "help", "version", "config", "profile",
 })  # fmt: skip
 """Options without a place in files and the environment: they waive a safeguard, say what is true of one moment, or say
 what is to be done at all."""
@@ -51,11 +51,13 @@ class Layer:
     Attributes:
         origin: what it is and its path, ``user file ~/.config/acidctl/config.toml``.
         is_project: it may be part of what others send: no credentials, and it trusts nobody.
+        readers: what keeps the file from others, where they can read it: then it holds no credentials.
     """
 
     origin: str
     table: Mapping[str, Any]
     is_project: bool = False
+    readers: str = ""
 
 
 CommandPath = tuple[str, ...]
@@ -103,6 +105,7 @@ def merge(
 
     Raises:
         UsageProblem: a key or a value that cannot be used, or no file has the profile.
+        RefusedError: others can read the credentials of a file.
     """
     merged = Settings()
     known: list[str] = []
@@ -260,6 +263,9 @@ def _keep_secret(layer: Layer, place: CommandPath, key: str, value: str) -> None
     remember_pair(key, value)
     if layer.is_project and is_secret_name(key):
         _refuse(layer, place, "credentials have no place in a project file", "put them into the user file")
+    if layer.readers and is_secret_name(key):
+        what = f"{layer.origin}: {'.'.join(place)} is a credential that others can read"
+        raise RefusedError(what, "it may be known to them already: change it, and close the file", layer.readers)
 
 
 def _text(layer: Layer, place: CommandPath, value: Any) -> str:

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
 from acidctl.errors import StorageError
+from acidctl.printable import printable
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -25,6 +26,49 @@ _CLEAN_UP_SECONDS = 5.0
 
 class OutputError(StorageError):
     """Standard output is full, closed or broken in another way than a pipe without a reader."""
+
+
+class Screened(io.TextIOBase):
+    """A standard stream for text that anybody writes: of what a terminal would act on, line feeds alone get through.
+
+    Libraries warn there, click prints help with defaults from files, and tracebacks quote what they failed on.
+
+    Attributes:
+        behind: the stream itself, for those that made their text printable and add colours.
+    """
+
+    encoding = "utf-8"
+    errors = "backslashreplace"
+
+    def __init__(self, behind: TextIO) -> None:
+        super().__init__()
+        self.behind = behind
+
+    @property
+    def buffer(self) -> BinaryIO:
+        """For bytes."""
+        return self.behind.buffer
+
+    def write(self, text: str, /) -> int:
+        self.behind.write("\n".join(map(printable, text.split("\n"))))
+        return len(text)
+
+    def flush(self) -> None:
+        self.behind.flush()
+
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return self.behind.isatty()
+
+    def fileno(self) -> int:
+        return self.behind.fileno()
+
+
+def own_stream(stream: TextIO) -> TextIO:
+    """What is behind a screen, where there is one: for text that was made printable."""
+    return stream.behind if isinstance(stream, Screened) else stream
 
 
 class _Output(io.BufferedWriter):
@@ -56,7 +100,8 @@ class _Output(io.BufferedWriter):
     def _told(self) -> Iterator[None]:
         try:
             yield
-        except (BrokenPipeError, OutputError):
+        except (BrokenPipeError, OutputError, KeyboardInterrupt):
+            # Interrupted in the midst of it: to go on would be to wait for the same reader once more.
             self._failed = True
             raise
         except OSError as error:
@@ -82,7 +127,8 @@ def standard_streams() -> Iterator[None]:
     if sys.stdout is not None:
         sys.stdout.flush()
     watched = _watched(before[1])
-    sys.stdout = watched
+    sys.stdout = cast(TextIO, Screened(watched))
+    sys.stderr = cast(TextIO, Screened(sys.stderr))
     try:
         yield
     finally:
@@ -111,6 +157,47 @@ def _occupy() -> None:
     os.close(descriptor)
 
 
+class _Interrupts:
+    """What the handlers of signals have to know.
+
+    Attributes:
+        held: how many blocks of :func:`uninterrupted` there are around the code that runs.
+        is_waiting: a signal came meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self.held = 0
+        self.is_waiting = False
+
+    def come(self, *_: object) -> None:
+        """Ctrl-C: at once, but for the first one in such a block."""
+        if self.held and not self.is_waiting:
+            self.is_waiting = True
+            return
+        self.is_waiting = False
+        raise KeyboardInterrupt
+
+
+_interrupts = _Interrupts()
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """A signal that ends the run does so when the block is done: half a record is worth nothing. A second one does at
+    once, as nobody may be reading any more.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _interrupts.held += 1
+    try:
+        yield
+    finally:
+        _interrupts.held -= 1
+        if _interrupts.is_waiting and not _interrupts.held:
+            _interrupts.come()
+
+
 @contextmanager
 def ending_signals() -> Iterator[None]:
     """SIGTERM and SIGHUP end a run as Ctrl-C does: KeyboardInterrupt, so that everything cleans up.
@@ -128,15 +215,16 @@ def ending_signals() -> Iterator[None]:
         now = time.monotonic()
         if now - last >= _CLEAN_UP_SECONDS:
             last = now
-            raise KeyboardInterrupt
+            _interrupts.come()
 
-    before = {number: signal.getsignal(number) for number in _ENDING}
-    for number, handler in before.items():
-        if handler is signal.SIG_DFL:
-            signal.signal(number, interrupt)
+    ours: dict[signal.Signals, tuple[Any, Any]] = dict.fromkeys(_ENDING, (signal.SIG_DFL, interrupt))
+    ours[signal.SIGINT] = (signal.default_int_handler, _interrupts.come)
+    changed = {number: usual for number, (usual, _) in ours.items() if signal.getsignal(number) is usual}
+    for number in changed:
+        signal.signal(number, ours[number][1])
     try:
         yield
     finally:
-        for number, handler in before.items():
-            if handler is signal.SIG_DFL:
-                signal.signal(number, handler)
+        _interrupts.held, _interrupts.is_waiting = 0, False
+        for number, usual in changed.items():
+            signal.signal(number, usual)

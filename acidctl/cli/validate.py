@@ -20,8 +20,9 @@ from acidctl.cli.options import (
 
 if TYPE_CHECKING:
     from acidctl.cli.engine import EngineChoice
-    from acidctl.cli.locations import SnapshotLists
     from acidctl.cli.run_report import RunReport
+    from acidctl.location.lists import SnapshotLists
+    from acidctl.storage.port import FileSystem
     from acidctl.validation.isolate import Runner
     from acidctl.validation.model import Options, Place
 
@@ -186,20 +187,48 @@ def _run(
     printer: Any,
     runner: Runner | None,
 ) -> None:
-    from acidctl.cli.locations import find
+    import time
+    from dataclasses import replace
+
+    from acidctl.cli.strangers import Strangers
+    from acidctl.errors import AcidctlError, RefusedError
+    from acidctl.location.find import find
     from acidctl.validation.model import Place
     from acidctl.validation.run import validate
 
+    strangers = Strangers(printer.cannot_list)
+    folders: list[Place] = []
+
+    def folder(fs: FileSystem, path: str, table: str) -> None:
+        folders.append(Place(fs, path, holds=table))
+
     def places() -> Iterator[Place]:
-        for found in find(locations, storage, lists, printer.cannot_list):
-            place = found.location
+        for found in find(locations, storage, lists, replace(strangers.observer, container=folder)):
+            yield from _taken(folders)
+            at = found.location
             printer.begun(found.shown, is_given=found.is_given)
-            yield Place(found.fs, place.path, lists.of(place.table), lists.txns, place.partition)
+            try:
+                counted = lists.of(found.look, at.table, time.time())
+            except RefusedError as error:
+                printer.cannot_list(error)
+            except AcidctlError:  # its report says so
+                yield Place(found.fs, at.path, partition=at.partition)
+            else:
+                yield Place(found.fs, at.path, counted.write_ids, counted.txns, at.partition, found.look)
+        yield from _taken(folders)
 
     with _progress() as (advance, pause):
         for report in validate(places(), options, advance, runner):
             with pause():
                 printer.report(report)
+    strangers.tell()
+
+
+def _taken(folders: list[Place]) -> list[Place]:
+    """What has come since it was asked last."""
+    taken = list(folders)
+    folders.clear()
+    return taken
 
 
 @contextmanager

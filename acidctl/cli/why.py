@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from acidctl.acid.evidence import Evidence
     from acidctl.acid.idruns import IdRun
     from acidctl.acid.proof import Proof, Step
-    from acidctl.cli.locations import SnapshotLists
+    from acidctl.location.lists import SnapshotLists
     from acidctl.storage.snapshot import Snapshot
 
 SCHEMA_VERSION = 1
@@ -34,7 +34,7 @@ _INDENT = 14
         "acidctl why /warehouse/sales.db/orders",
         "acidctl why orders delta_0000003_0000003_0000",
         "acidctl why --write-ids 'sales.orders:12:9:9:7' --valid-txns '900:880:880:' orders base_0000010",
-        "acidctl why -o json orders | jq '.proofs[] | select(.cleaning.may == \"kept-back\") | .cleaning.next'",
+        "acidctl why -o json orders | jq '.[].proofs[] | select(.cleaning.may == \"kept-back\") | .cleaning.next'",
     ),
 )
 @click.argument("location", metavar="LOCATION", type=DIRECTORY)
@@ -52,14 +52,17 @@ def command(location: str, names: tuple[str, ...], lists: SnapshotLists, storage
     NAME is a directory or a file of the location; its numbers may be written without zeros.
     """
     from acidctl.cli.failures import Failures
-    from acidctl.cli.locations import find
-    from acidctl.cli.output import note, put_json
+    from acidctl.cli.output import Records, note
+    from acidctl.cli.strangers import Strangers
     from acidctl.errors import AcidctlError, UsageProblem
+    from acidctl.location.find import find
 
     failures = Failures()
     notes: dict[str, None] = {}
+    records = Records(output)
     seen, below = 0, ""
-    for found in find((location,), storage, lists, failures.add):
+    strangers = Strangers(failures.add)
+    for found in find((location,), storage, lists, strangers.observer):
         if names and not found.is_given:
             below = below or found.shown
             continue
@@ -75,7 +78,7 @@ def command(location: str, names: tuple[str, ...], lists: SnapshotLists, storage
         if output == "table":
             report.print(blank=seen > 0)
         else:
-            put_json(report.record(), lines=output == "jsonl")
+            records.put(report.record())
         seen += 1
         if names:
             break
@@ -195,12 +198,13 @@ class _Report:
 
     def print(self, *, blank: bool) -> None:
         """For people: short proofs by state, or long ones of what was named."""
-        from acidctl.cli.output import console, safe
+        from acidctl.cli.output import console
+        from acidctl.printable import printable
 
         screen = console()
         if blank:
             screen.print()
-        screen.print(safe(self._snapshot.fs.display(self._snapshot.path)), style="bold", soft_wrap=True)
+        screen.print(printable(self._snapshot.fs.display(self._snapshot.path)), style="bold", soft_wrap=True)
         if self._history:
             screen.print("not enough history: Hive refuses to read this snapshot", style="red", soft_wrap=True)
             for step in self._history:
@@ -274,12 +278,12 @@ def _short(screen: Console, proof: Proof) -> None:
     """Name, state and the reason: in one line where there is room."""
     from rich.cells import cell_len
 
-    from acidctl.cli.output import safe
+    from acidctl.printable import printable
 
     topics = ("what", "content") if proof.reason.code == "hidden" else ("verdict",)
     text = "; ".join(step.text for step in proof.steps if step.topic in topics)
-    start = cell_len(safe(proof.name)) + len(proof.state.value) + 4
-    if start + cell_len(safe(text)) <= screen.width:
+    start = cell_len(printable(proof.name)) + len(proof.state.value) + 4
+    if start + cell_len(printable(text)) <= screen.width:
         _title(screen, proof, text)
     else:
         _title(screen, proof)
@@ -296,12 +300,12 @@ def _long(screen: Console, proof: Proof) -> None:
 def _title(screen: Console, proof: Proof, text: str = "") -> None:
     from rich.text import Text
 
-    from acidctl.cli.output import safe
+    from acidctl.printable import printable
 
-    line = Text(safe(proof.name))
+    line = Text(printable(proof.name))
     line.append("  ")
     line.append(proof.state.value, STATE_STYLES[proof.state.value])
-    line.append(f"  {safe(text)}" if text else "")
+    line.append(f"  {printable(text)}" if text else "")
     screen.print(line, soft_wrap=True)
 
 
@@ -316,9 +320,9 @@ def _labelled(screen: Console, label: str, text: str) -> None:
     """A label in the margin and a sentence, broken between words on a terminal."""
     from rich.text import Text
 
-    from acidctl.cli.output import safe
+    from acidctl.printable import printable
 
-    for place, part in enumerate(_broken(safe(text), screen)):
+    for place, part in enumerate(_broken(printable(text), screen)):
         line = Text("  ")
         line.append((label if not place else "").ljust(_INDENT - 2), "dim")
         line.append(part)

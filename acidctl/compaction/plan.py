@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from acidctl.acid.doubts import doubtful, layout_errors, live_writers, only_by_doubt
-from acidctl.acid.layout import NO_BUCKET, DataFile, Role
+from acidctl.acid.layout import NO_BUCKET, DataFile, Role, TableType
 from acidctl.acid.names import MINL, Kind, format_directory
+from acidctl.acid.straddle import below_all
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.insert_only import concat_tasks
 from acidctl.compaction.split import split
-from acidctl.compaction.table_type import TableType, type_of
+from acidctl.compaction.table_type import type_of
 from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask
 from acidctl.compaction.writing import Writing, calendar_of, inputs_of
 from acidctl.errors import BadDataError, ConflictError, RefusedError
@@ -19,7 +20,7 @@ from acidctl.orc.tail import stripe_length
 from acidctl.orc.types import OrcType
 from acidctl.rows.events import EventFile, open_event_files
 from acidctl.rows.schema import merge_row_types
-from acidctl.storage.snapshot import Snapshot
+from acidctl.storage.snapshot import Snapshot, seen_below
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,30 @@ class CompactionPlan:
         return sum(task.weight for task in self.tasks)
 
 
+def below_straddlers(snapshot: Snapshot) -> Snapshot:
+    """The same location by a lower high watermark, where a directory lies across the last write id of a compaction.
+
+    Raises:
+        RefusedError: nothing is left to compact below it.
+    """
+    while snapshot.state.deltas:
+        directories = [verdict.directory for verdict in snapshot.state.verdicts if verdict.directory]
+        last = max(delta.directory.max_write_id for delta in snapshot.state.deltas if delta.directory)
+        limit, across = below_all(directories, last)
+        if limit == last:
+            return snapshot
+        wide = across[-1]
+        text = f"{wide.name} begins at or below write id {last} and ends above it"
+        snapshot = seen_below(snapshot, limit, f"nothing above write id {limit} is compacted: {text}")
+        if not snapshot.state.deltas:
+            raise RefusedError(
+                f"cannot compact {snapshot.fs.display(snapshot.path)} up to write id {last}",
+                f"{text}, so its rows would be there twice",
+                f"give a newer --write-ids, in which {wide.max_write_id} is below the first open write id",
+            )
+    return snapshot
+
+
 def nothing_to_do(snapshot: Snapshot, kind: CompactionKind) -> str | None:
     """Why a compaction of this type would change nothing; None when there is work (format section 8)."""
     state = snapshot.state
@@ -97,8 +122,10 @@ def plan_compaction(
 
     Raises:
         HistoryError, BadDataError, ConflictError: what is there cannot be compacted.
-        RefusedError: it cannot be told whether the table is insert-only; or it is, and its files are text.
+        RefusedError: it cannot be told whether the table is insert-only; or it is, and its files are text; or nothing
+            is left below a directory that lies across the last write id.
     """
+    snapshot = below_straddlers(snapshot)
     state = snapshot.state
     state.require_history()
     files = snapshot.files()
@@ -170,8 +197,13 @@ def refuse_unsafe(snapshot: Snapshot, now: float, *, force: bool) -> None:
             or f"whether what hides {min(hidden)} is committed is not known",
             "give --valid-txns, or --assume-committed when no compaction and no writer is at work",
         )
-    # With a list of write ids the rows of open writers are left out one by one.
-    if snapshot.write_ids.is_everything and not force and (signs := live_writers(listing, state, now)):
+    # With a list of write ids the rows of open writers are left out one by one; without one all that is known is how
+    # old their directories are, and these have none yet.
+    is_assumed = snapshot.assumed is not None and snapshot.assumed.of_write_ids
+    signs = live_writers(listing, state, now) if is_assumed or snapshot.write_ids.is_everything else []
+    if is_assumed:  # which a manifest has stopped already
+        signs = [sign for sign in signs if not sign.startswith("_tmp.")]
+    if signs and not force:
         raise RefusedError(
             f"a writer seems to be at work in {shown}",
             f"there is {', '.join(signs[:3])}",

@@ -10,15 +10,17 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from acidctl.acid.listing import Listing
-from acidctl.acid.names import MAXL, METADATA_ACID, ORC_ACID_VERSION
+from acidctl.acid.names import MAXL, METADATA_ACID, ORC_ACID_VERSION, AcidDirectory, Kind
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED, ORC_ACID_VERSION_2
 from acidctl.acid.state import AcidState
+from acidctl.acid.straddle import straddles
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.checksum import Proof
 from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.compaction.tasks import ATTEMPTS, BucketResult, OutputFile
 from acidctl.errors import AcidctlError, ConflictError, RefusedError, StorageError, VerifyError
 from acidctl.storage.lock import require_locked
+from acidctl.storage.own_files import write_checked
 from acidctl.storage.owner import OWNER, Owner
 from acidctl.storage.publication import (
     INTENT,
@@ -46,7 +48,7 @@ def stage_directories(plan: CompactionPlan) -> None:
             "copy the location to HDFS or a local disk, compact it there and copy the result back",
         )
     fs.make_dirs(f"{plan.staging}/{ATTEMPTS}")
-    fs.write_bytes(f"{plan.staging}/{OWNER}", Owner.this().to_bytes())
+    write_checked(fs, f"{plan.staging}/{OWNER}", Owner.this().to_bytes())
 
 
 def remove_dead_staging(snapshot: Snapshot) -> tuple[str, ...]:
@@ -215,7 +217,7 @@ def _finish(plan: CompactionPlan, name: str, files: Sequence[OutputFile]) -> Non
     for file in files if fs.can_rename else ():
         fs.rename(file.attempt_path, f"{directory}/{file.name}")
     for side, content in _side_files(plan).items():
-        fs.write_bytes(f"{directory}/{side}", content)
+        write_checked(fs, f"{directory}/{side}", content)
 
 
 def _side_files(plan: CompactionPlan) -> dict[str, bytes]:
@@ -227,6 +229,14 @@ def _side_files(plan: CompactionPlan) -> dict[str, bytes]:
     if plan.acid_version:
         sides[ORC_ACID_VERSION] = ORC_ACID_VERSION_2
     return sides
+
+
+def _is_in_the_way(directory: AcidDirectory, write_id: int) -> bool:
+    """Of a directory that came: those of other compactions, in the same range, are as good as the inputs."""
+    if directory.visibility_txn:
+        return straddles(directory, write_id)
+    first = directory.max_write_id if directory.kind is Kind.BASE else directory.min_write_id
+    return first <= write_id
 
 
 def _recheck(plan: CompactionPlan) -> None:
@@ -265,9 +275,10 @@ def _changes(plan: CompactionPlan, before: Snapshot, now: AcidState) -> str:
         return f"{min(missing)} is no longer current"
     if (before.state.base and before.state.base.name) != (now.base and now.base.name):
         return "another base appeared"
-    for verdict in now.deltas:
-        directory = verdict.directory
-        if directory and verdict.name not in plan.inputs and directory.min_write_id <= plan.max_write_id:
+    known = {verdict.name for verdict in before.state.verdicts}
+    for verdict in now.verdicts:
+        # Whether its rows are visible or not: the output would hide it, or lie across it.
+        if verdict.directory and verdict.name not in known and _is_in_the_way(verdict.directory, plan.max_write_id):
             return f"{verdict.name} appeared"
     if plan.kind is CompactionKind.MAJOR and before.state.originals != now.originals:
         return "its original files changed"

@@ -99,6 +99,7 @@ def compact(
             stage_directories(plan)
             staged.append(plan)
         except AcidctlError as error:
+            discard(plan)
             yield Outcome(plan, error=error)
     try:
         yield from _run(staged, engine or LocalEngine(1), offline, on_task)

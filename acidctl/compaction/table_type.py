@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 
-from acidctl.acid.layout import Role
+from acidctl.acid.layout import Role, TableType
 from acidctl.acid.layout import is_full_acid as shows_full_acid
 from acidctl.errors import RefusedError
 from acidctl.rows.events import EventFile
 from acidctl.rows.foreign import Format
 from acidctl.storage.snapshot import Snapshot
-
-
-class TableType(StrEnum):
-    """The kinds of transactional table (format section 11)."""
-
-    FULL_ACID = "full-acid"
-    INSERT_ONLY = "insert-only"
 
 
 def type_of(snapshot: Snapshot, sources: Sequence[EventFile], known: TableType | None) -> TableType:

@@ -23,7 +23,7 @@ from acidctl.orc.deflate import deflate_stripe
 from acidctl.orc.run_columns import RunColumn, insert_first
 from acidctl.orc.settings import ANY_STRIDE, CODECS, MAX_BLOCK, WHOLE, WriterSettings
 from acidctl.orc.source import ByteSource
-from acidctl.orc.splice import Codec, StripeParts, drop_index, loosen, take_nanos
+from acidctl.orc.splice import Codec, StripeParts, drop_index, drop_nan_bounds, loosen, take_nanos
 from acidctl.orc.tail import Tail, read_tail, stripe_length
 from acidctl.orc.types import OrcType, renumbered, type_tree
 from acidctl.orc.unions import fold_unions, without_unions
@@ -120,12 +120,21 @@ class _Draft:
 def _finished(draft: _Draft, settings: WriterSettings, tree: OrcType) -> EncodedStripe:
     if not settings.stride:
         drop_index(draft.open())
+    elif columns := _with_nan(draft.stripe.statistics, tree):
+        drop_nan_bounds(draft.open(), columns)
     if settings.compression == "zlib":
         deflate_stripe(draft.open(), tree, settings.block_size)
     if draft.parts is None:
         return draft.stripe
     data, info = draft.parts.joined()
     return EncodedStripe(memoryview(data), info, draft.stripe.statistics)
+
+
+def _with_nan(statistics: pb.StripeStatistics, tree: OrcType) -> list[int]:
+    """The columns of floating point numbers with a NaN: those whose statistics :func:`_drop_untrue` dropped."""
+    found = zip(tree.walk(), statistics.colStats, strict=True)
+    floats = [(node.column_id, column) for node, column in found if node.kind in ("float", "double")]
+    return [i for i, column in floats if column.numberOfValues and not column.HasField("doubleStatistics")]
 
 
 def _forms(pieces: Sequence[pa.StructArray], tree: OrcType) -> dict[int, Form]:

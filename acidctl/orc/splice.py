@@ -6,7 +6,8 @@ right seconds, the other the right nanoseconds.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+import math
+from collections.abc import Container, Iterable, Mapping
 
 from google.protobuf.message import Message
 
@@ -83,6 +84,21 @@ def drop_streams(parts: StripeParts, gone: Container[tuple[int, int]]) -> None:
     del parts.footer.streams[:]
     parts.footer.streams.extend(kept)
     parts.streams = {key: raw for key, raw in parts.streams.items() if key not in gone}
+
+
+def drop_nan_bounds(parts: StripeParts, columns: Iterable[int]) -> None:
+    """Take the statistics of floating point columns out of the row index where there is a NaN among the values.
+
+    The bounds are then those of the other values, or NaN; readers of old Java compare with them all the same.
+    """
+    for column in columns:
+        index = parts.row_index(column)
+        if index is None:
+            continue
+        for entry in index.entry:
+            if math.isnan(entry.statistics.doubleStatistics.sum):
+                entry.statistics.ClearField("doubleStatistics")
+        parts.streams[column, pb.Stream.ROW_INDEX] = memoryview(parts.stored(index))
 
 
 def take_nanos(seconds: StripeParts, nanos: StripeParts, columns: Mapping[int, int]) -> None:

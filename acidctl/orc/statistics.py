@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Context, Decimal, InvalidOperation
 from functools import reduce
+from itertools import chain
 from typing import Any, TypeVar
 
 from acidctl.errors import BadDataError
@@ -112,15 +113,17 @@ def _doubles(blocks: Sequence[pb.DoubleStatistics], filled: bool) -> pb.DoubleSt
     bounds = [
         (block.minimum, block.maximum) for block in blocks if block.HasField("minimum") and block.HasField("maximum")
     ]
-    total = sum(block.sum for block in blocks) if all(block.HasField("sum") for block in blocks) else None
+    sums = [block.sum for block in blocks if block.HasField("sum")]
+    total = sum(sums)
+    whole = total if len(sums) == len(blocks) else None
     if not filled:
-        return pb.DoubleStatistics(sum=total)
+        return pb.DoubleStatistics(sum=whole)
     # A NaN among the values is in no range: with it bounds say nothing, and Java trusts them unless the sum is NaN.
-    if len(bounds) < len(blocks) or any(math.isnan(number) for number in (*sum(bounds, ()), total or 0.0)):
+    if len(bounds) < len(blocks) or any(map(math.isnan, (*chain.from_iterable(bounds), total))):
         return None
     minimum = min((low for low, _ in bounds), key=_signed)
     maximum = max((high for _, high in bounds), key=_signed)
-    return pb.DoubleStatistics(minimum=minimum, maximum=maximum, sum=total)
+    return pb.DoubleStatistics(minimum=minimum, maximum=maximum, sum=whole)
 
 
 def _bound(

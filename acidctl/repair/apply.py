@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from acidctl.errors import AcidctlError, ConflictError, NotFoundError, StorageError
 from acidctl.repair.backup import (
+    BACKUP,
     Act,
     Run,
     RunState,
@@ -23,11 +24,10 @@ from acidctl.repair.backup import (
 from acidctl.repair.copying import stage
 from acidctl.repair.flush_length import plan_flush_length
 from acidctl.repair.key_index import plan_key_index
-from acidctl.repair.lock import BACKUP, locked
 from acidctl.repair.nested import plan_nested
 from acidctl.repair.plan import Fix, Kind, RepairPlan, Scope
 from acidctl.repair.version_file import plan_version_file
-from acidctl.storage.lock import refuse_locked_at
+from acidctl.storage.lock import Locking
 from acidctl.storage.own_files import new_run_id
 from acidctl.storage.port import FileSystem, join, parent_of
 from acidctl.storage.snapshot import Snapshot, take_snapshot
@@ -55,22 +55,24 @@ def unfinished(fs: FileSystem, location: str) -> list[Run]:
     return [run for run in list_runs(fs, location) if run.state in (RunState.INTERRUPTED, RunState.UNDOING)]
 
 
-def apply_repair(plan: RepairPlan, scope: Scope) -> Run | None:
+def apply_repair(plan: RepairPlan, scope: Scope, locking: Locking | None = None) -> Run | None:
     """Carry a plan out; what an earlier repair left is finished first, and the location is looked at again.
+
+    Args:
+        locking: how others are kept away meanwhile.
 
     Returns:
         The run, with which it can be undone; None when nothing was left to do.
 
     Raises:
-        ConflictError: another repair is at work, the location is locked, or it changed since it was planned.
+        ConflictError: the location is locked, or it changed since it was planned.
         StorageError: the store cannot rename.
         VerifyError: what was staged is not what was meant; nothing was changed.
     """
     before = plan.snapshot
     fs, location = before.fs, before.path
     require_renames(fs, location)
-    with locked(fs, location, force=scope.force):
-        refuse_locked_at(fs, location)
+    with (locking or Locking()).at(fs, location):
         sweep(fs, location)
         settle(fs, list_runs(fs, location))
         again = take_snapshot(fs, location, before.write_ids, before.txns)
@@ -162,17 +164,16 @@ def _changed(fs: FileSystem, path: str, why: str) -> ConflictError:
     )
 
 
-def undo_last(fs: FileSystem, location: str, run_id: str | None = None, *, force: bool = False) -> Run:
+def undo_last(fs: FileSystem, location: str, run_id: str | None = None, locking: Locking | None = None) -> Run:
     """Take the newest repair of a location back, or the one whose id begins so.
 
     Raises:
         NotFoundError: there is none.
-        ConflictError: another repair is at work, the location is locked, or what it made was changed.
+        ConflictError: the location is locked, or what it made was changed.
     """
     if not _undoable(fs, location, run_id):
         raise NotFoundError(f"no such repair of {fs.display(location)}", "", "see `acidctl repair undo --list`")
-    with locked(fs, location, force=force):
-        refuse_locked_at(fs, location)
+    with (locking or Locking()).at(fs, location):
         chosen = _undoable(fs, location, run_id)[-1:]
         for run in chosen:
             _require_newest(fs, run)
@@ -198,13 +199,13 @@ def _require_newest(fs: FileSystem, run: Run) -> None:
             )
 
 
-def forget(fs: FileSystem, location: str, *, force: bool = False) -> list[Run]:
+def forget(fs: FileSystem, location: str, locking: Locking | None = None) -> list[Run]:
     """Remove the backups of a location for good; what was interrupted stays. The runs that went.
 
     Raises:
-        ConflictError: another repair is at work.
+        ConflictError: the location is locked.
     """
-    with locked(fs, location, force=force):
+    with (locking or Locking()).at(fs, location):
         done = [run for run in list_runs(fs, location) if run.state is RunState.DONE]
         for run in done:
             drop(fs, run)

@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from acidctl.errors import BadDataError, ConflictError, NotFoundError
-from acidctl.repair.lock import BACKUP, LOCK
 from acidctl.storage.own_files import write_whole
 from acidctl.storage.port import FileSystem, join, parent_of
 
+BACKUP = ".acidctl-backup"
 MANIFEST = "manifest.json"
 DONE = "done.json"
 UNDO = "undo.json"
@@ -276,19 +276,17 @@ def drop(fs: FileSystem, run: Run) -> None:
 
 def sweep(fs: FileSystem, location: str) -> None:
     """Remove what dead repairs left before they changed anything. The lock must be held."""
-    root = join(location, BACKUP)
-    for entry in fs.list_dir(root).entries:
-        if entry.path.startswith("_"):
-            with suppress(NotFoundError):  # of one who waits no longer
-                fs.remove_tree(join(root, entry.path))
     for run in list_runs(fs, location):
         if run.state is RunState.STAGED:
             fs.remove_tree(run.path)
 
 
 def is_empty(fs: FileSystem, location: str) -> bool:
-    """Whether nothing but the lock is in the directory of backups."""
-    return all(entry.path == LOCK for entry in fs.list_dir(join(location, BACKUP)).entries)
+    """Whether nothing is in the directory of backups, and it is there."""
+    try:
+        return not fs.list_dir(join(location, BACKUP)).entries
+    except NotFoundError:
+        return False
 
 
 def settle(fs: FileSystem, runs: Sequence[Run]) -> None:

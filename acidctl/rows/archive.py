@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import Enum
 
 from acidctl.acid.layout import data_files_of, files_by_child, original_files
-from acidctl.acid.names import MINL, AcidDirectory, Kind, is_visible_path
+from acidctl.acid.names import MINL, NO_STATEMENT, AcidDirectory, Kind, is_visible_path
 from acidctl.acid.state import EntryKind, State, Verdict
 from acidctl.errors import AcidctlError
+from acidctl.orc.tail import MAGIC, stripe_length
 from acidctl.rows.events import EventFile, open_event_files
 from acidctl.rows.live import Unreadable
+from acidctl.rows.ranges import stripe_ranges
 from acidctl.storage.snapshot import Snapshot
 
 _INVISIBLE = ("visibility-open", "visibility-aborted", "unparseable")
+
+
+class Origin(Enum):
+    """Who wrote a delta of several write ids."""
+
+    COMPACTION = "a compaction"
+    WRITER = "a streaming writer"
+    UNKNOWN = "a compaction or a streaming writer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +39,7 @@ class Archive:
         sources: its data files, opened; empty when `error` is set.
         modified: newest time of what lies in it, epoch seconds.
         error: why it cannot be read; only of directories that readers do not use either.
+        origin: who wrote it; of deltas of one write id, bases and originals it means nothing.
     """
 
     names: tuple[str, ...]
@@ -35,6 +48,7 @@ class Archive:
     sources: tuple[EventFile, ...]
     modified: float | None
     error: AcidctlError | None = None
+    origin: Origin = field(default=Origin.UNKNOWN, kw_only=True)
 
     @property
     def low(self) -> int:
@@ -55,18 +69,13 @@ class Archive:
         return self.directory is not None and self.directory.kind is Kind.BASE
 
     @property
-    def has_side_files(self) -> bool:
-        """Whether a streaming writer's side file lies beside a bucket (format section 12)."""
-        return any(source.file.flush_length_path is not None for source in self.sources)
-
-    @property
     def is_rewritten(self) -> bool:
         """Whether a compaction made it, as far as can be told: see :meth:`is_overwrite` for bases without a mark."""
         if self.directory is None:
             return False
         if self.is_base:
             return not self.is_overwrite
-        return self.low != self.high and not self.has_side_files
+        return self.low != self.high and self.origin is Origin.COMPACTION
 
     @property
     def is_overwrite(self) -> bool:
@@ -76,10 +85,11 @@ class Archive:
         """
         if not self.is_base or self.verdict.compacted:
             return False
-        return all(source.synthetic is not None or _is_all_of(source, self.high) for source in self.sources)
+        return all(source.synthetic is not None or is_all_of(source, self.high) for source in self.sources)
 
 
-def _is_all_of(source: EventFile, write_id: int) -> bool:
+def is_all_of(source: EventFile, write_id: int) -> bool:
+    """Whether every row of a file is of one write id, by the file's statistics."""
     statistics = source.tail.column_statistics(5)
     if not source.rows:
         return True
@@ -98,6 +108,7 @@ def archives(snapshot: Snapshot) -> Iterator[Archive]:
         BadDataError, NotFoundError, AccessError: a file that readers use cannot be read.
     """
     children = files_by_child(snapshot.listing)
+    deltas = [v.directory for v in snapshot.state.verdicts if v.directory and v.directory.kind is not Kind.BASE]
     originals: list[Verdict] = []
     for verdict in snapshot.state.verdicts:
         if verdict.kind is EntryKind.ORIGINAL:
@@ -113,13 +124,59 @@ def archives(snapshot: Snapshot) -> Iterator[Archive]:
                 raise
             yield Archive((verdict.name,), verdict.directory, verdict, (), modified, error)
             continue
-        yield Archive((verdict.name,), verdict.directory, verdict, opened, modified)
+        origin = _origin(verdict.directory, deltas, opened)
+        yield Archive((verdict.name,), verdict.directory, verdict, opened, modified, origin=origin)
     entries = [entry for one in originals for entry in children.get(one.name, ()) if is_visible_path(entry.path)]
     if entries:
         names = tuple(sorted({entry.path.partition("/")[0] for entry in entries}))
         modified = _newest(snapshot, names)
         opened = tuple(open_event_files(snapshot, original_files(entries)))
         yield Archive(names, None, originals[0], opened, modified)
+
+
+def _origin(directory: AcidDirectory, deltas: Iterable[AcidDirectory], sources: Iterable[EventFile]) -> Origin:
+    """Who wrote a delta of several write ids: what its name, its neighbours and its files prove (format section 12).
+
+    A streaming writer has its write ids to itself, deletes nothing, and ends the file with a footer after each of them.
+    """
+    low, high = directory.min_write_id, directory.max_write_id
+    if directory.kind is Kind.BASE or low == high:
+        return Origin.UNKNOWN
+    if directory.statement_id != NO_STATEMENT or any(one.file.flush_length_path is not None for one in sources):
+        return Origin.WRITER
+    inside = [one for one in deltas if low <= one.min_write_id and one.max_write_id <= high and one != directory]
+    if directory.visibility_txn or directory.kind is Kind.DELETE_DELTA or inside:
+        return Origin.COMPACTION
+    found = {_written_by(source) for source in sources}
+    return found.pop() if len(found) == 1 else Origin.UNKNOWN
+
+
+def _written_by(source: EventFile) -> Origin:
+    """Who wrote a file, by the footers that a streaming writer left inside it; without one it may hold one commit."""
+    tail = source.tail
+    if source.synthetic is not None or (tail.software_version or "").startswith("acidctl "):
+        return Origin.COMPACTION  # streaming writers write native files
+    at, flushes = len(MAGIC), 0
+    with suppress(AcidctlError):
+        for stripe in tail.stripes:
+            flushes += _ends_a_file(source, at, stripe.offset)
+            at = stripe.offset + stripe_length(stripe)
+        flushes += _ends_a_file(source, at, tail.content_end)
+        if flushes:
+            return Origin.WRITER
+        ranges = [one for one in stripe_ranges(tail) if one is not None]
+        ids = {write_id for one in ranges for write_id in one.current}
+        ids |= {key.original_write_id for key in tail.key_index() or () if key is not None}
+        return Origin.COMPACTION if len(ids) > 1 else Origin.UNKNOWN
+    return Origin.UNKNOWN
+
+
+def _ends_a_file(source: EventFile, start: int, end: int) -> bool:
+    """Whether what lies between two stripes is a footer: its last bytes are the postscript's magic and its length."""
+    if end - start <= len(MAGIC) + 1:
+        return False
+    last = source.tail.source.read(end - len(MAGIC) - 1, len(MAGIC) + 1)
+    return last.startswith(MAGIC) and last[-1] < end - start
 
 
 def _newest(snapshot: Snapshot, names: tuple[str, ...]) -> float | None:

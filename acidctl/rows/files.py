@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable, Sequence
 
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, files_by_child, original_files
-from acidctl.acid.names import FLUSH_LENGTH_SUFFIX, AcidDirectory, AcidNameError, is_visible_path, parse_directory
+from acidctl.acid.names import (
+    FLUSH_LENGTH_SUFFIX,
+    AcidDirectory,
+    AcidNameError,
+    is_union_subdirectory,
+    is_visible_path,
+    parse_directory,
+)
 from acidctl.acid.sidefiles import parse_flush_length
-from acidctl.errors import NotFoundError
+from acidctl.errors import AcidctlError, NotFoundError
 from acidctl.orc.source import ByteSource
 from acidctl.rows.events import EventFile, open_event_files
 from acidctl.rows.foreign import Format, read_any_tail
 from acidctl.storage.port import FileSystem, base_name, parent_of
 from acidctl.storage.snapshot import take_snapshot
-
-_UNION = re.compile(r"HIVE_UNION_SUBDIR_[0-9]+")
 
 
 def event_files_at(fs: FileSystem, path: str) -> list[EventFile]:
@@ -37,7 +42,7 @@ def event_files_at(fs: FileSystem, path: str) -> list[EventFile]:
                 role = Role.DELETE if directory and directory.kind == "delete_delta" else Role.INSERT
                 file = DataFile(base_name(path), entry.size, role, directory, NO_BUCKET, True)
                 return [EventFile(fs, file, path, length, tail, None)]
-    below = [source for source in _all_of_location(fs, path, entry.is_dir) if _is_below(source.path, path)]
+    below = [source for source in _of_location(fs, path, entry.is_dir) if _is_below(source.path, path)]
     if not below and entry.is_dir:
         raise NotFoundError(f"no data file in {fs.display(path)}", "it holds no file that a reader would open")
     return below
@@ -60,24 +65,38 @@ def _acid_directory(path: str) -> AcidDirectory | None:
         return None
 
 
-def _all_of_location(fs: FileSystem, path: str, is_dir: bool) -> list[EventFile]:
+def _of_location(fs: FileSystem, path: str, is_dir: bool) -> list[EventFile]:
+    """The data files below `path` in their location, and before them those whose rows are counted to number theirs."""
     location = _location_of(path, is_dir)
-    snapshot = take_snapshot(fs, location)
-    children = files_by_child(snapshot.listing)
+    snapshot = take_snapshot(fs, location, on_bad_metadata=_no_matter)
     files: list[DataFile] = []
     originals = []
-    for name, entries in children.items():
+    for name, entries in files_by_child(snapshot.listing).items():
         directory = _acid_directory(name)
-        whole = f"{location}/{name}"
         if directory is not None and any("/" in entry.path for entry in entries):
-            if _is_below(whole, path) or _is_below(path, whole):
-                files += data_files_of(directory, entries)
+            files += data_files_of(directory, entries)
         else:
             originals += [entry for entry in entries if is_visible_path(entry.path)]
-    files.sort(key=_by_write_id)
-    if any(_is_below(f"{location}/{entry.path}", path) for entry in originals):
-        files = original_files(originals) + files
-    return open_event_files(snapshot, files)
+    files = original_files(originals) + sorted(files, key=_by_write_id)
+    return open_event_files(snapshot, _needed(files, lambda file: _is_below(f"{location}/{file.path}", path)))
+
+
+def _no_matter(path: str, error: AcidctlError) -> None:
+    """What a base is does not change the events in its files."""
+
+
+def _needed(files: Sequence[DataFile], is_wanted: Callable[[DataFile], bool]) -> list[DataFile]:
+    """The wanted files, and those that come before one of the same directory and bucket where rows have no ids."""
+    needed: list[DataFile] = []
+    counters = set()
+    for file in reversed(files):
+        counter = (file.directory, file.bucket)
+        if is_wanted(file):
+            needed.append(file)
+            counters.add(counter)
+        elif not file.native_name and counter in counters:
+            needed.append(file)
+    return needed[::-1]
 
 
 def _by_write_id(file: DataFile) -> tuple[int, bool, str]:
@@ -95,7 +114,7 @@ def _location_of(path: str, is_dir: bool) -> str:
         if _acid_directory(ancestor) is not None:
             return parent_of(ancestor)
         ancestor = parent_of(ancestor)
-    return parent_of(at) if _UNION.fullmatch(base_name(at)) else at
+    return parent_of(at) if is_union_subdirectory(base_name(at)) else at
 
 
 def _is_below(path: str, root: str) -> bool:

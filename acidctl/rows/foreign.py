@@ -53,8 +53,10 @@ _LEAVES = {
     pa.float64(): "double",
     pa.string(): "string",
     pa.large_string(): "string",
+    pa.string_view(): "string",
     pa.binary(): "binary",
     pa.large_binary(): "binary",
+    pa.binary_view(): "binary",
     pa.date32(): "date",
     pa.null(): "string",
 }
@@ -281,6 +283,8 @@ def _type(field: pa.Field, path: str) -> OrcType:
     kind = field.type
     if kind in _LEAVES:
         return OrcType(_LEAVES[kind])
+    if pa.types.is_dictionary(kind):  # Arrow's own: in the file stand the values
+        return _type(field.with_type(kind.value_type), path)
     if pa.types.is_timestamp(kind):
         return OrcType("timestamp" if kind.tz is None else "timestamp with local time zone")
     if pa.types.is_fixed_size_binary(kind):
@@ -301,6 +305,8 @@ def _type(field: pa.Field, path: str) -> OrcType:
 
 def _as_orc(array: pa.Array, tree: OrcType) -> pa.Array:
     """A column of Parquet as ORC's reader would give it."""
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
     kind = array.type
     if tree.kind.startswith("timestamp"):
         return _timestamps(array, tree)

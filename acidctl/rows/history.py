@@ -18,7 +18,7 @@ import numpy as np
 
 from acidctl.acid.layout import Role
 from acidctl.errors import AcidctlError
-from acidctl.rows.archive import Archive, archives
+from acidctl.rows.archive import Archive, Origin, archives
 from acidctl.rows.deletes import DELETE, Longs
 from acidctl.rows.events import EventFile, Ids
 from acidctl.storage.snapshot import Snapshot
@@ -38,6 +38,8 @@ class WriteIdHistory:
         state: ``committed``, ``open``, ``aborted``, or ``unknown`` above the high watermark.
         directories: its own, by name; for write id 0 the names that hold original files.
         compacted_into: what was counted when its own directories are gone.
+        held_in: deltas of several write ids that were counted, which a compaction or a streaming writer wrote: nothing
+            tells which.
         modified: newest time in its own directories, epoch seconds.
     """
 
@@ -49,6 +51,7 @@ class WriteIdHistory:
     state: str
     directories: tuple[str, ...]
     compacted_into: tuple[str, ...]
+    held_in: tuple[str, ...]
     modified: float | None
 
 
@@ -147,17 +150,19 @@ def read_history(snapshot: Snapshot) -> History:
         counts = _counts(layer, _Covered()).get(write_id, _Count())
         merged = all(one.directory is not None and one.directory.visibility_txn for one in layer.archives)
         merged = merged and not any(one.is_base for one in layer.archives)
-        lines[write_id] = _line(snapshot, write_id, counts, layer, own=not merged, complete=True)
+        origin = Origin.COMPACTION if merged else Origin.WRITER
+        lines[write_id] = _line(snapshot, write_id, counts, layer, origin, complete=True)
     covered = _Covered.of(sorted(own))
     unknown = max((one.high + 1 for one in found if one.error is not None), default=0)
     for layer in wide:
         if covered.holds_all(layer.low, layer.high):
             continue
-        streamed = any(one.has_side_files for one in layer.archives)
         if _has_no_ids(layer):
             unknown = max(unknown, layer.high + 1)
-        for write_id, counts in _counts(layer, covered).items():
-            lines[write_id] = _line(snapshot, write_id, counts, layer, own=streamed, complete=True)
+        found_here = _counts(layer, covered)
+        origin = _origin(layer, len(found_here))
+        for write_id, counts in found_here.items():
+            lines[write_id] = _line(snapshot, write_id, counts, layer, origin, complete=True)
         covered.add(layer.low, layer.high)
     # INSERT OVERWRITE makes obsolete what was before it, as a compaction does: it may have been cleaned.
     gaps = [covered.last_gap(1, one.high) for one in readable if one.is_overwrite]
@@ -169,7 +174,7 @@ def read_history(snapshot: Snapshot) -> History:
         if gap is not None:
             unknown = max(unknown, gap + 1)
         for write_id, counts in _counts(layer, covered).items():
-            lines[write_id] = _line(snapshot, write_id, counts, layer, own=False, complete=False)
+            lines[write_id] = _line(snapshot, write_id, counts, layer, Origin.COMPACTION, complete=False)
             unknown = max(unknown, write_id + 1)
         covered.add(0, layer.high)
     return History(tuple(lines[write_id] for write_id in sorted(lines)), unknown or None, problems)
@@ -213,6 +218,16 @@ def _statements(found: list[Archive]) -> list[Archive]:
         return statements or plain or found
     first = min(directory.visibility_txn for _, directory in directories)
     return [one for one, directory in directories if directory.visibility_txn == first]
+
+
+def _origin(layer: _Layer, write_ids: int) -> Origin:
+    """Who wrote a layer of several write ids, of which at least so many left rows."""
+    origins = {one.origin for one in layer.archives}
+    if origins == {Origin.UNKNOWN}:
+        # A streaming writer ends its stripe with every write id.
+        stripes = sum(len(source.tail.stripes) for one in layer.archives for source in one.sources)
+        return Origin.COMPACTION if write_ids > stripes else Origin.UNKNOWN
+    return origins.pop() if len(origins) == 1 else Origin.COMPACTION
 
 
 def _has_no_ids(layer: _Layer) -> bool:
@@ -295,8 +310,9 @@ def _by_write_id(ids: Ids) -> Iterator[tuple[int, Longs]]:
 
 
 def _line(
-    snapshot: Snapshot, write_id: int, count: _Count, layer: _Layer, *, own: bool, complete: bool
+    snapshot: Snapshot, write_id: int, count: _Count, layer: _Layer, origin: Origin, *, complete: bool
 ) -> WriteIdHistory:
+    own = origin is Origin.WRITER  # its own directories, or a streaming batch's
     pairs = min(count.inserts, count.deletes)
     times: Sequence[float] = [one.modified for one in layer.archives if one.modified is not None] if own else ()
     return WriteIdHistory(
@@ -307,7 +323,8 @@ def _line(
         complete,
         _state(snapshot, write_id),
         layer.names if own else (),
-        () if own else layer.names,
+        layer.names if origin is Origin.COMPACTION else (),
+        layer.names if origin is Origin.UNKNOWN else (),
         max(times, default=None),
     )
 

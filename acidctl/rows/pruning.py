@@ -3,7 +3,7 @@
 Statistics are used where they can be trusted and nowhere else.  Never: files without a row index (their statistics are
 meaningless, format section 3.4), CHAR (padding), timestamps without UTC bounds or before 1700, old Hive's strings
 (HIVE-8732), dates of two calendars, columns whose type the location's newer files changed or made shorter, bounds that
-are NaN or replaced bytes that were no UTF-8.
+replaced bytes that were no UTF-8, bounds of floating point numbers beside a NaN.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ _TEXTS = ("string", "varchar")
 _TIMES = ("timestamp", "timestamp with local time zone")
 _DAY_MS = 86_400_000
 _YEAR_1700_MS = -8_520_336_000_000
+_BOUNDS_WITHOUT_NAN = (2, 4)
+"""Presto and Trino: they write no sum, and no bounds where there is a NaN."""
 _HIVE_8732 = 1
 """The writer version of Java that made the greatest string of a stripe right."""
 
@@ -122,7 +124,7 @@ def _range(tail: Tail, found: pb.ColumnStatistics, own: OrcType, target: OrcType
     if own.kind in _INTEGERS and target.kind in _INTEGERS:
         read["intStatistics"] = lambda: _numbers(found.intStatistics)
     elif own.kind in _FLOATS and target.kind in _FLOATS:
-        read["doubleStatistics"] = lambda: _doubles(found.doubleStatistics)
+        read["doubleStatistics"] = lambda: _doubles(found.doubleStatistics, tail.footer.writer)
     elif own.kind in _TEXTS and target.kind in _TEXTS:
         cut = target.kind == "varchar" and not 0 < (own.max_length or 0) <= (target.max_length or 0)
         if not cut and (tail.footer.writer != 0 or tail.writer_version >= _HIVE_8732):
@@ -152,9 +154,16 @@ def _numbers(found: pb.IntegerStatistics) -> tuple[Any, Any]:
     return (None if low is None else Fraction(low)), (None if high is None else Fraction(high))
 
 
-def _doubles(found: pb.DoubleStatistics) -> tuple[Any, Any]:
+def _doubles(found: pb.DoubleStatistics, writer: int) -> tuple[Any, Any]:
+    """Known where no NaN is among the values, which their sum tells, as Java's reader has it.
+
+    ORC's writers start the bounds of a row group with its first value, and no comparison with NaN replaces that: then
+    the bounds of the other groups are all that a stripe has, and only the sum of the stripe is NaN.
+    """
     low, high = _ends(found)
-    if any(end is None or math.isnan(end) for end in (low, high)):
+    if not found.HasField("sum") and writer not in _BOUNDS_WITHOUT_NAN:
+        return None, None
+    if any(end is None or math.isnan(end) for end in (low, high, found.sum)):
         return None, None
     return low, high
 

@@ -174,6 +174,16 @@ class Scan:
         """The condition, parsed."""
         return self._where
 
+    @property
+    def sources(self) -> Sequence[EventFile]:
+        """The files of the snapshot."""
+        return self._sources
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """Of the result, in its order."""
+        return self._columns
+
     @cached_property
     def output_type(self) -> OrcType:
         """The type of the rows that come out, ROW__ID and partition columns included."""
@@ -185,7 +195,7 @@ class Scan:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The Arrow schema of the batches."""
+        """The Arrow schema of the batches, but for values that need another type: see :mod:`acidctl.rows.kinds`."""
         return pa.schema(list(arrow_type(self.output_type)))
 
     def batches(self, first: int = 0) -> Iterator[pa.RecordBatch]:

@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 import datetime
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 
 import pyarrow as pa
 
 from acidctl.acid.doubts import layout_problems
-from acidctl.acid.names import Kind
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.errors import BadDataError, HistoryError, NotFoundError, UsageProblem
+from acidctl.errors import BadDataError, NotFoundError, UsageProblem
+from acidctl.location.find import Found
+from acidctl.location.lists import SnapshotLists, lists_of, read_lists
 from acidctl.orc.types import OrcType
 from acidctl.rows.columns import PartitionColumn
 from acidctl.rows.events import EventFile
+from acidctl.rows.kinds import Needs, look, varies
 from acidctl.rows.live import OnLoss, Unreadable, open_sources, row_types, with_loss
+from acidctl.rows.past import seen_at
 from acidctl.rows.predicate import Predicate
 from acidctl.rows.scan import Scan
 from acidctl.rows.schema import merge_row_types
 from acidctl.rows.selection import limited
-from acidctl.rows.unify import one_table
+from acidctl.rows.unify import lifted, one_table
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
-from acidctl.storage.snapshot import Snapshot, take_snapshot
+from acidctl.storage.snapshot import Snapshot
 from acidctl.storage.walk import Location, find_locations
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -44,31 +48,39 @@ _KEPT_FILES = 2000
 
 
 def open_table(
-    url: str,
+    url: str | os.PathLike[str],
     *,
     storage_options: Mapping[str, str] | None = None,
     write_ids: str | ValidWriteIds | None = None,
     valid_txns: str | ValidTxns | None = None,
+    table: str | None = None,
 ) -> Table:
     """Find a table: one location, or the partitions below a directory.
 
     Args:
-        url: a path, or a URL of any supported store.
+        url: a path, of any kind that Python knows, or a URL of any supported store.
         storage_options: for the store, by their fsspec names.
-        write_ids: Hive's valid write-id list (``db.t:hwm:minOpen:open:aborted``); without it all on disk is committed.
+        write_ids: Hive's valid write-id list (``db.t:hwm:minOpen:open:aborted``), or those of several tables
+            (``txn$list$list``); without it all on disk is committed.
         valid_txns: Hive's valid transaction list, which decides which ``_v`` directories count.
+        table: the name that the list has for the table, where the path does not show it.
 
     Raises:
         NotFoundError, AccessError, StorageError: nothing there, or it cannot be listed.
         UsageProblem: the lists cannot be parsed, or `url` holds several tables.
+        RefusedError: the lists are not for this table; raised by the first scan.
         BadDataError: the partitions have different keys.
     """
+    txns = ValidTxns.parse(valid_txns) if isinstance(valid_txns, str) else valid_txns
+    if isinstance(write_ids, ValidWriteIds):
+        return table_at(url, storage_options, replace(lists_of(write_ids, table), txns=txns))
+    return table_at(url, storage_options, replace(read_lists(write_ids, table=table), txns=txns))
+
+
+def table_at(url: str | os.PathLike[str], storage_options: Mapping[str, str] | None, lists: SnapshotLists) -> Table:
+    """Find a table, to be read by what was said of the snapshot; see :func:`open_table`."""
     fs, root = open_location(url, storage_options)
-    if isinstance(write_ids, str):
-        write_ids = ValidWriteIds.parse(write_ids)
-    if isinstance(valid_txns, str):
-        valid_txns = ValidTxns.parse(valid_txns)
-    return Table(fs, root, [location for location, _ in find_locations(fs, root)], write_ids, valid_txns)
+    return Table(fs, root, [location for location, _ in find_locations(fs, root)], lists)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +108,12 @@ class Table:
         fs: FileSystem,
         root: str,
         found: Sequence[Location],
-        write_ids: ValidWriteIds | None,
-        txns: ValidTxns | None,
+        lists: SnapshotLists,
     ) -> None:
         self._fs = fs
         self._root = fs.display(root)
         self._found = tuple(found)
-        self._write_ids = write_ids
-        self._txns = txns
+        self._lists = lists
         keys = self._keys()
         self._kinds = [partition_kind([one.partition[i][1] for one in found]) for i in range(len(keys))]
         self.locations: tuple[TableLocation, ...] = tuple(
@@ -116,8 +126,11 @@ class Table:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns of the rows, then those of the partitions, as Arrow's types. Reads the tails of all files."""
-        return self.scan().schema
+        """The columns of the rows, then those of the partitions, as Arrow's types. Reads the tails of all files.
+
+        Batches of a scan have :attr:`TableScan.schema`, which may have wider types for timestamps and unions.
+        """
+        return self.scan().declared
 
     def scan(
         self,
@@ -136,7 +149,8 @@ class Table:
             columns: names in the order wanted, dotted for fields inside structs; None for all.
             where: a condition in SQL, see :mod:`acidctl.rows.predicate`; ``ROW__ID.writeid`` and partition columns
                 may be used whether or not they are wanted.
-            at: the table as it was when this write id was the newest one.
+            at: the table as it was when this write id was the newest one; obsolete directories are read where newer
+                bases took their place, see :mod:`acidctl.acid.past`.
             row_id: put ``ROW__ID`` first, a struct of writeid, bucketid and rowid.
             deleted: the rows that deletes and updates removed, in place of those that are left.
             partition: only the partitions with these values.
@@ -150,14 +164,13 @@ class Table:
         """
         if at is not None and at < 0:
             raise UsageProblem(f"there is no write id {at}", "write ids are 0 (before any of them) and up")
-        write_ids = self._write_ids if at is None else (self._write_ids or ValidWriteIds()).at(at)
         kept = [self._matches(one, partition or {}) for one in self.locations]
         if not any(kept):
             known = ["/".join(f"{k}={v}" for k, v in one.partition.items()) for one in self.locations[:10]]
             wanted = "/".join(f"{k}={v}" for k, v in (partition or {}).items())
             more = ", ..." if len(self.locations) > len(known) else ""
             raise NotFoundError(f"no partition {wanted} in {self._root}", f"there are {', '.join(known)}{more}")
-        snapshots = self._snapshots(write_ids, at)
+        snapshots = self._snapshots(at)
         opened = []
         for snapshot in snapshots:
             with _may_be_skipped("nothing in it can be read"):
@@ -215,9 +228,9 @@ class Table:
                 return False
         return True
 
-    def _snapshots(self, write_ids: ValidWriteIds | None, at: int | None) -> list[Snapshot]:
+    def _snapshots(self, at: int | None) -> list[Snapshot]:
         def take(location: Location) -> Snapshot:
-            return take_snapshot(self._fs, location.path, write_ids, self._txns)
+            return seen_at(Found(self._fs, location, False), self._lists, at)
 
         if len(self._found) == 1:
             snapshots = [take(self._found[0])]
@@ -225,12 +238,7 @@ class Table:
             with ThreadPoolExecutor(_PARALLEL) as pool:
                 snapshots = list(pool.map(take, self._found))
         for snapshot in snapshots:
-            try:
-                snapshot.state.require_history()
-            except HistoryError as error:
-                if at is None:
-                    raise
-                raise _history_gone(snapshot, at, error) from error
+            snapshot.state.require_history()
         return snapshots
 
 
@@ -243,16 +251,6 @@ def _may_be_skipped(lost: str = "") -> Iterator[None]:
         whole = with_loss(error, lost)
         hint = "--skip-bad-files (on_loss in Python) reads the rest"
         raise type(error)(whole.what, whole.why, "; ".join(filter(None, (whole.hint, hint)))) from error
-
-
-def _history_gone(snapshot: Snapshot, at: int, error: HistoryError) -> HistoryError:
-    bases = [v.directory.max_write_id for v in snapshot.state.verdicts if v.directory and v.directory.kind is Kind.BASE]
-    left = min((base for base in bases if base > at), default=None)
-    return HistoryError(
-        f"the rows at write id {at} are gone from {snapshot.fs.display(snapshot.path)}",
-        f"a compaction merged them with newer ones: {error.why}" if error.why else "a compaction merged them",
-        "" if left is None else f"the oldest write id that can still be read is {left}",
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,8 +277,8 @@ class TableScan:
     """Rows of a snapshot of a table; made by :meth:`Table.scan`. It may be read any number of times.
 
     Attributes:
-        schema: of the batches, as Arrow's types.
-        output_type: the same as ORC's types, which tell CHAR from STRING.
+        output_type: of the rows, as ORC's types, which tell CHAR from STRING.
+        declared: the same as Arrow's types.
     """
 
     def __init__(self, parts: Sequence[_Part], row_type: OrcType, request: _Request) -> None:
@@ -290,7 +288,28 @@ class TableScan:
         first = self._scan(parts[0], request.where)
         self._where = first.where
         self.output_type = first.output_type
-        self.schema: pa.Schema = first.schema
+        self.declared: pa.Schema = first.schema
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The schema of all batches: what is declared, with wider types where values need them.
+
+        A timestamp column is ``acidctl.wide_timestamp``, not ``timestamp[ns]``, where a file may hold a value that
+        needs it; a union has one more alternative, for NULL, where a file has a NULL in it. Statistics tell;
+        timestamps of files that have none are read for it.
+        """
+        if not self._varying:
+            return self.declared
+        needs = Needs()
+        for part in self._parts:
+            scan = self._scan(part, self._where)
+            look(needs, scan.sources, scan.columns, self._row_type)
+        return needs.schema(self.output_type)
+
+    @cached_property
+    def _varying(self) -> list[int]:
+        """The columns whose type depends on their values."""
+        return [place for place, kind in enumerate(self.output_type.children) if varies(kind)]
 
     @property
     def snapshots(self) -> list[Snapshot]:
@@ -319,14 +338,20 @@ class TableScan:
     def to_batches(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
         """The rows, a stripe at a time, location by location; memory is bounded by a stripe and the deletes.
 
-        A timestamp column is ``acidctl.wide_timestamp``, not ``timestamp[ns]``, in batches where a value needs it.
-
         Args:
             limit: at most so many rows, the first ones; for few of them little is read.
+
+        Returns:
+            Batches of :attr:`schema`, every one.
 
         Raises:
             BadDataError, NotFoundError: a file is damaged or has vanished; the error says which rows are lost.
         """
+        for batch in self.batches_as_read(limit):
+            yield lifted(batch, self.schema, self._varying) if self._varying else batch
+
+    def batches_as_read(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
+        """As :meth:`to_batches`, but each batch with the types that its own values need: nothing else is looked at."""
         return limited(self._batches(limit or 0), limit)
 
     def _batches(self, first: int) -> Iterator[pa.RecordBatch]:
@@ -379,12 +404,12 @@ def partition_kind(values: Sequence[str]) -> str:
 
 
 def typed(value: str, kind: str) -> PartitionValue:
-    """A partition's value from the name of its directory."""
+    """A partition's value from the name of its directory; bytes that are not UTF-8 become U+FFFD, as in strings."""
     if value == NULL_PARTITION:
         return None
     if kind == "date":
         return datetime.date.fromisoformat(value)
-    return int(value) if kind == "bigint" else value
+    return int(value) if kind == "bigint" else value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _is_date(value: str) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from acidctl.errors import BadDataError
 from acidctl.orc.union_nulls import has_null_member, with_nulls
 from acidctl.orc.wide_time import WideTimestamp, below, nested, tags_of, widened
 
@@ -30,6 +31,27 @@ def one_table(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
         columns.append(pa.chunked_array(arrays))
     fields = [pa.field(name, column.type) for name, column in zip(schema.names, columns, strict=True)]
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+
+
+def lifted(batch: pa.RecordBatch, schema: pa.Schema, varying: Sequence[int]) -> pa.RecordBatch:
+    """A batch whose columns at the places `varying` get the types of `schema`.
+
+    Raises:
+        BadDataError: a value does not fit its type: the statistics of a file do not tell the truth.
+    """
+    if all(batch.column(place).type == schema.field(place).type for place in varying):
+        return batch
+    columns = batch.columns
+    for place in varying:
+        own, target = columns[place].type, schema.field(place).type
+        if _join(own, target) != target:
+            raise BadDataError(
+                f"column {schema.field(place).name} has values that statistics of its files exclude",
+                f"it came as {own}",
+                "a file is damaged, or its writer's statistics are wrong",
+            )
+        columns[place] = _lifted(columns[place], target)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _fields(kind: pa.DataType) -> list[pa.DataType]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from acidctl.errors import EnvironmentProblem, UsageProblem
 from acidctl.spark.java import Java, choose_java
+from acidctl.spark.properties import parsed, trimmed
 
 DEFAULT_MASTER = "local[*]"
 
@@ -64,14 +65,22 @@ def parse_conf(items: Iterable[str]) -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True, slots=True)
 class SessionPlan:
-    """How Spark will be started: everything decided before a process runs."""
+    """How Spark will be started: everything decided before a process runs.
+
+    Attributes:
+        own_jars: its jars are those of the installed pyspark, not of another SPARK_HOME.
+        conf: properties that acidctl or the user sets.
+        inherited: those of ``spark-defaults.conf``, or of the file that PYSPARK_SUBMIT_ARGS names in its place: weaker.
+        submit_arguments: the rest of PYSPARK_SUBMIT_ARGS, which every process of the machine may see.
+    """
 
     master: str
     java: Java
     spark_home: str
-    own_jars: bool  # the jars of the installed pyspark, not of another SPARK_HOME
+    own_jars: bool
     environ: dict[str, str]
     conf: dict[str, str]
+    inherited: dict[str, str]
     submit_arguments: tuple[str, ...]
 
 
@@ -92,11 +101,11 @@ def plan_session(options: SparkOptions, environ: Mapping[str, str], package: Pat
     if not own_jars:
         _check_spark_home(spark_home, pyspark_version)
     user = dict(options.conf)
+    submit = _SubmitArguments.of(tuple(shlex.split(environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))))
     # What `spark-submit` would read itself: a master there is the user's choice.
-    defaults = _spark_defaults(Path(environ.get("SPARK_CONF_DIR") or Path(spark_home, "conf")))
-    submit = tuple(shlex.split(environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")))
-    master = options.master or user.get("spark.master") or _master_in(submit) or defaults.get("spark.master")
-    master = master or DEFAULT_MASTER
+    defaults = submit.inherited(Path(environ.get("SPARK_CONF_DIR") or Path(spark_home, "conf")))
+    master = options.master or user.get("spark.master") or _master_in(submit.rest)
+    master = master or submit.conf.get("spark.master") or defaults.get("spark.master") or DEFAULT_MASTER
     java = choose_java(environ)
 
     local = is_local(master)
@@ -126,7 +135,65 @@ def plan_session(options: SparkOptions, environ: Mapping[str, str], package: Pat
     asked = {"spark.app.name", "spark.master"} | ({"spark.yarn.queue"} if options.queue else set())
     kept = conf.keys() | {"spark.driver.extraJavaOptions"}
     conf |= {key: value for key, value in defaults.items() if key in kept - asked}
-    return SessionPlan(master, java, spark_home, own_jars, environment, conf | user, submit)
+    conf |= submit.conf | user | {"spark.master": master}
+    return SessionPlan(master, java, spark_home, own_jars, environment, conf, defaults, submit.rest)
+
+
+@dataclass(frozen=True, slots=True)
+class _SubmitArguments:
+    """PYSPARK_SUBMIT_ARGS, taken apart: properties go to Java by a file.
+
+    Attributes:
+        rest: what is left for the command line.
+        files: names of files of properties; the last counts.
+        with_defaults: ``spark-defaults.conf`` counts beside such a file.
+    """
+
+    rest: tuple[str, ...]
+    conf: dict[str, str]
+    files: tuple[str, ...]
+    with_defaults: bool
+
+    @classmethod
+    def of(cls, arguments: tuple[str, ...]) -> _SubmitArguments:
+        """Up to the application, as spark-submit does."""
+        rest: list[str] = []
+        conf: dict[str, str] = {}
+        files: list[str] = []
+        with_defaults = False
+        left = iter(arguments)
+        for argument in left:
+            flag, equals, value = argument.partition("=")
+            if flag not in ("--conf", "-c", "--properties-file", "--driver-java-options", "--load-spark-defaults"):
+                rest.append(argument)
+            elif flag == "--load-spark-defaults":
+                with_defaults = True
+            else:
+                value = value if equals and flag.startswith("--") else next(left, "")
+                if flag == "--properties-file":
+                    files.append(value)
+                elif flag == "--driver-java-options":
+                    conf["spark.driver.extraJavaOptions"] = value
+                else:
+                    key, _, setting = value.partition("=")
+                    conf[key] = setting
+        return cls(tuple(rest), conf, tuple(files), with_defaults)
+
+    def inherited(self, folder: Path) -> dict[str, str]:
+        """The properties of the files that count.
+
+        Args:
+            folder: of ``spark-defaults.conf``.
+
+        Raises:
+            EnvironmentProblem: one cannot be read.
+        """
+        found: dict[str, str] = {}
+        if not self.files or self.with_defaults:
+            found |= _properties_of(folder / "spark-defaults.conf", must_be_there=False)
+        for name in self.files[-1:]:
+            found |= _properties_of(Path(name), must_be_there=True)
+        return found
 
 
 def _defaults(master: str, options: SparkOptions, *, loopback: bool, fast_workers: bool) -> dict[str, str]:
@@ -153,13 +220,19 @@ def _defaults(master: str, options: SparkOptions, *, loopback: bool, fast_worker
     return conf
 
 
-def _spark_defaults(folder: Path) -> dict[str, str]:
+def _properties_of(path: Path, *, must_be_there: bool) -> dict[str, str]:
+    """Spark's own properties in a file, with nothing around them, as Spark takes them."""
     try:
-        text = (folder / "spark-defaults.conf").read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return {}
-    pairs = re.findall(r"^[ \t]*(spark\.[^\s=:]+)[ \t]*[\s=:][ \t]*(.*?)[ \t]*$", text, re.MULTILINE)
-    return dict(pairs)
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if not must_be_there:
+            return {}
+        hint = "look at PYSPARK_SUBMIT_ARGS"
+        raise EnvironmentProblem(f"Spark's properties {path} are not there", "", hint) from error
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise EnvironmentProblem(f"Spark's properties {path} cannot be read", why, "look at who may") from error
+    return {key: trimmed(value) for key, value in parsed(text).items() if key.startswith("spark.")}
 
 
 def _master_in(arguments: tuple[str, ...]) -> str | None:

@@ -24,6 +24,7 @@ from acidctl.spark import archive, failures
 from acidctl.spark.gateway import Connection, Driver, DriverEnded, DriverLog, start_driver
 from acidctl.spark.java import Java
 from acidctl.spark.plan import SessionPlan, SparkOptions, is_local, parse_conf, plan_session
+from acidctl.spark.properties import options_file, split_options, trimmed, write_private, written
 
 __all__ = ["Session", "SparkOptions", "parse_conf", "start_session"]
 
@@ -231,16 +232,23 @@ def _own_session(
 def _start(
     plan: SessionPlan, options: SparkOptions, log: DriverLog, scratch: Path, flags: tuple[str, ...]
 ) -> tuple[Driver, Connection]:
-    theirs = plan.conf.get("spark.driver.extraJavaOptions", "")
+    conf = plan.inherited | plan.conf
+    theirs = conf.get("spark.driver.extraJavaOptions", "")
     more = ("-Dacidctl.spark.log=info",) if options.verbose else ()
     ours = " ".join(f'"{flag}"' if re.search(r"\s", flag) else flag for flag in (*JAVA_FLAGS, *flags, *more))
-    conf = plan.conf | {"spark.driver.extraJavaOptions": f"{ours} {theirs}".strip()}
-    arguments = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
-    arguments += plan.submit_arguments
+    environ = dict(plan.environ)
+    # Command lines are for everybody to see: settings, and options that are not ours, go to Java in private files.
+    properties, java_options, more_options = (scratch / name for name in ("properties", "options", "submit-options"))
+    if theirs:
+        write_private(java_options, options_file(split_options(theirs)))
+        ours += f' "@{java_options}"'
+    if environ.get("SPARK_SUBMIT_OPTS"):
+        write_private(more_options, options_file(split_options(environ["SPARK_SUBMIT_OPTS"])))
+        environ["SPARK_SUBMIT_OPTS"] = f'"@{more_options}"'
+    write_private(properties, written(conf | {"spark.driver.extraJavaOptions": ours}))
+    arguments = ["--properties-file", str(properties), *plan.submit_arguments]
     try:
-        return start_driver(
-            plan.spark_home, arguments, plan.environ, timeout=options.start_timeout, folder=scratch, log=log
-        )
+        return start_driver(plan.spark_home, arguments, environ, timeout=options.start_timeout, folder=scratch, log=log)
     except DriverEnded as error:
         without = archive.without(flags)
         if without != flags:
@@ -250,6 +258,9 @@ def _start(
             archive.discard(flags)
             return started
         raise failures.explain(error, error.log, plan.master, error.status) from None
+    finally:
+        for file in (properties, java_options, more_options):
+            file.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -282,7 +293,11 @@ def _context(pyspark: Any, plan: SessionPlan, options: SparkOptions, driver: Dri
     timer.start()
     try:
         with _kept_signal_handler():
-            context: SparkContext = pyspark.SparkContext()
+            conf = pyspark.SparkConf()
+            for key, value in plan.conf.items():
+                if value != trimmed(value):  # a file cannot tell
+                    conf.set(key, value)
+            context: SparkContext = pyspark.SparkContext(conf=conf)
     except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
         if late.is_set():
             raise failures.unreachable(plan.master, f"no answer within {options.start_timeout:g} seconds") from None

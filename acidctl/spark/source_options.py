@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from acidctl.acid.writeids import Form, ValidTxns, ValidWriteIds
+from acidctl.acid.writeids import Form
 from acidctl.errors import UsageProblem
+from acidctl.location.lists import SnapshotLists, read_lists
 
 TARGET_BYTES = 32 << 20
 """Stripes of about so many bytes make one partition of Spark's."""
@@ -17,7 +18,7 @@ STORAGE = "storage."
 
 # As users write them; Spark does not mind the case.
 NAMES = (
-    "path", "writeIds", "writeIdsForm", "validTxns", "at", "rowId", "columns", "targetBytes", "partitionTypes",
+    "path", "writeIds", "writeIdsForm", "table", "validTxns", "at", "rowId", "columns", "targetBytes", "partitionTypes",
 )  # fmt: skip
 
 _SIZE = re.compile(r"([0-9]+)\s*([kmg]?)b?", re.IGNORECASE)
@@ -31,8 +32,8 @@ class SourceOptions:
 
     Attributes:
         path: a location, or a table with partitions.
-        write_ids: the write ids that count as committed, `at` applied; None for all on disk.
-        txns: the transactions that count as committed; None for all.
+        lists: what was said of the snapshot.
+        at: the write id that is taken for the newest; None for all that the lists allow.
         row_id: whether ``ROW__ID`` comes first.
         columns: the top-level columns wanted, in order; None for all.
         target_bytes: about how much one partition of Spark's reads.
@@ -41,8 +42,8 @@ class SourceOptions:
     """
 
     path: str
-    write_ids: ValidWriteIds | None
-    txns: ValidTxns | None
+    lists: SnapshotLists
+    at: int | None
     row_id: bool
     columns: tuple[str, ...] | None
     target_bytes: int
@@ -67,11 +68,10 @@ class SourceOptions:
         inferring = given.get("partitiontypes", "infer").lower()
         if inferring not in ("infer", "string"):
             raise _unusable("partitionTypes", inferring, "write infer or string")
-        txns = given.get("validtxns")
         return cls(
             path=path,
-            write_ids=_write_ids(given),
-            txns=None if txns is None else ValidTxns.parse(txns),
+            lists=_lists(given),
+            at=_at(given.get("at")),
             row_id=_flag("rowId", given.get("rowid", "false")),
             columns=_columns(given.get("columns")),
             target_bytes=_size(given.get("targetbytes")),
@@ -94,16 +94,21 @@ def _refuse_unknown(given: list[str]) -> None:
             )
 
 
-def _write_ids(given: Mapping[str, str]) -> ValidWriteIds | None:
-    text, form, at = given.get("writeids"), given.get("writeidsform", Form.HIVE3.value), given.get("at")
-    if form.lower() not in list(Form):
+def _lists(given: Mapping[str, str]) -> SnapshotLists:
+    form = given.get("writeidsform", Form.HIVE3.value).lower()
+    if form not in list(Form):
         raise _unusable("writeIdsForm", form, f"write {', '.join(Form)}")
-    lists = None if text is None else ValidWriteIds.parse(text, Form(form.lower()))
-    if at is None:
-        return lists
-    if not (at.isascii() and at.isdigit() and len(at) <= 18):
-        raise _unusable("at", at, "write a write id, a whole number")
-    return (lists or ValidWriteIds()).at(int(at))
+    return read_lists(
+        given.get("writeids"), valid_txns=given.get("validtxns"), form=Form(form), table=given.get("table")
+    )
+
+
+def _at(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise _unusable("at", text, "write a write id, a whole number")
+    return int(text)
 
 
 def _columns(text: str | None) -> tuple[str, ...] | None:

@@ -14,17 +14,19 @@ from acidctl.acid.layout import Role
 from acidctl.acid.listing import Listing
 from acidctl.acid.names import FLUSH_LENGTH_SUFFIX
 from acidctl.errors import BadDataError, UsageProblem
+from acidctl.location.find import Found
 from acidctl.orc.tail import stripe_length
 from acidctl.orc.types import OrcType
 from acidctl.rows.columns import PartitionColumn
 from acidctl.rows.events import EventFile, open_event_files
+from acidctl.rows.past import seen_at
 from acidctl.rows.ranges import StripeRange, stripe_ranges
 from acidctl.rows.schema import merge_row_types
 from acidctl.rows.table import partition_kind, typed
 from acidctl.spark.source_options import SourceOptions
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
-from acidctl.storage.snapshot import Snapshot, take_snapshot
+from acidctl.storage.snapshot import Snapshot
 from acidctl.storage.walk import Location, find_locations
 
 PARALLEL_LOCATIONS = 16
@@ -150,7 +152,7 @@ def _one_table(found: Sequence[Location], shown: str) -> tuple[str, ...]:
 
 
 def _plan_location(fs: FileSystem, location: Location, options: SourceOptions) -> LocationPlan:
-    snapshot = take_snapshot(fs, location.path, options.write_ids, options.txns)
+    snapshot = seen_at(Found(fs, location, False), options.lists, options.at)
     snapshot.state.require_history()
     files = tuple(_facts(source) for source in open_event_files(snapshot, snapshot.files()))
     return LocationPlan(snapshot, location.partition, files)

@@ -13,12 +13,21 @@ from fsspec.asyn import AsyncFileSystem
 from fsspec.registry import known_implementations
 
 from acidctl.acid.listing import Entry, Listing
-from acidctl.errors import AccessError, AcidctlError, EnvironmentProblem, NotFoundError, StorageError, UsageProblem
+from acidctl.errors import (
+    AccessError,
+    AcidctlError,
+    ConflictError,
+    EnvironmentProblem,
+    NotFoundError,
+    StorageError,
+    UsageProblem,
+)
 from acidctl.storage import problems
+from acidctl.storage.arrival import require_content, require_length
 from acidctl.storage.ends import Ends
 from acidctl.storage.port import FileSystemSpec, base_name
 from acidctl.storage.ranged import RangedReader, behind_the_end, clamp
-from acidctl.storage.retry import Patience
+from acidctl.storage.retry import PassingError, Patience
 
 _EXTRAS = {"s3": "'acidctl[s3]'", "gs": "gcsfs", "abfs": "adlfs", "sftp": "paramiko", "http": "aiohttp"}
 _EXCLUSIVE_CREATE = {"s3", "gs", "abfs"}
@@ -46,6 +55,7 @@ class FsspecFileSystem:
         self.url = f"{spec.protocol}://{spec.authority}"
         self.can_rename = False
         self.can_copy = spec.protocol in _WHOLE_COPY
+        self.can_lock = spec.protocol in _EXCLUSIVE_CREATE
         self._protocol = spec.protocol
         self._fs, self._root = _connect(spec, self.url)
         self._ends = Ends()
@@ -108,11 +118,12 @@ class FsspecFileSystem:
 
     def write_bytes(self, path: str, data: bytes) -> None:
         if self._protocol in _EXCLUSIVE_CREATE:
-            self.create_exclusive(path, data)
-            return
-        self._require_free(path)
-        with self._mapped("create", path):
-            self._fs.pipe_file(self._inner(path), data)
+            self._create(path, data)
+        else:
+            self._require_free(path)
+            with self._mapped("create", path):
+                self._fs.pipe_file(self._inner(path), data)
+        self.require_arrived(path, len(data))
 
     def create_exclusive(self, path: str, data: bytes) -> None:
         if self._protocol not in _EXCLUSIVE_CREATE:
@@ -120,9 +131,45 @@ class FsspecFileSystem:
                 f"cannot create {problems.printable(self.display(path))} exclusively",
                 f"{self._protocol}:// has no create that only one of several writers wins",
             )
+        self._create(path, data)
+        self._await(path)
+        require_content(self, path, data)
+
+    def _create(self, path: str, data: bytes) -> None:
         self._require_free(path)
-        with self._mapped("create", path):
-            self._fs.pipe_file(self._inner(path), data, mode="create")
+        try:
+            with self._mapped("create", path):
+                self._fs.pipe_file(self._inner(path), data, mode="create")
+        except ConflictError:
+            # Where the first answer is lost, the package asks again by itself, and then its own file is in the way.
+            if not data or not self._holds(path, data):
+                raise
+
+    def _holds(self, path: str, data: bytes) -> bool:
+        try:
+            return self.read_bytes(path) == data
+        except AcidctlError:
+            return False
+
+    def require_arrived(self, path: str, written: int) -> None:
+        """Raises StorageError unless a file that was just created is there, in its full length."""
+        require_length(self, path, written, look=self._await)
+
+    def _await(self, path: str) -> Entry:
+        """What is at a path, after waiting a moment for what the store does not show at once: not every server of S3 is
+        as quick as Amazon's.
+        """
+
+        def look() -> Entry:
+            try:
+                return self.stat(path)
+            except NotFoundError as error:
+                raise PassingError(error.what, error.why, error.hint) from error
+
+        try:
+            return Patience().call(look)
+        except PassingError as error:
+            raise NotFoundError(error.what, error.why, error.hint) from error
 
     def open_output(self, path: str) -> BinaryIO:
         self._require_free(path)
@@ -152,12 +199,7 @@ class FsspecFileSystem:
         with self._mapped("create", target):
             # S3 checks this up to 5 GB; gcsfs, and s3fs for what is larger, leave the condition out.
             self._fs.cp_file(self._inner(source), self._inner(target), IfNoneMatch="*")
-        if self.stat(target).size != entry.size:
-            raise StorageError(
-                f"cannot create {problems.printable(self.display(target))}",
-                f"it is no whole copy of {problems.printable(self.display(source))}",
-                "look at both with the store's own tool",
-            )
+        self.require_arrived(target, entry.size)
 
     def remove_tree(self, path: str) -> None:
         if path == "/":
@@ -300,6 +342,7 @@ class _MappedOutput(io.RawIOBase):
     def __init__(self, fs: FsspecFileSystem, path: str, inner: Any) -> None:
         super().__init__()
         self._fs, self._path, self._inner = fs, path, inner
+        self._written = 0
 
     def writable(self) -> bool:
         return True
@@ -307,6 +350,7 @@ class _MappedOutput(io.RawIOBase):
     def write(self, data: Any, /) -> int:
         with self._fs._mapped("write", self._path):
             size: int = self._inner.write(data)
+        self._written += size
         return size
 
     def tell(self) -> int:
@@ -320,6 +364,7 @@ class _MappedOutput(io.RawIOBase):
                     self._inner.close()
             finally:
                 super().close()
+            self._fs.require_arrived(self._path, self._written)
 
 
 def _connect(spec: FileSystemSpec, url: str) -> tuple[Any, str]:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any, BinaryIO, Protocol, cast
 
 from acidctl.acid.listing import Entry, Listing
 from acidctl.errors import AcidctlError, ConflictError, NotFoundError, StorageError
-from acidctl.storage import problems
+from acidctl.storage import hdfs_quota, problems
+from acidctl.storage.arrival import require_content, require_length
 from acidctl.storage.ends import Ends
+from acidctl.storage.hdfs_problems import QuotaError
+from acidctl.storage.new_file import NewFile
 from acidctl.storage.port import FileSystemSpec, base_name, join
 from acidctl.storage.ranged import RangedReader, behind_the_end, clamp
 from acidctl.storage.retry import PassingError
+from acidctl.storage.upload import CutShortError
 
 _LISTERS = 16
 """Threads that list, for all trees together: no more than there are connections kept."""
 
+_WRITE_BUFFER = 1 << 20
 _AGAIN = 4
 """Times that a tree is listed while directories vanish from it."""
 
@@ -28,7 +35,9 @@ class HdfsClient(Protocol):
     """
 
     def status(self, path: str, doing: str) -> dict[str, Any]:
-        """``type``, ``length`` and ``modificationTime`` (milliseconds), in the words of WebHDFS."""
+        """``type``, ``length`` and ``modificationTime`` (milliseconds), in the words of WebHDFS; of a file also
+        ``blockSize`` and ``replication``.
+        """
         ...
 
     def list_status(self, path: str) -> list[dict[str, Any]]:
@@ -61,7 +70,13 @@ class HdfsClient(Protocol):
 
     def create(self, path: str, data: bytes) -> None: ...
 
-    def open_output(self, path: str) -> BinaryIO: ...
+    def open_output(self, path: str) -> NewFile:
+        """A new file that nobody has buffered yet."""
+        ...
+
+    def content_summary(self, path: str) -> dict[str, Any]:
+        """Quotas and what is taken of them, in the words of WebHDFS; asked once."""
+        ...
 
 
 class HdfsFileSystem:
@@ -76,6 +91,7 @@ class HdfsFileSystem:
         self.url = f"{spec.protocol}://{spec.authority}"
         self.can_rename = True
         self.can_copy = False
+        self.can_lock = True
         self._client = _client(spec)
         self._ends = Ends()
         self._listers = ThreadPoolExecutor(_LISTERS, "acidctl-list")
@@ -163,19 +179,46 @@ class HdfsFileSystem:
         return data
 
     def write_bytes(self, path: str, data: bytes) -> None:
-        self.create_exclusive(path, data)
+        self._create(path, data)
+        require_length(self, path, len(data), self._why_short)
 
     def create_exclusive(self, path: str, data: bytes) -> None:
+        self._create(path, data)
+        require_content(self, path, data, self._why_short)
+
+    def open_output(self, path: str) -> BinaryIO:
+        self._require_free(path)
+        return cast(BinaryIO, _Output(self, self._client.open_output(path), path))
+
+    def _create(self, path: str, data: bytes) -> None:
         self._require_free(path)  # else a big body meets a closed connection instead of the reason
         try:
             self._client.create(path, data)
         except PassingError as error:
             if not data or not self._holds(path, data):  # of an empty file nobody can say whose it is
                 raise _unsure(error, "what it wrote may be there, incomplete") from error
+        except QuotaError as error:
+            raise self._cut_short(path, error) from error
 
-    def open_output(self, path: str) -> BinaryIO:
-        self._require_free(path)
-        return self._client.open_output(path)
+    def _cut_short(self, path: str, error: StorageError) -> StorageError:
+        """With the quota by its name; the file, of which HDFS has no more than the beginning, is removed.
+
+        It is ours: HDFS looks at quotas of space when a block is wanted for a file that it has made.
+        """
+        why, hint = self._why_short(path)
+        with suppress(AcidctlError):
+            self._client.delete(path, recursive=False)
+        return StorageError(error.what, why or error.why, hint or error.hint)
+
+    def _why_short(self, path: str) -> tuple[str, str]:
+        """The quota in the way of a file; DataNodes of Hadoop 2 answer WebHDFS that all is well when one is."""
+        try:
+            status = self._client.status(path, "look at")
+            needed = int(status.get("blockSize", 1)) * int(status.get("replication", 1))
+        except AcidctlError:
+            needed = 1
+        why = hdfs_quota.used_up(self._client.content_summary, path, needed)
+        return why, hdfs_quota.HINT if why else ""
 
     def make_dirs(self, path: str) -> None:
         self._client.make_dirs(path)
@@ -284,6 +327,23 @@ class HdfsFileSystem:
     def _require_free(self, path: str) -> None:
         if self.exists(path):
             raise problems.already_exists("create", self.display(path))
+
+
+class _Output(io.BufferedWriter):
+    """A new file; once ``close()`` has returned HDFS says that it has all of it."""
+
+    def __init__(self, fs: HdfsFileSystem, raw: NewFile, path: str) -> None:
+        super().__init__(raw, _WRITE_BUFFER)
+        self._fs, self._path = fs, path
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        try:
+            super().close()
+        except (QuotaError, CutShortError) as error:
+            raise self._fs._cut_short(self._path, error) from error
+        require_length(self._fs, self._path, self.raw.tell(), self._fs._why_short)
 
 
 def _entry(status: dict[str, Any], path: str) -> Entry:

@@ -8,6 +8,11 @@ from acidctl.storage.retry import PassingError
 
 _Row = tuple[type[AcidctlError], str, str]
 
+
+class QuotaError(StorageError):
+    """A quota of space is used up: the file was made, and took no bytes, or not all of them."""
+
+
 _BY_EXCEPTION: dict[str, _Row] = {
     "FileNotFoundException": (NotFoundError, "no such file or directory", "check the spelling of the path"),
     "PathNotFoundException": (NotFoundError, "no such file or directory", "check the spelling of the path"),
@@ -36,7 +41,12 @@ _BY_EXCEPTION: dict[str, _Row] = {
     ),
     "RetriableException": (PassingError, "the NameNode is not ready yet", "try again in a minute"),
     "InvalidPathException": (StorageError, "HDFS does not allow such a name", "use a name without ':' and '//'"),
-    "DSQuotaExceededException": (StorageError, "the space quota is used up", "free some space or raise the quota"),
+    "DSQuotaExceededException": (QuotaError, "the space quota is used up", "free some space or raise the quota"),
+    "QuotaByStorageTypeExceededException": (
+        QuotaError,
+        "a space quota is used up",
+        "free some space or raise the quota",
+    ),
     "NSQuotaExceededException": (StorageError, "the quota of names is used up", "remove files or raise the quota"),
     "SnapshotException": (StorageError, "a snapshot protects it", "delete the snapshots of the directory first"),
     "UnsupportedOperationException": (StorageError, "the server does not know this operation", ""),

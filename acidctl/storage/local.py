@@ -1,6 +1,6 @@
 """The local disk (and whatever is mounted on it): one scandir walk, exclusive creates, durable writes, safe renames."""
 
-# ruff: noqa: PTH103, PTH105, PTH108, PTH112, PTH113, PTH116, PTH118, PTH120, PTH123, PTH106
+# ruff: noqa: PTH118, PTH120, PTH123
 # Paths stay text: pathlib would fold "//" and ".", and an object a call buys nothing here.
 from __future__ import annotations
 
@@ -9,13 +9,22 @@ import io
 import os
 import shutil
 import stat
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import BinaryIO, cast
 
 from acidctl.acid.listing import Entry, Listing
 from acidctl.errors import BadDataError, ConflictError, StorageError
 from acidctl.storage import problems
+from acidctl.storage.arrival import incomplete, require_content
+from acidctl.storage.beneath import Anywhere, Beneath
 from acidctl.storage.local_rename import rename_no_replace
-from acidctl.storage.local_walk import list_children, list_everything
+from acidctl.storage.local_walk import (
+    list_children,
+    list_children_beneath,
+    list_everything,
+    list_everything_beneath,
+)
 from acidctl.storage.port import FileSystemSpec, base_name, parent_of
 from acidctl.storage.ranged import clamp
 
@@ -24,8 +33,14 @@ _READ_CHUNK = 1 << 30  # one read call never returns more than 2 GiB on Linux
 _CHECKSUM_MAGIC = b"crc\0"
 
 
+BENEATH = "beneath"
+"""An option of the spec: the directory below which no link is followed but those to what their owners own."""
+
+
 class LocalFileSystem:
     """Files of this machine.  Names that are not UTF-8 are kept, by Python's surrogateescape.
+
+    One whose spec names a directory (:data:`BENEATH`) works below it only, and through nobody's symbolic links.
 
     Hadoop's local file system keeps a checksum of `name` in a hidden `.name.crc` beside it and refuses to read `name`
     when the two differ; so the checksum file moves and goes with its file, and never outlives it under a new one.
@@ -35,12 +50,17 @@ class LocalFileSystem:
         self.url = "file://"
         self.can_rename = True
         self.can_copy = False
+        self.can_lock = True
         self.spec = spec or FileSystemSpec("file")
+        root = dict(self.spec.options).get(BENEATH)
+        self._paths: Beneath | Anywhere = Beneath(root) if root else Anywhere()
 
     def display(self, path: str) -> str:
         return path
 
     def local_path(self, path: str) -> str | None:
+        if isinstance(self._paths, Beneath):
+            return None  # whoever opens it by its name would go through links
         try:
             path.encode("utf-8")
         except UnicodeEncodeError:
@@ -49,32 +69,32 @@ class LocalFileSystem:
 
     def list_tree(self, path: str, top: Listing | None = None) -> Listing:
         with problems.mapped("list", path):
+            if isinstance(self._paths, Beneath):
+                return Listing(path, tuple(list_everything_beneath(self._paths, path)))
             return Listing(path, tuple(list_everything(path, top.entries if top else None)))
 
     def list_dir(self, path: str) -> Listing:
         with problems.mapped("list", path):
+            if isinstance(self._paths, Beneath):
+                return Listing(path, tuple(list_children_beneath(self._paths, path)))
             return Listing(path, tuple(list_children(path)))
 
     def stat(self, path: str) -> Entry:
         with problems.mapped("look at", path):
-            info = os.stat(path)
+            info = self._paths.stat(path)
         is_dir = stat.S_ISDIR(info.st_mode)
         return Entry(base_name(path), info.st_size if stat.S_ISREG(info.st_mode) else 0, info.st_mtime, is_dir)
 
     def exists(self, path: str) -> bool:
         with problems.mapped("look at", path):
-            try:
-                os.stat(path)
-            except (FileNotFoundError, NotADirectoryError):
-                return False
-        return True
+            return self._paths.exists(path)
 
     def open_input(self, path: str) -> BinaryIO:
-        descriptor, _ = _open_file(path)
+        descriptor, _ = self._open_file(path)
         return cast(BinaryIO, open(descriptor, "rb"))  # the caller closes it
 
     def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
-        descriptor, size = _open_file(path)
+        descriptor, size = self._open_file(path)
         try:
             start, end = clamp(offset, length, size)
             chunks = []
@@ -97,52 +117,61 @@ class LocalFileSystem:
         try:
             with output:
                 output.write(data)
+            require_content(self, path, data)
         except BaseException:
-            with problems.mapped("remove", path):
-                os.unlink(path)  # ours, since O_EXCL let us make it; half a file must not look like a whole one
+            with problems.mapped("remove", path), suppress(FileNotFoundError), self._paths.parent(path) as (at, name):
+                os.unlink(name, dir_fd=at)  # ours, by O_EXCL; half a file must not look like a whole one
             raise
 
     def open_output(self, path: str) -> BinaryIO:
         with problems.mapped("create", path):
-            raw = _DurableFile(path)
-            _remove_checksum(path)
+            raw = _DurableFile(path, self._paths)
+            with self._paths.parent(path) as (at, name):
+                _remove_checksum(name, at)
         return cast(BinaryIO, io.BufferedWriter(raw, _WRITE_BUFFER))
 
     def make_dirs(self, path: str) -> None:
         with problems.mapped("create", path):
-            os.makedirs(path, exist_ok=True)
+            self._paths.make_dirs(path)
 
     def rename(self, source: str, target: str) -> None:
         doing = f"rename {problems.printable(source)} to"
-        with problems.mapped(doing, target):
-            if not os.path.lexists(source):
-                raise problems.missing("rename", source)
-            is_file = not os.path.isdir(source)
+        with (
+            problems.mapped(doing, target),
+            self._parent(source, "rename", source) as (old_at, old),
+            self._parent(target, f"rename {source} into", parent_of(target)) as (new_at, new),
+        ):
             try:
-                rename_no_replace(source, target)
+                is_file = not stat.S_ISDIR(os.lstat(old, dir_fd=old_at).st_mode)
+            except FileNotFoundError:
+                raise problems.missing("rename", source) from None
+            try:
+                rename_no_replace(old, new, old_at, new_at)
             except FileExistsError:
                 raise problems.already_exists(doing, target) from None
             except FileNotFoundError:
-                if os.path.lexists(source):
+                if self.exists(source):
                     raise problems.missing(f"rename {source} into", parent_of(target)) from None
                 raise problems.missing("rename", source) from None
             if is_file:
-                _move_checksum(source, target)
-            for directory in {parent_of(source), parent_of(target)}:
-                sync_directory(directory)
+                _move_checksum(old, new, old_at, new_at)
+            self._sync(parent_of(source), parent_of(target))
 
     def replace(self, source: str, target: str) -> None:
         doing = f"rename {problems.printable(source)} to"
-        with problems.mapped(doing, target):
-            for path in (source, target):
-                if not os.path.isfile(path):
+        with (
+            problems.mapped(doing, target),
+            self._parent(source, "rename", source) as (old_at, old),
+            self._parent(target, "replace", target) as (new_at, new),
+        ):
+            for name, at, path in ((old, old_at, source), (new, new_at, target)):
+                if not _is_file(name, at):
                     raise problems.missing("rename" if path == source else "replace", path)
             # Before: Hadoop refuses a file that differs from its checksum, and takes one without.
-            _remove_checksum(target)
-            os.replace(source, target)
-            _move_checksum(source, target)
-            for directory in {parent_of(source), parent_of(target)}:
-                sync_directory(directory)
+            _remove_checksum(new, new_at)
+            os.replace(old, new, src_dir_fd=old_at, dst_dir_fd=new_at)
+            _move_checksum(old, new, old_at, new_at)
+            self._sync(parent_of(source), parent_of(target))
 
     def copy(self, source: str, target: str) -> None:  # noqa: ARG002 - never done
         raise problems.cannot_copy(self.display(source))
@@ -150,17 +179,18 @@ class LocalFileSystem:
     def remove_tree(self, path: str) -> None:
         if os.path.normpath(path) == "/":
             raise problems.root_is_kept(path)
-        with problems.mapped("remove", path):
-            if stat.S_ISDIR(os.lstat(path).st_mode):
-                _remove_directory(path)
+        with problems.mapped("remove", path), self._paths.parent(path) as (at, name):
+            if stat.S_ISDIR(os.lstat(name, dir_fd=at).st_mode):
+                _remove_directory(path, name, at)
             else:
-                os.unlink(path)
-                _remove_checksum(path)
+                os.unlink(name, dir_fd=at)
+                _remove_checksum(name, at)
 
     def remove_empty(self, path: str) -> None:
         with problems.mapped("remove", path):
             try:
-                os.rmdir(path)
+                with self._paths.parent(path) as (at, name):
+                    os.rmdir(name, dir_fd=at)
             except OSError as error:
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
                     raise
@@ -168,31 +198,56 @@ class LocalFileSystem:
     def __reduce__(self) -> tuple[type[LocalFileSystem], tuple[FileSystemSpec]]:
         return type(self), (self.spec,)
 
+    @contextmanager
+    def _parent(self, path: str, doing: str, missing: str) -> Iterator[tuple[int | None, str]]:
+        """Where a path lies; what is missing on the way is told as `missing`."""
+        with ExitStack() as stack:
+            try:
+                found = stack.enter_context(self._paths.parent(path))
+            except FileNotFoundError:
+                raise problems.missing(doing, missing) from None
+            yield found
 
-def _open_file(path: str) -> tuple[int, int]:
-    """A descriptor of an ordinary file, and its size."""
-    with problems.mapped("read", path):
-        # Without O_NONBLOCK, opening a pipe would wait for a writer for ever.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    found = os.fstat(descriptor)
-    if stat.S_ISREG(found.st_mode):
-        return descriptor, found.st_size
-    os.close(descriptor)
-    if stat.S_ISDIR(found.st_mode):
-        raise problems.is_a_directory("read", path)
-    raise BadDataError(f"cannot read {problems.printable(path)}", "it is a device or a pipe, not a file")
+    def _open_file(self, path: str) -> tuple[int, int]:
+        """A descriptor of an ordinary file, and its size."""
+        with problems.mapped("read", path):
+            # Without O_NONBLOCK, opening a pipe would wait for a writer for ever.
+            descriptor = self._paths.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        found = os.fstat(descriptor)
+        if stat.S_ISREG(found.st_mode):
+            return descriptor, found.st_size
+        os.close(descriptor)
+        if stat.S_ISDIR(found.st_mode):
+            raise problems.is_a_directory("read", path)
+        raise BadDataError(f"cannot read {problems.printable(path)}", "it is a device or a pipe, not a file")
+
+    def _sync(self, *directories: str) -> None:
+        for directory in set(directories):
+            sync_directory(directory, self._paths)
 
 
 class _DurableFile(io.FileIO):
-    """A new file whose bytes, and whose name, are on the disk once ``close()`` has returned."""
+    """A new file whose bytes, and whose name, are on the disk once ``close()`` has returned.
 
-    def __init__(self, path: str) -> None:
-        super().__init__(path, "xb")
-        self._path = path
+    One that could not be written whole is removed when it is closed.
+    """
+
+    def __init__(self, path: str, paths: Beneath | Anywhere) -> None:
+        with paths.parent(path) as (at, name):
+            super().__init__(path, "xb", opener=lambda _, flags: os.open(name, flags, 0o666, dir_fd=at))
+        self._path, self._paths = path, paths
+        self._written = 0
+        self._is_whole = True
 
     def write(self, data: object, /) -> int:
-        with problems.mapped("write", self._path):
-            return super().write(data)  # type: ignore[arg-type]
+        try:
+            with problems.mapped("write", self._path):
+                count = super().write(data)  # type: ignore[arg-type]
+        except BaseException:
+            self._is_whole = False
+            raise
+        self._written += count
+        return count
 
     def close(self) -> None:
         if self.closed:
@@ -200,16 +255,30 @@ class _DurableFile(io.FileIO):
         try:
             with problems.mapped("write", self._path):
                 os.fsync(self.fileno())
+                size = os.fstat(self.fileno()).st_size
+            if size != self._written:
+                raise incomplete(self._path, self._written, size)
+        except BaseException:
+            self._is_whole = False
+            raise
         finally:
+            if not self._is_whole:
+                self._unlink()
             super().close()
         with problems.mapped("write", self._path):
-            sync_directory(parent_of(self._path))
+            sync_directory(parent_of(self._path), self._paths)
+
+    def _unlink(self) -> None:
+        """Take the name away, where it is still this file's."""
+        with suppress(OSError), self._paths.parent(self._path) as (at, name):
+            if os.path.samestat(os.lstat(name, dir_fd=at), os.fstat(self.fileno())):
+                os.unlink(name, dir_fd=at)
 
 
-def sync_directory(path: str) -> None:
+def sync_directory(path: str, paths: Beneath | Anywhere | None = None) -> None:
     """Make new names in a directory survive a power cut, where the file system can; else do nothing."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = (paths or Anywhere()).open(path, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:  # not readable for us: the bytes are safe, only the name is not forced out
         return
     try:
@@ -221,13 +290,20 @@ def sync_directory(path: str) -> None:
         os.close(descriptor)
 
 
-def _remove_directory(path: str) -> None:
-    """``shutil.rmtree`` that does not mind others who remove from, or add to, the same tree."""
+def _is_file(name: str, at: int | None) -> bool:
+    try:
+        return stat.S_ISREG(os.lstat(name, dir_fd=at).st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _remove_directory(path: str, name: str, at: int | None) -> None:
+    """``shutil.rmtree``, which goes through no link; others may remove from, or add to, the same tree."""
     for attempt in range(3):
         try:
-            shutil.rmtree(path)
+            shutil.rmtree(name, dir_fd=at)
         except FileNotFoundError:
-            if not os.path.lexists(path):
+            if not _is_there(name, at):
                 return
         except OSError as error:
             if error.errno != errno.ENOTEMPTY or attempt == 2:
@@ -238,7 +314,7 @@ def _remove_directory(path: str) -> None:
             ) from error
         else:
             return
-    if os.path.lexists(path):
+    if _is_there(name, at):
         raise ConflictError(
             f"cannot remove {problems.printable(path)}",
             "it changes while it is removed",
@@ -246,26 +322,40 @@ def _remove_directory(path: str) -> None:
         )
 
 
-def _checksum_of(path: str) -> str:
-    return os.path.join(os.path.dirname(path), f".{base_name(path)}.crc")
+def _is_there(name: str, at: int | None) -> bool:
+    try:
+        os.lstat(name, dir_fd=at)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
-def _is_checksum(path: str) -> bool:
+def _checksum_of(name: str) -> str:
+    return os.path.join(os.path.dirname(name), f".{base_name(name)}.crc")
+
+
+def _is_checksum(name: str, at: int | None) -> bool:
     """Told by Hadoop's magic bytes, so that a user's own file of such a name is left alone."""
     try:
-        with open(path, "rb") as source:
-            return source.read(len(_CHECKSUM_MAGIC)) == _CHECKSUM_MAGIC
+        descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
     except OSError:
         return False
+    try:
+        return os.read(descriptor, len(_CHECKSUM_MAGIC)) == _CHECKSUM_MAGIC
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
 
 
-def _remove_checksum(path: str) -> None:
-    if _is_checksum(_checksum_of(path)):
-        os.unlink(_checksum_of(path))
+def _remove_checksum(name: str, at: int | None) -> None:
+    if _is_checksum(_checksum_of(name), at):
+        os.unlink(_checksum_of(name), dir_fd=at)
 
 
-def _move_checksum(source: str, target: str) -> None:
-    if _is_checksum(_checksum_of(source)):
-        os.replace(_checksum_of(source), _checksum_of(target))
+def _move_checksum(source: str, target: str, source_at: int | None, target_at: int | None) -> None:
+    old, new = _checksum_of(source), _checksum_of(target)
+    if _is_checksum(old, source_at):
+        os.replace(old, new, src_dir_fd=source_at, dst_dir_fd=target_at)
     else:
-        _remove_checksum(target)
+        _remove_checksum(target, target_at)

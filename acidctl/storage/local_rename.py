@@ -1,16 +1,17 @@
 """A rename that never replaces: Linux's renameat2 with RENAME_NOREPLACE, and the best that is left without it."""
 
-# ruff: noqa: PTH104
 # The file system calls themselves are the subject.
 from __future__ import annotations
 
 import ctypes
 import errno
 import os
+import stat
 from collections.abc import Callable
 
 _AT_FDCWD = -100
 _RENAME_NOREPLACE = 1
+_NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EMLINK}
 _NOT_HERE = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP}
 
 
@@ -27,12 +28,16 @@ def _load() -> Callable[[int, bytes, int, bytes, int], int] | None:
 _renameat2 = _load()
 
 
-def rename_no_replace(source: str, target: str) -> None:
-    """Move a file or directory to a name that is free, in one step.
+def rename_no_replace(source: str, target: str, source_dir: int | None = None, target_dir: int | None = None) -> None:
+    """Move a file or directory to a name that is free, in one step; a link is moved, not what it leads to.
 
-    Where the kernel or the file system (NFS, some FUSE ones) has no such call, the target is looked for first and then
-    ``os.rename`` is used: a target that appears between the two is replaced if it is a file or an EMPTY directory,
-    and still refused if it is a directory with something in it.
+    Where the kernel or the file system (NFS, some FUSE ones) has no such call, a file gets its new name by a hard link,
+    which never replaces either. A directory, or a file where there are no links, is moved by ``os.rename`` after a look
+    for the target: one that appears between the two is replaced if it is a file or an EMPTY directory, and still
+    refused if it is a directory with something in it.
+
+    Args:
+        source_dir, target_dir: descriptors of the directories that the names are in; None for paths.
 
     Raises:
         FileExistsError: the target exists, as a broken symbolic link too.
@@ -41,20 +46,38 @@ def rename_no_replace(source: str, target: str) -> None:
     if "\0" in source or "\0" in target:
         raise ValueError("embedded null byte")  # C would cut the name there and rename something else
     if _renameat2 is not None:
-        if _renameat2(_AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), _RENAME_NOREPLACE) == 0:
+        at = [_AT_FDCWD if one is None else one for one in (source_dir, target_dir)]
+        if _renameat2(at[0], os.fsencode(source), at[1], os.fsencode(target), _RENAME_NOREPLACE) == 0:
             return
         number = ctypes.get_errno()
         if number not in _NOT_HERE:
             raise OSError(number, os.strerror(number), source, None, target)
-    _rename_after_look(source, target)
+    _rename_after_look(source, target, source_dir, target_dir)
 
 
-def _rename_after_look(source: str, target: str) -> None:
-    if os.path.lexists(target):
+def _rename_after_look(source: str, target: str, source_dir: int | None, target_dir: int | None) -> None:
+    if _is_there(target, target_dir):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
+    if stat.S_ISREG(os.lstat(source, dir_fd=source_dir).st_mode):
+        try:
+            os.link(source, target, src_dir_fd=source_dir, dst_dir_fd=target_dir, follow_symlinks=False)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+        else:
+            os.unlink(source, dir_fd=source_dir)
+            return
     try:
-        os.rename(source, target)
+        os.rename(source, target, src_dir_fd=source_dir, dst_dir_fd=target_dir)
     except OSError as error:
         if error.errno == errno.ENOTEMPTY:
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target) from error
         raise
+
+
+def _is_there(path: str, directory: int | None) -> bool:
+    try:
+        os.lstat(path, dir_fd=directory)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True

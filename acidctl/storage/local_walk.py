@@ -12,6 +12,7 @@ from operator import itemgetter
 
 from acidctl.acid.listing import Entry
 from acidctl.errors import ConflictError, StorageError
+from acidctl.storage.beneath import Beneath, ForeignLinkError
 from acidctl.storage.problems import printable
 
 _PATH = itemgetter(0)
@@ -156,3 +157,92 @@ def leads_back(link: str) -> bool:
         if parent == ancestor:
             return False
         ancestor = parent
+
+
+# --- below a directory, through nobody's links -----------------------------------------------------------------------
+
+
+def list_children_beneath(paths: Beneath, directory: str) -> list[Entry]:
+    """The direct children, sorted by name.
+
+    What is said of a link is what it leads to, where it may be followed; else it is a file without a size, which cannot
+    be opened.
+
+    Raises:
+        ForeignLinkError: a link on the way to the directory leads to what somebody else owns.
+        OSError: as ``os.open`` and ``os.scandir``.
+    """
+    descriptor = paths.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with os.scandir(descriptor) as items:
+            found = [_beneath(paths, directory, item, "") for item in items]
+    finally:
+        os.close(descriptor)
+    return sorted((entry for entry, _ in filter(None, found)), key=_PATH)
+
+
+def list_everything_beneath(paths: Beneath, root: str, *, again: int = 3) -> list[Entry]:
+    """Everything below `root`, sorted by path; as :func:`list_everything`, but through links that may be followed only.
+
+    Raises:
+        ForeignLinkError: there is one that may not.
+        OSError: as ``os.open`` and ``os.scandir``.
+    """
+    entries: list[Entry] = []
+    base = root.rstrip("/")
+    waiting: list[tuple[str, tuple[_Id, ...]]] = [("", ())]
+    while waiting:
+        prefix, above = waiting.pop()
+        try:
+            found, identity = _scan_beneath(paths, f"{base}/{prefix}".rstrip("/") or "/", prefix)
+        except FileNotFoundError:
+            if not prefix:
+                raise
+            if again:  # a cleaner removes what a newer directory replaces, which may have come after the first look
+                return list_everything_beneath(paths, root, again=again - 1)
+            entries = [entry for entry in entries if entry.path != prefix[:-1]]
+            continue
+        if identity in above:
+            continue  # a link that leads back
+        entries += (entry for entry, _ in found)
+        waiting += [(f"{entry.path}/", (*above, identity)) for entry, _ in found if entry.is_dir]
+    entries.sort(key=_PATH)
+    return entries
+
+
+_Id = tuple[int, int]
+"""Device and inode."""
+
+
+def _scan_beneath(paths: Beneath, directory: str, prefix: str) -> tuple[list[tuple[Entry, bool]], _Id]:
+    descriptor = paths.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        info = os.fstat(descriptor)
+        with os.scandir(descriptor) as items:
+            found = list(filter(None, (_beneath(paths, directory, item, prefix) for item in items)))
+    finally:
+        os.close(descriptor)
+    for entry, is_foreign in found:
+        if is_foreign:
+            paths.stat(f"{directory}/{entry.path.removeprefix(prefix)}")  # which raises, and says why
+    return found, (info.st_dev, info.st_ino)
+
+
+def _beneath(paths: Beneath, directory: str, item: os.DirEntry[str], prefix: str) -> tuple[Entry, bool] | None:
+    """An entry, and whether it is a link that may not be followed; None for what has vanished."""
+    try:
+        info = item.stat(follow_symlinks=False)
+        is_foreign = False
+        if stat.S_ISLNK(info.st_mode):
+            try:
+                info = paths.stat(f"{directory.rstrip('/')}/{item.name}")
+            except ForeignLinkError:
+                is_foreign = True
+            except OSError as error:
+                if error.errno not in _BROKEN_LINK:
+                    raise
+    except FileNotFoundError:
+        return None
+    is_dir = stat.S_ISDIR(info.st_mode)
+    size = info.st_size if stat.S_ISREG(info.st_mode) else 0
+    return _made(Entry, (prefix + item.name, size, info.st_mtime, is_dir)), is_foreign

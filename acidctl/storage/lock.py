@@ -1,15 +1,19 @@
 """One at a time: a hidden file of a location that names who works there.
 
-Whoever takes the lock creates the file, which only one can; every command that changes a location looks for it, as it
-lists the location anyway.  Nothing depends on it: without a lock a race is noticed, and ends in an error.
+Whoever takes the lock creates the file, which only one can; every command that changes a location holds it, and those
+that were told not to look for it. A lock whose process has ended on this machine is taken over; that of another machine
+is broken only by who knows that it is dead.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from acidctl.errors import AcidctlError, ConflictError, NotFoundError, StorageError
@@ -21,57 +25,152 @@ LOCK = ".acidctl-lock"
 _TORN_SECONDS = 60
 """A lock that cannot be read is being written, unless it is older than this."""
 
+_POLL_SECONDS = 0.5, 10.0
+"""Between two looks at a lock that is waited for: at first, and at most."""
+
+_held: set[bytes] = set()
+"""The content of every lock and claim that this process holds, or is about to take."""
+
+_TRIES = 3
+"""To remove a lock of ours."""
+
+_MOST_BYTES = 4096
+"""No lock of ours is longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Locking:
+    """How a command keeps others away from a location.
+
+    Attributes:
+        hold: True holds the lock; False only sees that nobody else does; None holds it where the store can.
+        wait: seconds that another holder is waited for.
+        break_stale: remove the lock of a process on another machine, or one that cannot be read.
+        tell: called with a sentence on a lock that was taken over, is waited for, or cannot be held.
+    """
+
+    hold: bool | None = None
+    wait: float = 0.0
+    break_stale: bool = False
+    tell: Callable[[str], None] | None = None
+
+    @contextmanager
+    def at(self, fs: FileSystem, location: str, *, always: bool = False) -> Iterator[None]:
+        """Hold the lock of a location, or see that nobody else does.
+
+        Args:
+            always: nothing but the lock keeps two apart here.
+
+        Raises:
+            ConflictError: somebody else holds it, to the end of the wait.
+            StorageError: it must be held, and the store cannot.
+            AccessError: the location cannot be written.
+        """
+        if self.hold is False and not always:
+            refuse_locked_at(fs, location)
+            yield
+            return
+        if not (fs.can_lock or always or self.hold):
+            self._say(f"{fs.display(location)} is not locked, as its store cannot: see to it that runs never meet")
+            yield
+            return
+        with _content() as mine:
+            self._take(fs, location, mine)
+            try:
+                yield
+            finally:
+                _release(fs, join(location, LOCK), mine)
+
+    def _take(self, fs: FileSystem, location: str, mine: bytes) -> None:
+        until, pause = time.monotonic() + self.wait, _POLL_SECONDS[0]
+        while True:
+            try:
+                return self._try(fs, location, mine)
+            except ConflictError as error:
+                left = until - time.monotonic()
+                if left <= 0:
+                    raise
+                if pause == _POLL_SECONDS[0]:
+                    self._say(f"{error.what}: {error.why}; waiting")
+                time.sleep(min(pause, left))
+                pause = min(2 * pause, _POLL_SECONDS[1])
+
+    def _try(self, fs: FileSystem, location: str, mine: bytes) -> None:
+        path = join(location, LOCK)
+        fs.stat(location)  # a store that makes parents would make the location
+        if fs.exists(path) and (removed := _break(fs, location, path, foreign=self.break_stale, torn=self.break_stale)):
+            self._say(removed)
+        try:
+            _create_whole(fs, path, mine)
+        except ConflictError:
+            raise _explained(fs, location, path) from None
+        except StorageError as error:
+            _release(fs, path, mine)  # where only the answer was lost
+            raise type(error)(
+                f"cannot lock {fs.display(location)}", str(error), "give --no-lock, and see to it that runs never meet"
+            ) from error
+
+    def _say(self, text: str) -> None:
+        if self.tell:
+            self.tell(text)
+
 
 @contextmanager
 def locked(
-    fs: FileSystem,
-    location: str,
-    *,
-    break_dead: bool = False,
-    break_stale: bool = False,
-    on_break: Callable[[str], None] | None = None,
+    fs: FileSystem, location: str, *, break_stale: bool = False, on_break: Callable[[str], None] | None = None
 ) -> Iterator[None]:
-    """Hold the lock of a location.
+    """Hold the lock of a location, in whatever store; see :class:`Locking`."""
+    with Locking(True, break_stale=break_stale, tell=on_break).at(fs, location):
+        yield
 
-    Args:
-        break_dead: remove the lock of a process that certainly ended: for locks that nobody asked for.
-        break_stale: remove the lock of a process that ended, or that runs on another machine; that of a process that
-            still runs on this one stays, whatever is said here.
-        on_break: called with a sentence on the lock that was removed.
+
+@contextmanager
+def _content() -> Iterator[bytes]:
+    """What is written into a file of ours: who we are, and a number by which we know it again."""
+    mine = json.dumps({**asdict(Owner.this()), "id": uuid.uuid4().hex}).encode()
+    _held.add(mine)
+    try:
+        yield mine
+    finally:
+        _held.discard(mine)
+
+
+def _create_whole(fs: FileSystem, path: str, mine: bytes) -> None:
+    """Of several who do so at once one wins; and killed half-way, nobody leaves a file that names no owner.
 
     Raises:
-        ConflictError: somebody else holds it; the message names who, since when, and what to do.
-        StorageError: the store has no create that only one of several wins.
-        AccessError: the location cannot be written.
+        ConflictError: for the losers.
+        StorageError: the store cannot promise it.
     """
-    path = join(location, LOCK)
-    mine = Owner.this().to_bytes()
-    fs.stat(location)  # a store that makes parents would make the location
-    if (break_dead or break_stale) and fs.exists(path):
-        removed = _break(fs, location, path, foreign=break_stale, torn=break_stale)
-        if removed and on_break:
-            on_break(removed)
-    try:
+    if not fs.can_rename:
         fs.create_exclusive(path, mine)
-    except ConflictError:
-        raise _explained(fs, location, path) from None
-    except StorageError as error:
-        raise type(error)(
-            f"cannot lock {fs.display(location)}", str(error), "leave out --lock, and see to it that runs never meet"
-        ) from error
+        return
+    staged = f"{path}-{uuid.uuid4().hex[:12]}"
     try:
-        yield
-    finally:
-        # Not one that took its place: after somebody broke ours.
-        with suppress(NotFoundError):
-            if fs.read_bytes(path) == mine:
+        fs.write_bytes(staged, mine)
+        fs.rename(staged, path)
+    except BaseException:
+        with suppress(AcidctlError):
+            fs.remove_tree(staged)
+        raise
+
+
+def _release(fs: FileSystem, path: str, mine: bytes) -> None:
+    """Remove our lock; not one that took its place, after somebody broke ours.
+
+    What cannot be removed now names a process that has ended, and is taken over by the next one on this machine.
+    """
+    for _ in range(_TRIES):
+        with suppress(AcidctlError):
+            if fs.exists(path) and fs.read_bytes(path, 0, _MOST_BYTES) == mine:
                 fs.remove_tree(path)
+            return
 
 
 def require_locked(fs: FileSystem, location: str) -> None:
     """Raises ConflictError unless this process holds the lock of the location: somebody may have broken it."""
     try:
-        owner = Owner.from_bytes(fs.read_bytes(join(location, LOCK)))
+        owner = Owner.from_bytes(fs.read_bytes(join(location, LOCK), 0, _MOST_BYTES))
     except NotFoundError:
         owner = None
     if owner is None or not _is_this(owner):
@@ -97,7 +196,7 @@ def refuse_locked_at(fs: FileSystem, location: str) -> None:
     """The same where nothing was listed yet."""
     path = join(location, LOCK)
     try:
-        owner = Owner.from_bytes(fs.read_bytes(path))
+        owner = Owner.from_bytes(fs.read_bytes(path, 0, _MOST_BYTES))
     except NotFoundError:  # or it ended since
         return
     if owner is None or not _is_this(owner):
@@ -107,7 +206,7 @@ def refuse_locked_at(fs: FileSystem, location: str) -> None:
 def _explained(fs: FileSystem, location: str, path: str) -> ConflictError:
     what = f"{fs.display(location)} is locked"
     try:
-        owner = Owner.from_bytes(fs.read_bytes(path))
+        owner = Owner.from_bytes(fs.read_bytes(path, 0, _MOST_BYTES))
     except AcidctlError as error:
         return ConflictError(what, f"the lock cannot be read: {error.why or error.what}", "try again")
     if owner is None:
@@ -120,8 +219,8 @@ def _explained(fs: FileSystem, location: str, path: str) -> ConflictError:
     if owner.is_dead():
         return ConflictError(
             what,
-            f"{owner} took the lock, {since}, and was killed: it has ended",
-            "give --break-lock to remove the lock",
+            f"{owner} took the lock, {since}, and has ended",
+            "try again: the next run takes it over",
         )
     if owner.is_alive():
         return ConflictError(what, f"{owner} works there {since}", "try again when it has ended")
@@ -143,47 +242,50 @@ def _break(fs: FileSystem, location: str, path: str, *, foreign: bool, torn: boo
         torn: one that cannot be read may go, too, when it is old enough.
     """
     try:
-        data, modified = fs.read_bytes(path), fs.stat(path).modified
+        data, modified = fs.read_bytes(path, 0, _MOST_BYTES), fs.stat(path).modified
     except NotFoundError:
         return ""
     owner = Owner.from_bytes(data)
-    if owner:
+    if owner and _is_this(owner):
+        may_go = data not in _held  # ours, which could not be removed
+    elif owner:
         may_go = not owner.is_alive() if foreign else owner.is_dead()
     else:
         may_go = torn and modified is not None and time.time() - modified >= _TORN_SECONDS
     if not may_go:
         return ""
     claim = f"{path}-{hashlib.sha256(data).hexdigest()[:12]}"
-    _claim(fs, location, claim)
-    try:
-        if fs.read_bytes(path) != data:
+    with _content() as mine:
+        _claim(fs, location, claim, mine)
+        try:
+            if fs.read_bytes(path, 0, _MOST_BYTES) != data:
+                return ""
+            fs.remove_tree(path)
+        except NotFoundError:
             return ""
-        fs.remove_tree(path)
-    except NotFoundError:
-        return ""
-    finally:
-        fs.remove_tree(claim)
+        finally:
+            fs.remove_tree(claim)
     whose = f"of {owner}, {_since(owner)}" if owner else "that was torn"
-    return f"{fs.display(location)}: removed the lock {whose}"
+    ended = ", which has ended" if owner and not owner.is_alive() else ""
+    return f"{fs.display(location)}: took over the lock {whose}{ended}"
 
 
-def _claim(fs: FileSystem, location: str, claim: str) -> None:
+def _claim(fs: FileSystem, location: str, claim: str, mine: bytes) -> None:
     """Create a claim; one that a killed process left is taken away first, as a lock is: by a claim on it."""
-    mine = Owner.this().to_bytes()
     try:
-        fs.create_exclusive(claim, mine)
+        _create_whole(fs, claim, mine)
     except ConflictError:
         if not _break(fs, location, claim, foreign=False, torn=True):
             raise _claimed(fs, location, claim) from None
         try:
-            fs.create_exclusive(claim, mine)
+            _create_whole(fs, claim, mine)
         except ConflictError:
             raise _claimed(fs, location, claim) from None
 
 
 def _claimed(fs: FileSystem, location: str, claim: str) -> ConflictError:
     try:
-        owner = Owner.from_bytes(fs.read_bytes(claim))
+        owner = Owner.from_bytes(fs.read_bytes(claim, 0, _MOST_BYTES))
     except AcidctlError:
         owner = None
     who = str(owner) if owner else "another run"

@@ -17,6 +17,7 @@ from fsspec.implementations.memory import MemoryFile
 from acidctl.acid.listing import Entry, Listing
 from acidctl.errors import ConflictError
 from acidctl.storage import problems
+from acidctl.storage.arrival import incomplete
 from acidctl.storage.port import FileSystemSpec, base_name, parent_of
 from acidctl.storage.ranged import clamp
 
@@ -34,6 +35,7 @@ class MemoryFileSystem:
         self.spec = spec or FileSystemSpec("memory")
         self.can_rename = ("objects", "true") not in self.spec.options
         self.can_copy = True
+        self.can_lock = True
         self._fs: Any = fsspec.filesystem("memory")
 
     def display(self, path: str) -> str:
@@ -91,7 +93,7 @@ class MemoryFileSystem:
     def open_output(self, path: str) -> BinaryIO:
         if self.can_rename:
             file = self._create(path, b"")
-            return cast(BinaryIO, _MemoryOutput(lambda data: _fill(file, data)))
+            return cast(BinaryIO, _MemoryOutput(lambda data: self._fill(file, data)))
         with _LOCK:
             if self.exists(path):
                 raise problems.already_exists("create", self.display(path))
@@ -172,7 +174,19 @@ class MemoryFileSystem:
                 raise problems.already_exists("create", self.display(path))
             self.make_dirs(parent_of(path))
             file = self._fs.store[path] = MemoryFile(self._fs, path, data)
+            self._require_whole(file, data)
             return file
+
+    def _fill(self, file: Any, data: bytes) -> None:
+        with _LOCK:
+            file.seek(0)
+            file.write(data)
+            self._require_whole(file, data)
+
+    def _require_whole(self, file: Any, data: bytes) -> None:
+        """As of every store; this one has been heard to run out of memory only."""
+        if file.size != len(data):
+            raise incomplete(self.display(file.path), len(data), file.size)
 
     def _entry(self, name: str, relative: str) -> Entry:
         file = self._fs.store.get(name)
@@ -205,12 +219,6 @@ class _MemoryOutput(io.BytesIO):
             data = self.getvalue()
             super().close()
             self._arrive(data)
-
-
-def _fill(file: Any, data: bytes) -> None:
-    with _LOCK:
-        file.seek(0)
-        file.write(data)
 
 
 def _is_within(name: str, path: str) -> bool:

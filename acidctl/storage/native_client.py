@@ -7,14 +7,13 @@ user's name from the environment alone.
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from acidctl.errors import AccessError, EnvironmentProblem, NotFoundError, StorageError, UsageProblem
 from acidctl.storage import problems
@@ -29,8 +28,10 @@ from acidctl.storage.retry import PassingError, Patience
 _PIECE = 32 << 20
 """Bytes of one read or write: the timeout is for one of them."""
 
-_WRITE_BUFFER = 1 << 20
 _DIRECTORY_MODE = 0o755
+_NO_QUOTA = 1 << 63
+"""The package gives numbers without a sign."""
+
 _USER = "HADOOP_USER_NAME"
 _RPC_ERROR = re.compile(r'(?:Fatal)?RPCError\("([^"]*)", "(.*)"\)', re.DOTALL)
 _PORT_HINT = (
@@ -135,9 +136,15 @@ class NativeClient:
         with _Output(self, path) as output:
             output.write(data)
 
-    def open_output(self, path: str) -> BinaryIO:
+    def open_output(self, path: str) -> NewFile:
         """A new file to write from start to end."""
-        return cast(BinaryIO, io.BufferedWriter(_Output(self, path), _WRITE_BUFFER))
+        return _Output(self, path)
+
+    def content_summary(self, path: str) -> dict[str, Any]:
+        """Quotas, those that are not set negative as in WebHDFS."""
+        found = self._within("ask for the quota of", path, lambda: self._client.get_content_summary(path))
+        quota = -1 if found.space_quota >= _NO_QUOTA else found.space_quota
+        return {"spaceQuota": quota, "spaceConsumed": found.space_consumed}
 
     def begin(self, path: str) -> Any:
         """The package's writer of a new file."""
@@ -236,4 +243,6 @@ def _status(one: Any) -> dict[str, Any]:
         "type": "DIRECTORY" if one.isdir else "FILE",
         "length": one.length,
         "modificationTime": one.modification_time,
+        "blockSize": one.blocksize or 1,
+        "replication": one.replication or 1,
     }

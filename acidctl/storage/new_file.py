@@ -16,6 +16,7 @@ class NewFile(io.RawIOBase):
     def __init__(self) -> None:
         super().__init__()
         self._position = 0
+        self._failure: BaseException | None = None
 
     @abstractmethod
     def _send(self, chunk: bytes) -> None:
@@ -34,9 +35,15 @@ class NewFile(io.RawIOBase):
     def write(self, data: ReadableBuffer, /) -> int:
         if self.closed:
             raise ValueError("I/O operation on closed file.")
+        if self._failure is not None:  # a buffer above gives its bytes once more when it is closed
+            raise self._failure
         chunk = bytes(data)
         if chunk:
-            self._send(chunk)
+            try:
+                self._send(chunk)
+            except BaseException as error:
+                self._failure = error
+                raise
             self._position += len(chunk)
         return len(chunk)
 
@@ -44,4 +51,10 @@ class NewFile(io.RawIOBase):
         if self.closed:
             return
         super().close()
-        self._finish()
+        try:
+            self._finish()
+        except BaseException:
+            if self._failure is None:
+                raise
+        if self._failure is not None:
+            raise self._failure

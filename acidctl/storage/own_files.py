@@ -8,6 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from acidctl.storage.arrival import require_content
 from acidctl.storage.port import FileSystem, parent_of
 
 TORN = "_torn.json"
@@ -42,14 +43,26 @@ def new_run_id() -> str:
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"[:-3] + f"Z-{uuid.uuid4().hex[:8]}"
 
 
-def write_whole(fs: FileSystem, path: str, content: bytes) -> None:
-    """A small file in a location, whole or not at all: torn, it would look like damage.
+def write_checked(fs: FileSystem, path: str, content: bytes) -> None:
+    """A small file that something is about to depend on: read again, and removed when it is not whole.
 
     Raises:
         ConflictError: it exists.
+        StorageError: the store took it, and gives something else back.
+    """
+    fs.write_bytes(path, content)
+    require_content(fs, path, content)
+
+
+def write_whole(fs: FileSystem, path: str, content: bytes) -> None:
+    """A small file in a location, whole or not at all: torn, it would look like damage; read again before it appears.
+
+    Raises:
+        ConflictError: it exists.
+        StorageError: the store took it, and gives something else back.
     """
     torn = f"{parent_of(path)}/{TORN}"
     if fs.exists(torn):
         fs.remove_tree(torn)
-    fs.write_bytes(torn, content)
+    write_checked(fs, torn, content)
     fs.rename(torn, path)

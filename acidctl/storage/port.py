@@ -50,12 +50,14 @@ class FileSystem(Protocol):
         url: scheme and authority, ``webhdfs://host:9870``; for messages.
         can_rename: False where a directory cannot be moved in one step (object stores).
         can_copy: whether :meth:`copy` works; what stores without renames show results with.
+        can_lock: whether of several :meth:`create_exclusive` at once exactly one wins.
         spec: what reopens it.
     """
 
     url: str
     can_rename: bool
     can_copy: bool
+    can_lock: bool
     spec: FileSystemSpec
 
     def display(self, path: str) -> str:
@@ -115,17 +117,21 @@ class FileSystem(Protocol):
         ...
 
     def write_bytes(self, path: str, data: bytes) -> None:
-        """Create a file with this content, durable on return.
+        """Create a file with this content, durable on return; the store has been asked for its length since.
 
         The parent directory must exist; HDFS and stores without directories make it.
 
         Raises:
             ConflictError: something is there already; it is left as it was.
+            StorageError: the store did not take all of it; what is there of it is removed again, where that is safe.
         """
         ...
 
     def create_exclusive(self, path: str, data: bytes) -> None:
-        """As :meth:`write_bytes`, and of several callers at once exactly one wins: a lock.
+        """As :meth:`write_bytes`, read again, and of several callers at once exactly one wins: a lock.
+
+        Args:
+            data: tells whose it is: where an answer was lost, the file is ours when it holds this.
 
         Raises:
             ConflictError: for the losers.
@@ -134,11 +140,13 @@ class FileSystem(Protocol):
         ...
 
     def open_output(self, path: str) -> BinaryIO:
-        """A new file to write from start to end; durable once ``close()`` has returned.
+        """A new file to write from start to end; durable, and as long as it should be by the store's own word, once
+        ``close()`` has returned.
 
         Raises:
             ConflictError: something is there already.  A store that cannot know before the bytes have arrived raises
                 it from ``close()``.
+            StorageError: also from ``close()``: the store did not take all of it; as for :meth:`write_bytes`.
         """
         ...
 

@@ -6,7 +6,11 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from acidctl import printable as escapes
 from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundError, RefusedError, StorageError
+
+printable = escapes.printable
+"""What every name in a message goes through."""
 
 _Row = tuple[type[AcidctlError], str, str]
 
@@ -49,19 +53,6 @@ _BY_CLASS: tuple[tuple[type[OSError], _Row], ...] = (
     (PermissionError, _DENIED),
     (FileExistsError, _EXISTS),
 )
-
-
-def printable(text: str) -> str:
-    """One line that any terminal takes: control characters and bytes that are not UTF-8 are written as escapes."""
-    return text if text.isprintable() else "".join(_escaped(char) for char in text)
-
-
-def _escaped(char: str) -> str:
-    if char.isprintable():
-        return char
-    if "\udc80" <= char <= "\udcff":  # how Python keeps a byte of a name that is not UTF-8
-        return f"\\x{ord(char) - 0xDC00:02x}"
-    return char.encode("unicode_escape").decode("ascii")
 
 
 def from_os_error(error: OSError, doing: str, shown: str) -> AcidctlError:

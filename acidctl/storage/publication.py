@@ -16,6 +16,7 @@ from contextlib import suppress
 from acidctl.acid.names import AcidNameError, parse_directory
 from acidctl.errors import AcidctlError, NotFoundError, RefusedError, StorageError
 from acidctl.storage.ends import END
+from acidctl.storage.own_files import write_checked
 from acidctl.storage.owner import OWNER
 from acidctl.storage.port import FileSystem, join, parent_of
 from acidctl.storage.snapshot import Snapshot
@@ -45,7 +46,7 @@ def show(fs: FileSystem, location: str, staging: str, names: Sequence[str]) -> N
         StorageError: a rename failed half-way and could not be undone; the message says how to finish.
     """
     if len(names) > 1:
-        fs.write_bytes(join(staging, INTENT), json.dumps({"names": list(names)}).encode())
+        write_checked(fs, join(staging, INTENT), json.dumps({"names": list(names)}).encode())
     shown: list[str] = []
     try:
         for name in names:
@@ -95,12 +96,15 @@ def show_copies(fs: FileSystem, location: str, staging: str, copies: Sequence[Co
         ConflictError, AccessError, NotFoundError: a copy was refused; nothing is left shown.
         StorageError: a copy has no answer, or could not be taken back; the message says how to finish.
     """
-    fs.write_bytes(join(staging, INTENT), json.dumps({"copies": copies}).encode())
+    write_checked(fs, join(staging, INTENT), json.dumps({"copies": copies}).encode())
     shown: list[str] = []
     try:
         for source, target in copies:
             _bring(fs, join(staging, source), join(location, target))
             shown.append(target)
+            if _took_back(fs, join(staging, source), join(location, target)):
+                shown.pop()
+                raise _no_copy(fs, join(staging, source), join(location, target))
     except StorageError as error:
         if shown:
             raise _half_shown(fs, location, shown[-1], str(error)) from error
@@ -145,10 +149,30 @@ def _bring(fs: FileSystem, source: str, target: str) -> None:
 
 def _is_copy(fs: FileSystem, source: str, target: str) -> bool:
     try:
-        same_size = fs.stat(source).size == fs.stat(target).size
-        return same_size and fs.read_bytes(source, -END) == fs.read_bytes(target, -END)
+        return fs.stat(source).size == fs.stat(target).size and _ends_alike(fs, source, target)
     except AcidctlError:
         return False
+
+
+def _ends_alike(fs: FileSystem, source: str, target: str) -> bool:
+    """Whether the ends are the same: of side files that is all there is."""
+    return fs.read_bytes(source, -END) == fs.read_bytes(target, -END)
+
+
+def _took_back(fs: FileSystem, source: str, target: str) -> bool:
+    """Whether a new copy had another end than its source, and was removed for it."""
+    if _ends_alike(fs, source, target):
+        return False
+    fs.remove_tree(target)
+    return True
+
+
+def _no_copy(fs: FileSystem, source: str, target: str) -> StorageError:
+    return StorageError(
+        f"cannot create {fs.display(target)}",
+        f"the store confirmed a copy of {fs.display(source)}, and other bytes are there",
+        "nothing was shown; look at the store, then run it again",
+    )
 
 
 def half_published(snapshot: Snapshot) -> list[tuple[str, tuple[str, ...]]]:
@@ -248,7 +272,10 @@ def finish_half_published(snapshot: Snapshot) -> tuple[str, ...]:
         sources = {target: source for source, target in _copies_of(snapshot, staging)}
         for name in waiting:
             if sources:
-                _bring(snapshot.fs, join(root, sources[name]), snapshot.absolute(name))
+                source, target = join(root, sources[name]), snapshot.absolute(name)
+                _bring(snapshot.fs, source, target)
+                if snapshot.fs.can_copy and _took_back(snapshot.fs, source, target):
+                    raise _no_copy(snapshot.fs, source, target)
             else:
                 snapshot.fs.rename(join(root, name), snapshot.absolute(name))
             finished.append(name.partition("/")[0])

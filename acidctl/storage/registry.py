@@ -26,7 +26,9 @@ _DEFAULT_PORTS = {"hdfs": 8020, "webhdfs": 9870, "swebhdfs": 9871}
 _ADDRESS_KINDS = {"hdfs": "rpc", "webhdfs": "http", "swebhdfs": "https"}
 
 
-def open_location(url_or_path: str, options: Mapping[str, str] | None = None) -> tuple[FileSystem, str]:
+def open_location(
+    url_or_path: str | os.PathLike[str], options: Mapping[str, str] | None = None
+) -> tuple[FileSystem, str]:
     """Open the file system of a URL or a plain path, and give the path inside it.
 
     A plain path is the local disk's, relative to the current directory; ``~`` and percent signs mean themselves.  A
@@ -43,6 +45,7 @@ def open_location(url_or_path: str, options: Mapping[str, str] | None = None) ->
         EnvironmentProblem: the package for this kind of store is not installed.
         NotFoundError: a relative path, and the current directory is gone.
     """
+    url_or_path = os.fsdecode(url_or_path)
     if isinstance(options, StorageOptions):
         options = options.of(url_or_path)
     if not url_or_path:

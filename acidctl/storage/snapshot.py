@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from acidctl.acid.assumption import Assumed
 from acidctl.acid.layout import DataFile, current_files
 from acidctl.acid.listing import Listing
 from acidctl.acid.names import AcidNameError, is_native_data_file, parse_directory
@@ -25,6 +26,7 @@ class Snapshot:
         write_ids: the write ids that count as committed; all of them when the user gave no list.
         txns: the transactions that count as committed; None counts all.
         base_formats: content of ``_metadata_acid`` by base name.
+        assumed: what the user assumes where no list says it.
     """
 
     fs: FileSystem
@@ -34,6 +36,7 @@ class Snapshot:
     write_ids: ValidWriteIds
     txns: ValidTxns | None
     base_formats: dict[str, BaseFormat]
+    assumed: Assumed | None = None
 
     def absolute(self, relative: str) -> str:
         """A path of the file system from one relative to the location."""
@@ -104,6 +107,7 @@ def take_snapshot(
     on_bad_metadata: Callable[[str, AcidctlError], None] | None = None,
     *,
     look: Look | None = None,
+    assumed: Assumed | None = None,
 ) -> Snapshot:
     """List a location once and select its state.
 
@@ -111,6 +115,7 @@ def take_snapshot(
         on_bad_metadata: called with the path, relative to the location, of a ``_metadata_acid`` that cannot be used;
             its base then counts as one without.  Without it, that is raised.
         look: at the location, where there was one a moment ago.
+        assumed: what the lists were made from, where nobody gave them.
 
     Raises:
         NotFoundError, AccessError, StorageError: the location cannot be listed.
@@ -123,7 +128,20 @@ def take_snapshot(
             raise error
         on_bad_metadata(relative, error)
     state = select(look.listing, write_ids, txns, look.base_formats)
-    return Snapshot(fs, path, look.listing, state, write_ids or ValidWriteIds(), txns, look.base_formats)
+    if assumed:
+        state = replace(state, notes=assumed.notes)
+    return Snapshot(fs, path, look.listing, state, write_ids or ValidWriteIds(), txns, look.base_formats, assumed)
+
+
+def seen_below(snapshot: Snapshot, write_id: int, why: str) -> Snapshot:
+    """The same listing by a lower high watermark.
+
+    Args:
+        why: a sentence for the notes of the state.
+    """
+    ids = snapshot.write_ids.at(write_id)
+    state = select(snapshot.listing, ids, snapshot.txns, snapshot.base_formats)
+    return replace(snapshot, write_ids=ids, state=replace(state, notes=(*snapshot.state.notes, why)))
 
 
 def _refuse_acid_directory(fs: FileSystem, path: str, listing: Listing) -> None:

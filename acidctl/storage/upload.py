@@ -13,16 +13,21 @@ from acidctl.storage.problems import printable
 _CHUNKS_WAITING = 4
 
 
+class CutShortError(StorageError):
+    """The server said that it has all before it had: the file is ours, and not whole."""
+
+
 class Upload(NewFile):
     """A raw file over a function that takes an iterator.
 
     Args:
         create: ``create(path, chunks)`` makes the file; called in a thread of its own.
+        shown: the path for messages.
     """
 
-    def __init__(self, create: Callable[[str, Iterator[bytes]], None], path: str) -> None:
+    def __init__(self, create: Callable[[str, Iterator[bytes]], None], path: str, shown: str) -> None:
         super().__init__()
-        self._create, self._path = create, path
+        self._create, self._path, self._shown = create, path, shown
         self._chunks: queue.Queue[bytes | None] = queue.Queue(_CHUNKS_WAITING)
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="acidctl-upload", daemon=True)
@@ -45,7 +50,11 @@ class Upload(NewFile):
                 continue
             return
         if report:
-            raise self._error or StorageError(f"cannot write {printable(self._path)}", "the connection was closed")
+            raise self._error or CutShortError(
+                f"cannot write {printable(self._shown)}",
+                f"the server ended the transfer after about {self.tell():,} bytes and said that all is well",
+                "look whether it is full or a quota is used up, then run it again",
+            )
 
     def _run(self) -> None:
         try:

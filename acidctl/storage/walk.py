@@ -20,6 +20,9 @@ and in detail:
 * Beside ``k=v`` directories alone, other directories are no part of the table, as for Hive.
 * ``name.db``, and a directory that has such children, is a container whatever files lie around in it; an empty
   ``name.db`` has no locations.
+* A directory with files and other directories, below which ACID directories stand, is a container, whatever files lie
+  in it; where it has ACID directories of its own as well, it is a location, and its other directories are walked, too.
+* Tables of other formats (Delta Lake, Hudi, Iceberg...) are told to the caller, and not entered.
 * A table may be called ``base_2023``.  So the ACID directories of a supposed location outside of partitions are looked
   into until one has something in it; if that is again ACID directories or ``k=v``, the "location" is a database.
 """
@@ -35,16 +38,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acidctl.acid.listing import Entry, Listing
-from acidctl.acid.names import AcidNameError, is_hidden, is_native_data_file, parse_directory, parse_partition
-from acidctl.errors import AcidctlError, NotFoundError
+from acidctl.acid.names import (
+    AcidNameError,
+    is_hidden,
+    is_native_data_file,
+    is_union_subdirectory,
+    parse_directory,
+    parse_partition,
+)
+from acidctl.errors import AcidctlError, NotFoundError, RefusedError
 from acidctl.storage.local_walk import leads_back
+from acidctl.storage.neighbours import other_format
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
-_UNION = re.compile(r"HIVE_UNION_SUBDIR_[0-9]+")
 _DATABASE = ".db"
 _AHEAD = 32
 """Directories that are listed before their turn."""
@@ -75,10 +85,27 @@ class _Children:
     has_files: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Observer:
+    """Who is told what a walk meets besides locations.
+
+    Attributes:
+        error: for what cannot be listed below the path that was asked for, and is left out; None raises it.
+        other_format: for a table of another format: its path as a user would type it, and what it is; None leaves it
+            out without a word.
+        container: for a folder with files beside the folders of tables: its store, its path, and that of an ACID
+            directory below it.
+    """
+
+    error: Callable[[AcidctlError], None] | None = None
+    other_format: Callable[[str, str], None] | None = None
+    container: Callable[[FileSystem, str, str], None] | None = None
+
+
 def find_locations(
     fs: FileSystem,
     path: str,
-    on_error: Callable[[AcidctlError], None] | None = None,
+    observer: Observer | None = None,
     pool: Executor | None = None,
 ) -> Iterator[tuple[Location, Listing]]:
     """Every location at or below a path, depth first, children by name, one ``list_dir`` a directory.
@@ -86,41 +113,104 @@ def find_locations(
     The listing of the location's own children comes along: :func:`list_location` goes on from there.
 
     Args:
-        on_error: called with what cannot be listed below `path`, which is then left out; without it, it is raised.
         pool: lists ahead, for stores that take long to answer.
 
     Raises:
         NotFoundError, AccessError, StorageError: `path` itself cannot be listed.
+        RefusedError: `path` itself is a table of another format.
     """
-    waiting = [path]
-    ahead: dict[str, Future[Listing]] = {}
-    while waiting:
-        if pool:
-            for near in waiting[-_AHEAD:]:
-                if near not in ahead:
-                    ahead[near] = pool.submit(fs.list_dir, near)
-        directory = waiting.pop()
+    yield from _Walk(fs, path, observer or Observer(), pool).locations()
+
+
+class _Walk:
+    """One walk, with the directories that wait for their turn and those that are listed ahead of it."""
+
+    def __init__(self, fs: FileSystem, path: str, observer: Observer, pool: Executor | None) -> None:
+        self._fs, self._root, self._observer, self._pool = fs, path, observer, pool
+        self._waiting = [path]
+        self._ahead: dict[str, Future[Listing]] = {}
+
+    def locations(self) -> Iterator[tuple[Location, Listing]]:
+        while self._waiting:
+            directory, listing = self._next()
+            if listing is None or self._is_of_others(directory, listing):
+                continue
+            children = _children(listing)
+            location = _location(directory)
+            below = children.partitions
+            if not _is_location(self._fs, directory, location, children):
+                below = below or children.others + children.acid
+            elif not (tables := self._tables_below(directory, children)):
+                yield location, listing
+            elif children.acid:
+                yield location, listing
+                below = below + list(tables)
+            else:
+                below = below + [name for name in children.others if not is_union_subdirectory(name)]
+                if self._observer.container and children.has_files:
+                    self._observer.container(self._fs, directory, min(tables.values()))
+            self._waiting += [
+                child
+                for name in sorted(below, reverse=True)
+                if not _leads_back(self._fs, child := join(directory, name))
+            ]
+
+    def _next(self) -> tuple[str, Listing | None]:
+        """The next directory, with its children; None where it cannot be listed, which has been told."""
+        if self._pool:
+            for near in self._waiting[-_AHEAD:]:
+                if near not in self._ahead:
+                    self._ahead[near] = self._pool.submit(self._fs.list_dir, near)
+        directory = self._waiting.pop()
         try:
-            listing = ahead.pop(directory).result() if pool else fs.list_dir(directory)
-        except NotFoundError:
-            if directory == path:
+            return directory, self._ahead.pop(directory).result() if self._pool else self._fs.list_dir(directory)
+        except NotFoundError:  # dropped since its parent was listed
+            if directory == self._root:
                 raise
-            continue  # dropped since its parent was listed
         except AcidctlError as error:
-            if directory == path or on_error is None:
+            if directory == self._root or self._observer.error is None:
                 raise
-            on_error(error)
-            continue
-        location = _location(directory)
-        children = _children(listing)
-        below = children.partitions
-        if _is_location(fs, directory, location, children):
-            yield location, listing
-        else:
-            below = below or children.others + children.acid
-        waiting += [
-            child for name in sorted(below, reverse=True) if not _leads_back(fs, child := join(directory, name))
-        ]
+            self._observer.error(error)
+        return directory, None
+
+    def _is_of_others(self, directory: str, listing: Listing) -> bool:
+        what = other_format(self._fs, directory, listing)
+        if what and directory == self._root:
+            raise _not_ours(self._fs, directory, what)
+        if what and self._observer.other_format:
+            self._observer.other_format(self._fs.display(directory), what)
+        return bool(what)
+
+    def _tables_below(self, directory: str, children: _Children) -> dict[str, str]:
+        """The children below which ACID directories stand, each with one of those."""
+        found = ((name, _acid_below(self._fs, join(directory, name))) for name in children.others)
+        return {name: at for name, at in found if at}
+
+
+def _not_ours(fs: FileSystem, path: str, what: str) -> RefusedError:
+    why = "acidctl enters Hive's ACID tables only"
+    return RefusedError(f"{fs.display(path)} is {what}", why, "use a tool for that format")
+
+
+def _acid_below(fs: FileSystem, directory: str) -> str:
+    """The path of an ACID directory below a directory that is none itself; empty where there is none.
+
+    Those of Hive's own ``HIVE_UNION_SUBDIR_N`` hold original files. What cannot be listed is passed over: whoever
+    lists the location says so.
+    """
+    if is_union_subdirectory(base_name(directory)) or _leads_back(fs, directory):
+        return ""
+    try:
+        listing = fs.list_dir(directory)
+    except AcidctlError:
+        return ""
+    if other_format(fs, directory, listing):
+        return ""
+    children = _children(listing)
+    if children.acid:
+        return join(directory, min(children.acid))
+    found = (_acid_below(fs, join(directory, name)) for name in sorted(children.partitions + children.others))
+    return next(filter(None, found), "")
 
 
 def list_location(fs: FileSystem, path: str, top: Listing | None = None) -> Listing:
@@ -199,7 +289,7 @@ def _is_location(fs: FileSystem, directory: str, location: Location, children: _
     if children.has_files:
         return True
     if children.others and not children.partitions:
-        return any(_UNION.fullmatch(name) for name in children.others)
+        return any(map(is_union_subdirectory, children.others))
     return not children.partitions
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, cast
+from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit, urlunsplit
 
 import requests
@@ -26,7 +25,6 @@ _CHUNK = 1 << 20
 _SMALL = 64 * 1024
 """Bytes: of longer reads, the bytes are what takes the time."""
 
-_WRITE_BUFFER = 1 << 20
 _BAD_REQUEST = 400
 _SERVER_TROUBLE = 500
 # The package's own follows the redirect to the DataNode at once, before the path in it can be put right.
@@ -156,9 +154,13 @@ class WebHdfsClient:
             raise is_a_directory("read", self._url + path)
         return int(status["length"]), lambda start, end: self.read(path, start, end - start)
 
-    def open_output(self, path: str) -> BinaryIO:
+    def open_output(self, path: str) -> Upload:
         """A new file to write from start to end."""
-        return cast(BinaryIO, io.BufferedWriter(Upload(self.create, path), _WRITE_BUFFER))
+        return Upload(self.create, path, self._url + path)
+
+    def content_summary(self, path: str) -> dict[str, Any]:
+        """GETCONTENTSUMMARY."""
+        return dict(self._call("ask for the quota of", path, "_get_content_summary", "ContentSummary"))
 
     def create(self, path: str, data: Any) -> None:
         """CREATE with overwrite=false, in two steps as WebHDFS wants it: ask where, then send the bytes there."""

@@ -133,7 +133,7 @@ def _unparseable(verdict: Verdict) -> Finding:
 
 
 def _layout(look: Look) -> Iterator[Finding]:
-    """V5, V7, V17, V22: what no merge may be built on either."""
+    """V5, V7, V9, V17, V22: what no merge may be built on either."""
     nested: dict[str, str] = {}
     for problem in layout_problems(look.snapshot.listing, look.snapshot.state):
         if problem.rule == "V17":
@@ -160,10 +160,6 @@ def _ranges(look: Look) -> Iterator[Finding]:
     top = base.directory.max_write_id if base and base.directory else MINL
     deltas = [d for d in look.current if d.kind is not Kind.BASE]
     by_name = {delta.name: delta for delta in deltas}
-    for delta in deltas:
-        if base and delta.min_write_id <= top < delta.max_write_id:
-            text = f"it holds {delta.min_write_id} to {delta.max_write_id}, the base {base.name} all up to {top}"
-            yield rule("V9").finding(delta.name, text, {"base": base.name})
     for verdict in look.snapshot.state.in_state(State.OBSOLETE):
         hidden = verdict.directory
         for other in (by_name[name] for name in verdict.reason.by if name in by_name):

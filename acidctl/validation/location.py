@@ -11,9 +11,11 @@ from acidctl.acid.layout import DataFile, Role, data_files_of, original_files
 from acidctl.acid.names import ORC_ACID_VERSION
 from acidctl.acid.state import EntryKind, State
 from acidctl.errors import AcidctlError, BadDataError
+from acidctl.location.transactional import evidence_of
 from acidctl.rows.events import open_event_files
 from acidctl.rows.foreign import Format
-from acidctl.storage.snapshot import Snapshot, take_snapshot
+from acidctl.storage.snapshot import Look as Seen
+from acidctl.storage.snapshot import Snapshot, look_at, take_snapshot
 from acidctl.validation.across import Everything, across_rows
 from acidctl.validation.by_footers import MarkerTask, TailFacts, TailTask, acid_v1, across_tails
 from acidctl.validation.by_listing import Look, check_listing
@@ -70,9 +72,14 @@ class LocationCheck:
     def start(self) -> list[tuple[Key, Task]]:
         """List the location; what is to be done next."""
         place, options = self._place, self._options
+        if place.holds:
+            self._add([_folder(place)])
+            self.is_done = True
+            return []
         bad: dict[str, AcidctlError] = {}
         try:
-            snapshot = take_snapshot(place.fs, place.path, place.write_ids, place.txns, bad.__setitem__)
+            seen = place.look or look_at(place.fs, place.path)
+            snapshot = take_snapshot(place.fs, place.path, place.write_ids, place.txns, bad.__setitem__, look=seen)
         except AcidctlError as error:
             self._not_checked("", error)
             self.is_done = True
@@ -84,6 +91,7 @@ class LocationCheck:
         except AcidctlError as error:
             self._not_checked("", error)
         self._add(check_listing(look))
+        self._add(_evidence(place, seen))
         self._add(for_readers(look, options.readers))
         return self._next()
 
@@ -373,3 +381,17 @@ def _chunks(stripes: Sequence[tuple[int, int]], chunk: int) -> Iterator[tuple[in
         if size >= chunk or place + 1 == len(stripes):
             yield first, place + 1
             first, size = place + 1, 0
+
+
+def _folder(place: Place) -> Finding:
+    below = place.holds.removeprefix(f"{place.path}/")
+    return rule("V41").finding("", f"files lie in this folder of tables: {below} stands deeper in it", {"table": below})
+
+
+def _evidence(place: Place, seen: Seen) -> list[Finding]:
+    """V41 and V42: tables below the location; or nothing that shows that it is one itself."""
+    evidence = evidence_of(place.fs, place.path, seen)
+    if evidence.may_change:
+        return []
+    rule_id = "V41" if evidence.code == "tables-below" else "V42"
+    return [rule(rule_id).finding("", evidence.text, {"code": evidence.code})]

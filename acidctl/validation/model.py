@@ -8,6 +8,7 @@ from acidctl.acid.triggers import Thresholds
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.orc.types import OrcType
 from acidctl.storage.port import FileSystem
+from acidctl.storage.snapshot import Look
 from acidctl.validation.findings import Depth, Finding, Severity, Unchecked
 from acidctl.validation.isolate import Limits
 from acidctl.validation.rules import RULES
@@ -22,6 +23,8 @@ class Place:
     Attributes:
         path: absolute inside `fs`.
         partition: keys and values; empty for an unpartitioned table.
+        look: at it, where there was one a moment ago.
+        holds: the path of an ACID directory deeper below: then it is a folder of tables, and no location.
     """
 
     fs: FileSystem
@@ -29,6 +32,8 @@ class Place:
     write_ids: ValidWriteIds | None = None
     txns: ValidTxns | None = None
     partition: tuple[tuple[str, str], ...] = ()
+    look: Look | None = None
+    holds: str = ""
 
 
 @dataclass(frozen=True, slots=True)

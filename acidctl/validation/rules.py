@@ -21,7 +21,7 @@ class Rule:
     """One rule.
 
     Attributes:
-        id: ``V1`` to ``V40``, or ``R1`` and so on.
+        id: ``V1`` to ``V42``, or ``R1`` and so on.
         severity: the worst that a finding of it can have; some cases are milder.
         depth: the cheapest depth that finds a case of it; deeper ones may find more.
         what: what must not be, or is worth knowing.
@@ -254,6 +254,16 @@ _FILES = (
         "V40", _W, _LISTING, "A partitioned table has a base of its own, or a partition lies outside of its table.",
         "Hive reads partitions only: rows in the table's own directory are not seen.",
         "Move the misplaced directories into the partition that they belong to.",
+    ),
+    Rule(
+        "V41", _W, _LISTING, "Files, or ACID directories, lie in a folder that holds tables deeper below.",
+        "Whoever takes the folder for a table takes the files of those tables for its own original files.",
+        "Move the files, or the tables, away; acidctl changes nothing in the folder itself.", "5.1",
+    ),
+    Rule(
+        "V42", _I, _LISTING, "Nothing shows that the location is of a transactional table.",
+        "A name like base_5 is no evidence: exports and tables of other formats have such directories, too.",
+        "If it is one, give --table-type to the commands that change it.", "11",
     ),
 )  # fmt: skip
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import whole
 
 from acidctl.acid.evidence import CleaningAnswer, Evidence, MayClean
 from acidctl.acid.idruns import IdRun, IdStatus, spans, txn_status, write_id_runs
@@ -35,8 +36,10 @@ def evidence(
     if not isinstance(listing, Listing):
         entries = [Entry(n, 0, 1.0, True) for n in names] + [Entry(f"{n}/bucket_00000", 9, 1.0, False) for n in names]
         listing = Listing("t", tuple(entries))
-    ids = ValidWriteIds.parse(write_ids) if isinstance(write_ids, str) else write_ids
-    known = None if txns is None else ValidTxns.parse(txns)
+    ids = write_ids
+    if isinstance(ids, str):
+        ids = ValidWriteIds.parse(whole(ids)) if ids else ValidWriteIds()
+    known = ValidTxns.parse(txns) if txns else None if txns is None else ValidTxns()
     state = select(listing, ids, known, formats)
     gone = frozenset(v.name for v in state.verdicts if v.state in (State.OBSOLETE, State.ABORTED))
     return Evidence(listing, state, ids, known, cleaning or CleaningAnswer(gone))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import whole
 
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.sidefiles import BaseFormat
@@ -55,7 +56,7 @@ def test_published_case(case_id: str) -> None:
         pytest.skip(DIFFERENT[case_id])
     case = CASES[case_id]
     mode = Mode.COMPACTOR if case["mode"] == "compactor" else Mode.READER
-    write_ids = ValidWriteIds.parse(case["valid_write_ids"] or "", mode=mode)
+    write_ids = ValidWriteIds.parse(whole(case["valid_write_ids"]), mode=mode) if case["valid_write_ids"] else None
     txns = ValidTxns.parse(case["valid_txns"]) if case["valid_txns"] else None
     entries = tuple(Entry(i["path"], i["size"], None, i["dir"]) for i in case["listing"])
     state = select(Listing("t", entries), write_ids, txns)

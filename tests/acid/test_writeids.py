@@ -59,7 +59,7 @@ def test_examples_of_section_7() -> None:
 def test_strings() -> None:
     assert ValidWriteIds.parse("default.t:5:9223372036854775807::").table == "default.t"
     assert ValidWriteIds.parse("null:5:9223372036854775807::").table is None
-    assert ValidWriteIds.parse("").is_everything
+    assert ValidWriteIds.parse("db.t:9:7:5,7:").min_open == 5, "what is listed as open counts"
     assert ValidTxns.parse("100:3:3-7,9:1").open == (3, 4, 5, 6, 7, 9)
     assert ValidTxns.parse("100:3:3-7,9:1").aborted == (1,)
     many = ValidWriteIds.parse_multi("42$db.a:5:9223372036854775807::$db.b:9:7:7:")
@@ -74,6 +74,10 @@ def test_strings() -> None:
     [
         "x", "t:5", "t:a:b", "t:1:2:3:4:5:6", "t:5:-1", "t:5:9:1-", "t:5:9:5-1", "t:5:1:1-99999999999", "t:5:4:4:4",
         "a:1:2$b:1:2", "t:5:99999999999999999999", "t: 5:6", "t:5:6:\u0661", "1100:::",
+        "t:a:b::", "t:5:-1::", "t:5:9:1-:", "t:5:9:5-1:", "t:5:1:1-99999999999:", "t:5:99999999999999999999::",
+        "t: 5:6::", "t:5:6:\u0661:", "a:1:2::$b:1:2::",
+        # Lists that Hive's own parser takes for other ones: the name, or the end, is missing.
+        "", "12:9:9:7", "12:9:9:7:", "t:12:9:9", "t:12:9", ":12:9:9:7", "12:9:9:7:8:9",
     ],
 )  # fmt: skip
 def test_strings_that_are_refused(text: str) -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 from crash import a_dead_owner, deaths  # noqa: F401
-from tables import age, snapshot_of
+from tables import age, mark, snapshot_of
 
 from acidctl.cleaning.apply import How, apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.readers import what_is_read
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import TRASH, changes_since, list_runs, purge, restore
-from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError
+from acidctl.errors import AccessError, AcidctlError, NotFoundError, StorageError
 from acidctl.storage.local import LocalFileSystem
 from acidctl.storage.lock import LOCK, locked
 from acidctl.storage.owner import Owner
@@ -30,10 +30,11 @@ CURRENT = {"base_5", "delta_6_6_0"}
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     table = tmp_path / "t"
-    for name in (*CURRENT, "base_3", "delta_2_2_0", "delete_delta_2_2_0", "_tmp_1", "sub"):
+    for name in (*CURRENT, "base_3", "delta_2_2_0", "delete_delta_2_2_0", "_tmp_1", "HIVE_UNION_SUBDIR_1"):
         (table / name).mkdir(parents=True)
         for bucket in (0, 1):
             (table / name / f"0000{bucket:02}_0").write_bytes(b"x" * 10)
+        mark(table / name)
     (table / "000000_0").write_bytes(b"x")
     age(table, 30)
     return table
@@ -47,6 +48,11 @@ def clean(table: Path, how: How, *, break_stale: bool = False) -> None:
 def files(table: Path) -> list[str]:
     found = (str(path.relative_to(table)) for path in table.rglob("*") if path.is_file())
     return sorted(path for path in found if not path.startswith((TRASH, LOCK)))
+
+
+def names(table: Path) -> set[str]:
+    """What is there, but for a lock that was written and never put in its place: nobody minds it."""
+    return {path.name for path in table.iterdir() if not path.name.startswith(f"{LOCK}-")}
 
 
 def read(table: Path) -> object:
@@ -69,21 +75,17 @@ def test_a_cleaning(how: How, table: Path, tmp_path: Path) -> None:
     for at, copy in deaths(lambda copy: clean(copy, how), table, tmp_path / "dead"):
         points += 1
         assert read(copy) == before, at
-        if (copy / LOCK).exists() and (copy / LOCK).stat().st_size > 100:
-            with pytest.raises(ConflictError, match="locked"):
-                clean(copy, how)
-        age(copy, 1, *([LOCK] if (copy / LOCK).exists() else []))
-        clean(copy, how, break_stale=True)
+        clean(copy, how)
         if how is How.DELETE and (copy / "_tmp_1").exists():  # half of it: nobody knows that it was not written to
             age(copy, 1, "_tmp_1")
             clean(copy, how)
-        assert {path.name for path in copy.iterdir()} - {TRASH} == CURRENT, at
+        assert names(copy) - {TRASH} == CURRENT, at
         assert read(copy) == before, at
         if how is How.TRASH:
             restore_all(copy)
             assert files(copy) == whole, at
             assert read(copy) == before, at
-            assert {path.name for path in copy.iterdir()} == {path.name for path in table.iterdir()}, at
+            assert names(copy) == names(table), at
     assert points > 20
 
 
@@ -130,6 +132,7 @@ def test_a_restore(table: Path, tmp_path: Path) -> None:
 
 
 def test_a_purge(table: Path, tmp_path: Path) -> None:
+    everything = len(files(table))
     clean(table, How.TRASH)
     before, whole = read(table), files(table)
 
@@ -142,7 +145,7 @@ def test_a_purge(table: Path, tmp_path: Path) -> None:
         for run in list_runs(FS, str(copy)):
             if run.is_complete:
                 restore(FS, run)
-                assert len(files(copy)) == len(whole) + 11, at
+                assert len(files(copy)) == everything, at
                 clean(copy, How.TRASH)
             else:
                 with pytest.raises(NotFoundError):
@@ -178,7 +181,7 @@ def test_names_that_are_taken_in_the_trash_of_hdfs(
     done = apply_plan(plan_cleaning(snapshot_of(table), ALL), How.HDFS)
     (moved,) = (place for place in done.places if "base_3" in place)
     assert moved.removeprefix(f"{home}{table}/base_3").isdigit()
-    assert len(list(Path(moved).iterdir())) == 2
+    assert len(list(Path(moved).glob("0*"))) == 2
     # A file where a directory must be.
     (table / "base_3").mkdir()
     age(table, 30)

@@ -7,6 +7,7 @@ import uuid
 from pathlib import Path
 
 import pytest
+import tables
 from tables import age, snapshot_of
 
 from acidctl.acid.names import MAXL
@@ -23,11 +24,7 @@ WITH = Policy(leftovers=True)
 
 
 def make(table: Path, *names: str) -> Path:
-    for name in names:
-        path = table / name if "/" in name else table / name / "bucket_00000"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"x" * 10)
-    age(table, 30)
+    age(tables.make(table, *names), 30)
     return table
 
 
@@ -108,7 +105,9 @@ def test_an_empty_one_goes_by_its_own_time(tmp_path: Path) -> None:
 
 def test_the_manifest_of_an_insert_stays_beside_its_directory(tmp_path: Path) -> None:
     """It is the only sign that the base may be half-written: without it what the base hides would go next time."""
-    table = make(tmp_path / "t", "delta_1_1_0", "base_2", "base_2/_orc_acid_version", "_tmp.base_2/000000_0.manifest")
+    table = make(tmp_path / "t", "delta_1_1_0", "base_2", "_tmp.base_2/000000_0.manifest")
+    (table / "base_2" / "_metadata_acid").unlink()  # an INSERT OVERWRITE
+    age(table, 30)
     plan = plan_of(table)
     assert plan.names == ()
     assert "whether the insert into base_2 was finished is not known" in kept(plan)["_tmp.base_2"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import sys
 import threading
@@ -10,14 +11,14 @@ import time
 from pathlib import Path
 
 import pytest
-from tables import age, snapshot_of
+from tables import age, make, snapshot_of
 
 from acidctl.cleaning.apply import apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.errors import ConflictError, NotFoundError, StorageError
 from acidctl.storage.local import LocalFileSystem
-from acidctl.storage.lock import LOCK, locked, refuse_locked_at
+from acidctl.storage.lock import LOCK, Locking, locked, refuse_locked_at
 from acidctl.storage.owner import Owner
 
 FS = LocalFileSystem()
@@ -52,21 +53,20 @@ def test_it_is_there_while_it_is_held(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_stale_one_is_told_and_broken_only_when_asked(tmp_path: Path) -> None:
+def test_that_of_a_process_that_has_ended_is_taken_over_with_a_word(tmp_path: Path) -> None:
     put(tmp_path, dead_owner())
-    with pytest.raises(ConflictError) as error, locked(FS, str(tmp_path)):
-        raise AssertionError
-    assert "was killed: it has ended" in error.value.why
-    assert "etl" in error.value.why
-    assert "--break-lock" in error.value.hint
-    with pytest.raises(ConflictError, match="locked"):
+    with pytest.raises(ConflictError, match="locked") as error:
         refuse_locked_at(FS, str(tmp_path))
+    assert "has ended" in error.value.why
+    assert "etl" in error.value.why
     said: list[str] = []
-    with locked(FS, str(tmp_path), break_stale=True, on_break=said.append):
+    with locked(FS, str(tmp_path), on_break=said.append):
         assert [path.name for path in tmp_path.iterdir()] == [LOCK]
     assert not list(tmp_path.iterdir())
     assert len(said) == 1
-    assert "removed the lock of process" in said[0]
+    assert "took over the lock of process" in said[0]
+    assert "etl" in said[0]
+    assert "which has ended" in said[0]
     with locked(FS, str(tmp_path), break_stale=True, on_break=said.append):
         pass
     assert len(said) == 1
@@ -136,10 +136,10 @@ def test_a_store_without_exclusive_creates_says_so(tmp_path: Path, monkeypatch: 
     def cannot(*_: object) -> None:
         raise StorageError("cannot create it exclusively", "sftp:// has no such create")
 
-    monkeypatch.setattr(LocalFileSystem, "create_exclusive", cannot)
+    monkeypatch.setattr(LocalFileSystem, "write_bytes", cannot)
     with pytest.raises(StorageError, match="cannot lock") as error, locked(FS, str(tmp_path)):
         raise AssertionError
-    assert "leave out --lock" in error.value.hint
+    assert "--no-lock" in error.value.hint
 
 
 def claim(table: Path, owner: Owner | bytes) -> Path:
@@ -163,7 +163,9 @@ def test_a_claim_of_a_dead_run_hinders_nobody(tmp_path: Path) -> None:
 @pytest.mark.parametrize("owner", ["alive", "elsewhere", "torn"])
 def test_a_claim_of_a_run_that_may_live_stays(tmp_path: Path, owner: str) -> None:
     put(tmp_path, dead_owner())
-    owners = {"alive": Owner.this(), "elsewhere": Owner("elsewhere", 1, 1, "hive", 0.0), "torn": b"{"}
+    parent = int(Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[19])
+    alive = Owner(Owner.this().host, os.getppid(), parent, "etl", 0.0)
+    owners = {"alive": alive, "elsewhere": Owner("elsewhere", 1, 1, "hive", 0.0), "torn": b"{"}
     path = claim(tmp_path, owners[owner])
     with pytest.raises(ConflictError, match="is locked") as error, locked(FS, str(tmp_path), break_stale=True):
         raise AssertionError
@@ -215,14 +217,14 @@ def test_only_the_lock_that_was_looked_at_is_removed(tmp_path: Path, monkeypatch
     """Somebody else breaks the stale lock and takes its own, just before we would remove it."""
     put(tmp_path, dead_owner())
     other = Owner("elsewhere", 1, 1, "hive", 0.0)
-    create = LocalFileSystem.create_exclusive
+    rename = LocalFileSystem.rename
 
-    def late(self: LocalFileSystem, path: str, data: bytes) -> None:
-        create(self, path, data)
-        if not path.endswith(LOCK):
+    def late(self: LocalFileSystem, source: str, target: str) -> None:
+        rename(self, source, target)
+        if not target.endswith(LOCK):
             put(tmp_path, other)
 
-    monkeypatch.setattr(LocalFileSystem, "create_exclusive", late)
+    monkeypatch.setattr(LocalFileSystem, "rename", late)
     with pytest.raises(ConflictError, match="is locked"), locked(FS, str(tmp_path), break_stale=True):
         raise AssertionError
     assert [path.name for path in tmp_path.iterdir()] == [LOCK]
@@ -230,11 +232,86 @@ def test_only_the_lock_that_was_looked_at_is_removed(tmp_path: Path, monkeypatch
 
 
 def test_a_plan_is_not_carried_out_under_a_foreign_lock(tmp_path: Path) -> None:
-    for name in ("base_5", "base_3"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "bucket_00000").write_bytes(b"x")
+    make(tmp_path, "base_5", "base_3")
     plan = plan_cleaning(snapshot_of(tmp_path), AT_ONCE)
     put(tmp_path, Owner("elsewhere", 1, 1, "hive", 0.0))
     with pytest.raises(ConflictError, match="is locked"):
         apply_plan(plan)
     assert {path.name for path in tmp_path.iterdir()} == {"base_5", "base_3", LOCK}
+
+
+def test_a_fault_at_its_removal_hinders_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was left for a person to break; now it names a process that has ended, and goes with the next run."""
+
+    def broken(*_: object) -> None:
+        raise StorageError("cannot remove it", "the connection broke")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalFileSystem, "remove_tree", broken)
+        with locked(FS, str(tmp_path)):
+            pass
+    left = Owner.from_bytes((tmp_path / LOCK).read_bytes())
+    assert left
+    assert left.pid == Owner.this().pid
+    with locked(FS, str(tmp_path)):  # a service lives on, and works there again
+        pass
+    assert not list(tmp_path.iterdir())
+    put(tmp_path, dead_owner())
+    with locked(FS, str(tmp_path)):
+        pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_it_is_waited_for(tmp_path: Path) -> None:
+    said: list[str] = []
+    entered = threading.Event()
+
+    def hold() -> None:
+        with locked(FS, str(tmp_path)):
+            entered.set()
+            time.sleep(0.7)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    entered.wait()
+    with pytest.raises(ConflictError, match="is locked"), Locking(True).at(FS, str(tmp_path)):
+        raise AssertionError
+    with Locking(True, wait=30, tell=said.append).at(FS, str(tmp_path)):
+        assert (tmp_path / LOCK).exists()
+    thread.join()
+    assert len(said) == 1
+    assert said[0].endswith("waiting")
+    assert not list(tmp_path.iterdir())
+
+
+def test_who_takes_none_still_minds_that_of_others(tmp_path: Path) -> None:
+    with Locking(False).at(FS, str(tmp_path)):
+        assert not list(tmp_path.iterdir())
+    with Locking(False).at(FS, str(tmp_path), always=True):
+        assert (tmp_path / LOCK).exists()
+    put(tmp_path, Owner("elsewhere", 1, 1, "hive", 0.0))
+    with pytest.raises(ConflictError, match="is locked"), Locking(False).at(FS, str(tmp_path)):
+        raise AssertionError
+
+
+def test_where_no_lock_can_be_held_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fs, said = LocalFileSystem(), list[str]()
+    fs.can_lock = False
+    with Locking(tell=said.append).at(fs, str(tmp_path)):
+        assert not list(tmp_path.iterdir())
+    assert "is not locked, as its store cannot" in said[0]
+    with Locking(True).at(fs, str(tmp_path)):
+        assert (tmp_path / LOCK).exists(), "it was asked for: the store is asked, too"
+
+
+@pytest.mark.parametrize("kind", ["directory", "huge", "empty"])
+def test_what_others_planted_in_its_place(tmp_path: Path, kind: str) -> None:
+    lock = tmp_path / LOCK
+    if kind == "directory":
+        (lock / "x").mkdir(parents=True)
+    else:
+        lock.write_bytes(b"[" * (50 << 20) if kind == "huge" else b"")
+    for breaking in (False, True):
+        with pytest.raises(ConflictError, match="is locked"), Locking(True, break_stale=breaking).at(FS, str(tmp_path)):
+            raise AssertionError
+    assert lock.exists()

@@ -24,6 +24,11 @@ class Result:
     def json(self) -> Any:
         return json.loads(self.out)
 
+    def one(self) -> Any:
+        """The only object of an array."""
+        (found,) = self.json()
+        return found
+
     def lines(self) -> list[Any]:
         return [json.loads(line) for line in self.out.splitlines()]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,9 +12,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from compaction.helpers import run_compaction
 from pyarrow import orc, parquet
 from rows.tables_made import damage_stripe, write_deletes, write_delta
 
+from acidctl.acid.triggers import CompactionKind
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.orc.types import OrcType, hive_type
@@ -63,6 +66,18 @@ def test_where_at_deleted_count_limit(acidctl: Call, table: Path) -> None:
     assert acidctl("cat", table, "--count", "--columns", "id").status == 2
 
 
+def test_rows_of_before_a_compaction(acidctl: Call, table: Path) -> None:
+    assert run_compaction(table / "k=1", CompactionKind.MAJOR) is not None
+    found = acidctl("cat", table / "k=1", "--count", "--at", "1")
+    assert (found.out, found.status) == ("10\n", 0)
+    assert "which a cleaning may take any time" in found.err
+    assert "obsolete" not in acidctl("cat", table / "k=1", "--count", "--at", "2").err
+    assert acidctl("diff", table / "k=1", "--from", "1", "--to", "2").lines()[0]["id"] == 3
+    shutil.rmtree(table / "k=1" / "delta_0000001_0000001_0000")
+    found = acidctl("cat", table / "k=1", "--count", "--at", "1")
+    assert found.status == 10 and "no directory is left of write id 1" in found.err
+
+
 def test_near_names(acidctl: Call, table: Path) -> None:
     found = acidctl("cat", table, "--columns", "nmae")
     assert found.status == 3
@@ -87,6 +102,37 @@ def test_to_a_file(acidctl: Call, table: Path, tmp_path: Path, form: str) -> Non
     again = acidctl("cat", table, "-o", form, "--to", target)
     assert again.status == 9
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["t", target.name])
+
+
+@pytest.mark.parametrize(
+    ("name", "magic"),
+    [
+        ("rows.parquet", b"PAR1"), ("rows.ORC", b"ORC"), ("a.b.csv", b"id,code"), ("rows.ndjson", b'{"id"'),
+        ("rows.json", b'{"id"'), ("rows.jsonl", b'{"id"'), ("rows.arrow", b"\xff\xff\xff\xff"), ("rows", b'{"id"'),
+        (".parquet", b'{"id"'),
+    ],
+)  # fmt: skip
+def test_the_name_of_a_file_tells_the_form(acidctl: Call, table: Path, tmp_path: Path, name: str, magic: bytes) -> None:
+    assert acidctl("cat", table, "--to", tmp_path / name).status == 0
+    assert (tmp_path / name).read_bytes().startswith(magic)
+
+
+def test_a_name_that_does_not_tell_the_form(acidctl: Call, table: Path, tmp_path: Path) -> None:
+    (tmp_path / "config").write_text('[cat]\noutput = "csv"\n')
+    for more, words in (
+        (("-o", "csv", "--to", tmp_path / "rows.parquet"), ".parquet stands for parquet"),
+        (("-o", "arrow", "--to", tmp_path / "rows.json"), ".json stands for jsonl"),
+        (("--to", tmp_path / "rows.xlsx"), "no form is known by the ending .xlsx"),
+        (("--to", tmp_path / "rows.csv.gz"), "no form is known by the ending .gz"),
+    ):
+        found = acidctl("cat", table, *more)
+        assert found.status == 2 and words in found.err
+    assert not list(tmp_path.glob("rows*"))
+    assert acidctl("cat", table, "-o", "csv", "--to", tmp_path / "rows.txt").status == 0
+    assert acidctl("--config", tmp_path / "config", "cat", table, "--to", tmp_path / "a").status == 0
+    assert acidctl("--config", tmp_path / "config", "cat", table, "--to", tmp_path / "a.parquet").status == 0
+    assert (tmp_path / "a").read_bytes().startswith(b"id,")
+    assert (tmp_path / "a.parquet").read_bytes().startswith(b"PAR1")
 
 
 def test_orc_keeps_the_types(acidctl: Call, table: Path, tmp_path: Path) -> None:

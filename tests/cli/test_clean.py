@@ -50,15 +50,15 @@ def test_retention_and_leftovers(acidctl, table: Path) -> None:  # type: ignore[
     assert "1 to remove" in shown.out
     assert "kept back: base_5, delta_8_8_0: obsolete since" in shown.err
     assert "may go after" in shown.err
-    found = acidctl("clean", "--dry-run", "--leftovers", "-o", "json", table).json()
+    found = acidctl("clean", "--dry-run", "--leftovers", "-o", "json", table).one()
     assert [(r["name"], r["state"], r["kind"]) for r in found["removals"]] == [
         ("delta_4_4_0", "obsolete", "delta"), ("_tmp_1", "ignored", "staging"),
     ]  # fmt: skip
     assert [one["name"] for one in found["waiting"]] == ["base_5", "delta_8_8_0"]
     assert all(one["since"] < one["until"] for one in found["waiting"])
-    assert acidctl("clean", "--dry-run", "--older-than", "3h", "-o", "json", table).json()["bytes"] == 10
-    assert acidctl("clean", "--dry-run", "--older-than", "90m", "-o", "json", table).json()["bytes"] == 30
-    assert acidctl("clean", "--dry-run", "--older-than", "0", "-o", "json", table).json()["bytes"] == 30
+    assert acidctl("clean", "--dry-run", "--older-than", "3h", "-o", "json", table).one()["files"] == 2
+    assert acidctl("clean", "--dry-run", "--older-than", "90m", "-o", "json", table).one()["files"] == 7
+    assert acidctl("clean", "--dry-run", "--older-than", "0", "-o", "json", table).one()["files"] == 7
     assert acidctl("clean", "--older-than", "soon", table).status == 2
     assert acidctl("clean", "--yes", "--leftovers", table).status == 0
     assert names(table) == {"base_5", "base_9", "delta_8_8_0", "delta_10_10_0", TRASH}
@@ -67,19 +67,19 @@ def test_retention_and_leftovers(acidctl, table: Path) -> None:  # type: ignore[
 
 def test_why_agrees_with_clean(acidctl, table: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     other = make(tmp_path / "u", "base_5_v9", "delta_4_4_0", "base_2", "delta_1_1_0", "_tmp.delta_6_6/x", "delta_6_6")
-    third = make(tmp_path / "v", "delta_1_3", "delete_delta_2_2_0", "delta_2_2_0", "backup/notes", "base_1")
+    third = make(tmp_path / "v", "delta_2_3", "delete_delta_2_2_0", "delta_2_2_0", "backup/notes", "base_1")
     for one in (other, third):
         age(one, 30)
     for lists in (
         (),
         ("--valid-txns", "20:9223372036854775807::"),
         ("--valid-txns", "20:8:8:"),
-        ("--write-ids", "t:9:9:9:8"),
+        ("--write-ids", "db.t:9:9:9:8", "--table", "db.t"),
     ):
         for place in (table, other, third):
-            proofs = {p["name"]: p for p in acidctl("why", "-o", "json", *lists, place).json()["proofs"]}
-            plain = acidctl("clean", "--dry-run", "-o", "json", *lists, place).json()
-            full = acidctl("clean", "--dry-run", "--leftovers", "-o", "json", *lists, place).json()
+            proofs = {p["name"]: p for p in acidctl("why", "-o", "json", *lists, place).one()["proofs"]}
+            plain = acidctl("clean", "--dry-run", "-o", "json", *lists, place).one()
+            full = acidctl("clean", "--dry-run", "--leftovers", "-o", "json", *lists, place).one()
             may = {name: proof["cleaning"]["may"] for name, proof in proofs.items()}
             assert {n for n in may if may[n] == "yes"} == {removal["name"] for removal in plain["removals"]}
             held = {one["name"] for one in plain["waiting"] + plain["keptBack"]}
@@ -105,11 +105,11 @@ def test_a_saved_plan(acidctl, table: Path, tmp_path: Path) -> None:  # type: ig
     changed = acidctl("apply", "--yes", "-o", "json", file)
     assert changed.status == 9
     assert "delta_11_11_0 came" in changed.err
-    assert changed.json()["result"] == "failed"
+    assert changed.one()["result"] == "failed"
     assert acidctl("clean", "--plan", file, table).status == 0
     done = acidctl("apply", "--yes", "-o", "json", file)
     assert done.status == 0
-    assert done.json()["result"] == "cleaned"
+    assert done.one()["result"] == "cleaned"
     assert "delta_4_4_0" not in names(table)
     assert acidctl("apply", "--yes", file).status == 9
     assert acidctl("restore", table).status == 0
@@ -159,7 +159,7 @@ def dead() -> Owner:
 
 @pytest.mark.parametrize("lock", [[], ["--lock"]], ids=["without", "with"])
 def test_a_locked_location_is_left_alone(acidctl, crud: Path, tmp_path: Path, lock: list[str]) -> None:  # type: ignore[no-untyped-def]
-    assert acidctl("compact", "--major", "--engine", "local", crud).status == 0
+    assert acidctl("compact", "--assume-committed=0s", "--major", "--engine", "local", crud).status == 0
     file = tmp_path / "plan"
     assert acidctl(*CLEAN_NOW, "--plan", file, crud).status == 0
     owner = Owner("elsewhere", 4711, 1, "etl", 0.0)
@@ -167,7 +167,7 @@ def test_a_locked_location_is_left_alone(acidctl, crud: Path, tmp_path: Path, lo
     before = sorted(str(path) for path in crud.rglob("*"))
     for command in (
         (*CLEAN_NOW, *lock, crud), ("apply", "--yes", "--unsafe-retention", *lock, file),
-        ("compact", "--major", "--engine", "local", *lock, crud),
+        ("compact", "--assume-committed=0s", "--major", "--engine", "local", *lock, crud),
     ):  # fmt: skip
         if command[0] == "compact":
             (crud / LOCK).unlink()
@@ -187,35 +187,39 @@ def test_a_locked_location_is_left_alone(acidctl, crud: Path, tmp_path: Path, lo
 def test_restore_and_purge_mind_the_lock(acidctl, table: Path, dead: Owner) -> None:  # type: ignore[no-untyped-def]
     assert acidctl("clean", "--yes", "--lock", table).status == 0
     assert LOCK not in names(table)
-    lock_by(table, dead)
-    for command in (("restore",), ("restore", "--lock"), ("purge", "--yes"), ("purge", "--yes", "--lock")):
+    lock_by(table, Owner("elsewhere", 4711, 1, "etl", 0.0))
+    for command in (("restore",), ("restore", "--lock"), ("purge", "--yes"), ("purge", "--yes", "--no-lock")):
         found = acidctl(*command, table)
         assert found.status == 9, command
-        assert "it has ended" in found.err
+        assert "only that machine can tell" in found.err
         assert "--break-lock" in found.err
     assert LOCK in names(table)
-    broken = acidctl("restore", "--break-lock", table)
+    assert acidctl("restore", "--no-lock", "--break-lock", table).status == 2
+    assert "the lock of a run of acidctl" in acidctl("ls", "-a", table).out
+    assert "the lock of a run of acidctl that changes the location" in acidctl("why", table, LOCK).out
+    lock_by(table, dead)
+    broken = acidctl("restore", table)
     assert broken.status == 0
-    assert "removed the lock of process" in broken.err
+    assert "took over the lock of process" in broken.err
     assert LOCK not in names(table)
     assert "delta_4_4_0" in names(table)
 
 
 def test_budgets(acidctl, table: Path, tree: Path) -> None:  # type: ignore[no-untyped-def]
     everything = ("--older-than", "1h")
-    found = acidctl("clean", "--yes", *everything, "--max-bytes", "25", "-o", "json", "--exit-code", table)
+    found = acidctl("clean", "--yes", *everything, "--max-bytes", "27", "-o", "json", "--exit-code", table)
     assert found.status == 13
-    assert [removal["name"] for removal in found.json()["removals"]] == ["delta_4_4_0", "delta_8_8_0"]
-    assert found.json()["postponed"] == ["base_5"]
+    assert [removal["name"] for removal in found.one()["removals"]] == ["delta_4_4_0", "delta_8_8_0"]
+    assert found.one()["postponed"] == ["base_5"]
     assert "more than --max-bytes" in found.err
     nothing = acidctl("clean", "--yes", *everything, "--max-bytes", "5", "--exit-code", table)
     assert nothing.status == 13
     assert "nothing to clean yet" in nothing.out
     assert "base_5" in names(table)
-    assert acidctl("clean", "--yes", *everything, "--max-bytes", "10", "--exit-code", table).status == 0
+    assert acidctl("clean", "--yes", *everything, "--max-bytes", "80", "--exit-code", table).status == 0
     assert "base_5" not in names(table)
 
-    some = acidctl("clean", "--yes", "--max-bytes", "75", "-o", "jsonl", "--exit-code", tree)
+    some = acidctl("clean", "--yes", "--max-bytes", "80", "-o", "jsonl", "--exit-code", tree)
     assert some.status == 13
     assert left(tree) == 13
     late = acidctl("clean", "--yes", "--deadline", "0", "-o", "jsonl", "--exit-code", tree)
@@ -255,7 +259,13 @@ def test_a_failing_location_does_not_stop_the_others(acidctl, tree: Path) -> Non
 
 @pytest.mark.parametrize(
     "command",
-    [("clean", "--dry-run"), ("compact", "--auto", "--dry-run"), ("advise",), ("validate",), ("purge", "--dry-run")],
+    [
+        ("clean", "--dry-run"),
+        ("compact", "--assume-committed=0s", "--auto", "--dry-run"),
+        ("advise",),
+        ("validate",),
+        ("purge", "--dry-run"),
+    ],
 )
 def test_trees_are_walked_with_recursive_and_without(acidctl, tree: Path, command: tuple[str, ...]) -> None:  # type: ignore[no-untyped-def]
     found = acidctl(*command, "--recursive", "-o", "jsonl", tree)
@@ -284,7 +294,7 @@ def test_restore_proves_the_state(acidctl, table: Path) -> None:  # type: ignore
     make(table, "delta_11_11_0", "base_10")
     found = acidctl("restore", "-o", "json", table)
     assert found.status == 0
-    assert found.json()["changes"] == [
+    assert found.one()["changes"] == [
         "base_10 came", "base_9 was current and is obsolete", "delta_10_10_0 was current and is obsolete",
         "delta_11_11_0 came",
     ]  # fmt: skip

@@ -42,10 +42,10 @@ def insert_only(folder: Path, write: Any) -> Path:
 def test_parquet_says_itself_what_it_is(acidctl: Any, mode: str, tmp_path: Path) -> None:
     table = insert_only(tmp_path, parquet.write_table)
     rows = rows_of(table)
-    done = acidctl("compact", mode, *LOCAL, "--verify", "full", "-o", "json", table)
+    done = acidctl("compact", "--assume-committed=0s", mode, *LOCAL, "--verify", "full", "-o", "json", table)
     assert done.status == 0, done.err
     name = {"--major": "base_0000003", "--minor": "delta_0000001_0000003"}[mode]
-    assert done.json()["outputs"] == [name]
+    assert done.one()["outputs"] == [name]
     files = {path.name for path in (table / name).iterdir()}
     assert files == {"000000_0"} | ({"_metadata_acid"} if mode == "--major" else set())
     assert rows_of(table) == rows
@@ -57,10 +57,10 @@ def test_parquet_says_itself_what_it_is(acidctl: Any, mode: str, tmp_path: Path)
 def test_orc_without_ids_has_to_be_named(acidctl: Any, tmp_path: Path) -> None:
     table = insert_only(tmp_path, orc.write_table)
     rows = rows_of(table)
-    refused = acidctl("compact", "--major", *LOCAL, table)
+    refused = acidctl("compact", "--assume-committed=0s", "--major", *LOCAL, table)
     assert refused.status == 7
     assert "--table-type insert-only or --table-type full-acid" in refused.err
-    done = acidctl("compact", "--major", *LOCAL, "--table-type", "insert-only", table)
+    done = acidctl("compact", "--assume-committed=0s", "--major", *LOCAL, "--table-type", "insert-only", table)
     assert done.status == 0, done.err
     assert rows_of(table) == rows
 
@@ -72,7 +72,7 @@ def test_what_is_said_of_the_table_must_be_so(acidctl: Any, crud: Path, tmp_path
         (table, ("--table-type", "full-acid"), "full-ACID tables are ORC"),
         (table, ("--compression", "zstd"), "settings such as compression"),
     ):
-        wrong = acidctl("compact", "--major", *LOCAL, *options, place)
+        wrong = acidctl("compact", "--assume-committed=0s", "--major", *LOCAL, *options, place)
         assert (wrong.status, why in wrong.err) == (7, True), wrong.err
 
 
@@ -83,17 +83,22 @@ def test_text_is_refused(acidctl: Any, tmp_path: Path) -> None:
     other = tmp_path / "t" / "delta_2_2_0" / "000000_0"
     other.parent.mkdir(parents=True)
     other.write_text("c\td\n")
-    refused = acidctl("compact", "--major", *LOCAL, tmp_path / "t")
+    refused = acidctl("compact", "--assume-committed=0s", "--major", *LOCAL, tmp_path / "t")
+    assert (refused.status, "not known to be a transactional table" in refused.err) == (7, True)
+    said = ("--table-type", "insert-only")
+    refused = acidctl("compact", "--assume-committed=0s", "--major", *LOCAL, *said, tmp_path / "t")
     assert (refused.status, "is text" in refused.err) == (7, True)
 
 
 def test_the_settings_of_the_output(acidctl: Any, crud: Path) -> None:
-    wrong = acidctl("compact", "--major", *LOCAL, "--bloom-filter", "nonsense", crud)
+    wrong = acidctl("compact", "--assume-committed=0s", "--major", *LOCAL, "--bloom-filter", "nonsense", crud)
     assert (wrong.status, "nonsense" in wrong.err) == (2, True)
     settings = ("--compression", "zstd", "--row-index-stride", "1000", "--bloom-filter", "value", "--stripe-size", "1m")
-    done = acidctl("compact", "--major", *LOCAL, *settings, "--verify", "full", "-o", "json", crud)
+    done = acidctl(
+        "compact", "--assume-committed=0s", "--major", *LOCAL, *settings, "--verify", "full", "-o", "json", crud
+    )
     assert done.status == 0, done.err
-    assert done.json()["stripesCopied"] == 0
+    assert done.one()["stripesCopied"] == 0
     tail = tail_of(crud / "base_0000003" / "bucket_00000")
     assert (tail.compression, tail.stride) == ("zstd", 1000)
     assert acidctl("cat", crud).out.count("\n") == 2
@@ -105,33 +110,39 @@ def test_the_settings_of_the_output(acidctl: Any, crud: Path) -> None:
                 ("--row-index-stride", "0", "--bloom-filter", "value")],
 )  # fmt: skip
 def test_options_that_make_no_sense(acidctl: Any, crud: Path, options: tuple[str, ...]) -> None:
-    assert acidctl("compact", "--major", *options, crud).status == 2
+    assert acidctl("compact", "--assume-committed=0s", "--major", *options, crud).status == 2
 
 
 def test_what_led_to_the_decision_is_shown(acidctl: Any, crud: Path) -> None:
-    found = acidctl("compact", "--auto", "--dry-run", "-o", "json", crud).json()
+    found = acidctl("compact", "--assume-committed=0s", "--auto", "--dry-run", "-o", "json", crud).one()
     assert found["result"] == "nothing-to-do"
     assert found["figures"]["deltas"] == 4
     assert found["figures"]["baseBytes"] == 0
     assert found["figures"]["deltaRatio"] is None
-    found = acidctl("compact", "--auto", "--min-deltas", "4", "--dry-run", "-o", "json", crud).json()
+    found = acidctl(
+        "compact", "--assume-committed=0s", "--auto", "--min-deltas", "4", "--dry-run", "-o", "json", crud
+    ).one()
     assert (found["result"], found["kind"]) == ("planned", "major")
 
 
 def test_few_deltas_are_left_alone(acidctl: Any, crud: Path) -> None:
-    found = acidctl("compact", "--major", *LOCAL, "--min-deltas", "5", "--exit-code", crud)
+    found = acidctl("compact", "--assume-committed=0s", "--major", *LOCAL, "--min-deltas", "5", "--exit-code", crud)
     assert (found.status, "4 deltas < 5" in found.out) == (12, True)
-    found = acidctl("compact", "--major", *LOCAL, "--min-deltas", "4", "--exit-code", crud)
+    found = acidctl("compact", "--assume-committed=0s", "--major", *LOCAL, "--min-deltas", "4", "--exit-code", crud)
     assert found.status == 0
 
 
 def test_the_ratio_of_the_user(acidctl: Any, crud: Path) -> None:
-    acidctl("compact", "--major", *LOCAL, crud)
+    acidctl("compact", "--assume-committed=0s", "--major", *LOCAL, crud)
     value = crud / "delta_0000004_0000004_0000" / "bucket_00000"
     value.parent.mkdir()
     value.write_bytes((crud / "delta_0000001_0000001_0000" / "bucket_00000").read_bytes())
-    assert acidctl("compact", "--auto", "--dry-run", "-o", "json", crud).json()["kind"] == "major"
-    found = acidctl("compact", "--auto", "--dry-run", "--max-ratio", "5", "-o", "json", crud).json()
+    assert (
+        acidctl("compact", "--assume-committed=0s", "--auto", "--dry-run", "-o", "json", crud).one()["kind"] == "major"
+    )
+    found = acidctl(
+        "compact", "--assume-committed=0s", "--auto", "--dry-run", "--max-ratio", "5", "-o", "json", crud
+    ).one()
     assert found["result"] == "nothing-to-do"
 
 
@@ -139,9 +150,9 @@ def test_outside_its_hours_it_does_nothing(acidctl: Any, crud: Path) -> None:
     before = sorted(crud.rglob("*"))
     start = datetime.now() + timedelta(hours=2)
     window = f"{start:%H:%M}-{start + timedelta(hours=1):%H:%M}"
-    found = acidctl("compact", "--major", *LOCAL, "--window", window, "--exit-code", crud)
+    found = acidctl("compact", "--assume-committed=0s", "--major", *LOCAL, "--window", window, "--exit-code", crud)
     assert (found.status, f"outside the window {window}" in found.out) == (13, True)
-    assert acidctl("compact", "--major", *LOCAL, "--window", window, crud).status == 0
+    assert acidctl("compact", "--assume-committed=0s", "--major", *LOCAL, "--window", window, crud).status == 0
     assert sorted(crud.rglob("*")) == before
 
 
@@ -149,14 +160,25 @@ def test_the_budget_takes_what_is_worth_most(acidctl: Any, tmp_path: Path) -> No
     for name in ("a", "b"):
         acidctl("demo", tmp_path / "w" / name)
     budget = str(sum(f.stat().st_size for f in (tmp_path / "w" / "a").rglob("bucket*")))
-    found = acidctl("compact", "--major", *LOCAL, "--max-bytes", budget, "--exit-code", "-o", "jsonl", tmp_path / "w")
+    found = acidctl(
+        "compact",
+        "--assume-committed=0s",
+        "--major",
+        *LOCAL,
+        "--max-bytes",
+        budget,
+        "--exit-code",
+        "-o",
+        "jsonl",
+        tmp_path / "w",
+    )
     assert sorted(result["result"] for result in found.lines()) == ["compacted", "postponed"]
     assert found.status == 13
 
 
 def test_a_run_that_is_over_before_it_begins(acidctl: Any, crud: Path) -> None:
     before = sorted(crud.rglob("*"))
-    found = acidctl("compact", "--major", *LOCAL, "--deadline", "0s", crud)
+    found = acidctl("compact", "--assume-committed=0s", "--major", *LOCAL, "--deadline", "0s", crud)
     assert (found.status, "left for later: the time is up" in found.out) == (0, True)
     assert sorted(crud.rglob("*")) == before
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acidctl.cli import redact, settings
-from acidctl.cli.main import command_named, lifted, value_of
+from acidctl.cli.main import command_named, lifted, main, value_of
 from acidctl.cli.settings import Layer, merge, options_of, variable_of
 from acidctl.errors import StorageError, UsageProblem
 from acidctl.storage.options import StorageOptions
@@ -85,7 +85,7 @@ def test_the_order(acidctl: Acidctl, project: Callable[..., Path], monkeypatch: 
 
 def test_they_count(acidctl: Acidctl, user: Callable[[str], Path], crud: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     user("[ls]\noutput = 'json'")
-    assert acidctl("ls", crud).json()["schema_version"] == 1
+    assert acidctl("ls", crud).one()["schema_version"] == 1
     monkeypatch.setenv("ACIDCTL_LS_OUTPUT", "jsonl")
     assert len(acidctl("ls", crud).out.splitlines()) == len(acidctl("ls", "-o", "jsonl", crud).out.splitlines())
     assert acidctl("ls", "-o", "table", crud).out.startswith(str(crud))
@@ -134,7 +134,7 @@ def test_a_mark_of_the_byte_order_and_windows_ends_of_lines(acidctl: Acidctl, us
         ("[clan]\njobs = 1", ("clan cannot be used", "did you mean clean?")),
         ("[clean]\nolder_than = '1d'", ("clean.older_than cannot be used", "did you mean older-than?")),
         ("[clean]\nyes = true", ("clean.yes cannot be used", "--yes counts on the command line only")),
-        ("[repair.key-index]\nforce = true", ("repair.key-index.force cannot be used", "command line only")),
+        ("[repair.nested]\nforce = true", ("repair.nested.force cannot be used", "command line only")),
         ("[profile.p.clean]\nunsafe-retention = true", ("profile.p.clean.unsafe-retention cannot be used",)),
         ("[profile.p.profile.q]\n", ("profile.p.profile cannot be used",)),
         ("[compact]\nauto = true", ("compact.auto cannot be used", "command line only")),
@@ -333,7 +333,12 @@ def test_options_of_stores_go_to_their_store_only() -> None:
     assert options.of("/plain") == {"timeout": "5"}
 
 
-NEEDED = {"compact": ("--major", "--engine", "local"), "why": ("base_1",), "blame": ("1:1:1",), "diff": ("--from", "1")}
+NEEDED = {
+    "compact": ("--assume-committed=0s", "--major", "--engine", "local"),
+    "why": ("base_1",),
+    "blame": ("1:1:1",),
+    "diff": ("--from", "1"),
+}
 """What a command wants beside a location."""
 
 
@@ -371,7 +376,7 @@ def test_options_of_stores_reach_them(
 
 
 def test_secrets_are_not_shown(acidctl: Acidctl, user: Callable[[str], Path]) -> None:
-    path = user(
+    user(
         "[storage.'webhdfs://nn']\ntoken = 'hushhush1'\nuser = 'hive'\nkeytab = '/k.tab'\n"
         "[compact]\nconf = ['spark.hadoop.fs.s3a.secret.key=hushhush2', 'a=b']\n"
         "[profile.p.storage.'s3://b']\nclient_kwargs = {aws_secret_access_key = 'hushhush3'}\n"
@@ -381,8 +386,57 @@ def test_secrets_are_not_shown(acidctl: Acidctl, user: Callable[[str], Path]) ->
         assert found.status == 0
         assert "hushhush" not in found.out + found.err
         assert all(text in found.out for text in ("***", "hive", "/k.tab", "a=b"))
-    path.chmod(0o644)
-    assert f"others can read the credentials in {path}" in acidctl("ls", ".").err
+
+
+SECRETS = (
+    "[storage.'s3://b']\nsecret = 'hushhush1'",
+    "[storage.'s3://b'.client_kwargs]\naws_session_token = 'hushhush1'",
+    "[profile.unused.storage.'s3://b']\ntoken = 'hushhush1'",
+    "[compact]\nconf = ['spark.hadoop.fs.s3a.secret.key=hushhush1']",
+    "[compact]\nconf = {'spark.ssl.keyPassword' = 'hushhush1'}",
+    "[profile.p.ls]\nstorage-option = ['password=hushhush1']",
+)
+
+
+@pytest.mark.parametrize("text", SECRETS)
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
+def test_credentials_that_others_can_read(acidctl: Acidctl, user: Callable[[str], Path], text: str, mode: int) -> None:
+    path = user(text)
+    assert acidctl("ls", ".").status == 0
+    path.chmod(mode)
+    for command in (("ls", "."), ("ls", ".", "--config", path), ("config", "show")):
+        found = acidctl(*command)
+        assert found.status == 7
+        assert "is a credential that others can read" in found.err
+        assert f"chmod 600 {path}" in found.err
+        assert "hushhush" not in found.out + found.err
+    assert acidctl("ls", "--help").status == 0
+    path.write_text("[storage.'s3://b']\nendpoint_url = 'x'\nkeytab = '/k'")
+    assert acidctl("ls", ".").status == 0, "what is no credential may be read"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_credentials_of_a_group(acidctl: Acidctl, user: Callable[[str], Path], tmp_path: Path) -> None:
+    """A service reads root's file by its group: a file of its own it can close to everybody else."""
+    path = user(SECRETS[0])
+    for parent in (path, *path.parents):
+        if len(parent.parts) > 2:
+            os.chmod(parent, 0o755)  # noqa: PTH101
+    os.chown(path, 0, 65534)
+    assert acidctl("ls", ".").status == 7, "of root, who is no service"
+    for mode, status in ((0o640, 0), (0o644, 7)):
+        path.chmod(mode)
+        child = os.fork()
+        if not child:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            try:
+                main(["ls", "--config", str(path), str(tmp_path / "project")])
+            except SystemExit as stop:
+                os._exit(int(stop.code or 0))
+            os._exit(99)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == status
 
 
 def test_toml_can_be_read_again(acidctl: Acidctl, user: Callable[[str], Path]) -> None:

@@ -186,16 +186,23 @@ def commands_of(line: str) -> Iterator[list[str]]:
 
 def parse(words: list[str]) -> None:
     """Parse a call as the program would, and run nothing."""
-    from acidctl.cli.locations import SnapshotLists
+    from acidctl.acid.writeids import Form
+    from acidctl.cli.options import with_values
+    from acidctl.location.lists import read_lists
 
     top = cli.make_context("acidctl", list(words))
     # The program's own options are flags: the command is the first word that is no option.
     place = next(place for place, word in enumerate(words) if not word.startswith("-"))
     name, command, rest = cli.resolve_command(top, words[place:])
     assert command is not None
-    given = command.make_context(name, rest, parent=top).params
+    given = command.make_context(name, with_values(command, rest), parent=top).params
     if "write_ids_form" in given:
-        SnapshotLists.parse(given["write_ids"], given["valid_txns"], given["write_ids_form"])
+        read_lists(
+            given["write_ids"],
+            valid_txns=given["valid_txns"],
+            form=Form(given["write_ids_form"]),
+            table=given["table_name"],
+        )
 
 
 def problem(line: str) -> str | None:

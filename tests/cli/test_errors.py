@@ -10,13 +10,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from tables import CLEAN_NOW
+from tables import CLEAN_NOW, make
 
+from acidctl.acid.names import MAXL
 from acidctl.cli.main import main
 from acidctl.errors import AcidctlError, exit_statuses
 
 COMMANDS = [
-    ("ls",), ("cat",), ("dump",), ("meta",), ("compact", "--major", "--engine", "local"), CLEAN_NOW,
+    ("ls",), ("cat",), ("dump",), ("meta",), CLEAN_NOW,
+    ("compact", "--assume-committed=0s", "--major", "--engine", "local"),
     ("restore",), ("purge", "--yes"), ("validate", "--deep"),
 ]  # fmt: skip
 
@@ -45,7 +47,9 @@ def test_control_characters_never_reach_the_terminal(  # type: ignore[no-untyped
 
 
 @pytest.mark.parametrize(
-    "command", [("cat",), ("dump",), ("compact", "--major", "--engine", "local")], ids=lambda c: c[0]
+    "command",
+    [("cat",), ("dump",), ("compact", "--write-ids", f"db.crud_table:3:{MAXL}::", "--major", "--engine", "local")],
+    ids=lambda c: c[0],
 )
 @pytest.mark.parametrize("content", [b"", b"not orc at all", b"ORC" + bytes(500), b"\xff" * 20], ids=len)
 def test_files_that_are_not_orc(  # type: ignore[no-untyped-def]
@@ -80,22 +84,24 @@ def test_usage(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
 
 def test_history_has_its_own_status(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     (tmp_path / "t" / "base_0000010_v0000050").mkdir(parents=True)
-    found = acidctl("cat", "--write-ids", "t:12:8:8:", "--valid-txns", "100:9223372036854775807::", tmp_path / "t")
+    found = acidctl("cat", "--write-ids", "db.t:12:8:8:", "--valid-txns", "100:9223372036854775807::", tmp_path / "t")
     assert found.status == 10
     assert "not enough history" in found.err
 
 
 def test_existing_target_is_a_conflict(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
-    (crud / "base_0000003_v0000009").mkdir()
+    make(crud, "base_0000003_v0000009")
     before = sorted(path.name for path in crud.iterdir())
     txns = ("--valid-txns", "5:9223372036854775807::", "--visibility-txn", "9")
-    found = acidctl("compact", "--major", "--engine", "local", *txns, crud)
+    found = acidctl("compact", "--assume-committed=0s", "--major", "--engine", "local", *txns, crud)
     assert found.status == 9
     assert sorted(path.name for path in crud.iterdir()) == before
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="another user is needed, and only root can become one")
-@pytest.mark.parametrize("command", [("compact", "--major", "--engine", "local"), CLEAN_NOW], ids=lambda c: c[0])
+@pytest.mark.parametrize(
+    "command", [("compact", "--assume-committed=0s", "--major", "--engine", "local"), CLEAN_NOW], ids=lambda c: c[0]
+)
 def test_a_location_that_may_not_be_written(
     command: tuple[str, ...], acidctl, crud: Path, tmp_path: Path, capfdbinary
 ) -> None:  # type: ignore[no-untyped-def]
@@ -103,7 +109,7 @@ def test_a_location_that_may_not_be_written(
     other = tmp_path / "other"
     acidctl("demo", other)
     for table in (crud, other) if command[0] == "clean" else (other,):
-        acidctl("compact", "--major", "--engine", "local", table)
+        acidctl("compact", "--assume-committed=0s", "--major", "--engine", "local", table)
     acidctl(*command, other)
     for parent in (crud, *crud.parents):
         if len(parent.parts) > 2:
@@ -192,7 +198,17 @@ main(sys.argv[1:])
 )
 def test_signals_end_a_compaction_cleanly(crud: Path, numbers: list[signal.Signals]) -> None:
     before = sorted(path.name for path in crud.iterdir())
-    command = [sys.executable, "-c", SLOW, "compact", "--major", "--engine", "local", str(crud)]
+    command = [
+        sys.executable,
+        "-c",
+        SLOW,
+        "compact",
+        "--assume-committed=0s",
+        "--major",
+        "--engine",
+        "local",
+        str(crud),
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "started\n"
@@ -209,7 +225,17 @@ def test_signals_end_a_compaction_cleanly(crud: Path, numbers: list[signal.Signa
 
 
 def test_a_signal_that_is_ignored_stays_ignored(crud: Path) -> None:
-    command = [sys.executable, "-c", SLOW, "compact", "--major", "--engine", "local", str(crud)]
+    command = [
+        sys.executable,
+        "-c",
+        SLOW,
+        "compact",
+        "--assume-committed=0s",
+        "--major",
+        "--engine",
+        "local",
+        str(crud),
+    ]
     line = f"trap '' HUP; exec {shlex.join(command)}"
     with subprocess.Popen(["bash", "-c", line], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -248,7 +274,7 @@ def test_a_cleaning_run_that_never_began(acidctl, crud: Path) -> None:  # type: 
     found = acidctl("restore", crud)
     assert found.status == 3
     assert "interrupted" in found.err
-    assert acidctl("compact", "--major", "--engine", "local", crud).status == 0
+    assert acidctl("compact", "--assume-committed=0s", "--major", "--engine", "local", crud).status == 0
     assert acidctl(*CLEAN_NOW, crud).status == 0
     found = acidctl("restore", crud)
     assert found.status == 0

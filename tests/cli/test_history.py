@@ -19,14 +19,14 @@ ROW = {"writeid": 1, "bucketid": 536870912, "rowid": 2}
 @pytest.fixture
 def cleaned(acidctl: Call, crud: Path) -> Path:
     """The walk-through table after a major compaction, and without what that made obsolete."""
-    assert acidctl("compact", "--major", "--engine", "local", crud).status == 0
+    assert acidctl("compact", "--assume-committed=0s", "--major", "--engine", "local", crud).status == 0
     assert acidctl(*CLEAN_NOW, crud).status == 0
     return crud
 
 
 def test_history(acidctl: Call, crud: Path) -> None:
     found = acidctl("history", "-o", "json", crud)
-    report = found.json()
+    report = found.one()
     assert (report["schema_version"], report["unknownBelow"], report["problems"]) == (1, None, [])
     names = ("writeId", "inserted", "updated", "deleted", "complete", "state")
     assert [tuple(line[name] for name in names) for line in report["writeIds"]] == [
@@ -38,7 +38,7 @@ def test_history(acidctl: Call, crud: Path) -> None:
     assert len(acidctl("history", "-o", "jsonl", crud).lines()) == 1
     rows = list(csv.DictReader(acidctl("history", "-o", "csv", crud).out.splitlines()))
     assert [len(row["directories"].split()) for row in rows] == [1, 2, 1]
-    states = acidctl("history", "-o", "json", "--write-ids", "t:3:2:2:1", crud).json()["writeIds"]
+    states = acidctl("history", "-o", "json", "--write-ids", "test_db.crud_table:3:2:2:1", crud).one()["writeIds"]
     assert [line["state"] for line in states] == ["aborted", "open", "committed"]
     shown = acidctl("history", crud).out.splitlines()
     assert shown[1].split()[:5] == ["write", "id", "inserted", "updated", "deleted"]
@@ -49,7 +49,7 @@ def test_history_below_a_base(acidctl: Call, cleaned: Path) -> None:
     shown = acidctl("history", cleaned).out
     assert "2 left        ?        ?  -              compacted into base_0000003" in shown
     assert "rows: unknown below 4" in shown
-    (line,) = acidctl("history", "-o", "json", cleaned).json()["writeIds"]
+    (line,) = acidctl("history", "-o", "json", cleaned).one()["writeIds"]
     assert (line["updated"], line["deleted"], line["complete"], line["modified"]) == (None, None, False, None)
 
 
@@ -119,6 +119,12 @@ def test_diff_in_other_forms(acidctl: Call, crud: Path, tmp_path: Path, key: lis
     out = tmp_path / "changes.parquet"
     assert acidctl("diff", crud, "--from", "1", "--to", "2", "-o", "parquet", "--out", out, *key).status == 0
     assert parquet.read_table(out).column_names[0] == "change"
+    named = tmp_path / "named.parquet"
+    assert acidctl("diff", crud, "--from", "1", "--to", "2", "--out", named, *key).status == 0
+    assert parquet.read_table(named).equals(parquet.read_table(out))
+    refused = acidctl("diff", crud, "--from", "1", "--out", tmp_path / "changes.orc", *key)
+    assert refused.status == 2 and "cannot be written as orc" in refused.err
+    assert acidctl("diff", crud, "--from", "1", "-o", "csv", "--out", tmp_path / "x.parquet").status == 2
 
 
 def test_diff_refuses(acidctl: Call, cleaned: Path) -> None:

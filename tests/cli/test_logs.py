@@ -68,7 +68,9 @@ def test_one_of_several_locations(acidctl: Acidctl, crud: Path, tmp_path: Path) 
     acidctl("demo", other)
     bad = crud / "delta_0000002_0000002_0000" / "bucket_00000"
     bad.write_bytes(b"ORC")
-    found = acidctl("compact", "--major", "--engine", "local", "--log-format", "json", crud, other)
+    found = acidctl(
+        "compact", "--assume-committed=0s", "--major", "--engine", "local", "--log-format", "json", crud, other
+    )
     assert found.status == 4
     (error,) = [one for one in records(found.err) if one["level"] == "error"]
     assert (error["location"], error["exitStatus"]) == (str(crud), 4)
@@ -96,7 +98,7 @@ def test_a_bug_with_its_trace(acidctl: Acidctl, monkeypatch: pytest.MonkeyPatch,
         raise ZeroDivisionError("token=hushhush")
 
     monkeypatch.setattr("acidctl.storage.registry.open_location", broken)
-    monkeypatch.setattr("acidctl.cli.locations.open_location", broken)
+    monkeypatch.setattr("acidctl.location.find.open_location", broken)
     for words in ((), ("--debug",)):
         found = acidctl("ls", "--log-format", "json", *words, tmp_path)
         assert found.status == 1
@@ -153,7 +155,7 @@ def stop(*_, **__):
     signal.pause()
 import acidctl.storage.snapshot as s
 s.take_snapshot = stop
-import acidctl.cli.locations as l
+import acidctl.location.find as l
 l.take_snapshot = stop
 main.main(["ls", "--log-format", "json", {str(crud)!r}])
 """
@@ -168,7 +170,8 @@ SECRETS = ("AKIAHUSH1", "hushhush2", "hush/hush+3", "hushhush4")
 IN_URLS = [f"s3://{SECRETS[0]}:{SECRETS[1]}@bucket/t", f"webhdfs://hive:{SECRETS[1]}@127.0.0.1:1/t"]
 PLAIN = "webhdfs://127.0.0.1:1/t"
 COMMANDS = [
-    ("ls",), ("cat",), ("why",), ("history",), ("compact", "--major", "--engine", "local"), CLEAN_NOW, ("validate",),
+    ("ls",), ("cat",), ("why",), ("history",), CLEAN_NOW, ("validate",),
+    ("compact", "--assume-committed=0s", "--major", "--engine", "local"),
     ("restore",), ("purge", "--yes"), ("clean", "--plan", "{plan}"),
 ]  # fmt: skip
 REPORTED = {"compact", "clean", "validate", "restore", "purge"}
@@ -209,7 +212,7 @@ def test_no_credentials_in_what_fails(
 
 def test_no_credentials_in_what_succeeds(acidctl: Acidctl, crud: Path, tmp_path: Path) -> None:
     options = [word for option in OPTIONS for word in ("--storage-option", option)]
-    acidctl("compact", "--major", "--engine", "local", *options, crud)
+    acidctl("compact", "--assume-committed=0s", "--major", "--engine", "local", *options, crud)
     plan, report, prom = (tmp_path / f"out-{name}" for name in ("plan.json", "report.json", "run.prom"))
     files = ("--report", report, "--metrics-file", prom)
     for line in (("clean", "--plan", plan, "--older-than", "0", "--unsafe-retention"), ("validate",), CLEAN_NOW):
@@ -234,8 +237,16 @@ def test_doctor_hides_what_spark_is_given(acidctl: Acidctl, monkeypatch: pytest.
         ("ls", "--storage-option", SECRETS[1], "x"),
         ("ls", "--storage-optoin", f"token={SECRETS[1]}", "x"),
         ("ls", f"--storage-optoin=token={SECRETS[1]}", "x"),
-        ("compact", "--major", "--conf", SECRETS[1], "x"),
-        ("compact", "--major", f"--conf=spark.hadoop.fs.s3a.secret.key={SECRETS[1]}", "--jobs", "2", "x"),
+        ("compact", "--assume-committed=0s", "--major", "--conf", SECRETS[1], "x"),
+        (
+            "compact",
+            "--assume-committed=0s",
+            "--major",
+            f"--conf=spark.hadoop.fs.s3a.secret.key={SECRETS[1]}",
+            "--jobs",
+            "2",
+            "x",
+        ),
         ("meta", f"s3://{SECRETS[0]}:{SECRETS[1]}@b/x"),
         ("dump", f"hdfs://u:{SECRETS[1]}@nn/x"),
         ("apply", "--storage-option", f"password={SECRETS[1]}", "missing.json"),

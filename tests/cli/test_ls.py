@@ -6,17 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from tables import make
 
 from acidctl.cli import ls
 from acidctl.errors import AccessError
 from acidctl.storage.local import LocalFileSystem
-
-
-def make(table: Path, *names: str) -> Path:
-    for name in names:
-        (table / name).mkdir(parents=True)
-        (table / name / "bucket_00000").write_bytes(b"x" * 10)
-    return table
 
 
 def test_the_json_contract(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -25,8 +19,12 @@ def test_the_json_contract(acidctl, tmp_path: Path) -> None:  # type: ignore[no-
     )
     found = acidctl("ls", "-o", "json", table)
     assert found.status == 0
-    report = found.json()
-    assert set(report) == {"schema_version", "location", "base", "entries", "summary"}
+    report = found.one()
+    assert set(report) == {"schema_version", "location", "transactional", "base", "entries", "summary"}
+    assert report["transactional"] == {
+        "known": True, "type": "full-acid", "code": "side-file",
+        "reason": "base_0000005_v0000020 has _orc_acid_version",
+    }  # fmt: skip
     assert (report["schema_version"], report["location"]) == (1, str(table))
     assert report["base"] == "base_0000005_v0000020"
     entries = {entry["name"]: entry for entry in report["entries"]}
@@ -43,7 +41,7 @@ def test_the_json_contract(acidctl, tmp_path: Path) -> None:  # type: ignore[no-
         "delta", 1, "current", None,
     )  # fmt: skip
     assert (entries["delta_0000003_0000004"]["state"], entries["_tmp_x"]["kind"]) == ("obsolete", "staging")
-    assert (base["files"], base["bytes"]) == (1, 10)
+    assert (base["files"], base["bytes"]) == (2, 11)
     assert base["modified"].endswith("Z")
     assert "every write id on disk counts as committed" in report["summary"]["notes"][0]
     assert found.err == ""
@@ -51,7 +49,7 @@ def test_the_json_contract(acidctl, tmp_path: Path) -> None:  # type: ignore[no-
 
 def test_states_by_write_ids(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     table = make(tmp_path / "t", "delta_1_1", "delta_2_2", "delta_3_3", "delta_9_9")
-    report = acidctl("ls", "-o", "json", "--write-ids", "db.t:5:2:2:3", table).json()
+    report = acidctl("ls", "-o", "json", "--write-ids", "db.t:5:2:2:3", table).one()
     assert {entry["name"]: entry["state"] for entry in report["entries"]} == {
         "delta_1_1": "current", "delta_2_2": "ignored", "delta_3_3": "aborted", "delta_9_9": "ignored",
     }  # fmt: skip
@@ -80,7 +78,7 @@ def test_table_sort_rows_and_timeline(acidctl, crud: Path) -> None:  # type: ign
     assert rows["delta_0000001_0000001_0000"] == "3"
     assert "4 deltas <= 10: no compaction due" in found.out
     assert "counts as committed" in found.err
-    report = acidctl("ls", "--rows", "-o", "json", crud).json()
+    report = acidctl("ls", "--rows", "-o", "json", crud).one()
     assert sum(entry["rows"] for entry in report["entries"]) == 6
 
 
@@ -94,7 +92,7 @@ def test_an_empty_directory(acidctl, tmp_path: Path) -> None:  # type: ignore[no
     found = acidctl("ls", tmp_path / "empty")
     assert found.status == 0
     assert "empty" in found.out
-    assert acidctl("ls", "-o", "json", tmp_path / "empty").json()["entries"] == []
+    assert acidctl("ls", "-o", "json", tmp_path / "empty").one()["entries"] == []
 
 
 def test_a_broken_file_leaves_a_gap_in_the_rows(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -164,11 +162,12 @@ def test_a_large_tree_is_shown_page_by_page(acidctl, tmp_path: Path, monkeypatch
 def test_a_name_that_sorts_between_a_directory_and_its_files(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     """``-`` comes before ``/``."""
     table = make(tmp_path / "t", "delta_1_1", "delta_1_1-old")
-    os.utime(table / "delta_1_1" / "bucket_00000", (0, 1_000_000_000))
+    for file in (table / "delta_1_1").iterdir():
+        os.utime(file, (0, 1_000_000_000))
     os.utime(table / "delta_1_1", (0, 1_500_000_000))
-    entries = {entry["name"]: entry for entry in acidctl("ls", "-a", "-o", "json", table).json()["entries"]}
+    entries = {entry["name"]: entry for entry in acidctl("ls", "-a", "-o", "json", table).one()["entries"]}
     assert {name: (entry["files"], entry["bytes"]) for name, entry in entries.items()} == {
-        "delta_1_1": (1, 10),
-        "delta_1_1-old": (1, 10),
+        "delta_1_1": (2, 11),
+        "delta_1_1-old": (2, 11),
     }
     assert entries["delta_1_1"]["modified"] == "2017-07-14T02:40:00Z"

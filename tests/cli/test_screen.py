@@ -115,7 +115,7 @@ def on_terminal(columns: int, *args: str | Path) -> str:
 
 @pytest.mark.parametrize("columns", [80, 40])
 def test_ls_on_a_terminal(acidctl, crud: Path, columns: int) -> None:  # type: ignore[no-untyped-def]
-    assert acidctl("compact", "--major", "--engine", "local", crud).status == 0
+    assert acidctl("compact", "--assume-committed=0s", "--major", "--engine", "local", crud).status == 0
     shown = on_terminal(columns, "ls", "--timeline", crud)
     assert "…" not in shown
     for path in crud.iterdir():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
@@ -64,7 +63,7 @@ def test_json(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
     write_events(crud / "delete_delta_0000009_0000009_0000", [delete(1, 77, 9)])
     found = acidctl("validate", "--deep", "-o", "json", crud)
     assert found.status == FINDINGS
-    report = found.json()
+    report = found.one()
     assert report["schema_version"] == 1
     assert report["location"] == str(crud)
     assert report["depth"] == "deep"
@@ -147,12 +146,7 @@ def test_garbage_below_a_warehouse(acidctl, tmp_path: Path) -> None:  # type: ig
         make("demo", tmp_path / "w.db" / name)
     (tmp_path / "w.db/a/delta_0000002_0000002_0000/bucket_00000").write_bytes(b"garbage")
     found = acidctl("validate", "--deep", "-o", "json", tmp_path / "w.db")
-    decoder, text, reports = json.JSONDecoder(), found.out, []
-    while text.strip():
-        report, end = decoder.raw_decode(text.lstrip())
-        reports.append(report)
-        text = text.lstrip()[end:]
-    by_name = {Path(report["location"]).name: report for report in reports}
+    by_name = {Path(report["location"]).name: report for report in found.json()}
     assert by_name["b"]["findings"] == []
     assert {one["rule"] for one in by_name["a"]["findings"]} == {"V24", "V33"}
     assert found.status == FINDINGS

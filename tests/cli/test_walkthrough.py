@@ -48,11 +48,11 @@ def test_cat_prints_what_hive_prints(acidctl, crud: Path) -> None:  # type: igno
         '{"ROW__ID":{"writeid":1,"bucketid":536870912,"rowid":1},"id":2,"value":"B"}\n'
     )
     for lists, rows in (
-        ("t:1:9223372036854775807::", ["A", "B", "C"]),
-        ("t:2:9223372036854775807::", ["A", "B", "CC"]),
-        ("t:3:9223372036854775807::", ["A", "B"]),
-        ("t:3:9223372036854775807::3", ["A", "B", "CC"]),
-        ("t:0:9223372036854775807::", []),
+        ("db.crud_table:1:9223372036854775807::", ["A", "B", "C"]),
+        ("db.crud_table:2:9223372036854775807::", ["A", "B", "CC"]),
+        ("db.crud_table:3:9223372036854775807::", ["A", "B"]),
+        ("db.crud_table:3:9223372036854775807::3", ["A", "B", "CC"]),
+        ("db.crud_table:0:9223372036854775807::", []),
     ):
         found = acidctl("cat", "--write-ids", lists, "--columns", "value", crud)
         assert [row["value"] for row in found.lines()] == rows
@@ -60,18 +60,18 @@ def test_cat_prints_what_hive_prints(acidctl, crud: Path) -> None:  # type: igno
 
 @pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
 def test_compact_major_then_clean(acidctl, crud: Path, engine: str) -> None:  # type: ignore[no-untyped-def]
-    result = acidctl("compact", "--major", "--engine", engine, crud)
+    result = acidctl("compact", "--assume-committed=0s", "--major", "--engine", engine, crud)
     assert result.status == 0, result.err
     assert "base_0000003" in result.out
     assert sorted(path.name for path in (crud / "base_0000003").iterdir()) == [
         "_metadata_acid", "_orc_acid_version", "bucket_00000",
     ]  # fmt: skip
     assert acidctl("dump", crud / "base_0000003" / "bucket_00000").out.splitlines() == EVENTS[FOUR[2]][:2]
-    report = acidctl("ls", "-o", "json", crud).json()
+    report = acidctl("ls", "-o", "json", crud).one()
     assert report["base"] == "base_0000003"
     assert {e["name"] for e in report["entries"] if e["state"] == "obsolete"} == set(FOUR)
 
-    again = acidctl("compact", "--major", "--engine", "local", "--exit-code", crud)
+    again = acidctl("compact", "--assume-committed=0s", "--major", "--engine", "local", "--exit-code", crud)
     assert again.status == 12
     assert "nothing to do" in again.out
 
@@ -98,11 +98,11 @@ def test_compact_major_then_clean(acidctl, crud: Path, engine: str) -> None:  # 
 
 
 def test_minor_needs_offline(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
-    refused = acidctl("compact", "--minor", "--engine", "local", crud)
+    refused = acidctl("compact", "--assume-committed=0s", "--minor", "--engine", "local", crud)
     assert refused.status == 7
     assert "--offline" in refused.err
     assert sorted(path.name for path in crud.iterdir()) == FOUR
-    done = acidctl("compact", "--minor", "--offline", "--engine", "local", crud)
+    done = acidctl("compact", "--assume-committed=0s", "--minor", "--offline", "--engine", "local", crud)
     assert done.status == 0
     found = acidctl("dump", crud / "delta_0000001_0000003").out.splitlines()
     assert found == [*EVENTS[FOUR[2]], *EVENTS[FOUR[3]]]
@@ -145,7 +145,7 @@ def test_binary_forms(acidctl, crud: Path, form: str, tmp_path: Path) -> None:  
 def test_meta(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
     shown = acidctl("meta", crud / FOUR[2] / "bucket_00000")
     assert "3 inserts" in shown.out
-    found = acidctl("meta", "-o", "json", crud / FOUR[2] / "bucket_00000").json()
+    found = acidctl("meta", "-o", "json", crud / FOUR[2] / "bucket_00000").one()
     assert found["acid"]["stats"] == {"inserts": 3, "updates": 0, "deletes": 0}
     assert found["stripes"][0]["lastKey"] == {"originalTransaction": 1, "bucket": 536870912, "rowId": 2}
 

@@ -32,15 +32,15 @@ def test_the_walkthrough_table_compacted_and_cleaned(acidctl, crud: Path) -> Non
     assert all(f"{name}  current" in fresh.out for name in FOUR)
     assert "counts as committed" in fresh.err
 
-    assert acidctl("compact", "--major", "--engine", "local", crud).status == 0
-    young = proofs(acidctl("why", "-o", "json", crud).json())
+    assert acidctl("compact", "--assume-committed=0s", "--major", "--engine", "local", crud).status == 0
+    young = proofs(acidctl("why", "-o", "json", crud).one())
     assert all(young[name]["cleaning"]["may"] == "kept-back" for name in FOUR)
     assert all("may go after" in young[name]["cleaning"]["text"] for name in FOUR)
     age(crud, 25)
     compacted = acidctl("why", crud)
     assert "base_0000003 is read" in compacted.out
     assert compacted.out.count("base_0000003 (all up to write id 3) holds write id") == 4
-    report = acidctl("why", "-o", "json", crud).json()
+    report = acidctl("why", "-o", "json", crud).one()
     assert set(report) == {
         "schema_version", "location", "snapshot", "base", "historyProblem", "history", "proofs", "notes",
     }  # fmt: skip
@@ -84,8 +84,8 @@ def test_open_and_aborted_write_ids(acidctl, tmp_path: Path) -> None:  # type: i
 
 
 def test_not_enough_history_is_explained(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
-    assert acidctl("compact", "--major", "--engine", "local", crud).status == 0
-    lists = ("--write-ids", "t:3:2:2:")
+    assert acidctl("compact", "--assume-committed=0s", "--major", "--engine", "local", crud).status == 0
+    lists = ("--write-ids", "db.crud_table:3:2:2:")
     assert acidctl("cat", *lists, crud).status == 10
     found = acidctl("why", *lists, crud, "base_3")
     assert found.status == 0
@@ -93,7 +93,7 @@ def test_not_enough_history_is_explained(acidctl, crud: Path) -> None:  # type: 
     assert "high watermark 3, open: 2, aborted: none" in found.out
     assert "write id 2 is open, and a compaction up to 3 destroyed the history" in found.out
     assert "a snapshot with a high watermark of 3 or more, and no open write id up to 3" in found.out
-    report = acidctl("why", "-o", "json", *lists, crud).json()
+    report = acidctl("why", "-o", "json", *lists, crud).one()
     assert report["historyProblem"]
     assert report["base"] is None
     assert {step["topic"] for step in report["history"]} == {"verdict", "snapshot", "base", "readers"}
@@ -104,25 +104,25 @@ def test_not_enough_history_is_explained(acidctl, crud: Path) -> None:  # type: 
 def test_v_directories_without_a_list_of_transactions(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     table = make(tmp_path / "t", "base_0000005_v0000026", "delta_0000003_0000003", "delta_0000006_0000006")
     age(table, 25)
-    unknown = proofs(acidctl("why", "-o", "json", table).json())
+    unknown = proofs(acidctl("why", "-o", "json", table).one())
     assert unknown["base_0000005_v0000026"]["visibilityTxn"] == {"id": 26, "status": "unknown"}
     cleaning = unknown["delta_0000003_0000003"]["cleaning"]
     assert cleaning["may"] == "kept-back"
     assert "whether transaction 26 is committed is not known" in cleaning["text"]
     assert "--valid-txns" in cleaning["next"]
-    known = proofs(acidctl("why", "-o", "json", "--valid-txns", "30:9223372036854775807::", table).json())
+    known = proofs(acidctl("why", "-o", "json", "--valid-txns", "30:9223372036854775807::", table).one())
     assert known["delta_0000003_0000003"]["cleaning"]["may"] == "yes"
     aborted = acidctl("why", "--valid-txns", "30:9223372036854775807::26", table, "base_5_v26")
     assert "transaction 26 is aborted" in aborted.out
-    still = proofs(acidctl("why", "-o", "json", "--valid-txns", "30:26:26:", table).json())
+    still = proofs(acidctl("why", "-o", "json", "--valid-txns", "30:26:26:", table).one())
     assert still["base_0000005_v0000026"]["state"] == "ignored"
     assert "transaction 26 must be committed" in still["base_0000005_v0000026"]["cleaning"]["next"]
 
 
 def test_names(acidctl, crud: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     for name in (FOUR[0], f"{FOUR[0]}/", f"{FOUR[0]}/bucket_00000", "delta_1_1_0", f"{crud}/{FOUR[0]}"):
-        assert [p["name"] for p in acidctl("why", "-o", "json", crud, name).json()["proofs"]] == [FOUR[0]]
-    twice = acidctl("why", "-o", "json", crud, FOUR[1], FOUR[0], FOUR[1]).json()["proofs"]
+        assert [p["name"] for p in acidctl("why", "-o", "json", crud, name).one()["proofs"]] == [FOUR[0]]
+    twice = acidctl("why", "-o", "json", crud, FOUR[1], FOUR[0], FOUR[1]).one()["proofs"]
     assert [proof["name"] for proof in twice] == [FOUR[1], FOUR[0]]
     for name, meant in (("delta_1_1", FOUR[0]), ("delta_0000001_000001_0000", FOUR[0]), ("delta_2_2", FOUR[2])):
         found = acidctl("why", crud, name)
@@ -151,7 +151,7 @@ def test_trees(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
 def test_an_interrupted_publication(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     table = make(tmp_path / "t", "delta_1_1", "delta_2_2", "delta_1_2", "_tmp_7/delete_delta_1_2")
     (table / "_tmp_7" / "_publish.json").write_text('{"names": ["delta_1_2", "delete_delta_1_2"]}')
-    made = proofs(acidctl("why", "-o", "json", table).json())
+    made = proofs(acidctl("why", "-o", "json", table).one())
     assert "interrupted" in made["delta_1_1"]["cleaning"]["text"]
     assert "acidctl compact" in made["delta_1_1"]["cleaning"]["next"]
     assert "finishes the publication" in made["_tmp_7"]["cleaning"]["next"]

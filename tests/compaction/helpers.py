@@ -8,11 +8,11 @@ from pathlib import Path
 
 from tables import snapshot_of
 
+from acidctl.acid.layout import TableType
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.plan import nothing_to_do, plan_compaction
 from acidctl.compaction.run import Outcome, compact
-from acidctl.compaction.table_type import TableType
 from acidctl.compaction.writing import Writing
 
 

@@ -13,6 +13,7 @@ from crash import Killed, ObjectDeath, a_dead_owner, each_death  # noqa: F401
 from rows.test_files_without_ids import B0, write_acid
 from tables import Row, read_rows
 
+from acidctl.acid.layout import TableType
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.cleaning.plan import plan_cleaning
@@ -20,7 +21,6 @@ from acidctl.cleaning.retention import AT_ONCE
 from acidctl.compaction.plan import CompactionPlan, nothing_to_do, plan_compaction
 from acidctl.compaction.publish import remove_dead_staging
 from acidctl.compaction.run import Outcome, compact
-from acidctl.compaction.table_type import TableType
 from acidctl.errors import AcidctlError, ConflictError, RefusedError, StorageError
 from acidctl.storage.lock import LOCK, locked
 from acidctl.storage.memory import MemoryFileSystem
@@ -124,7 +124,7 @@ def compact_once(url: str, kind: CompactionKind, *, offline: bool = False) -> No
     """What `acidctl compact` does with a location."""
     fs, path = opened(url)
     remove_dead_staging(snapshot_at(url))
-    with locked(fs, path, break_dead=True):
+    with locked(fs, path):
         finish_half_published(snapshot_at(url))
         if nothing_to_do(snapshot_at(url), kind):
             return
@@ -317,19 +317,17 @@ def test_only_the_holder_of_the_lock_publishes(one: str) -> None:
     assert names(one) == before | {LOCK}
 
 
-def test_a_dead_lock_that_nobody_asked_for(one: str) -> None:
+def test_a_dead_lock(one: str) -> None:
     fs, path = opened(one)
     said: list[str] = []
     fs.write_bytes(f"{path}/{LOCK}", Owner.this().to_bytes())
+    with locked(fs, path, on_break=said.append):
+        pass
+    assert "took over the lock" in said[0]
+    fs.write_bytes(f"{path}/{LOCK}", Owner("elsewhere", 7, 1, "etl", 0.0).to_bytes())
     with pytest.raises(ConflictError, match="is locked"), locked(fs, path):
         raise AssertionError
-    with locked(fs, path, break_dead=True, on_break=said.append):
-        pass
-    assert "removed the lock" in said[0]
-    fs.write_bytes(f"{path}/{LOCK}", Owner("elsewhere", 7, 1, "etl", 0.0).to_bytes())
-    with pytest.raises(ConflictError, match="is locked"), locked(fs, path, break_dead=True):
-        raise AssertionError
-    with locked(fs, path, break_dead=True, break_stale=True):
+    with locked(fs, path, break_stale=True):
         pass
 
 

@@ -10,6 +10,7 @@ import pytest
 from rows.test_files_without_ids import B0, found, write_acid
 from tables import snapshot_of
 
+from acidctl.acid.layout import TableType
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.cleaning.plan import plan_cleaning
@@ -17,7 +18,6 @@ from acidctl.cleaning.retention import AT_ONCE
 from acidctl.compaction import kernel
 from acidctl.compaction.plan import CompactionPlan, plan_compaction, refuse_unsafe
 from acidctl.compaction.run import Outcome, compact
-from acidctl.compaction.table_type import TableType
 from acidctl.errors import BadDataError, ConflictError, RefusedError
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail

@@ -20,6 +20,7 @@ from writer_data import BUCKET, acid_batch, acid_file, random_array, tail_of
 from acidctl.orc.encode import CODECS, WriterSettings
 from acidctl.orc.types import OrcType
 from acidctl.orc.wide_time import WIDE_STORAGE, WideTimestamp
+from acidctl.rows.table import open_table
 
 pytestmark = pytest.mark.spark
 pytest_plugins = ("spark_session",)
@@ -70,11 +71,12 @@ class Java:
     def reader(self, path: Path) -> Any:
         return self.orc.OrcFile.createReader(self.path(path), self.orc.OrcFile.readerOptions(self.conf))
 
-    def rewritten(self, path: Path) -> Path:
+    def rewritten(self, path: Path, stride: int = 10_000) -> Path:
         """A copy of the file, every row decoded and encoded again by Java."""
         reader = self.reader(path)
         target = path.with_suffix(".java")
         options = self.orc.OrcFile.writerOptions(self.conf).setSchema(reader.getSchema()).overwrite(True)
+        options = options.rowIndexStride(stride)
         writer = self.orc.OrcFile.createWriter(self.path(target), options)
         batch, rows = reader.getSchema().createRowBatch(), reader.rows()
         while rows.nextBatch(batch):
@@ -194,6 +196,31 @@ def test_java_finds_rows_by_the_row_index(java: Java, tmp_path: Path) -> None:
         assert java.row_ids(path, where=where) == list(range(first + group, first + group + 1000))
     where = search.SearchArgumentFactory.newBuilder().startAnd().equals("x", kind.LONG, first - 1).end().build()
     assert java.row_ids(path, where=where) == []
+
+
+def test_java_and_acidctl_find_rows_beside_nan(java: Java, tmp_path: Path) -> None:
+    """The first row group is plain, all others begin with NaN; both readers find the last row of both writers."""
+    n, first = 5000, 5_000_000_000
+    values = np.arange(n) % 10.0
+    values[1000::1000] = np.nan
+    values[-1] = 999.0
+    for kind, arrow in (("double", pa.float64()), ("float", pa.float32())):
+        path = tmp_path / kind / "delta_0000001_0000001_0000" / "bucket_00000"
+        path.parent.mkdir(parents=True)
+        row = struct(x=OrcType(kind))
+        batch = acid_batch(pa.StructArray.from_arrays([pa.array(values, arrow)], names=["x"]), first, write_id=1)
+        path.write_bytes(acid_file(row, [batch], WriterSettings(stride=1000))[0])
+        search = java.jvm.org.apache.hadoop.hive.ql.io.sarg
+        leaf = getattr(search, "PredicateLeaf$Type").FLOAT
+        where = search.SearchArgumentFactory.newBuilder().startAnd().equals("x", leaf, 999.0).end().build()
+        assert first + n - 1 in java.row_ids(path, where=where)
+        by_java = java.rewritten(path, stride=1000)
+        bounds = tail_of(by_java.read_bytes()).metadata.stripeStats[0].colStats[7].doubleStatistics
+        assert (bounds.minimum, bounds.maximum) == (0.0, 9.0)
+        for file in (path, by_java):
+            path.write_bytes(file.read_bytes())
+            scan = open_table(str(path.parent.parent)).scan(where="x = 999")
+            assert (scan.count(), scan.to_table().num_rows) == (1, 1)
 
 
 def test_java_reads_a_tail_longer_than_a_block(java: Java, tmp_path: Path) -> None:

@@ -175,6 +175,10 @@ def test_nan_makes_doubles_unknown() -> None:
     )
     assert not merge_statistics([one, nan]).HasField("doubleStatistics")
     assert not merge_statistics([nan]).HasField("doubleStatistics")
+    unsaid = describe("doubleStatistics", [1.0])
+    unsaid.doubleStatistics.ClearField("sum")
+    assert not merge_statistics([nan, unsaid]).HasField("doubleStatistics")
+    assert merge_statistics([one, unsaid]).doubleStatistics == unsaid.doubleStatistics
 
 
 def test_minus_zero_is_less_than_zero() -> None:

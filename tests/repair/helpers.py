@@ -80,11 +80,11 @@ def rows(table: Path) -> list[Any]:
 
 
 def tree(table: Path) -> dict[str, bytes]:
-    """Every file of a table but the backups, with its bytes."""
+    """Every file of a table but the backups and locks, with its bytes."""
     return {
         str(path.relative_to(table)): path.read_bytes()
         for path in sorted(table.rglob("*"))
-        if path.is_file() and ".acidctl-backup" not in path.parts
+        if path.is_file() and not any(part.startswith(".acidctl-") for part in path.parts)
     }
 
 

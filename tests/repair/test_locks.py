@@ -6,15 +6,16 @@ import threading
 from pathlib import Path
 
 import pytest
+from tables import age
 from validation.planted import insert, write_events
 
 from acidctl.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, StorageError
 from acidctl.orc.tail import KEY_INDEX
 from acidctl.repair import apply
 from acidctl.repair.apply import apply_repair, forget, plan_repair, undo_last
-from acidctl.repair.backup import RunState, list_runs
-from acidctl.repair.lock import BACKUP, LOCK, locked
+from acidctl.repair.backup import BACKUP, RunState, list_runs
 from acidctl.repair.plan import Kind, Scope
+from acidctl.storage.lock import LOCK, Locking, locked
 from acidctl.storage.owner import Owner
 from acidctl.storage.registry import open_location
 from acidctl.storage.snapshot import take_snapshot
@@ -31,10 +32,10 @@ def table(tmp_path: Path) -> Path:
 
 def test_of_two_at_once_one_wins(table: Path) -> None:
     plan = planned(table, Kind.KEY_INDEX)
-    with locked(FS, str(table)), pytest.raises(ConflictError, match="is being repaired"):
+    with locked(FS, str(table)), pytest.raises(ConflictError, match="is locked"):
         apply_repair(plan, scope_of())
-    assert not (table / BACKUP / LOCK).exists()
-    assert [path.name for path in (table / BACKUP).iterdir()] == []
+    assert not (table / LOCK).exists()
+    assert not (table / BACKUP).exists()
     assert apply_repair(plan, scope_of())
     assert apply_repair(plan, scope_of()) is None
 
@@ -84,39 +85,17 @@ def test_many_at_once(table: Path) -> None:
     ],
 )
 def test_whose_lock_is_taken(content: bytes, is_taken: bool, table: Path) -> None:
-    (table / BACKUP).mkdir()
-    (table / BACKUP / LOCK).write_bytes(content)
+    (table / LOCK).write_bytes(content)
     if is_taken:
         assert repair(table, Kind.KEY_INDEX)
         return
-    with pytest.raises(ConflictError, match="is being repaired") as refused:
+    with pytest.raises(ConflictError, match="is locked") as refused:
         repair(table, Kind.KEY_INDEX)
-    assert "--force" in refused.value.hint
-    assert (table / BACKUP / LOCK).read_bytes() == content
-    assert repair(table, Kind.KEY_INDEX, force=True)
-
-
-def test_a_dead_lock_is_taken_once(table: Path) -> None:
-    """Between looking at it and taking it somebody else did: theirs is put back."""
-    dead = Owner(Owner.this().host, 2**22 - 1, 1, "hive", 0.0).to_bytes()
-    lock = table / BACKUP / LOCK
-    lock.parent.mkdir()
-    lock.write_bytes(dead)
-    alive = Owner.this().to_bytes()
-    real = type(FS).read_bytes
-
-    def overtaken(self: object, path: str, *rest: object) -> bytes:
-        content = real(self, path, *rest)  # type: ignore[arg-type]
-        if path == str(lock) and content == dead:
-            lock.write_bytes(alive)
-        return content
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(FS), "read_bytes", overtaken)
-        with pytest.raises(ConflictError, match="is being repaired"):
-            repair(table, Kind.KEY_INDEX)
-    assert lock.read_bytes() == alive
-    assert [path.name for path in lock.parent.iterdir()] == [LOCK]
+    assert "--break-lock" in refused.value.hint
+    assert (table / LOCK).read_bytes() == content
+    age(table, 1, LOCK)
+    plan = planned(table, Kind.KEY_INDEX)
+    assert apply_repair(plan, scope_of(), Locking(break_stale=True))
 
 
 def interrupted(table: Path) -> None:

@@ -8,11 +8,14 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from unsafe import UNSAFE, is_unsafe, quoted
 
 from acidctl.errors import BadDataError
 from acidctl.orc.types import OrcType
 from acidctl.orc.wide_time import WideTimestamp
-from acidctl.rows.export import forms, json_lines
+from acidctl.printable import printable
+from acidctl.rows.export import escapes, forms, json_lines
 from acidctl.rows.export.json_lines import JsonEncoder, encode_json_lines, iter_json_lines, text_bound
 from acidctl.rows.export.text import Kernels, cleaned
 
@@ -135,7 +138,48 @@ def test_dates_and_timestamps_of_any_year() -> None:
 
 def test_strings() -> None:
     everything = "".join(map(chr, range(0x100))) + "\u2028\u2029\U0001f600"
-    assert lines(pa.array([everything, None, ""])) == [json.dumps(everything, ensure_ascii=False), "null", '""']
+    assert lines(pa.array([everything, None, ""])) == [quoted(everything), "null", '""']
+
+
+def beside(chars: str) -> list[str]:
+    """Each of them alone, and its neighbours among the code points: those need no escape, most of them."""
+    near = {chr(ord(char) + step) for char in chars for step in (-1, 1) if 0 <= ord(char) + step < 0x110000}
+    return sorted(char for char in near | set(chars) if not 0xD800 <= ord(char) <= 0xDFFF)
+
+
+@pytest.mark.parametrize("joined", ["", "é", "日本", "’", "\U0001f600"])
+def test_every_character_that_a_terminal_acts_on(joined: str) -> None:
+    values = [f"{joined}{char}{joined}{char}" for char in beside("".join(UNSAFE))]
+    written = lines(pa.array(values))
+    assert written == [quoted(value) for value in values]
+    assert [json.loads(line) for line in written] == values
+    shown = Kernels().printable(pa.array(values, pa.string()).view(pa.binary()))
+    assert [text.decode() for text in shown.to_pylist()] == [printable(value) for value in values]
+    assert not any(map(is_unsafe, "".join(printable(value) for value in values)))
+
+
+@pytest.mark.parametrize("char", ["\x1b", "\x9b", "\u202e", "\U000e0041"])
+def test_one_that_lies_in_two_blocks(char: str) -> None:
+    values = ["x" * (escapes._BLOCK - before) + char + "y" * 5 + char for before in range(-2, 6)]
+    for value in values:
+        assert lines(pa.array([value])) == [quoted(value)]
+
+
+@given(
+    st.lists(st.none() | st.text(st.characters(codec="utf-8") | st.sampled_from([c for c in UNSAFE if c.isascii()])))
+)
+def test_texts_of_any_characters(values: list[str | None]) -> None:
+    array = pa.array(values, pa.string())
+    assert lines(array) == ["null" if value is None else quoted(value) for value in values]
+    shown = Kernels().printable(array.view(pa.binary())).to_pylist()
+    assert shown == [None if value is None else printable(value).encode() for value in values]
+
+
+def test_names_of_columns_are_escaped() -> None:
+    batch = pa.RecordBatch.from_arrays([pa.array([1])], names=["a\x7f\x9b\u202e\U000e0041b"])
+    (line,) = encode_json_lines(batch).decode().splitlines()
+    assert not any(map(is_unsafe, line))
+    assert list(json.loads(line)) == batch.schema.names
 
 
 def test_bytes_that_are_not_utf8_are_replaced_within_their_value_only() -> None:

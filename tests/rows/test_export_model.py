@@ -1,13 +1,13 @@
 """A second encoder, in plain Python, one value at a time: what the fast one is held against.
 
 It shares nothing with acidctl: calendars through ``datetime``, digits through ``numpy``'s formatter and ``decimal``,
-escapes through ``json``.  Beside it, random column types with random values, and the Arrow arrays that hold them in
-every layout the format allows: slices, offsets, garbage where the value is null, dictionaries, both kinds of unions.
+escapes through ``json`` and ``unicodedata``. Beside it, random column types with random values, and the Arrow arrays
+that hold them in every layout the format allows: slices, offsets, garbage where the value is null, dictionaries, both
+kinds of unions.
 """
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
+from unsafe import quoted
 
 from acidctl.orc.types import OrcType
 from acidctl.orc.wide_time import WideTimestamp
@@ -64,7 +65,7 @@ def decimal_text(value: Decimal) -> str:
 
 
 def string_text(value: bytes, length: int) -> str:
-    return json.dumps(value.decode("utf-8", "replace").ljust(length), ensure_ascii=False)
+    return quoted(value.decode("utf-8", "replace").ljust(length))
 
 
 # -- random types -----------------------------------------------------------------------------------------------
@@ -230,7 +231,7 @@ def _struct(names: list[str], children: list[Column]) -> Column:
 
     def text(row: tuple[Any, ...]) -> str:
         pairs = zip(names, children, row, strict=True)
-        return "{" + ",".join(f"{json.dumps(n, ensure_ascii=False)}:{c.json(v)}" for n, c, v in pairs) + "}"
+        return "{" + ",".join(f"{quoted(n)}:{c.json(v)}" for n, c, v in pairs) + "}"
 
     orc = OrcType("struct", children=tuple(child.orc for child in children), names=tuple(names))
     return Column(orc, st.tuples(*(child.nullable() for child in children)), build, text)

@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.orc.types import OrcType
 from acidctl.orc.wide_time import WideTimestamp
+from acidctl.printable import printable
 from acidctl.rows.export import sinks
 from acidctl.rows.export.json_lines import encode_json_lines
-from acidctl.rows.export.sinks import SINK_KINDS, SinkOptions, cell_rows, open_sink, visible
+from acidctl.rows.export.sinks import SINK_KINDS, SinkOptions, cell_rows, open_sink
 
 from .test_export_model import Case, cases
 
@@ -339,7 +340,7 @@ def test_cells() -> None:
         v=pa.array(["x", None]).dictionary_encode(),
     )
     assert cell_rows(batch, 10) == [
-        ["1", 'say "x"\\x1b[31m\\n', "NaN", "1970-01-01 00:00:00.0", '["a\\x7f\\u001b"]', "[1]", "x"],
+        ["1", 'say "x"\\x1b[31m\\n', "NaN", "1970-01-01 00:00:00.0", '["a\\u007f\\u001b"]', "[1]", "x"],
         ["null", "\\u202eabc\\u2066 日本", "1.0", "1970-01-01 00:00:01.0", "[]", "null", "null"],
     ]
     assert cell_rows(batch, 1) == cell_rows(batch, 10)[:1]
@@ -349,8 +350,8 @@ def test_cells() -> None:
 
 @given(st.text())
 def test_nothing_that_a_terminal_acts_on_is_visible(text: str) -> None:
-    shown = visible(text)
-    assert shown == visible(shown)
+    shown = printable(text)
+    assert shown == printable(shown)
     assert not re.search("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c\u2028\u2029]", shown)
     if text.isascii() and text.isprintable():
         assert shown == text
@@ -366,4 +367,4 @@ def test_cells_of_anything(case: Case) -> None:
         assert len(row) == len(pairs)
         for cell, (_, value) in zip(row, pairs, strict=True):
             if value is None or isinstance(value, str):
-                assert cell == visible("null" if value is None else value)
+                assert cell == printable("null" if value is None else value)

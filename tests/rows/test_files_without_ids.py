@@ -17,6 +17,8 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError
 from acidctl.orc.acid_writer import AcidWriter
 from acidctl.orc.types import OrcType
+from acidctl.rows.files import event_files_at
+from acidctl.storage.registry import open_location
 
 ROW = OrcType("struct", children=(OrcType("int"), OrcType("int")), names=("a", "b"))
 B0, B1 = encode(0), encode(1)
@@ -284,8 +286,6 @@ def test_rows_of_different_schemas_are_one_type(tmp_path: Path) -> None:
 
 def test_dump_shows_the_ids_that_readers_give(converted: Path, loaded: Path, tmp_path: Path) -> None:
     from acidctl.rows.export.json_lines import encode_json_lines
-    from acidctl.rows.files import event_files_at
-    from acidctl.storage.registry import open_location
 
     def ids(path: Path) -> list[tuple[int, int, int, int]]:
         fs, inner = open_location(str(path))
@@ -327,3 +327,46 @@ def test_a_damaged_file_that_is_not_read_does_not_matter(tmp_path: Path) -> None
     (tmp_path / "delta_0000001_0000001_0000" / "bucket_00001").write_bytes(b"half")
     nothing = ValidWriteIds.parse("t:0:9223372036854775807::")
     assert found(tmp_path, nothing) == {(0, B1, 0): (1, 2)}
+
+
+def events_at(path: Path) -> list[dict[str, object]]:
+    fs, inner = open_location(str(path))
+    rows = []
+    for source in event_files_at(fs, inner):
+        with source.open() as events:
+            for stripe in range(events.stripes):
+                rows += events.batch(stripe).to_pylist()
+    return rows
+
+
+def test_a_file_can_be_looked_at_whatever_became_of_the_others(converted: Path) -> None:
+    """Only files whose rows are counted to number its rows matter: earlier ones of its bucket in its directory."""
+    write_plain(converted / "delta_10000001_10000001_0000" / "000000_0", (1, 1), (2, 2))
+    write_plain(converted / "delta_10000001_10000001_0000" / "000000_0_copy_1", (3, 3))
+    write_plain(converted / "delta_10000001_10000001_0000" / "000001_0", (4, 4))
+    write_acid(converted / "delta_10000002_10000002_0000" / "bucket_00000", (0, 10000002, B0, 0, 10000002, (9, 9)))
+    (converted / "base_10000001").mkdir()
+    files = [path for path in sorted(converted.rglob("*")) if path.is_file()]
+    before = {path: events_at(path) for path in files}
+    contents = {path: path.read_bytes() for path in files}
+    needs = {path: {path} for path in files}
+    for path in files:
+        for other in files:
+            raw = {"delta_10000001_10000001_0000"} & {path.parent.name, other.parent.name}
+            native = path.name.startswith("bucket") or other.name.startswith("bucket")
+            if not native and (not raw or path.parent == other.parent) and path.name[:6] == other.name[:6]:
+                needs[path] |= {other} if str(other) < str(path) else set()
+    (converted / "base_10000001" / "_metadata_acid").write_text("no JSON")
+    for path in files:
+        for other in set(files) - needs[path]:
+            other.write_bytes(b"damaged" * 9)
+        assert events_at(path) == before[path], path
+        for other in needs[path] - {path}:
+            other.write_bytes(b"damaged" * 9)
+            with pytest.raises(AcidctlError):
+                events_at(path)
+            other.write_bytes(contents[other])
+        for other in files:
+            other.write_bytes(contents[other])
+    assert len(before[converted / "HIVE_UNION_SUBDIR_2" / "000000_0"]) == 1
+    assert sum(map(len, needs.values())) > len(files)

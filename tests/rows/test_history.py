@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from compaction.helpers import run_compaction
+from compaction.helpers import copy_table, run_compaction
 from tables import snapshot_of
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.demo.walkthrough import ROW, write_walkthrough
+from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.acid_writer import AcidWriter
+from acidctl.rows.blame import blame, parse_row_id
 from acidctl.rows.events import ID_COLUMNS
 from acidctl.rows.files import event_files_at
 from acidctl.rows.history import WriteIdHistory, read_history
 from acidctl.storage.registry import open_location
 from rows.random_tables import make_table
 from rows.tables_made import write_delta, write_original
+from tests.orc.reader_data import retailed
 
 Event = tuple[int, int, int, int, int]
 
@@ -97,6 +101,87 @@ def test_a_minor_compaction_hides_nothing(tmp_path: Path) -> None:
     found = read_history(snapshot_of(table))
     assert {line.write_id: counts(line) for line in found.write_ids} == {1: (3, 0, 0), 2: (0, 1, 0), 3: (0, 0, 1)}
     assert found.write_ids[1].compacted_into == ("delete_delta_0000001_0000003", "delta_0000001_0000003")
+
+
+def streamed(own_data: Path, path: Path) -> Path:
+    """What Hive's streaming writer left: write ids 1 to 3, a stripe each, its intermediate footers between them."""
+    return copy_table(own_data / "hive23-written" / "streaming_batch" / "table", path)
+
+
+def where(line: WriteIdHistory) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    return line.directories, line.compacted_into, line.held_in
+
+
+def test_a_closed_streaming_batch_is_no_compaction(own_data: Path, tmp_path: Path) -> None:
+    table = streamed(own_data, tmp_path / "t")
+    found = read_history(snapshot_of(table))
+    assert [counts(line) for line in found.write_ids] == [(3, 0, 0), (2, 0, 0), (4, 0, 0)]
+    assert {where(line) for line in found.write_ids} == {(("delta_0000001_0000003",), (), ())}
+    assert all(line.modified for line in found.write_ids)
+    (row,) = blame(snapshot_of(table), parse_row_id("1:0:0")).rows
+    assert [one.is_rewritten for one in row.inserts] == [False]
+
+
+def test_a_streaming_batch_written_by_hive_3(shared_data: Path) -> None:
+    found = read_history(snapshot_of(shared_data / "hive-written" / "streaming-two-txns" / "table"))
+    assert {where(line) for line in found.write_ids} == {(("delta_0000001_0000002",), (), ())}
+
+
+@pytest.mark.parametrize(
+    ("beside", "name", "expected"),
+    [
+        ("", "delta_0000001_0000003_v0000012", "compacted"),
+        ("", "delta_0000001_0000003_0000", "own"),
+        ("delta_0000002_0000002_0000", "delta_0000001_0000003", "compacted"),
+        ("delete_delta_0000001_0000003", "delta_0000001_0000003", "compacted"),
+        ("delta_0000004_0000004_0000", "delta_0000001_0000003", "own"),
+    ],
+)
+def test_names_that_tell_who_wrote_it(own_data: Path, tmp_path: Path, beside: str, name: str, expected: str) -> None:
+    table = streamed(own_data, tmp_path / "t")
+    (table / "delta_0000001_0000003").rename(table / name)
+    if beside:
+        (table / beside).mkdir()
+        shutil.copy(table / name / "bucket_00000", table / beside)
+    line = next(line for line in read_history(snapshot_of(table)).write_ids if line.write_id == 1)
+    directories, compacted, held = where(line)
+    assert (bool(directories), bool(compacted), bool(held)) == (expected == "own", expected == "compacted", False)
+
+
+def merged_file(*write_ids: int, a_stripe_each: bool = True) -> bytes:
+    """What a compactor of Hive's writes: rows of several write ids, with no word of who wrote them."""
+    out = io.BytesIO()
+    writer = AcidWriter(out, ROW)
+    for number, write_id in enumerate(write_ids):
+        ids = [[0], [write_id], [536870912], [number], [write_id]]
+        kinds = (pa.int32(), pa.int64(), pa.int32(), pa.int64(), pa.int64())
+        row = pa.array([{"id": 1, "value": "v"}], pa.struct([("id", pa.int32()), ("value", pa.string())]))
+        columns = [pa.array(value, kind) for value, kind in zip(ids, kinds, strict=True)]
+        writer.write(pa.RecordBatch.from_arrays([*columns, row], names=[*ID_COLUMNS, "row"]))
+        if a_stripe_each:
+            writer._flush()
+    writer.close()
+
+    def change(footer: pb.Footer, postscript: pb.PostScript) -> None:
+        footer.ClearField("softwareVersion")
+        footer.rowIndexStride = 0
+
+    return retailed(out.getvalue(), change)
+
+
+@pytest.mark.parametrize(
+    ("write_ids", "a_stripe_each", "expected"),
+    [((1, 2, 3), True, "compacted"), ((1, 2, 3), False, "compacted"), ((2,), True, "held")],
+)
+def test_stripes_that_tell_who_wrote_it(
+    tmp_path: Path, write_ids: tuple[int, ...], a_stripe_each: bool, expected: str
+) -> None:
+    (tmp_path / "delta_0000001_0000003").mkdir()
+    data = merged_file(*write_ids, a_stripe_each=a_stripe_each)
+    (tmp_path / "delta_0000001_0000003" / "bucket_00000").write_bytes(data)
+    for line in read_history(snapshot_of(tmp_path)).write_ids:
+        name = ("delta_0000001_0000003",)
+        assert where(line) == ((), *(((name), ()) if expected == "compacted" else ((), name)))
 
 
 def test_states_and_originals(tmp_path: Path) -> None:

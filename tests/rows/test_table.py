@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import acidctl
-from acidctl.errors import BadDataError, HistoryError, NotFoundError, UsageProblem
+from acidctl.errors import BadDataError, HistoryError, NotFoundError, RefusedError, UsageProblem
 from acidctl.orc.types import OrcType
 from acidctl.rows.live import Loss
 from acidctl.rows.table import partition_kind
@@ -116,7 +116,12 @@ def test_time_travel(tmp_path: Path) -> None:
     write_delta(tmp_path, TYPES, 3, [rows(10, 2)])
     opened = acidctl.open_table(str(tmp_path))
     assert [opened.scan(at=at).count() for at in (0, 1, 2, 3, 99)] == [0, 4, 3, 5, 5]
-    assert acidctl.open_table(str(tmp_path), write_ids="t:2:9223372036854775807::").scan(at=3).count() == 3
+    listed = f"db.{tmp_path.name}:2:9223372036854775807::"
+    assert acidctl.open_table(str(tmp_path), write_ids=listed).scan(at=3).count() == 3
+    other = {"write_ids": "db.t:2:9223372036854775807::"}
+    assert acidctl.open_table(str(tmp_path), **other, table="db.t").scan().count() == 3
+    with pytest.raises(RefusedError, match="no write-id list is for the table"):
+        acidctl.open_table(str(tmp_path), **other).scan()
     with pytest.raises(UsageProblem):
         opened.scan(at=-1)
 

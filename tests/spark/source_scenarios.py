@@ -45,7 +45,7 @@ def written_by_hive(spark: Any, folder: Path) -> Any:
     """Every case under every list: schema and rows, a partition of Spark's for every stripe."""
     outcomes = {}
     for case, name, write_ids in pickle.loads((folder / "cases").read_bytes()):
-        found = load(spark, case, rowId="true", writeIds=write_ids, targetBytes="1")
+        found = load(spark, case, rowId="true", writeIds=write_ids, table="default.t", targetBytes="1")
         outcomes[name, write_ids] = (found.schema.simpleString(), plain(found.collect()))
     return outcomes
 

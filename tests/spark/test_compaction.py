@@ -56,7 +56,18 @@ def outcome(
     """A copy of the warehouse after one command over both tables, every bucket in as many segments as there can be."""
     folder = tmp_path_factory.mktemp("spark")
     copy = shutil.copytree(tables, folder / "warehouse")
-    arguments = ["compact", "--major", "--task-bytes", "1", "--verify", "full", "-o", "jsonl", str(copy)]
+    arguments = [
+        "compact",
+        "--assume-committed=0s",
+        "--major",
+        "--task-bytes",
+        "1",
+        "--verify",
+        "full",
+        "-o",
+        "jsonl",
+        str(copy),
+    ]
     if request.param == "here":
         return copy, acidctl(*arguments, "--master", "local[2]", "--conf", "spark.speculation=true")
     cluster: Cluster = request.getfixturevalue("cluster")
@@ -93,7 +104,9 @@ def assert_like_one_task(warehouse: Path, tables: Path, name: str, result: dict[
 def test_a_deadline_cancels_the_job(tables: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(tables, tmp_path / "warehouse")
     before = sorted(copy.rglob("*"))
-    run = acidctl("compact", "--major", "--deadline", "0.01s", "--exit-code", "-o", "jsonl", str(copy))
+    run = acidctl(
+        "compact", "--assume-committed=0s", "--major", "--deadline", "0.01s", "--exit-code", "-o", "jsonl", str(copy)
+    )
     assert run.returncode == 13, run.stderr
     assert {json.loads(line)["result"] for line in run.stdout.splitlines()} == {"postponed"}
     assert sorted(copy.rglob("*")) == before

@@ -135,7 +135,7 @@ def by_id(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(("table", "name", "write_ids"), ALL_CASES)
 @pytest.mark.parametrize("target", ["1", "1g"])
 def test_partitions_make_the_whole(table: str, name: str, write_ids: str, target: str) -> None:
-    _, batches = load(table, rowId="true", writeIds=write_ids, targetBytes=target)
+    _, batches = load(table, rowId="true", writeIds=write_ids, table="default.t", targetBytes=target)
     wanted = by_id(expected(table, ValidWriteIds.parse(write_ids)))
     found = [without_tags(row) for batch in batches for row in batch.to_pylist()]
     for row in found:
@@ -377,7 +377,7 @@ def test_a_data_frame_keeps_its_snapshot(outcome: dict[str, Any]) -> None:
         ("no column", "NotFoundError", r"no column 'idd'", "did you mean id"),
         ("no column in schema", "NotFoundError", r"no column 'idd'", "did you mean id"),
         ("wrong type", "UsageProblem", r"column id of .* cannot be read as string", "cast in SQL"),
-        ("history", "HistoryError", r"not enough history", "newer snapshot"),
+        ("history", "HistoryError", r"the rows at write id 1 are gone", "oldest write id that can still be read is 5"),
         ("vanished", "NotFoundError", r"vanishing/delta_0000001_0000001_0000/bucket_00000", ""),
         ("damaged", "BadDataError", r"damaged/delta_0000001_0000001_0000/bucket_00000", "damaged"),
     ],

@@ -42,7 +42,9 @@ class Rule:
     Attributes:
         kind: ``trouble`` (a 500, nothing done), ``lost`` (done, but the answer is an error), ``reset`` (in the middle
             of a read), ``cut`` (a listing without its last page), ``stale`` (a listing as it was at the beginning),
-            ``denied`` (the permission is gone for good), ``full`` (no space, from the middle of a write on), ``slow``.
+            ``denied`` (the permission is gone for good), ``full`` (no space, from the middle of a write on), ``slow``,
+            ``short`` and ``garbled`` (half of what was to be written, or other bytes, and the answer is that all is
+            well).
         calls: names of methods.
         skip: so many matching calls go well first.
         times: so many go wrong; None for all that follow.
@@ -92,7 +94,7 @@ class FaultyFileSystem:
     def __init__(self, inner: FileSystem, faults: Faults) -> None:
         self._inner, self._faults = inner, faults
         self.url, self.spec = inner.url, inner.spec
-        self.can_rename, self.can_copy = inner.can_rename, inner.can_copy
+        self.can_rename, self.can_copy, self.can_lock = inner.can_rename, inner.can_copy, inner.can_lock
 
     def display(self, path: str) -> str:
         return self._inner.display(path)
@@ -113,6 +115,8 @@ class FaultyFileSystem:
         file = self._inner.open_output(path)
         if kind == "full":
             return _Full(file, lambda: _full(self._what("write", path)))
+        if kind in ("short", "garbled"):
+            return _Lying(file, kind)
         return _Unanswered(file, lambda: _trouble(self._what("write", path))) if kind == "lost" else file
 
     def __getattr__(self, name: str) -> Any:
@@ -125,7 +129,7 @@ class FaultyFileSystem:
             self._raise(kind, name.replace("_", " "), path)
             if kind in ("reset", "full"):
                 raise (_reset if kind == "reset" else _full)(self._what(name, path))
-            result = real(path, *more)
+            result = real(path, *(_untrue(kind, data) for data in more) if kind in ("short", "garbled") else more)
             if kind == "lost":
                 raise _trouble(self._what(name, path))
             return self._listed(kind, name, path, result) if name in LISTS else result
@@ -203,6 +207,25 @@ class _Unanswered(io.RawIOBase):
             raise self._error()
 
 
+def _untrue(kind: str, data: bytes) -> bytes:
+    """What a lying store keeps."""
+    return data[: len(data) // 2] if kind == "short" else data[:-1] + bytes([data[-1] ^ 1])
+
+
+class _Lying(io.BytesIO):
+    """A new file of which half is kept, or other bytes."""
+
+    def __init__(self, file: Any, kind: str) -> None:
+        super().__init__()
+        self._file, self._kind = file, kind
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.write(_untrue(self._kind, self.getvalue()))
+            self._file.close()
+            super().close()
+
+
 class _Full(_Unanswered):
     """A new file that takes some bytes and no more."""
 
@@ -240,4 +263,6 @@ def _kinds(name: str) -> tuple[str, ...]:
         return ("trouble", "cut", "stale", "denied")
     if name in READING:
         return ("trouble", "reset") if name in ("open_input", "read_bytes") else ("trouble",)
-    return ("trouble", "lost", "full") if name == "open_output" else ("trouble", "lost")
+    if name in ("open_output", "write_bytes"):
+        return ("trouble", "lost", "full", "short", "garbled")
+    return ("trouble", "lost")

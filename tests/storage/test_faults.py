@@ -20,8 +20,8 @@ from acidctl.storage.registry import open_location
 
 Command = Callable[..., Result]
 
-COMPACT = ("compact", "--engine", "local", "--major")
-MINOR = ("compact", "--engine", "local", "--minor", "--offline")
+COMPACT = ("compact", "--assume-committed=0s", "--engine", "local", "--major")
+MINOR = ("compact", "--assume-committed=0s", "--engine", "local", "--minor", "--offline")
 OBJECTS = ("--storage-option", "objects=true")
 """Without renames: what is there appears by copies."""
 
@@ -52,8 +52,9 @@ def rows_of(table: str) -> list[str]:
 
 
 def names_of(table: str) -> set[str]:
+    """What is there, but for a lock that could not be removed: it is taken over by whoever needs it."""
     fs, path = open_location(table)
-    return {entry.path for entry in fs.list_dir(path).entries}
+    return {entry.path for entry in fs.list_dir(path).entries if not entry.path.startswith(".acidctl-lock")}
 
 
 def run(acidctl: Command, faults: Faults, *arguments: str) -> Result:  # noqa: F811

@@ -30,7 +30,7 @@ def table(hdfs: HdfsServer, request: pytest.FixtureRequest) -> str:
         pytest.importorskip("hdfs_native", reason="hdfs-native is not installed")
     authority = hdfs.authority if request.param == "webhdfs" else hdfs.rpc_authority
     url = f"{request.param}://root@{authority}/test-{uuid.uuid4().hex}/orders"
-    for command in (("demo", url), ("compact", "--major", "--engine", "local", "--lock", url)):
+    for command in (("demo", url), ("compact", "--assume-committed=0s", "--major", "--engine", "local", "--lock", url)):
         status, _, err = acidctl(*command)
         assert status == 0, err
     assert LOCK not in names_of(url)
@@ -42,7 +42,7 @@ def test_the_user_s_trash(table: str) -> None:
     fs, path = open_location(table)
     here = f"/user/root/.Trash/Current{path}"
     fs.make_dirs(f"{here}/delta_0000001_0000001_0000")  # a name that is taken
-    status, out, err = acidctl(*CLEAN_NOW, "--trash", "hdfs", "-o", "json", table)
+    status, out, err = acidctl(*CLEAN_NOW, "--trash", "hdfs", "-o", "jsonl", table)
     assert status == 0, err
     places = json.loads(out)["hdfsTrash"]
     assert len(places) == 4
@@ -84,7 +84,7 @@ def test_a_user_who_may_not(hdfs: HdfsServer, table: str) -> None:
 
 
 def test_retention_by_the_server_s_times(table: str) -> None:
-    status, out, _ = acidctl("clean", "--dry-run", "-o", "json", table)
+    status, out, _ = acidctl("clean", "--dry-run", "-o", "jsonl", table)
     assert status == 0
     plan = json.loads(out)
     assert plan["removals"] == []
@@ -100,8 +100,10 @@ def test_retention_by_the_server_s_times(table: str) -> None:
 def test_locks(table: str) -> None:
     """Of three that begin at once none disturbs another; a foreign lock stops all of them."""
     rows = rows_of(table)
-    racers = [start(*CLEAN_NOW, "--lock", "-o", "json", table) for _ in range(3)]
-    racers.append(start("compact", "--major", "--engine", "local", "--lock", "-o", "json", table))
+    racers = [start(*CLEAN_NOW, "--lock", "-o", "jsonl", table) for _ in range(3)]
+    racers.append(
+        start("compact", "--assume-committed=0s", "--major", "--engine", "local", "--lock", "-o", "jsonl", table)
+    )
     ended = [(*racer.communicate(timeout=300), racer.returncode) for racer in racers]
     results = [json.loads(out)["result"] for out, *_ in ended if out]
     assert results.count("cleaned") == 1, ended

@@ -57,7 +57,7 @@ def test_repaired_and_undone(table: str) -> None:
     before = tree(table)
     rows = acidctl("cat", "--row-id", table)[1]
     for kind in ("key-index", "flush-length", "version-file"):
-        status, out, err = acidctl("repair", kind, "--yes", "--force", "-o", "json", table)
+        status, out, err = acidctl("repair", kind, "--yes", "--force", "-o", "jsonl", table)
         assert (status, json.loads(out)["result"]) == (0, "repaired"), err
         assert acidctl("cat", "--row-id", table)[1] == rows
     fs, path = open_location(table)
@@ -73,7 +73,7 @@ def test_repaired_and_undone(table: str) -> None:
 
 def test_two_repairs_at_once(table: str) -> None:
     """One wins; the others say so, or find nothing left to do."""
-    racers = [start("repair", "key-index", "--yes", "-o", "json", table) for _ in range(3)]
+    racers = [start("repair", "key-index", "--yes", "-o", "jsonl", table) for _ in range(3)]
     ended = [(*racer.communicate(timeout=300), racer.returncode) for racer in racers]
     assert {status for _, _, status in ended} <= {0, 9}, ended
     runs = [json.loads(out).get("run") for out, _, status in ended if status == 0]

@@ -53,7 +53,9 @@ def table(request: pytest.FixtureRequest, hdfs: HdfsServer) -> str:
 
 def test_the_walk_through(table: str) -> None:
     rows, before = rows_of(table), names_of(table)
-    status, out, err = acidctl("compact", "--major", "--engine", "local", "--verify", "full", "-o", "json", table)
+    status, out, err = acidctl(
+        "compact", "--assume-committed=0s", "--major", "--engine", "local", "--verify", "full", "-o", "jsonl", table
+    )
     assert status == 0, err
     assert json.loads(out)["outputs"] == ["base_0000003"]
     assert rows_of(table) == rows
@@ -69,7 +71,9 @@ def test_the_walk_through(table: str) -> None:
 def test_two_compactions_at_once(table: str, kind: tuple[str, ...]) -> None:
     """One wins; the others say so, or find nothing left to do; no directory is nested in another."""
     rows = rows_of(table)
-    racers = [start("compact", *kind, "--engine", "local", "-o", "json", table) for _ in range(3)]
+    racers = [
+        start("compact", "--assume-committed=0s", *kind, "--engine", "local", "-o", "jsonl", table) for _ in range(3)
+    ]
     ended = [(*racer.communicate(timeout=300), racer.returncode) for racer in racers]
     results = [json.loads(out)["result"] for out, _, _ in ended]
     assert results.count("compacted") == 1, ended
@@ -83,9 +87,9 @@ def test_two_compactions_at_once(table: str, kind: tuple[str, ...]) -> None:
 
 def test_a_compaction_and_a_cleaning_at_once(table: str) -> None:
     rows = rows_of(table)
-    assert acidctl("compact", "--major", "--engine", "local", table)[0] == 0
-    racers = [start(*CLEAN_NOW, "-o", "json", table) for _ in range(2)]
-    racers.append(start("compact", "--major", "--engine", "local", table))
+    assert acidctl("compact", "--assume-committed=0s", "--major", "--engine", "local", table)[0] == 0
+    racers = [start(*CLEAN_NOW, "-o", "jsonl", table) for _ in range(2)]
+    racers.append(start("compact", "--assume-committed=0s", "--major", "--engine", "local", table))
     ended = [(*racer.communicate(timeout=300), racer.returncode) for racer in racers]
     assert all(status in (0, 3, 9) for *_, status in ended), ended
     assert rows_of(table) == rows
@@ -97,7 +101,9 @@ def test_a_compaction_and_a_cleaning_at_once(table: str) -> None:
 @pytest.mark.spark
 def test_spark_reads_and_writes_the_same_hdfs(table: str) -> None:
     rows = rows_of(table)
-    status, out, err = acidctl("compact", "--major", "--master", "local[2]", "--verify", "full", "-o", "json", table)
+    status, out, err = acidctl(
+        "compact", "--assume-committed=0s", "--major", "--master", "local[2]", "--verify", "full", "-o", "jsonl", table
+    )
     assert status == 0, err
     assert json.loads(out)["outputs"] == ["base_0000003"]
     assert rows_of(table) == rows

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.server
 
 Command = Callable[..., Result]
 
-COMPACT = ("compact", "--engine", "local")
+COMPACT = ("compact", "--assume-committed=0s", "--engine", "local")
 
 
 class Place:
@@ -85,7 +85,7 @@ def test_the_same_files_as_on_a_disk(
     table = make(tmp_path / "t", 1) if kind is CompactionKind.MAJOR else inserts_only(tmp_path / "t")
     url, copy = place.upload(table), copy_table(table, tmp_path / "copy")
     assert run_compaction(copy, kind)
-    done = acidctl(*COMPACT, f"--{kind.value}", "--verify", "full", "-o", "json", *place.options, url)
+    done = acidctl(*COMPACT, f"--{kind.value}", "--verify", "full", "-o", "jsonl", *place.options, url)
     assert done.status == 0, done.err
     (name,) = done.json()["outputs"]
     assert place.files(url) == {str(path.relative_to(copy)): path.read_bytes() for path in copy.rglob("*/*")}
@@ -146,10 +146,10 @@ def test_several_buckets(acidctl: Command, place: Place, tmp_path: Path) -> None
         assert f"cannot compact {url} while it is read" in refused.err
         assert "--offline" in refused.err
         assert place.files(url) == before
-    done = acidctl(*COMPACT, "--minor", "--offline", "-o", "json", *place.options, url)
+    done = acidctl(*COMPACT, "--minor", "--offline", "-o", "jsonl", *place.options, url)
     assert done.json()["outputs"] == ["delta_0000001_0000003", "delete_delta_0000001_0000003"]
     assert place.rows(url) == rows
-    done = acidctl(*COMPACT, "--major", "--visibility-txn", "9", "-o", "json", *place.options, url)
+    done = acidctl(*COMPACT, "--major", "--visibility-txn", "9", "-o", "jsonl", *place.options, url)
     assert done.json()["outputs"] == ["base_0000003_v0000009"]
     assert place.rows(url) == rows
     assert acidctl(*CLEAN_NOW, "--no-trash", "--assume-committed", *place.options, url).status == 0
@@ -162,7 +162,19 @@ def test_partitions_by_thresholds(acidctl: Command, place: Place, tmp_path: Path
         place.upload(make(tmp_path / str(day), 1), f"t/day={day}")
     place.upload(make(tmp_path / "3", 2), "t/day=3")
     url = f"{place.url}/t"
-    done = acidctl("compact", "--engine", "local", "--auto", "--min-deltas", "2", "-o", "jsonl", *place.options, url)
+    done = acidctl(
+        "compact",
+        "--assume-committed=0s",
+        "--engine",
+        "local",
+        "--auto",
+        "--min-deltas",
+        "2",
+        "-o",
+        "jsonl",
+        *place.options,
+        url,
+    )
     assert done.status == 7
     assert [line["result"] for line in done.lines()] == ["failed", "compacted", "compacted"]
     assert not [path for path in place.files(url) if "_tmp" in path or LOCK in path]
@@ -194,7 +206,7 @@ def test_one_that_died_half_way_is_finished(
         died = acidctl(*compact)
     assert died.status == 6
     assert "base_0000003/bucket_00000 appeared, and what belongs to it did not" in died.err
-    for command in (CLEAN_NOW, ("compact", "--major", "--dry-run")):
+    for command in (CLEAN_NOW, ("compact", "--assume-committed=0s", "--major", "--dry-run")):
         assert "interrupted while it was published" in acidctl(*command, *place.options, url).err
     assert "V11" in acidctl("validate", *place.options, url).out
     done = acidctl(*compact)
@@ -208,7 +220,7 @@ def test_three_at_once(place: Place, tmp_path: Path) -> None:
     """One wins; the others say so, or find nothing left to do."""
     url = place.upload(make(tmp_path / "t", 1))
     rows = place.rows(url)
-    command = [sys.executable, "-m", "acidctl", *COMPACT, "--major", "-o", "json", *place.options, url]
+    command = [sys.executable, "-m", "acidctl", *COMPACT, "--major", "-o", "jsonl", *place.options, url]
     racers = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)]
     ended = [(*racer.communicate(timeout=300), racer.returncode) for racer in racers]
     results = [json.loads(out)["result"] for out, _, _ in ended]
@@ -252,7 +264,18 @@ def test_a_copy_in_parts(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_on_spark(acidctl: Command, place: Place, tmp_path: Path) -> None:  # noqa: F811
     url = place.upload(make(tmp_path / "t", 2))
     rows = place.rows(url)
-    done = acidctl("compact", "--major", "--offline", "--master", "local[2]", "-o", "json", *place.options, url)
+    done = acidctl(
+        "compact",
+        "--assume-committed=0s",
+        "--major",
+        "--offline",
+        "--master",
+        "local[2]",
+        "-o",
+        "jsonl",
+        *place.options,
+        url,
+    )
     assert done.status == 0, done.err
     assert done.json()["outputs"] == ["base_0000003"]
     assert place.rows(url) == rows

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from stores import Store, fill, paths
 
+from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
 from acidctl.cleaning.apply import apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
@@ -453,6 +454,7 @@ def test_the_end_of_a_file_that_was_written_again_is_the_new_one(store: Store) -
 
 def test_what_is_moved_to_the_trash_comes_back(store: Store) -> None:
     fill(store, "base_0000005/bucket_00000", "delta_0000003_0000003_0000/bucket_00000")
+    fill(store, "base_0000005/_metadata_acid", data=METADATA_ACID_COMPACTED)
     before = paths(store)
     plan = plan_cleaning(take_snapshot(store.fs, store.root), AT_ONCE)
     if not store.fs.can_rename:
@@ -461,7 +463,9 @@ def test_what_is_moved_to_the_trash_comes_back(store: Store) -> None:
         assert paths(store) == before
         return
     apply_plan(plan)
-    assert [path for path in paths(store) if path[0] != "."] == ["base_0000005", "base_0000005/bucket_00000"]
+    assert [path for path in paths(store) if path[0] != "."] == [
+        "base_0000005", "base_0000005/_metadata_acid", "base_0000005/bucket_00000",
+    ]  # fmt: skip
     (run,) = list_runs(store.fs, store.root)
     assert restore(store.fs, run) == ("delta_0000003_0000003_0000",)
     assert paths(store) == before

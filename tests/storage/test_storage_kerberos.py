@@ -160,7 +160,7 @@ class TestRealKerberos:
         no_ticket = ("--conf", "spark.executorEnv.KRB5CCNAME=FILE:/no/such/cache")
         for arguments in (
             ("demo", *login, table),
-            ("compact", "--major", "--master", "local[2]", *no_ticket, *login, table),
+            ("compact", "--assume-committed=0s", "--major", "--master", "local[2]", *no_ticket, *login, table),
         ):
             ended = subprocess.run(
                 [sys.executable, "-m", "acidctl", *arguments], capture_output=True, text=True, check=False, timeout=200

@@ -16,7 +16,7 @@ from acidctl.storage.local import LocalFileSystem
 from acidctl.storage.memory import MemoryFileSystem
 from acidctl.storage.port import join
 from acidctl.storage.registry import open_location
-from acidctl.storage.walk import Location, find_locations, list_location, unescape
+from acidctl.storage.walk import Location, Observer, find_locations, list_location, unescape
 
 NUMBER = itertools.count()
 
@@ -48,7 +48,20 @@ def found(paths: Iterable[str], start: str = "") -> list[str]:
         pytest.param(["base_5/bucket_00000"], [""], id="one acid table"),
         pytest.param(["delta_1_1/", "_tmp/x/y"], [""], id="an empty delta"),
         pytest.param(["000000_0", "000001_0_copy_1"], [""], id="original files"),
-        pytest.param(["000000_0", "HIVE_UNION_SUBDIR_1/000000_0", "sub/base_6/x"], [""], id="original subdirectories"),
+        pytest.param(["000000_0", "HIVE_UNION_SUBDIR_1/000000_0", "sub/x"], [""], id="original subdirectories"),
+        pytest.param(["000000_0", "HIVE_UNION_SUBDIR_1/000000_0", "sub/base_6/x"], ["sub"], id="a table below files"),
+        pytest.param(
+            ["notes.txt", "a/delta_1_1/f", "b/p=1/delta_2_2/f", "c/x"], ["a", "b/p=1", "c"], id="a stray file"
+        ),
+        pytest.param(["delta_1_1/f", "a/delta_1_1/f", "x"], ["", "a"], id="a location with a table below"),
+        pytest.param(["a/_delta_log/0.json", "a/base_5/f", "b/delta_1_1/f"], ["b"], id="Delta Lake"),
+        pytest.param(["a/.hoodie/x", "a/p=1/base_5/f", "b/delta_1_1/f"], ["b"], id="Hudi"),
+        pytest.param(["a/metadata/v1.metadata.json", "a/data/base_5/f", "b/delta_1_1/f"], ["b"], id="Iceberg"),
+        pytest.param(["a/metadata/base_5/f", "b/delta_1_1/f"], ["a/metadata", "b"], id="a table called metadata"),
+        pytest.param(["a/_spark_metadata/0", "a/delta_1_1/f", "b/delta_1_1/f"], ["b"], id="a Spark stream"),
+        pytest.param(["a/instance", "a/wals/x", "a/delta_1_1/f", "b/delta_1_1/f"], ["b"], id="Kudu"),
+        pytest.param(["a/hbase.version", "a/data/delta_1_1/f", "b/delta_1_1/f"], ["b"], id="HBase"),
+        pytest.param(["x", "a/_delta_log/0.json", "a/t/base_5/f"], [""], id="Delta Lake beside a file"),
         pytest.param(
             ["HIVE_UNION_SUBDIR_1/000000_0", "HIVE_UNION_SUBDIR_2/000000_0"], [""], id="a union, no own files"
         ),
@@ -164,11 +177,11 @@ def test_what_cannot_be_listed_stops_the_walk_or_is_passed_on(monkeypatch: pytes
     with pytest.raises(AccessError):
         list(find_locations(fs, root))
     problems: list[AcidctlError] = []
-    walked = [location.path.removeprefix(root) for location, _ in find_locations(fs, root, problems.append)]
+    walked = [location.path.removeprefix(root) for location, _ in find_locations(fs, root, Observer(problems.append))]
     assert walked == ["/t/p=1", "/u"]
     assert [type(problem) for problem in problems] == [AccessError]
     with pytest.raises(AccessError):
-        list(find_locations(fs, f"{root}/t/p=2", problems.append))
+        list(find_locations(fs, f"{root}/t/p=2", Observer(problems.append)))
 
 
 def test_links_are_followed_but_not_in_circles(tmp_path: Path) -> None:

@@ -454,13 +454,25 @@ def test_v40_between_the_levels(tmp_path: Path) -> None:
     assert "the directory of its partitions" in reports["/d=1/h=1"].findings[0].message
 
 
+def test_v41_and_v42(tmp_path: Path) -> None:
+    folder, plain = tmp_path / "t", tmp_path / "plain"
+    healthy(folder)
+    healthy(folder / "sub")
+    plain.mkdir()
+    (plain / "000000_0").write_bytes((folder / "delta_0000001_0000001_0000" / "bucket_00000").read_bytes())
+    reports = {Path(report.location).name: found(report) for report in check(folder, plain)}
+    assert reports["t"] >= {"V41 warning"}
+    assert "V42 info" in reports["plain"]
+    assert reports["sub"] == set()
+
+
 def test_every_rule_is_planted() -> None:
-    planted = {one.split()[0] for _, _, expected, _ in CASES.values() for one in expected} | {"V40"}
+    planted = {one.split()[0] for _, _, expected, _ in CASES.values() for one in expected} | {"V40", "V41", "V42"}
     assert planted == {rule.id for rule in RULES.values() if not rule.readers}
 
 
 def test_rules_are_whole() -> None:
-    assert [f"V{n}" for n in range(1, 41)] == [rule.id for rule in RULES.values() if not rule.readers]
+    assert [f"V{n}" for n in range(1, 43)] == [rule.id for rule in RULES.values() if not rule.readers]
     for rule in RULES.values():
         assert rule.what.endswith(".")
         assert rule.why.endswith(".")

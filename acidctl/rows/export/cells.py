@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -25,31 +24,9 @@ if TYPE_CHECKING:
 
 NULL_CELL = "null"
 
-# Control characters; line and paragraph separators; the marks, embeddings, overrides and isolates of bidirectional
-# text; invisible characters that can hide a difference (soft hyphen, zero-width space, word joiner, byte order mark,
-# annotations, tags); lone surrogates.  Zero-width joiners stay: scripts and emoji need them.
-_UNSAFE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
-    "\U000e0000-\U000e007f]"
-)
-_SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
-
-
-def visible(text: str) -> str:
-    r"""The text with every character that a terminal would act on, or not show, as ``\n``, ``\x1b`` or ``\u202e``."""
-    return _UNSAFE.sub(_escape, text)
-
-
-def _escape(match: re.Match[str]) -> str:
-    character = match.group()
-    code = ord(character)
-    if code > 0xFFFF:
-        return f"\\U{code:08x}"
-    return _SHORT.get(character) or (f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}")
-
 
 def cell_rows(batch: pa.RecordBatch, limit: int, types: OrcType | None = None) -> list[list[str]]:
-    """The first `limit` rows as texts for display: JSON's forms, simple values without quotes, through :func:`visible`.
+    """The first `limit` rows as texts for display: JSON's forms, simple values without quotes, all printable.
 
     Null reads ``null``, as the string of the same letters does; the other forms tell them apart.
 
@@ -67,8 +44,8 @@ def cell_rows(batch: pa.RecordBatch, limit: int, types: OrcType | None = None) -
 
 
 def _cells(column: pa.Array, types: OrcType | None, kernels: Kernels) -> list[str]:
-    texts = kernels.complete(unquoted(column, types, kernels), NULL_CELL.encode())
-    return [visible(text.decode()) for text in texts.to_pylist()]
+    texts = kernels.printable(kernels.complete(unquoted(column, types, kernels), NULL_CELL.encode()))
+    return [text.decode() for text in texts.to_pylist()]
 
 
 def unquoted(column: pa.Array, types: OrcType | None, kernels: Kernels) -> Text:

@@ -11,6 +11,8 @@ on purpose:
 * Years before 1 and after 9999 are astronomical years of the proleptic Gregorian calendar: year 0 is 1 BC
   (``0000``), the year before it ``-0001``; years past 9999 simply have more digits (``10000-01-01``).
 * Bytes of a string that are not UTF-8 become U+FFFD.
+* Control, format and other invisible characters are written as ``\\uXXXX``, in names too: the same text for whoever
+  parses it, and no command to a terminal.
 """
 
 from __future__ import annotations

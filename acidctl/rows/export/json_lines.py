@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError
 from acidctl.orc.wide_time import WideTimestamp
+from acidctl.printable import printable_json
+from acidctl.rows.export.escapes import Ints
 from acidctl.rows.export.text import (
-    Ints,
     Kernels,
     Pieces,
     Text,
@@ -150,7 +151,7 @@ def union_parts(array: pa.UnionArray) -> tuple[Ints, list[pa.Array]]:
 
 
 def _json_name(name: str) -> bytes:
-    return json.dumps(name, ensure_ascii=False).encode("utf-8", "replace")
+    return printable_json(json.dumps(name, ensure_ascii=False)).encode("utf-8", "replace")
 
 
 def _constant_text(column: pa.Array) -> bytes | None:

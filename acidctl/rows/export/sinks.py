@@ -21,7 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError, UsageProblem
-from acidctl.rows.export.cells import cell_rows, unquoted, visible
+from acidctl.printable import printable
+from acidctl.rows.export.cells import cell_rows, unquoted
+from acidctl.rows.export.escapes import Flags
 from acidctl.rows.export.json_lines import (
     child_types,
     field_names,
@@ -32,12 +34,12 @@ from acidctl.rows.export.json_lines import (
     text_buffer,
 )
 from acidctl.rows.export.storable import Storable
-from acidctl.rows.export.text import Flags, Kernels, spans
+from acidctl.rows.export.text import Kernels, spans
 
 if TYPE_CHECKING:
     from acidctl.orc.types import OrcType
 
-__all__ = ["SINK_KINDS", "Sink", "SinkOptions", "cell_rows", "open_sink", "visible"]
+__all__ = ["SINK_KINDS", "Sink", "SinkOptions", "cell_rows", "open_sink"]
 
 SINK_KINDS = ("jsonl", "csv", "parquet", "arrow")
 
@@ -53,11 +55,13 @@ class SinkOptions:
     Attributes:
         delimiter: of CSV's fields: one ASCII character, not a quote or a line end.
         header: whether CSV starts with the column names.
+        printable: of CSV: for a terminal, so names and texts go through :func:`acidctl.printable.printable`.
         compression: of Parquet and Arrow: ``zstd``, ``lz4``, ``none``; of Parquet also ``snappy`` and ``gzip``.
     """
 
     delimiter: str = ","
     header: bool = True
+    printable: bool = False
     compression: str = "zstd"
 
 
@@ -128,6 +132,7 @@ class _Csv:
         self._delimiter = delimiter.encode()
         self._names: list[str] | None = None
         self._header = options.header
+        self._printable = options.printable
 
     def write(self, batch: pa.RecordBatch) -> None:
         self._begin(batch.schema.names)
@@ -152,6 +157,7 @@ class _Csv:
 
     def _header_line(self, names: list[str]) -> memoryview:
         kernels = Kernels()
+        names = [printable(name) for name in names] if self._printable else names
         fields = self._quoted(pa.array([name.encode("utf-8", "replace") for name in names], kernels.binary), kernels)
         ends = [self._delimiter] * (len(names) - 1) + [b"\n"]
         return text_buffer(kernels.join(fields, pa.array(ends, kernels.binary)))
@@ -166,7 +172,9 @@ class _Csv:
                 pieces.append(kernels.constant(self._delimiter))
             text = unquoted(column, types, kernels)
             values = kernels.wrapped(text)
-            pieces.append(self._quoted(values, kernels) if self._may_need_quotes(column.type) else values)
+            if self._may_need_quotes(column.type):
+                values = self._quoted(kernels.printable(values) if self._printable else values, kernels)
+            pieces.append(values)
         return kernels.join(*pieces, kernels.constant(b"\n"), null=b"")
 
     def _quoted(self, values: pa.Array, kernels: Kernels) -> pa.Array:

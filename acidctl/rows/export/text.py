@@ -7,6 +7,7 @@ store bytes that are no UTF-8; :func:`cleaned` replaces them, and the functions 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Ints = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.uint8]
-Flags = npt.NDArray[np.bool_]
+from acidctl.rows.export import escapes
+from acidctl.rows.export.escapes import Bytes, Flags, Ints
 
 # From this magnitude on Arrow writes 1e+10; below it a whole number has neither point nor exponent.
 _FIRST_EXPONENT = 1e10
@@ -157,32 +157,24 @@ class Kernels:
         return self.join(array, blanks.take(pa.array(lack)))
 
     def escaped(self, array: pa.Array) -> pa.Array:
-        """Binary texts with JSON's escapes; the very array when nothing needs one."""
+        """Binary texts with JSON's escapes, also for what a terminal would act on or hide; the very array when
+        nothing needs one.
+        """
+        return self._with_escapes(array, escapes.for_json, escapes.json_escape)
+
+    def printable(self, array: pa.Array) -> pa.Array:
+        """Binary texts, all of them UTF-8, as :func:`acidctl.printable.printable` has them."""
+        return self._with_escapes(array, escapes.for_terminal, escapes.terminal_escape)
+
+    def _with_escapes(
+        self, array: pa.Array, find: Callable[[Bytes], escapes.Found], escape: Callable[[int], str]
+    ) -> pa.Array:
         offsets, data = spans(array)
-        special = (data < 0x20) | (data == 0x22) | (data == 0x5C)
-        places = np.flatnonzero(special)
-        if not len(places):
+        found = find(data)
+        if not len(found):
             return array
-        found = data[places]
-        growth = np.where(_SHORT_ESCAPES[found] != 0, 1, 5)
-        grown = np.concatenate(([0], np.cumsum(growth)))
-        result = np.empty(len(data) + int(grown[-1]), np.uint8)
-        ordinary = np.ones(len(result), np.bool_)
-        starts = places + grown[:-1]
-        short = growth == 1
-        long_starts, long_found = starts[~short], found[~short]
-        for place in range(2):
-            ordinary[starts + place] = False
-        for place in range(2, 6):
-            ordinary[long_starts + place] = False
-        result[ordinary] = data[~special]
-        result[starts] = 0x5C
-        result[starts[short] + 1] = _SHORT_ESCAPES[found[short]]
-        result[long_starts + 1] = ord("u")
-        result[long_starts + 2] = result[long_starts + 3] = ord("0")
-        result[long_starts + 4] = _HEX[long_found >> 4]
-        result[long_starts + 5] = _HEX[long_found & 15]
-        return binary_array(self.binary, array, offsets + grown[np.searchsorted(places, offsets)], result)
+        result, grown = escapes.replaced(data, found, escape)
+        return binary_array(self.binary, array, offsets + grown[np.searchsorted(found.starts, offsets)], result)
 
     def byte_lists(self, array: pa.Array) -> Text:
         """Binary values as JSON arrays of byte values."""
@@ -237,12 +229,6 @@ class Pieces:
         forms = pa.array([end + self.literal + start for end in ends for start in starts], self._kernels.binary)
         which = np.int8(0) if missing is None else missing.astype(np.int8) * np.int8(len(starts))
         return forms.take(pa.array(which if absent is None else which + absent))
-
-
-_SHORT_ESCAPES = np.zeros(256, np.uint8)
-for _byte, _letter in ((8, "b"), (9, "t"), (10, "n"), (12, "f"), (13, "r"), (0x22, '"'), (0x5C, "\\")):
-    _SHORT_ESCAPES[_byte] = ord(_letter)
-_HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
 
 
 def nulls(array: pa.Array) -> Flags:

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from acidctl.rows.export.text import Flags, Ints, Kernels, Text, fixed_width, nulls
+from acidctl.rows.export.escapes import Flags, Ints
+from acidctl.rows.export.text import Kernels, Text, fixed_width, nulls
 
 UNITS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 

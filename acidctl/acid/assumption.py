@@ -1,0 +1,250 @@
+"""What counts as committed when nobody gives Hive's lists, and the user says that old directories may.
+
+Nothing on disk tells a committed write id from an open or an aborted one. Who changes a table must be told; who has no
+list can only say that whatever is old enough was committed. So the answer is a list like Hive's: a high watermark below
+the first directory of which that cannot be said, and every ``_v`` directory that is old enough as committed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from acidctl.acid.ages import Ages
+from acidctl.acid.layout import data_bytes_of, files_by_child
+from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.names import (
+    FLUSH_LENGTH_SUFFIX,
+    MAXL,
+    METADATA_ACID,
+    AcidDirectory,
+    AcidNameError,
+    Kind,
+    is_hidden,
+    parse_directory,
+    parse_partition,
+)
+from acidctl.acid.sidefiles import BaseFormat
+from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+
+DEFAULT_AGE_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """What the user says: all that was last written so long ago is committed.
+
+    Attributes:
+        age: seconds; 0 for everything that is there.
+        force: signs of a writer, such as an empty directory, are those of a dead one.
+    """
+
+    age: float = DEFAULT_AGE_SECONDS
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """A directory that may be a writer's at work.
+
+    Attributes:
+        why: the rest of a sentence that begins with its name.
+        first: the first write id that it may hold; 0 for a compaction's base, and for what was there before the table
+            was ACID.
+        is_original: it is of the latter.
+    """
+
+    name: str
+    why: str
+    first: int
+    is_original: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """What follows for one location.
+
+    Attributes:
+        write_ids: with a high watermark below everything undecided.
+        txns: the ``_v`` directories that count, the others as open.
+        undecided: the directories that stop it, the lowest first.
+        of_write_ids: False where a list of write ids was given, and only the transactions are assumed.
+        newest: the youngest of those that count: its name, and its time in seconds since the epoch; None where there
+            is none, or its store gives no times.
+    """
+
+    assumption: Assumption
+    write_ids: ValidWriteIds
+    txns: ValidTxns
+    undecided: tuple[Undecided, ...] = ()
+    of_write_ids: bool = True
+    newest: tuple[str, float] | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was assumed, as sentences without a full stop."""
+        age = self.assumption.age
+        what = f"what is older than {duration(age)}" if age > 0 else "everything on disk"
+        return (f"assumed, since no list was given: {what} is committed", *filter(None, [self.stop]))
+
+    @property
+    def stop(self) -> str:
+        """Why not everything counts, as a sentence without a full stop; empty when everything does."""
+        if not self.undecided:
+            return ""
+        first = self.undecided[0]
+        counted = "no write id" if first.first < 2 else f"no write id from {first.first} on"
+        return f"{first.name} {first.why}, so {counted} counts as committed"
+
+
+@dataclass(slots=True)
+class _Location:
+    """A listing with what the rules below look at."""
+
+    listing: Listing
+    formats: Mapping[str, BaseFormat]
+    cutoff: float
+    now: float
+    force: bool = False
+    ages: Ages = field(init=False)
+    files: dict[str, list[Entry]] = field(init=False)
+    directories: list[AcidDirectory] = field(init=False)
+    manifests: set[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ages, self.files = Ages.of(self.listing), files_by_child(self.listing)
+        self.directories = [d for d in map(_parsed, self.ages.times) if d]
+        self.manifests = {name.removeprefix("_tmp.") for name in self.ages.times if name.startswith("_tmp.")}
+
+    def doubt(self, name: str) -> str:
+        """Why a directory may be a writer's at work; empty when it is finished, as far as its age tells."""
+        time = self.ages.times.get(name)
+        if time is None and self.cutoff < math.inf:
+            return "has no time in its store"
+        if time is not None and time > self.cutoff:
+            return f"was written {_ago(self.now - time)}"
+        if name in self.manifests and not self.force:
+            return f"has a writer's _tmp.{name} beside it"
+        return ""
+
+    def doubt_of(self, directory: AcidDirectory) -> str:
+        """The same, and what the files in an ACID directory tell."""
+        files = self.files.get(directory.name, [])
+        if (why := self.doubt(directory.name)) or self.force:
+            return why
+        if any(entry.path.endswith(FLUSH_LENGTH_SUFFIX) for entry in files) and directory.kind is Kind.DELTA:
+            return "is a streaming batch that was not closed"
+        says_what_it_is = any(entry.path == f"{directory.name}/{METADATA_ACID}" for entry in files)
+        return "" if says_what_it_is or data_bytes_of(files) else "is empty: a writer may just have begun it"
+
+    def is_compacted(self, directory: AcidDirectory) -> bool:
+        """Whether a base says that a compaction made it, of which everything below was decided."""
+        marked = self.formats.get(directory.name) is BaseFormat.COMPACTED
+        # Before Hive 4 a compaction appears whole, by a rename; a later one must be old enough, as anything else.
+        return marked and not directory.visibility_txn
+
+
+def assume(
+    listing: Listing, formats: Mapping[str, BaseFormat], assumption: Assumption, now: float, table: str | None = None
+) -> Assumed:
+    """What counts as committed in a location.
+
+    Args:
+        formats: content of ``_metadata_acid`` by base name.
+        now: seconds since the epoch.
+        table: ``db.table``, for the list.
+    """
+    here = _Location(listing, formats, now - assumption.age if assumption.age > 0 else math.inf, now, assumption.force)
+    doubts = {directory.name: here.doubt_of(directory) for directory in here.directories}
+    compacted = (d for d in here.directories if here.is_compacted(d) or (d.visibility_txn and not doubts[d.name]))
+    settled = max([0, *(d.max_write_id for d in compacted if d.kind is Kind.BASE)])
+    undecided = [
+        Undecided(directory.name, doubts[directory.name], _first_id(directory))
+        for directory in here.directories
+        if doubts[directory.name] and directory.max_write_id > settled and not here.is_compacted(directory)
+    ]
+    if not any(directory.kind is Kind.BASE for directory in here.directories):
+        undecided += [
+            Undecided(name, why, 0, is_original=True) for name in _originals(here) if (why := here.doubt(name))
+        ]
+    undecided += [one for one in _announced(here) if one.first > settled]
+    undecided.sort(key=lambda one: (one.first, one.name))
+    highest = max([settled, *(directory.max_write_id for directory in here.directories)])
+    limit = max(settled, min([highest, *(one.first - 1 for one in undecided)]))
+    return Assumed(
+        assumption,
+        ValidWriteIds(limit, table=table),
+        _transactions(here, doubts),
+        tuple(undecided),
+        newest=_newest(here, limit),
+    )
+
+
+def _announced(here: _Location) -> list[Undecided]:
+    """Directories that a writer is about to make: so far there is only its manifest."""
+    if here.force:
+        return []
+    missing = (d for d in map(_parsed, here.manifests - here.ages.times.keys()) if d)
+    return [Undecided(f"_tmp.{d.name}", "is a writer's manifest", _first_id(d)) for d in missing]
+
+
+def _first_id(directory: AcidDirectory) -> int:
+    """A compaction's base, whose transaction may be open, holds all from the beginning; an INSERT OVERWRITE its own."""
+    if directory.kind is Kind.BASE and directory.visibility_txn:
+        return 0
+    return max(0, directory.min_write_id)
+
+
+def _transactions(here: _Location, doubts: Mapping[str, str]) -> ValidTxns:
+    young = {d.visibility_txn for d in here.directories if d.visibility_txn and doubts[d.name]}
+    highest = max((d.visibility_txn for d in here.directories), default=0)
+    return ValidTxns(highest, min(young, default=MAXL), tuple(sorted(young)))
+
+
+def _newest(here: _Location, limit: int) -> tuple[str, float] | None:
+    times = [
+        (time, directory.name)
+        for directory in here.directories
+        if directory.max_write_id <= limit and (time := here.ages.times[directory.name]) is not None
+    ]
+    times += [(time, name) for name in _originals(here) if (time := here.ages.times[name]) is not None]
+    if not times:
+        return None
+    time, name = max(times)
+    return name, time
+
+
+def _originals(here: _Location) -> list[str]:
+    """The children that hold files from before the table was ACID."""
+    return [
+        name
+        for name in here.ages.times
+        if not is_hidden(name) and parse_partition(name) is None and _parsed(name) is None and _is_plain(name)
+    ]
+
+
+def _is_plain(name: str) -> bool:
+    try:
+        return parse_directory(name) is None
+    except AcidNameError:
+        return False
+
+
+def _parsed(name: str) -> AcidDirectory | None:
+    try:
+        return parse_directory(name)
+    except AcidNameError:
+        return None
+
+
+def duration(seconds: float) -> str:
+    """``12 s``, ``5 min``, ``3 h``: the whole units that have passed."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size or seconds == size:
+            return f"{int(seconds // size)} {unit}"
+    return f"{int(seconds)} s"
+
+
+def _ago(seconds: float) -> str:
+    return f"{duration(seconds)} ago" if seconds >= 0 else "at a time that lies in the future"

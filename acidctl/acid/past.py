@@ -1,0 +1,204 @@
+"""The rows of an earlier write id: whether what newer bases made obsolete is still there to be read.
+
+A base holds nothing of what was deleted up to its write id, so a snapshot of an earlier one cannot use it. What it
+was made from lies beside it until a cleaning takes it away (format section 10), and that shows in two ways.
+
+By name: every write id has a directory. One that wrote nothing here has none either,
+so an older base that is still there is taken for a sign that nothing was cleaned; without one, names must show it.
+
+By comparison: the rows and delete events that are left make the base's rows again. A row that is missing shows,
+because the base has it or because a delete event names it; a delete event that is missing shows, because the base has
+not the row that it names. That tells a cleaning that was interrupted between two directories of one write id, and
+aborted write ids that nobody named. With an INSERT OVERWRITE nothing can be compared, there names alone decide.
+Insert-only tables need no names: their rows are never deleted, so the number of rows tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+from acidctl.acid.idruns import IdRun, IdStatus, spans, write_id_runs
+from acidctl.acid.layout import is_full_acid
+from acidctl.acid.listing import Listing
+from acidctl.acid.names import Kind
+from acidctl.acid.sidefiles import BaseFormat
+from acidctl.acid.state import AcidState, EntryKind, Reason, State, Verdict, select
+from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+
+CONVERTED_FROM = 10_000_000
+"""A table that was converted to ACID begins above this write id (format section 1.1)."""
+
+OBSOLETE_READ = "rows of before a compaction are read from obsolete directories, which a cleaning may take any time"
+
+_INVISIBLE = ("visibility-open", "visibility-aborted", "unparseable")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two states of one write id that hold the same rows, unless something of what was merged is missing.
+
+    Attributes:
+        name: the directory that merged.
+        write_ids: of both states.
+        merged: the state that reads it.
+        parts: the state that reads what it was made from.
+        full: of a full-ACID table, whose rows have keys; of others only the number of rows can be compared.
+        marked: whether the directory is known to be a compaction's; a base without a mark may be that of an INSERT
+            OVERWRITE, which holds rows of its own write id alone and can be compared with nothing.
+    """
+
+    name: str
+    write_ids: ValidWriteIds
+    merged: AcidState
+    parts: AcidState
+    full: bool
+    marked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A location as it was when one write id was the newest.
+
+    Attributes:
+        state: what is read, if `gone` is None and no comparison finds a difference.
+        gone: why the rows cannot be read any more.
+        comparisons: what must be compared first.
+    """
+
+    state: AcidState
+    gone: Reason | None = None
+    comparisons: tuple[Comparison, ...] = ()
+
+
+def look_back(
+    listing: Listing,
+    write_id: int,
+    write_ids: ValidWriteIds | None = None,
+    txns: ValidTxns | None = None,
+    base_formats: Mapping[str, BaseFormat] | None = None,
+) -> Past:
+    """What a reader of the write id `write_id` sees, newer directories or not.
+
+    Args:
+        write_ids: what counts as committed, not lowered to `write_id` yet; None for all.
+    """
+    known = write_ids or ValidWriteIds()
+    view = _View(listing, known, txns, base_formats)
+    state = view.select(known.at(write_id))
+    full = is_full_acid(listing)
+    newer = [one for one in state.verdicts if _reaches_above(one, write_id, known, full=full)]
+    problem = state.history_problem
+    if problem and not {one.name for one in newer}.intersection(problem.by):
+        return Past(state, gone=problem)
+    if not newer:
+        return Past(state)
+    state = view.select(known.at(write_id), without=newer)
+    if state.base and _top(state.base) == write_id:
+        return Past(state)  # all rows are in that base
+    newer.sort(key=lambda one: (_top(one), _is_marked(one), one.name))
+    base = next((one for one in newer if one.kind is EntryKind.BASE), None)
+    if base and (full or not _is_marked(base)) and (gone := _gap(state, base, write_id, known)):
+        return Past(state, gone=gone)
+    # Above an INSERT OVERWRITE is nothing of what was before it.
+    comparable = list(takewhile(_is_marked, newer)) or newer[:1]
+    comparisons = tuple(view.comparison(one, newer, full=full) for one in comparable)
+    return Past(
+        replace(state, notes=(*state.notes, OBSOLETE_READ)), comparisons=comparisons[:1] if full else comparisons
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """A location, of which states of several write ids are selected."""
+
+    listing: Listing
+    known: ValidWriteIds
+    txns: ValidTxns | None
+    base_formats: Mapping[str, BaseFormat] | None
+
+    def select(self, write_ids: ValidWriteIds, without: Iterable[Verdict] = ()) -> AcidState:
+        names = frozenset(one.name for one in without)
+        return select(self.listing, write_ids, self.txns, self.base_formats, without=names)
+
+    def comparison(self, one: Verdict, newer: Sequence[Verdict], *, full: bool) -> Comparison:
+        top = _top(one)
+        write_ids = replace(self.known, high_watermark=max(top, self.known.high_watermark)).at(top)
+        merged = self.select(write_ids, [other for other in newer if other is not one])
+        parts = self.select(write_ids, newer)
+        return Comparison(one.name, write_ids, merged, parts, full, _is_marked(one))
+
+
+def _is_marked(verdict: Verdict) -> bool:
+    """Whether a compaction is known to have made it; a base without a mark is taken for an INSERT OVERWRITE's."""
+    return verdict.compacted or verdict.kind is not EntryKind.BASE
+
+
+def _top(verdict: Verdict) -> int:
+    assert verdict.directory is not None
+    return verdict.directory.max_write_id
+
+
+def _reaches_above(verdict: Verdict, write_id: int, known: ValidWriteIds, *, full: bool) -> bool:
+    """Whether a directory holds rows of newer write ids that cannot be told from older ones, or hid the older ones."""
+    directory = verdict.directory
+    if directory is None or verdict.reason.code in _INVISIBLE or directory.max_write_id <= write_id:
+        return False
+    if directory.kind is Kind.BASE:
+        top = directory.max_write_id
+        committed = verdict.compacted or not (known.is_open(top) or known.is_aborted(top))
+        return committed and verdict.state is not State.ABORTED
+    # Rows of insert-only tables do not say which write id they are of.
+    return not full and directory.min_write_id <= write_id
+
+
+def _gap(state: AcidState, newer: Verdict, write_id: int, known: ValidWriteIds) -> Reason | None:
+    """Why names do not show that all is there of what a newer base took the place of; None when they do."""
+    marked = _is_marked(newer)
+    if state.base and marked:
+        return None
+    ranges = [
+        (one.directory.min_write_id, one.directory.max_write_id)
+        for one in state.verdicts
+        if one.directory and one.directory.kind is not Kind.BASE and one.reason.code not in (*_INVISIBLE, "left-out")
+    ]
+    bases = (_top(one) for one in state.verdicts if one.directory and one.directory.kind is Kind.BASE)
+    start = max(0, _top(state.base)) if state.base else 0
+    if min([*(low for low, _ in ranges), *(top for top in bases if top > 0)]) > CONVERTED_FROM:
+        start = max(start, CONVERTED_FROM)
+    # With a base to compare with, what came later tells as well: a delete event that names a row that is gone.
+    missing = _missing(ranges, start + 1, _top(newer) if marked else write_id, known)
+    text = ""
+    if missing:
+        text = f"no directory is left of write {_ids(missing)}"
+    # Where write id 1 wrote here, the table was never converted by Hive 3, so there were no original files.
+    elif not state.base and (not marked if state.originals else _missing(ranges, 1, 1, known)):
+        text = "original files may be missing"
+    if not text:
+        return None
+    text = f"{newer.name} took the place of what was before, and {text}: cleaned, or never there, names do not tell"
+    return Reason("past-not-proven", text, (newer.name,))
+
+
+def _ids(runs: Sequence[IdRun]) -> str:
+    several = len(runs) > 1 or runs[0].first != runs[0].last
+    return f"{'ids' if several else 'id'} {spans(runs)}"
+
+
+def _missing(ranges: Iterable[tuple[int, int]], low: int, high: int, known: ValidWriteIds) -> list[IdRun]:
+    """The write ids low..high that no range holds and that may have been committed."""
+    runs: list[IdRun] = []
+    at = low
+    for first, last in sorted((first, last) for first, last in ranges if last >= low and first <= high):
+        if first > at:
+            runs += _possible(at, first - 1, known)
+        at = max(at, last + 1)
+    if at <= high:
+        runs += _possible(at, high, known)
+    return runs
+
+
+def _possible(low: int, high: int, known: ValidWriteIds) -> list[IdRun]:
+    runs = write_id_runs(known, low, high)
+    return [run for run in runs if run.status in (IdStatus.COMMITTED, IdStatus.ABOVE)]

@@ -1,0 +1,158 @@
+"""From the paths a user gives to locations, what is known of them, and their snapshots: the one road for everybody."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from acidctl.acid.layout import TableType
+from acidctl.acid.listing import Listing
+from acidctl.acid.writeids import ValidWriteIds
+from acidctl.errors import AcidctlError
+from acidctl.location.lists import SnapshotLists
+from acidctl.location.transactional import Evidence, evidence_of
+from acidctl.storage.port import FileSystem
+from acidctl.storage.registry import open_location
+from acidctl.storage.snapshot import Look, Snapshot, look_at, take_snapshot
+from acidctl.storage.walk import Location, Observer, find_locations
+
+_THREADS = 8
+"""That wait for a remote store."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A location that a user's path led to.
+
+    Attributes:
+        is_given: the path itself is the location, not a tree that holds it.
+        top: its own children, where they were listed a moment ago; None lists them again.
+        ahead: a look at it that was taken while others were worked on, or why that failed.
+    """
+
+    fs: FileSystem
+    location: Location
+    is_given: bool
+    top: Listing | None = None
+    ahead: Look | AcidctlError | None = None
+
+    @property
+    def shown(self) -> str:
+        return self.fs.display(self.location.path)
+
+    @cached_property
+    def look(self) -> Look:
+        """What it holds, listed once.
+
+        Raises:
+            NotFoundError, AccessError, StorageError: it cannot be listed.
+            UsageProblem: the path is a directory *of* a location, ``base_N`` for example.
+        """
+        if isinstance(self.ahead, AcidctlError):
+            raise self.ahead
+        return self.ahead or look_at(self.fs, self.location.path, self.top)
+
+    def snapshot(self, lists: SnapshotLists, *, compactor: bool = False) -> Snapshot:
+        """Its state by what a user said of the snapshot.
+
+        Args:
+            compactor: as a compaction sees it (format section 7.3).
+
+        Raises:
+            RefusedError: the lists are not for its table.
+            BadDataError: a ``_metadata_acid`` that Hive would refuse too.
+        """
+        found = lists.of(self.look, self.location.table, time.time())
+        write_ids = found.write_ids
+        if compactor:
+            write_ids = (write_ids or ValidWriteIds()).for_compactor()
+        path = self.location.path
+        return take_snapshot(self.fs, path, write_ids, found.txns, look=self.look, assumed=found.assumed)
+
+    def evidence(self, said: TableType | None = None) -> Evidence:
+        """Whether it is known to be of a transactional table."""
+        return evidence_of(self.fs, self.location.path, self.look, said)
+
+    def afresh(self) -> Found:
+        """The same location, to be listed when its snapshot is taken."""
+        return replace(self, top=None, ahead=None)
+
+
+def find(
+    paths: Sequence[str],
+    storage: Mapping[str, str],
+    lists: SnapshotLists,
+    observer: Observer | None = None,
+    *,
+    looks: bool = True,
+) -> Iterator[Found]:
+    """Every location at or below the given paths, in their order; stores that take long to answer are asked ahead.
+
+    Args:
+        lists: what the user gave; write ids are numbered by table, so one list is good for one table.
+        observer: told what else there is; of several paths one that cannot be listed, too.
+        looks: at the locations themselves too; False where no snapshots are taken of them.
+
+    Raises:
+        NotFoundError, AccessError, StorageError: a path cannot be listed.
+        RefusedError: one write-id list was given, and there is a second table; or the only path is a table of another
+            format.
+    """
+    tables: dict[str, None] = {}
+    for path in paths:
+        fs, root = open_location(path, storage)
+        for found in _found(fs, root, observer or Observer(), alone=len(paths) == 1, looks=looks):
+            tables.setdefault(found.location.table)
+            lists.require_one_table(list(tables), found.shown)
+            yield found
+
+
+def _found(fs: FileSystem, root: str, observer: Observer, *, alone: bool, looks: bool) -> Iterator[Found]:
+    """The locations below one path; of several paths, one that cannot be listed does not stop the others."""
+    try:
+        if fs.local_path(root) is None and looks:
+            yield from _ahead(fs, root, observer)
+        elif fs.local_path(root) is None:
+            with ThreadPoolExecutor(_THREADS, "acidctl-walk") as walkers:
+                for location, top in find_locations(fs, root, observer, walkers):
+                    yield Found(fs, location, location.path == root, top)
+        else:
+            for location, top in find_locations(fs, root, observer):
+                yield Found(fs, location, location.path == root, top)
+    except AcidctlError as error:
+        if alone or observer.error is None:
+            raise
+        observer.error(error)
+
+
+def _ahead(fs: FileSystem, root: str, observer: Observer) -> Iterator[Found]:
+    """Some locations are looked at while the one before them is worked on: waiting costs nothing but time."""
+    # Two pools: were all threads of one waiting for looks, the walk would wait for them.
+    with ThreadPoolExecutor(_THREADS, "acidctl-walk") as walkers, ThreadPoolExecutor(_THREADS, "acidctl-look") as pool:
+        waiting: deque[tuple[Found, Future[Look | AcidctlError]]] = deque()
+        try:
+            for location, top in find_locations(fs, root, observer, walkers):
+                found = Found(fs, location, location.path == root, top)
+                waiting.append((found, pool.submit(_look, found)))
+                while waiting and (len(waiting) > 2 * _THREADS or waiting[0][1].done()):
+                    yield _with_look(*waiting.popleft())
+            while waiting:
+                yield _with_look(*waiting.popleft())
+        finally:
+            for each in (walkers, pool):
+                each.shutdown(wait=False, cancel_futures=True)
+
+
+def _look(found: Found) -> Look | AcidctlError:
+    try:
+        return look_at(found.fs, found.location.path, found.top)
+    except AcidctlError as error:
+        return error
+
+
+def _with_look(found: Found, ahead: Future[Look | AcidctlError]) -> Found:
+    return replace(found, ahead=ahead.result())

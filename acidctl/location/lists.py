@@ -1,0 +1,229 @@
+"""Which write ids count: Hive's lists as a user gives them, checked against the tables that they are for.
+
+Write ids are numbered by table, so a list of another table hides and shows rows at random. Every list carries the name
+of its table, and it must be the name of the table that it is used for.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from acidctl.acid.assumption import Assumed, Assumption, assume
+from acidctl.acid.writeids import Form, ValidTxns, ValidWriteIds, WriteIdListError
+from acidctl.errors import RefusedError, UsageProblem
+from acidctl.storage.problems import mapped
+from acidctl.storage.snapshot import Look
+
+_MOST_BYTES = 64 << 20
+_SHOWN = 3
+_A_LINE = "give one line for each table: db.table:hwm:minOpen:open:aborted"
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotLists:
+    """What a user said of the snapshot; nothing of it where nothing was said.
+
+    Attributes:
+        by_table: lists by ``db.table`` in lower case; None without any.
+        of_all: a list of global transaction ids, as Hive had them before version 3: good for every table.
+        txns: which ``_v`` directories count.
+        table: the name that the lists have for the table, where its path does not show it.
+        assumption: what counts where no list says it.
+    """
+
+    by_table: Mapping[str, ValidWriteIds] | None = None
+    of_all: ValidWriteIds | None = None
+    txns: ValidTxns | None = None
+    table: str | None = None
+    assumption: Assumption | None = None
+
+    @property
+    def has_write_ids(self) -> bool:
+        """Whether a list of write ids was given."""
+        return self.by_table is not None or self.of_all is not None
+
+    @property
+    def is_told(self) -> bool:
+        """Whether it is known which write ids count, from a list or by what the user assumes."""
+        return self.has_write_ids or self.assumption is not None
+
+    def assuming(self, assumption: Assumption) -> SnapshotLists:
+        """The same, where a user has agreed to what nobody said before."""
+        return replace(self, assumption=self.assumption or assumption)
+
+    def require_one_table(self, tables: Sequence[str], shown: str) -> None:
+        """Refuse a second table where what was given is good for one.
+
+        Args:
+            tables: the names of those found so far, the newest last.
+            shown: the path of the newest.
+
+        Raises:
+            RefusedError: there is a second one.
+        """
+        if len(set(tables)) < 2:
+            return
+        if self.table is not None:
+            raise RefusedError(
+                "--table names one table, and there are several",
+                f"{shown} is of {tables[-1]}, not of {tables[0]}",
+                "give one table, or move the directories to where their names are those of the tables",
+            )
+        if self.by_table is not None and len(self.by_table) == 1:
+            raise RefusedError(
+                "one write-id list cannot serve several tables",
+                f"{shown} is of {tables[-1]}, not of {next(iter(self.by_table))}",
+                "give one table, or the lists of all: --write-ids 'txn$list$list...' or --write-ids-from FILE",
+            )
+
+    def write_ids_of(self, table: str) -> ValidWriteIds | None:
+        """The list for a table; None when none was given.
+
+        Args:
+            table: ``db.table``, or only the table's name where its path shows no database.
+
+        Raises:
+            RefusedError: lists were given, but none for this table, or more than one that could be.
+        """
+        if self.by_table is None:
+            return self.of_all
+        wanted = (self.table or table).lower()
+        found = {name: ids for name, ids in self.by_table.items() if _is_name(wanted, name)}
+        if len(found) == 1:
+            return next(iter(found.values()))
+        if found:
+            raise RefusedError(
+                f"the write-id list of the table {table} cannot be told",
+                f"there are lists for {', '.join(sorted(found))}, and the path does not show the database",
+                "say which it is: --table db.table",
+            )
+        known = sorted(self.by_table)
+        more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
+        said = "there is only a list" if len(known) == 1 else "there are only lists"
+        raise RefusedError(
+            f"no write-id list is for the table {wanted}",
+            f"{said} for {', '.join(known[:_SHOWN]) or 'no table'}{more}: write ids are numbered by table",
+            "if the table has another name than its directory, say it: --table db.table",
+        )
+
+    def of(self, look: Look, table: str, now: float) -> Lists:
+        """What counts in one location.
+
+        Args:
+            look: at the location.
+            table: as :meth:`write_ids_of` takes it.
+            now: seconds since the epoch.
+        """
+        write_ids = self.write_ids_of(table)
+        if self.assumption is None or (write_ids is not None and self.txns is not None):
+            return Lists(write_ids, self.txns)
+        assumed = assume(look.listing, look.base_formats, self.assumption, now)
+        if write_ids is None:
+            return Lists(assumed.write_ids, self.txns or assumed.txns, assumed)
+        return Lists(write_ids, assumed.txns, replace(assumed, undecided=(), of_write_ids=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """The lists of one location, as :func:`acidctl.storage.snapshot.take_snapshot` takes them.
+
+    Attributes:
+        assumed: what they were made from, where nobody gave them.
+    """
+
+    write_ids: ValidWriteIds | None = None
+    txns: ValidTxns | None = None
+    assumed: Assumed | None = None
+
+
+def _is_name(table: str, listed: str) -> bool:
+    """Whether a list of one name is for a table of another, which may lack its database."""
+    if "." in table:
+        return table == listed or ("." not in listed and table.rpartition(".")[2] == listed)
+    return table == listed.rpartition(".")[2]
+
+
+def read_lists(
+    write_ids: str | None = None,
+    *,
+    write_ids_from: str | None = None,
+    valid_txns: str | None = None,
+    form: Form = Form.HIVE3,
+    table: str | None = None,
+    assumption: Assumption | None = None,
+) -> SnapshotLists:
+    """Read what a user gives.
+
+    Args:
+        write_ids: one list, or ``txn$list$list...``.
+        write_ids_from: a file with a list a line, in either form, or ``-`` for standard input; lines that begin with
+            ``#`` do not count.
+        valid_txns: the list of transactions.
+        form: of `write_ids`; the old ones have no name of a table.
+        table: the name that the lists have for the table.
+
+    Raises:
+        WriteIdListError: not such strings, or two lists for one table.
+        UsageProblem: both a list and a file, or a name where no list has one.
+        NotFoundError, AccessError: the file cannot be read.
+    """
+    if write_ids is not None and write_ids_from is not None:
+        raise UsageProblem("lists of write ids were given twice", "", "give --write-ids or --write-ids-from")
+    if form is not Form.HIVE3 and (write_ids is None or table is not None):
+        raise UsageProblem(
+            f"--write-ids-form {form.value} is of --write-ids, and such a list has no name of a table",
+            "",
+            "give --write-ids without --table",
+        )
+    by_table: dict[str, ValidWriteIds] | None = None
+    of_all = None
+    if write_ids_from is not None:
+        by_table = _from_lines(_lines_of(write_ids_from), write_ids_from)
+    elif write_ids is not None and form is not Form.HIVE3:
+        of_all = ValidWriteIds.parse(write_ids, form)
+    elif write_ids is not None:
+        by_table = _by_name([write_ids])
+    if table is not None and by_table is None:
+        raise UsageProblem("--table names the table of a write-id list, and none was given", "", "leave it out")
+    return SnapshotLists(
+        by_table, of_all, None if valid_txns is None else ValidTxns.parse(valid_txns), table, assumption
+    )
+
+
+def lists_of(write_ids: ValidWriteIds, table: str | None = None) -> SnapshotLists:
+    """The same of a parsed list; without a name of a table it is for whatever it is used for."""
+    if write_ids.table is None:
+        return SnapshotLists(of_all=write_ids)
+    return SnapshotLists({write_ids.table.lower(): write_ids}, table=table)
+
+
+def _by_name(texts: Sequence[str]) -> dict[str, ValidWriteIds]:
+    found: dict[str, ValidWriteIds] = {}
+    for text in texts:
+        for ids in ValidWriteIds.parse_multi(text).values() if "$" in text else (ValidWriteIds.parse(text),):
+            name = (ids.table or "null").lower()
+            if name in found:
+                raise WriteIdListError(f"there are two write-id lists for the table {name}", "", "give the newer one")
+            found[name] = ids
+    return found
+
+
+def _from_lines(lines: Sequence[str], shown: str) -> dict[str, ValidWriteIds]:
+    texts = [text for line in lines if (text := line.strip()) and not text.startswith("#")]
+    if not texts:
+        raise WriteIdListError(f"there is no write-id list in {shown}", "", _A_LINE)
+    return _by_name(texts)
+
+
+def _lines_of(path: str) -> list[str]:
+    try:
+        if path == "-":
+            return sys.stdin.read(_MOST_BYTES).splitlines()
+        with mapped("read", path), Path(path).open("rb") as file:
+            data = file.read(_MOST_BYTES)
+        return data.decode().splitlines()
+    except UnicodeDecodeError as error:
+        raise WriteIdListError(f"cannot use {path}", "it is not text", _A_LINE) from error

@@ -1,0 +1,196 @@
+"""Whether a location is known to be of a transactional table: by evidence only.
+
+A directory called ``base_5`` is nothing yet: exports and tables of other formats have such names, too. What Hive wrote
+shows it by its files: their names and places, the small files beside them, and the ACID columns inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from acidctl.acid.layout import (
+    DataFile,
+    TableType,
+    data_files_of,
+    entries_by_child,
+    is_full_acid,
+    strange_paths,
+    tables_below,
+)
+from acidctl.acid.listing import Entry
+from acidctl.acid.names import (
+    METADATA_ACID,
+    NO_STATEMENT,
+    ORC_ACID_VERSION,
+    AcidDirectory,
+    AcidNameError,
+    Kind,
+    is_hidden,
+    parse_directory,
+)
+from acidctl.acid.sidefiles import parse_flush_length
+from acidctl.errors import AcidctlError
+from acidctl.storage.ends import END
+from acidctl.storage.port import FileSystem, join
+from acidctl.storage.snapshot import Look
+
+_LOOKED_INTO = 4
+"""Of files that are damaged, or not ORC, so many are tried."""
+
+_OTHER_WRITERS = (b"org.apache.spark", b"parquet.avro.schema", b"iceberg.schema")
+"""What stands in the footers of files that Hive never wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of a location.
+
+    Attributes:
+        is_known: it is of a transactional table.
+        code: for programs: side-file, acid-columns, insert-only-layout, said; or why not: empty, no-acid-directories,
+            other-names, no-acid-columns, tables-below.
+        text: a sentence without a full stop: by what it is known, or why it is not.
+        table_type: None where that is not known.
+    """
+
+    is_known: bool
+    code: str
+    text: str
+    table_type: TableType | None = None
+
+    @property
+    def may_change(self) -> bool:
+        """Whether commands that change tables may look at it: where nothing is, nothing is in danger."""
+        return self.is_known or self.code == "empty"
+
+
+def evidence_of(fs: FileSystem, path: str, look: Look, said: TableType | None = None) -> Evidence:
+    """What is known of a location; reads the end of a file or two where names and side files do not tell.
+
+    Args:
+        look: at the location.
+        said: what the user says that the table is.
+
+    Returns:
+        Never known where tables stand deeper below it: their files are not its own.
+    """
+    below = next(iter(tables_below(look.listing)), None)
+    if below is not None:
+        return Evidence(False, "tables-below", f"it is a folder of tables: {below} stands deeper in it")
+    if said is not None:
+        return Evidence(True, "said", f"it is said to be {said.value}", said)
+    children = entries_by_child(look.listing)
+    if all(map(is_hidden, children)):
+        return Evidence(False, "empty", "it is empty")
+    directories = [directory for name in sorted(children) if (directory := _parsed(name))]
+    if not directories:
+        return Evidence(False, "no-acid-directories", "it has no base and no delta directory")
+    strange = {d.name: next(_strange(children[d.name]), "") for d in directories}
+    sound = [d for d in directories if not strange[d.name]]
+    if not sound:
+        return Evidence(False, "other-names", f"{strange[directories[0].name]} is not where or what Hive puts there")
+    return (
+        _by_side_files(look, sound, children)
+        or _by_columns(fs, path, sound, children)
+        or _by_layout(fs, path, directories, sound, children)
+        or Evidence(False, "no-acid-columns", f"no file of {sound[0].name} and the others shows what Hive writes")
+    )
+
+
+def _strange(entries: Iterable[Entry]) -> Iterator[str]:
+    """What is not Hive's in an ACID directory; one that a rename put into another is."""
+    return (path for path in strange_paths(entries) if _parsed(path.partition("/")[2].partition("/")[0]) is None)
+
+
+def _by_side_files(look: Look, sound: Iterable[AcidDirectory], children: Mapping[str, list[Entry]]) -> Evidence | None:
+    kind = TableType.FULL_ACID if is_full_acid(look.listing) else None
+    for directory in sound:
+        sizes = {entry.path.partition("/")[2]: entry.size for entry in children[directory.name]}
+        if sizes.get(ORC_ACID_VERSION):
+            return Evidence(True, "side-file", f"{directory.name} has {ORC_ACID_VERSION}", TableType.FULL_ACID)
+        if directory.name in look.base_formats:
+            return Evidence(True, "side-file", f"{directory.name} has {METADATA_ACID}", kind)
+    return None
+
+
+def _by_columns(
+    fs: FileSystem, path: str, sound: Iterable[AcidDirectory], children: Mapping[str, list[Entry]]
+) -> Evidence | None:
+    files = (file for file in _data_files(sound, children) if file.native_name and file.size)
+    for file in islice(files, _LOOKED_INTO):
+        if _has_acid_columns(fs, path, file):
+            return Evidence(True, "acid-columns", f"{file.path} has the ACID columns", TableType.FULL_ACID)
+    return None
+
+
+def _has_acid_columns(fs: FileSystem, path: str, file: DataFile) -> bool:
+    from acidctl.orc.source import ByteSource
+    from acidctl.orc.tail import read_tail
+
+    try:
+        length = None
+        if file.flush_length_path:
+            side = join(path, file.flush_length_path)
+            length = parse_flush_length(fs.read_bytes(side), side)
+        return read_tail(ByteSource(fs, join(path, file.path), length, file.size)).is_acid
+    except AcidctlError:  # whoever reads the rows says what is wrong with it
+        return False
+
+
+def _by_layout(
+    fs: FileSystem,
+    path: str,
+    directories: list[AcidDirectory],
+    sound: list[AcidDirectory],
+    children: Mapping[str, list[Entry]],
+) -> Evidence | None:
+    """An insert-only table, or a full one of loaded files alone: nothing but what Hive names, a delta among it.
+
+    Of ``delta_1_1`` that says nothing; but nobody else writes the number of a statement, or of a transaction, or pads
+    write ids to seven digits.
+    """
+    if len(sound) < len(directories) or not any(map(_is_as_hive_spells, directories)):
+        return None
+    files = [file for file in _data_files(reversed(directories), children) if file.size]
+    if not files or any(file.native_name for file in files):
+        return None
+    for file in files[:_LOOKED_INTO]:
+        if kind := _format_of(fs, path, file):
+            known = TableType.INSERT_ONLY if kind == "Parquet" else None
+            return Evidence(True, "insert-only-layout", f"{file.path} is {kind}, and all is named as Hive does", known)
+    return None
+
+
+def _is_as_hive_spells(directory: AcidDirectory) -> bool:
+    if directory.kind is not Kind.DELTA:
+        return False
+    has_more = directory.statement_id != NO_STATEMENT or directory.visibility_txn
+    return bool(has_more) or directory.name == directory.canonical_name
+
+
+def _format_of(fs: FileSystem, path: str, file: DataFile) -> str:
+    """ORC or Parquet; empty for any other format, and for a file of another writer."""
+    full = join(path, file.path)
+    try:
+        begin, end = fs.read_bytes(full, 0, 4), fs.read_bytes(full, max(0, file.size - END), min(END, file.size))
+    except AcidctlError:
+        return ""
+    if any(mark in end for mark in _OTHER_WRITERS):
+        return ""
+    if begin == end[-4:] == b"PAR1":
+        return "Parquet"
+    return "ORC" if begin[:3] == b"ORC" else ""
+
+
+def _data_files(directories: Iterable[AcidDirectory], children: Mapping[str, list[Entry]]) -> Iterator[DataFile]:
+    for directory in directories:
+        yield from data_files_of(directory, (entry for entry in children[directory.name] if not entry.is_dir))
+
+
+def _parsed(name: str) -> AcidDirectory | None:
+    try:
+        return parse_directory(name)
+    except AcidNameError:
+        return None

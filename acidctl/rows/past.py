@@ -1,0 +1,173 @@
+"""A location as it was at an earlier write id: its snapshot, where the rows of then can still be told.
+
+What names leave open is settled by comparing a compacted base with what it was made from, by the id columns of both.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from acidctl.acid.layout import Role
+from acidctl.acid.names import Kind
+from acidctl.acid.past import Comparison, look_back
+from acidctl.acid.state import AcidState
+from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.errors import HistoryError
+from acidctl.location.find import Found
+from acidctl.location.lists import SnapshotLists
+from acidctl.rows.archive import is_all_of
+from acidctl.rows.deletes import Bools
+from acidctl.rows.events import EventFile, Ids, open_event_files
+from acidctl.rows.key_ranges import KeyRanges
+from acidctl.rows.live import Unreadable, live_rows, load_deletes, visible_events
+from acidctl.storage.port import FileSystem
+from acidctl.storage.snapshot import Look, Snapshot, take_snapshot
+
+
+def seen_at(found: Found, lists: SnapshotLists, at: int | None) -> Snapshot:
+    """A location as it is, or as it was when a write id was the newest.
+
+    Args:
+        lists: what was said of the snapshot.
+        at: the write id; None for now.
+
+    Raises:
+        HistoryError: the rows of then are gone, or not to be told from newer ones.
+        RefusedError: the lists are not for its table.
+        NotFoundError, AccessError, StorageError, BadDataError, UsageProblem: as :func:`take_snapshot`.
+    """
+    if at is None:
+        return found.snapshot(lists)
+    counted = lists.of(found.look, found.location.table, time.time())
+    return snapshot_at(found.fs, found.location.path, at, counted.write_ids, counted.txns, look=found.look)
+
+
+def snapshot_at(
+    fs: FileSystem,
+    path: str,
+    at: int,
+    write_ids: ValidWriteIds | None = None,
+    txns: ValidTxns | None = None,
+    *,
+    look: Look | None = None,
+) -> Snapshot:
+    """A location as it was when the write id `at` was the newest.
+
+    Args:
+        write_ids: what counts as committed; None for all.
+        look: at the location, where there was one a moment ago.
+
+    Raises:
+        HistoryError: the rows of then are gone, or not to be told from newer ones.
+        NotFoundError, AccessError, StorageError, BadDataError, UsageProblem: as :func:`take_snapshot`.
+    """
+    lowered = (write_ids or ValidWriteIds()).at(at)
+    snapshot = take_snapshot(fs, path, lowered, txns, look=look)
+    past = look_back(snapshot.listing, at, write_ids, txns, snapshot.base_formats)
+    if past.gone:
+        raise _gone(snapshot, at, past.gone.text)
+    for comparison in past.comparisons:
+        if why := _difference(snapshot, comparison):
+            raise _gone(snapshot, at, why)
+    return replace(snapshot, state=past.state)
+
+
+def _gone(snapshot: Snapshot, at: int, why: str) -> HistoryError:
+    bases = [v.directory.max_write_id for v in snapshot.state.verdicts if v.directory and v.directory.kind is Kind.BASE]
+    left = min((base for base in bases if base > at), default=None)
+    return HistoryError(
+        f"the rows at write id {at} are gone from {snapshot.fs.display(snapshot.path)}",
+        f"a compaction or an overwrite put newer rows in their place: {why}",
+        "" if left is None else f"the oldest write id that can still be read is {left}",
+    )
+
+
+def _difference(snapshot: Snapshot, comparison: Comparison) -> str:
+    """Why what a directory was made from is not all there; empty where it is."""
+    if comparison.merged.history_problem or comparison.parts.history_problem:
+        return f"what {comparison.name} was made from cannot be read together"
+    try:
+        merged, parts = (_opened(snapshot, comparison, state) for state in (comparison.merged, comparison.parts))
+        if not comparison.marked and all(_is_overwrite(source, comparison) for source in merged):
+            return ""
+        differs = _keys_differ if comparison.full else _counts_differ
+        if not differs(merged, parts, comparison.write_ids):
+            return ""
+    except Unreadable as error:
+        return f"what {comparison.name} was made from cannot be compared with it: {error}"
+    return (
+        f"{comparison.name} holds other rows than the directories it was made from, "
+        "of which some were cleaned, or are of aborted write ids (--write-ids says which those are)"
+    )
+
+
+def _opened(snapshot: Snapshot, comparison: Comparison, state: AcidState) -> list[EventFile]:
+    view = replace(snapshot, state=state, write_ids=comparison.write_ids)
+    return open_event_files(view, view.files())
+
+
+def _is_overwrite(source: EventFile, comparison: Comparison) -> bool:
+    """Whether a file of a base without a mark may be an INSERT OVERWRITE's: its rows are of the base's write id."""
+    return source.synthetic is not None or is_all_of(source, comparison.write_ids.high_watermark)
+
+
+def _counts_differ(merged: list[EventFile], parts: list[EventFile], write_ids: ValidWriteIds) -> bool:  # noqa: ARG001
+    """Of insert-only tables: nothing is ever deleted, so whatever is missing makes the rows fewer."""
+    return sum(source.rows for source in merged) != sum(source.rows for source in parts)
+
+
+def _keys_differ(merged: list[EventFile], parts: list[EventFile], write_ids: ValidWriteIds) -> bool:
+    """Whether the live rows of the two are others, or a delete event names a row that is not there."""
+    kept, inserted = KeyRanges(), KeyRanges()
+    left = 0
+    for ids, live in _rows(merged, write_ids):
+        kept.add(ids.take(live))
+        left += int(np.count_nonzero(live))
+    for ids, live in _rows(parts, write_ids):
+        inserted.add(_of_insert(ids))
+        left -= int(np.count_nonzero(live))
+        if not kept.holds(ids.take(live)).all():
+            return True
+    return left != 0 or any(not _is_there(ids, inserted) for ids in _delete_events(parts, write_ids))
+
+
+def _rows(sources: list[EventFile], write_ids: ValidWriteIds) -> Iterator[tuple[Ids, Bools]]:
+    """The events of the files of rows, and which of them are live."""
+    deletes = load_deletes(sources, write_ids)
+    for source in sources:
+        if source.file.role is not Role.DELETE:
+            for ids in _stripes(source):
+                live = live_rows(source, ids, write_ids, deletes)
+                yield ids, np.ones(len(ids.current), np.bool_) if live is None else live
+
+
+def _delete_events(sources: list[EventFile], write_ids: ValidWriteIds) -> Iterator[Ids]:
+    for source in sources:
+        if source.file.role is Role.DELETE:
+            for ids in _stripes(source):
+                visible = visible_events(ids, write_ids)
+                yield ids if visible is None else ids.take(visible)
+
+
+def _stripes(source: EventFile) -> Iterator[Ids]:
+    with source.open() as events:
+        for stripe in range(events.stripes):
+            yield events.ids(stripe)
+
+
+def _is_there(ids: Ids, inserted: KeyRanges) -> bool:
+    """Whether all rows are there that delete events name.
+
+    A minor compaction drops the row that one write id inserted and deleted again, but not the event.
+    """
+    own = ids.current == ids.keys.original
+    return bool((own | inserted.holds(_of_insert(ids))).all())
+
+
+def _of_insert(ids: Ids) -> Ids:
+    """The same keys, as if their events were those that inserted them."""
+    return Ids(ids.operation, ids.keys, ids.keys.original)

@@ -1,0 +1,268 @@
+"""Paths below a directory, opened without going through other people's symbolic links.
+
+Whoever owns a table may put a link anywhere in it, at any moment: a look before the act proves nothing. So the
+directory is opened once, and what lies below is reached from its descriptor, step by step, each on a descriptor too. A
+link is followed only where its owner also owns what it leads to: he could have put that there himself.
+"""
+
+# ruff: noqa: PTH103, PTH116 (descriptors, not paths, are the subject)
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from acidctl.errors import RefusedError
+from acidctl.storage.problems import printable
+
+_OPENAT2 = 437
+_NO_SYMLINKS = 0x04
+_MOST_LINKS = 40
+_LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class ForeignLinkError(RefusedError):
+    """A symbolic link to what somebody else owns."""
+
+
+def foreign_link(path: str, link: str, owner: int, other: int) -> ForeignLinkError:
+    """The error for a link of one user that leads to what is of another, by their numbers."""
+    return ForeignLinkError(
+        f"will not follow the symbolic link at {printable(path)}",
+        f"{printable(link)} is of user {owner}, and leads to what is of user {other}",
+        "if that is meant, say so: --follow-links",
+    )
+
+
+class _How(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+def _openat2(directory: int, path: bytes, flags: int) -> int:
+    """Open a path on which no component is a symbolic link; -1 where one is, or the kernel has no such call.
+
+    Raises:
+        OSError: as ``os.open``.
+    """
+    how = _How(flags, 0, _NO_SYMLINKS)
+    found = int(_libc.syscall(_OPENAT2, directory, path, ctypes.byref(how), ctypes.sizeof(how)))
+    if found >= 0:
+        return found
+    number = ctypes.get_errno()
+    if number in (errno.ELOOP, errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG, errno.EAGAIN):
+        return -1
+    raise OSError(number, os.strerror(number), os.fsdecode(path))
+
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Beneath:
+    """A directory, and what lies below it; may be shared by threads.
+
+    Args:
+        root: absolute; links on the way to it are followed where they are ours, root's, or lead to what their owner
+            owns.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.root = root.rstrip("/") or "/"
+        self._lock = threading.Lock()
+        self._descriptor = -1
+
+    def __del__(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+
+    def open(self, path: str, flags: int) -> int:
+        """A descriptor of what is at a path below the root, or of the root.
+
+        Args:
+            flags: for ``os.open``, without those that create.
+
+        Raises:
+            ForeignLinkError: a link leads to it, or is it, and leads to what somebody else owns.
+            OSError: as ``os.open``.
+        """
+        parts = self._parts(path)
+        if not parts:
+            return os.open(".", flags | os.O_CLOEXEC, dir_fd=self._opened())
+        relative = "/".join(parts)
+        found = _openat2(self._opened(), os.fsencode(relative), flags | os.O_CLOEXEC)
+        if found >= 0:
+            return found
+        with _Walk(self._opened(), path) as walk:
+            return walk.open(parts, flags)
+
+    @contextmanager
+    def parent(self, path: str) -> Iterator[tuple[int, str]]:
+        """A descriptor of the directory that a path lies in, and the last component, which may be a link or missing.
+
+        Raises:
+            ForeignLinkError: a link leads to that directory, and it belongs to somebody else.
+            OSError: as ``os.open``.
+        """
+        directory, _, name = path.rpartition("/")
+        descriptor = self.open(directory or "/", os.O_PATH | os.O_DIRECTORY)
+        try:
+            yield descriptor, name
+        finally:
+            os.close(descriptor)
+
+    def stat(self, path: str) -> os.stat_result:
+        """What is at a path; errors as for :meth:`open`."""
+        descriptor = self.open(path, os.O_PATH)
+        try:
+            return os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def exists(self, path: str) -> bool:
+        """Whether anything is there; a link is, wherever it leads."""
+        if not self._parts(path):
+            self._opened()
+            return True
+        try:
+            with self.parent(path) as (at, name):
+                os.lstat(name, dir_fd=at)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True
+
+    def make_dirs(self, path: str) -> None:
+        """As ``os.makedirs``, for directories that may be there."""
+        if path.rstrip("/") in (self.root.rstrip("/"), ""):
+            return
+        try:
+            with self.parent(path) as (at, name):
+                os.mkdir(name, dir_fd=at)
+        except FileNotFoundError:
+            self.make_dirs(path.rpartition("/")[0])
+            self.make_dirs(path)
+        except FileExistsError:
+            os.close(self.open(path, os.O_PATH | os.O_DIRECTORY))
+
+    def _parts(self, path: str) -> list[str]:
+        if "\0" in path:
+            raise ValueError("embedded null byte")
+        prefix = self.root if self.root == "/" else f"{self.root}/"
+        if path.rstrip("/") == self.root.rstrip("/"):
+            return []
+        if not path.startswith(prefix):
+            raise RefusedError(f"will not touch {printable(path)}", f"it is outside of {printable(self.root)}")
+        parts = path[len(prefix) :].split("/")
+        if ".." in parts:
+            raise RefusedError(f"will not touch {printable(path)}", "'..' leads out of a directory")
+        return [part for part in parts if part not in ("", ".")]
+
+    def _opened(self) -> int:
+        """The root's descriptor: opened once, so that nothing on the way to it can be exchanged afterwards."""
+        with self._lock:
+            if self._descriptor < 0:
+                top = os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+                try:
+                    with _Walk(top, self.root, trusted=frozenset({0, os.geteuid()})) as walk:
+                        parts = [part for part in self.root.split("/") if part not in ("", ".")]
+                        self._descriptor = walk.open(parts, os.O_PATH | os.O_DIRECTORY)
+                finally:
+                    os.close(top)
+            return self._descriptor
+
+
+class Anywhere:
+    """The same for any path, links followed as the kernel follows them: for reading what others may have linked."""
+
+    def open(self, path: str, flags: int) -> int:
+        return os.open(path, flags | os.O_CLOEXEC)
+
+    @contextmanager
+    def parent(self, path: str) -> Iterator[tuple[int | None, str]]:
+        yield None, path
+
+    def stat(self, path: str) -> os.stat_result:
+        return os.stat(path)
+
+    def exists(self, path: str) -> bool:
+        try:
+            os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True
+
+    def make_dirs(self, path: str) -> None:
+        os.makedirs(path, exist_ok=True)
+
+
+class _Walk:
+    """One way from a directory to something below it, component by component.
+
+    Attributes:
+        trusted: owners whose links are followed wherever they lead.
+    """
+
+    def __init__(self, start: int, shown: str, trusted: frozenset[int] = frozenset()) -> None:
+        self._shown, self._trusted = shown, trusted
+        self._at = os.dup(start)
+        self._links = 0
+        self._open: list[tuple[int, int, str]] = []  # (components left when the target is reached, owner, link)
+
+    def __enter__(self) -> _Walk:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._at)
+
+    def open(self, parts: list[str], flags: int) -> int:
+        """What the components lead to; of a link its target."""
+        rest = parts[::-1]
+        while rest:
+            name = rest.pop()
+            found = os.open(name, _LOOK, dir_fd=self._at)
+            info = os.fstat(found)
+            if stat.S_ISLNK(info.st_mode):
+                self._follow(found, info, name, rest)
+                continue
+            self._arrive(info, len(rest))
+            if rest:
+                os.close(self._at)
+                self._at = found
+                continue
+            os.close(found)
+            return self._last(name, flags, info)
+        self._arrive(os.fstat(self._at), 0)  # of a link that leads to the root
+        return os.open(".", flags | os.O_CLOEXEC, dir_fd=self._at)
+
+    def _follow(self, found: int, info: os.stat_result, name: str, rest: list[str]) -> None:
+        try:
+            target = os.readlink("", dir_fd=found)
+        finally:
+            os.close(found)
+        self._links += 1
+        if self._links > _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), self._shown)
+        if info.st_uid not in self._trusted:
+            self._open.append((len(rest), info.st_uid, name))
+        rest += [part for part in target.split("/") if part not in ("", ".")][::-1]
+        if target.startswith("/"):
+            os.close(self._at)
+            self._at = os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def _arrive(self, info: os.stat_result, left: int) -> None:
+        """Where the targets of links were reached, they must be their owners'."""
+        while self._open and self._open[-1][0] >= left:
+            _, owner, name = self._open.pop()
+            if info.st_uid != owner:
+                raise foreign_link(self._shown, name, owner, info.st_uid)
+
+    def _last(self, name: str, flags: int, seen: os.stat_result) -> int:
+        """Open what was looked at; O_NOFOLLOW, as a link may have taken its place meanwhile."""
+        descriptor = os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._at)
+        info = os.fstat(descriptor)
+        if (info.st_dev, info.st_ino) != (seen.st_dev, seen.st_ino):
+            os.close(descriptor)
+            raise OSError(errno.ESTALE, "it was exchanged meanwhile", self._shown)
+        return descriptor
