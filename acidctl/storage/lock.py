@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from acidctl.errors import AcidctlError, ConflictError, NotFoundError, StorageError
+from acidctl.storage.own_files import write_checked
 from acidctl.storage.owner import Owner
 from acidctl.storage.port import FileSystem, join
 from acidctl.storage.snapshot import Snapshot
@@ -147,7 +148,7 @@ def _create_whole(fs: FileSystem, path: str, mine: bytes) -> None:
         return
     staged = f"{path}-{uuid.uuid4().hex[:12]}"
     try:
-        fs.write_bytes(staged, mine)
+        write_checked(fs, staged, mine)
         fs.rename(staged, path)
     except BaseException:
         with suppress(AcidctlError):

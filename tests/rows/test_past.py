@@ -49,12 +49,14 @@ def ids(*numbers: int) -> pa.RecordBatch:
 @pytest.fixture
 def compacted(tmp_path: Path) -> Path:
     """Rows 0, 1, 2 of write id 1, of which 2 deletes the first and 3 the second; 4 inserts; then a major compaction."""
-    write_delta(tmp_path, INT, 1, [ids(0, 1, 2)])
-    write_deletes(tmp_path, INT, 2, 1, [0])
-    write_deletes(tmp_path, INT, 3, 1, [1])
-    write_delta(tmp_path, INT, 4, [ids(40, 41)])
-    assert run_compaction(tmp_path, CompactionKind.MAJOR) is not None
-    return tmp_path
+    table = tmp_path / "t"
+    table.mkdir()
+    write_delta(table, INT, 1, [ids(0, 1, 2)])
+    write_deletes(table, INT, 2, 1, [0])
+    write_deletes(table, INT, 3, 1, [1])
+    write_delta(table, INT, 4, [ids(40, 41)])
+    assert run_compaction(table, CompactionKind.MAJOR) is not None
+    return table
 
 
 def found(table: Path, at: int, write_ids: str | None = None) -> list[int]:

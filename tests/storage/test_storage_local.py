@@ -20,6 +20,7 @@ from acidctl.errors import (
     StorageError,
 )
 from acidctl.storage import local, local_rename, local_walk
+from acidctl.storage.beneath import Anywhere
 from acidctl.storage.local import LocalFileSystem
 from acidctl.storage.problems import from_os_error, printable
 
@@ -249,9 +250,9 @@ class TestVanishing:
         real = local.shutil.rmtree
         calls: list[str] = []
 
-        def losing(path: str) -> None:
+        def losing(path: str, dir_fd: int | None) -> None:
             calls.append(path)
-            real(path)
+            real(path, dir_fd=dir_fd)
             raise FileNotFoundError(errno.ENOENT, "gone", path)
 
         monkeypatch.setattr(local.shutil, "rmtree", losing)
@@ -261,7 +262,7 @@ class TestVanishing:
     def test_a_tree_that_is_written_while_it_is_removed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "d").mkdir()
 
-        def full(path: str) -> None:
+        def full(path: str, dir_fd: int | None) -> None:
             raise OSError(errno.ENOTEMPTY, "Directory not empty", path)
 
         monkeypatch.setattr(local.shutil, "rmtree", full)
@@ -398,7 +399,7 @@ class TestErrors:
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
     def test_a_write_that_fails_names_the_file(self, tmp_path: Path) -> None:
-        raw = local._DurableFile(str(tmp_path / "f"))
+        raw = local._DurableFile(str(tmp_path / "f"), Anywhere())
         full = os.open("/dev/full", os.O_WRONLY)
         os.dup2(full, raw.fileno())
         os.close(full)
