@@ -10,12 +10,12 @@ from acidctl.cli.clean import CleaningWork, how_options, way, within
 from acidctl.cli.clean_work import Stop, unattended_options
 from acidctl.cli.options import (
     FILE,
+    changed_storage_options,
     examples,
     exit_code_option,
     lock_options,
     output_option,
     report_options,
-    storage_options,
 )
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @lock_options
 @unattended_options
 @exit_code_option
-@storage_options
+@changed_storage_options
 @output_option("table", "json", "jsonl", default="table")
 def command(
     plan_file: str,

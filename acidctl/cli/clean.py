@@ -13,6 +13,7 @@ from acidctl.cli.amounts import DURATION
 from acidctl.cli.clean_work import Stop, Work, once, progress, unattended_options, with_tables
 from acidctl.cli.options import (
     NEW_FILE,
+    changed_storage_options,
     examples,
     exit_code_option,
     locations_argument,
@@ -20,7 +21,6 @@ from acidctl.cli.options import (
     output_option,
     report_options,
     snapshot_options,
-    storage_options,
     table_type_option,
     together,
 )
@@ -79,7 +79,7 @@ how_options = together(
 @table_type_option
 @exit_code_option
 @snapshot_options
-@storage_options
+@changed_storage_options
 @output_option("table", "json", "jsonl", default="table")
 def command(
     locations: tuple[str, ...],

@@ -13,6 +13,7 @@ from acidctl.cli.amounts import DURATION, SIZE, WINDOW, Window
 from acidctl.cli.engine import engine_options
 from acidctl.cli.options import (
     can_ask,
+    changed_storage_options,
     examples,
     exit_code_option,
     key_and_value,
@@ -21,7 +22,6 @@ from acidctl.cli.options import (
     output_option,
     report_options,
     snapshot_options,
-    storage_options,
     table_type_option,
     together,
 )
@@ -153,7 +153,7 @@ _writing_options = together(
 @lock_options
 @exit_code_option
 @snapshot_options
-@storage_options
+@changed_storage_options
 @output_option("table", "json", "jsonl", default="table")
 def command(
     locations: tuple[str, ...],

@@ -15,6 +15,8 @@ from acidctl.printable import printable
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from acidctl.storage.options import StorageOptions
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -190,6 +192,23 @@ def storage_options(function: F) -> F:
         given = dict(key_and_value(item, "--storage-option") for item in storage_option)
         settings = click.get_current_context().find_root().meta.get("acidctl.settings")
         storage = StorageOptions(given, settings.storage_values() if settings else {})
+        return function(*args, storage=storage, **kwargs)
+
+    return wrapper  # type: ignore[return-value]
+
+
+def changed_storage_options(function: F) -> F:
+    """The same for a command that changes what is there: it goes through nobody's links, unless ``--follow-links``."""
+
+    @click.option(
+        "--follow-links",
+        is_flag=True,
+        help="Go through symbolic links even if they lead to what is not their owner's.",
+    )
+    @storage_options
+    @functools.wraps(function)
+    def wrapper(*args: Any, follow_links: bool, storage: StorageOptions, **kwargs: Any) -> Any:
+        storage.own_links = not follow_links
         return function(*args, storage=storage, **kwargs)
 
     return wrapper  # type: ignore[return-value]

@@ -8,13 +8,13 @@ import click
 
 from acidctl.cli.options import (
     DIRECTORY,
+    changed_storage_options,
     examples,
     exit_code_option,
     locations_argument,
     lock_options,
     output_option,
     report_options,
-    storage_options,
     table_type_option,
     together,
 )
@@ -35,7 +35,7 @@ _common = together(
     lock_options,
     table_type_option,
     exit_code_option,
-    storage_options,
+    changed_storage_options,
     _output,
 )
 """What the four repairs share."""
@@ -159,7 +159,7 @@ def _run(kind: str, **options: Any) -> int:
 @click.option("--list", "list_only", is_flag=True, help="List the repairs and stop.")
 @click.option("--run", "run_id", metavar="ID", help="Which repair, or how its id begins; the newest by default.")
 @lock_options
-@storage_options
+@changed_storage_options
 @_output
 def undo(**options: Any) -> None:
     """Take a repair of one LOCATION back: what was there before it is there again."""
@@ -178,7 +178,7 @@ def undo(**options: Any) -> None:
 @_dry_run
 @_yes
 @lock_options
-@storage_options
+@changed_storage_options
 def forget(**options: Any) -> int:
     """Delete the backups of repairs in every location at or below LOCATION. This cannot be undone."""
     from acidctl.cli.repair_run import forget_all

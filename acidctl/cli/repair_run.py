@@ -29,6 +29,7 @@ from acidctl.storage.walk import Location, Observer
 if TYPE_CHECKING:
     from acidctl.acid.names import AcidDirectory
     from acidctl.cli.run_report import RunReport
+    from acidctl.storage.options import StorageOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Options:
     dry_run: bool
     yes: bool
     exit_code: bool
-    storage: dict[str, str]
+    storage: StorageOptions
     output: str
     run: RunReport
     records: Records
@@ -125,11 +126,12 @@ def _places(
     """(location, path inside it): a user may also name a directory of a location, or a file."""
     for text in options.locations:
         try:
-            fs, path = open_location(text, options.storage)
+            fs, path = open_location(text, options.storage.of(text))
             location, inside = _location_of(fs, path)
-            places = find([text], options.storage, SnapshotLists(), strangers.observer)
+            top = fs.display(location)
+            places = find([top], options.storage, SnapshotLists(), strangers.observer)
             if inside:
-                places = iter([Place(fs, Location(location, ""), True)])
+                places = iter([Place(open_location(top, options.storage)[0], Location(location, ""), True)])
             for found in strangers.changeable(places, said):
                 yield found, inside
         except AcidctlError as error:

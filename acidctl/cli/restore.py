@@ -9,12 +9,12 @@ import click
 
 from acidctl.cli.clean_work import Stop, Work, deadline_option, jobs_option, once, progress, with_tables
 from acidctl.cli.options import (
+    changed_storage_options,
     examples,
     locations_argument,
     lock_options,
     output_option,
     report_options,
-    storage_options,
 )
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 @lock_options
 @deadline_option
 @jobs_option
-@storage_options
+@changed_storage_options
 @output_option("table", "json", "jsonl", default="table")
 def command(
     locations: tuple[str, ...],

@@ -114,9 +114,9 @@ def find(
 def _found(fs: FileSystem, root: str, observer: Observer, *, alone: bool, looks: bool) -> Iterator[Found]:
     """The locations below one path; of several paths, one that cannot be listed does not stop the others."""
     try:
-        if fs.local_path(root) is None and looks:
+        if not fs.is_local and looks:
             yield from _ahead(fs, root, observer)
-        elif fs.local_path(root) is None:
+        elif not fs.is_local:
             with ThreadPoolExecutor(_THREADS, "acidctl-walk") as walkers:
                 for location, top in find_locations(fs, root, observer, walkers):
                     yield Found(fs, location, location.path == root, top)

@@ -31,7 +31,7 @@ def changed(source: EventFile) -> AcidctlError | None:
 
 def refuse_changed(source: EventFile) -> None:
     """Raise what :func:`changed` says, where looking costs no call to a store: a file of the local disk."""
-    if source.fs.local_path(source.path) is not None:
+    if source.fs.is_local:
         problem = changed(source)
         if problem is not None:
             raise problem

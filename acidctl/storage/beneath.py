@@ -104,9 +104,12 @@ class Beneath:
 
         Raises:
             ForeignLinkError: a link leads to that directory, and it belongs to somebody else.
+            RefusedError: the path is the root, or outside of it.
             OSError: as ``os.open``.
         """
-        directory, _, name = path.rpartition("/")
+        if not self._parts(path):
+            raise RefusedError(f"will not change {printable(path)} itself", "it is where the work begins")
+        directory, _, name = path.rstrip("/").rpartition("/")
         descriptor = self.open(directory or "/", os.O_PATH | os.O_DIRECTORY)
         try:
             yield descriptor, name
@@ -144,7 +147,8 @@ class Beneath:
             self.make_dirs(path.rpartition("/")[0])
             self.make_dirs(path)
         except FileExistsError:
-            os.close(self.open(path, os.O_PATH | os.O_DIRECTORY))
+            if not stat.S_ISDIR(self.stat(path).st_mode):
+                raise
 
     def _parts(self, path: str) -> list[str]:
         if "\0" in path:

@@ -118,7 +118,7 @@ def fetch_ends(fs: FileSystem, files: Iterable[tuple[str, int]]) -> None:
         files: path and size; at most some hundreds at a time are worth it.
     """
     wanted = [(path, size) for path, size in files if size]
-    if len(wanted) < 2 or fs.local_path(wanted[0][0]) is not None:
+    if len(wanted) < 2 or fs.is_local:
         return
 
     def fetch(item: tuple[str, int]) -> None:

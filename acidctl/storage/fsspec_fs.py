@@ -56,6 +56,7 @@ class FsspecFileSystem:
         self.can_rename = False
         self.can_copy = spec.protocol in _WHOLE_COPY
         self.can_lock = spec.protocol in _EXCLUSIVE_CREATE
+        self.is_local = False
         self._protocol = spec.protocol
         self._fs, self._root = _connect(spec, self.url)
         self._ends = Ends()

@@ -92,6 +92,7 @@ class HdfsFileSystem:
         self.can_rename = True
         self.can_copy = False
         self.can_lock = True
+        self.is_local = False
         self._client = _client(spec)
         self._ends = Ends()
         self._listers = ThreadPoolExecutor(_LISTERS, "acidctl-list")

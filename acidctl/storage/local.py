@@ -51,6 +51,7 @@ class LocalFileSystem:
         self.can_rename = True
         self.can_copy = False
         self.can_lock = True
+        self.is_local = True
         self.spec = spec or FileSystemSpec("file")
         root = dict(self.spec.options).get(BENEATH)
         self._paths: Beneath | Anywhere = Beneath(root) if root else Anywhere()

@@ -36,6 +36,7 @@ class MemoryFileSystem:
         self.can_rename = ("objects", "true") not in self.spec.options
         self.can_copy = True
         self.can_lock = True
+        self.is_local = False
         self._fs: Any = fsspec.filesystem("memory")
 
     def display(self, path: str) -> str:

@@ -15,11 +15,19 @@ class StorageOptions(dict[str, str]):
 
     Attributes:
         below: options by prefix of URL; ``s3://`` is all of that scheme.
+        own_links: go through no symbolic link but those whose owner also owns what they lead to.
     """
 
-    def __init__(self, given: Mapping[str, str] | None = None, below: Mapping[str, Mapping[str, str]] | None = None):
+    def __init__(
+        self,
+        given: Mapping[str, str] | None = None,
+        below: Mapping[str, Mapping[str, str]] | None = None,
+        *,
+        own_links: bool = False,
+    ):
         super().__init__(given or {})
         self.below = dict(below or {})
+        self.own_links = own_links
 
     def of(self, url: str) -> dict[str, str]:
         """The options for one URL: of several prefixes the longest decides, key by key."""

@@ -51,6 +51,7 @@ class FileSystem(Protocol):
         can_rename: False where a directory cannot be moved in one step (object stores).
         can_copy: whether :meth:`copy` works; what stores without renames show results with.
         can_lock: whether of several :meth:`create_exclusive` at once exactly one wins.
+        is_local: a call costs no request over a network.
         spec: what reopens it.
     """
 
@@ -58,6 +59,7 @@ class FileSystem(Protocol):
     can_rename: bool
     can_copy: bool
     can_lock: bool
+    is_local: bool
     spec: FileSystemSpec
 
     def display(self, path: str) -> str:

@@ -24,7 +24,7 @@ _REMOTE_PIECE = 8 << 20
 
 def pieces(fs: FileSystem, path: str, offset: int, length: int) -> Iterator[bytes]:
     """A range of a file, in pieces that are good to copy; fewer bytes when the file ends before."""
-    size = _REMOTE_PIECE if fs.local_path(path) is None else _LOCAL_PIECE
+    size = _LOCAL_PIECE if fs.is_local else _REMOTE_PIECE
     with fs.open_input(path) as file:
         file.seek(offset)
         while length:

@@ -38,7 +38,9 @@ def open_location(
     Args:
         options: of the store, by their fsspec names (``key``, ``secret``, ``endpoint_url``, ``client_kwargs.NAME``);
             for HDFS ``user``, ``timeout``, ``retries``, ``keytab``, ``principal``; for WebHDFS also what
-            :mod:`acidctl.storage.webhdfs_login` says; for ``hdfs://`` also Hadoop's own, ``dfs.client...``.
+            :mod:`acidctl.storage.webhdfs_login` says; for ``hdfs://`` also Hadoop's own, ``dfs.client...``.  With
+            those of :class:`StorageOptions` that ask for it, the local disk is used from this path downwards only, and
+            through nobody's links.
 
     Raises:
         UsageProblem: no URL that can be used.
@@ -46,13 +48,14 @@ def open_location(
         NotFoundError: a relative path, and the current directory is gone.
     """
     url_or_path = os.fsdecode(url_or_path)
+    own_links = False
     if isinstance(options, StorageOptions):
-        options = options.of(url_or_path)
+        own_links, options = options.own_links, options.of(url_or_path)
     if not url_or_path:
         raise UsageProblem("the path is empty", "", "give the directory of a table, a partition or a database")
     match = _URL.fullmatch(url_or_path) or _SHORT_URL.fullmatch(url_or_path)
     if match is None:
-        return open_file_system(FileSystemSpec("file")), _absolute(url_or_path)
+        return _local(_absolute(url_or_path), own_links)
     protocol = _ALIASES.get(match[1].lower(), match[1].lower())
     authority, path = match[2], match[3]
     if ":" in authority.rpartition("@")[0]:
@@ -67,7 +70,7 @@ def open_location(
             raise UsageProblem(
                 f"not a local path: {printable(url_or_path)}", "", f"write three slashes: file:///{authority}{path}"
             )
-        return open_file_system(FileSystemSpec("file")), _absolute(path or "/")
+        return _local(_absolute(path or "/"), own_links)
     if protocol == "memory":
         own = tuple(item for item in (options or {}).items() if item == ("objects", "true"))
         return open_file_system(FileSystemSpec("memory", own)), _normal(f"/{authority}{path}")
@@ -128,6 +131,10 @@ def _system_user() -> str:
         return getpass.getuser()
     except (KeyError, OSError, ImportError) as error:
         raise UsageProblem("no user for HDFS", "this process's user id has no name", "set HADOOP_USER_NAME") from error
+
+
+def _local(path: str, own_links: bool) -> tuple[FileSystem, str]:
+    return open_file_system(FileSystemSpec("file", (("beneath", path),) if own_links else ())), path
 
 
 def _absolute(path: str) -> str:

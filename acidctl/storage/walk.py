@@ -313,5 +313,4 @@ def _holds_tables(fs: FileSystem, directory: str, names: list[str]) -> bool:
 
 def _leads_back(fs: FileSystem, path: str) -> bool:
     """On the local disk: a symbolic link to a directory that leads to it, which would be walked for ever."""
-    local = fs.local_path(path)
-    return local is not None and os.path.islink(local) and leads_back(local)
+    return fs.is_local and os.path.islink(path) and leads_back(path)

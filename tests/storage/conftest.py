@@ -12,6 +12,7 @@ import stamina
 from servers.hdfs_server import HdfsServer, HdfsUnavailable
 from stores import Store
 
+from acidctl.storage.options import StorageOptions
 from acidctl.storage.registry import open_location
 
 
@@ -54,12 +55,14 @@ def bucket(s3_options: dict[str, str]) -> str:
 SERVED = [pytest.param(kind, marks=pytest.mark.server) for kind in ("webhdfs", "hdfs", "s3")]
 
 
-@pytest.fixture(params=["local", "memory", "objects", *SERVED])
+@pytest.fixture(params=["local", "beneath", "memory", "objects", *SERVED])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     kind = request.param
     name = f"test-{uuid.uuid4().hex}"
     if kind == "local":
         fs, root = open_location(str(tmp_path))
+    elif kind == "beneath":
+        fs, root = open_location(str(tmp_path), StorageOptions(own_links=True))
     elif kind == "memory":
         fs, root = open_location(f"memory://{name}")
     elif kind == "objects":

@@ -95,6 +95,7 @@ class FaultyFileSystem:
         self._inner, self._faults = inner, faults
         self.url, self.spec = inner.url, inner.spec
         self.can_rename, self.can_copy, self.can_lock = inner.can_rename, inner.can_copy, inner.can_lock
+        self.is_local = inner.is_local
 
     def display(self, path: str) -> str:
         return self._inner.display(path)

@@ -134,7 +134,7 @@ def test_pieces_are_few_where_each_is_a_request(is_local: bool, requests: int) -
             reads.append(size or 0)
             return super().read(size)
 
-    fs = SimpleNamespace(local_path=lambda path: path if is_local else None, open_input=lambda _: File(data))
+    fs = SimpleNamespace(is_local=is_local, open_input=lambda _: File(data))
     found = list(pieces(fs, "/x", 7, len(data) - 10))  # type: ignore[arg-type]
     assert b"".join(found) == data[7:-3]
     assert len(reads) == requests
