@@ -18,8 +18,11 @@ from acidctl.storage.port import join
 
 T = TypeVar("T")
 
-CHANGING = ("make_dirs", "create_exclusive", "open_output", "rename", "replace", "copy", "remove_tree", "remove_empty")
-READING = ("list_tree", "list_dir", "stat", "exists", "open_input", "read_bytes")
+CHANGING = (
+    "make_dirs", "create_exclusive", "open_output", "rename", "replace", "copy", "remove_tree", "remove_empty",
+    "set_access",
+)  # fmt: skip
+READING = ("list_tree", "list_dir", "stat", "exists", "open_input", "read_bytes", "access", "access_below")
 
 
 @pytest.fixture(autouse=True)
@@ -76,12 +79,12 @@ class Death:
 
         return call
 
-    _make_dirs = _rename = _replace = _copy = _remove_empty = _around
+    _make_dirs = _rename = _replace = _copy = _remove_empty = _set_access = _around
 
     def _open_output(self, real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(fs: LocalFileSystem, path: str) -> Any:
+        def call(fs: LocalFileSystem, path: str, *, private: bool = False) -> Any:
             self.point()
-            return _Dying(real(fs, path), path, self)
+            return _Dying(real(fs, path, private=private), path, self)
 
         return call
 
@@ -123,8 +126,8 @@ class ObjectDeath(Death):
     _create_exclusive = Death._around
 
     def _open_output(self, real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any) -> Any:
-            output = real(*args)
+        def call(*args: Any, private: bool = False) -> Any:
+            output = real(*args, private=private)
             output.close = self._around(output.close)
             return output
 

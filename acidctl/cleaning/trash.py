@@ -18,7 +18,8 @@ from enum import StrEnum
 from acidctl.acid.listing import Entry
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import BadDataError, ConflictError, NotFoundError, UsageProblem
-from acidctl.storage.own_files import TORN, new_run_id, write_whole
+from acidctl.storage.access import Access
+from acidctl.storage.own_files import TORN, new_run_id, not_ours, read_note, require_ours, write_whole
 from acidctl.storage.port import FileSystem
 from acidctl.storage.snapshot import Snapshot, take_snapshot
 
@@ -53,6 +54,7 @@ class TrashRun:
         content: a digest of what lies in the entries; empty where it is not known.
         write_ids, txns: the lists of the plan, as Hive's strings; None where none was given.
         states: what every visible entry was, by its name, before the run; empty where it is not known.
+        problem: of a damaged one: why it cannot be used.
     """
 
     location: str
@@ -64,6 +66,7 @@ class TrashRun:
     write_ids: str | None = None
     txns: str | None = None
     states: Mapping[str, str] = field(default_factory=dict)
+    problem: str = ""
 
     @classmethod
     def of(cls, snapshot: Snapshot, names: tuple[str, ...], size: int, run_id: str = "") -> TrashRun:
@@ -107,6 +110,8 @@ class TrashRun:
             "validTxns": self.txns,
             "states": self.states,
         }
+        fs.make_dirs(f"{self.location}/{TRASH}")
+        require_ours(fs, self.location, TRASH)
         fs.make_dirs(self.path)
         write_whole(fs, f"{self.path}/{MANIFEST}", json.dumps(manifest, indent=1).encode())
 
@@ -127,21 +132,30 @@ class TrashRun:
 def list_runs(fs: FileSystem, location: str) -> list[TrashRun]:
     """The runs in a location's trash, oldest first; of one whose manifest acidctl did not write its phase says so."""
     try:
+        entries = fs.list_dir(location).entries
+        if all(entry.path != TRASH for entry in entries):
+            return []
+        if why := not_ours(fs, location, TRASH):
+            return [TrashRun(location, "", (), 0, Phase.DAMAGED, problem=why)]
+        access = fs.access_below(f"{location}/{TRASH}")
         entries = fs.list_dir(f"{location}/{TRASH}").entries
     except NotFoundError:
         return []
-    return [_read_run(fs, location, entry.path) for entry in entries if entry.is_dir]
+    return [_read_run(fs, location, entry.path, access.get(entry.path)) for entry in entries if entry.is_dir]
 
 
-def _read_run(fs: FileSystem, location: str, run_id: str) -> TrashRun:
+def _read_run(fs: FileSystem, location: str, run_id: str, access: Access | None) -> TrashRun:
     here = f"{location}/{TRASH}/{run_id}"
+    if access and (access.is_link or not access.is_own):
+        why = "it is a symbolic link" if access.is_link else f"it belongs to the user {access.owner}"
+        return TrashRun(location, run_id, (), 0, Phase.DAMAGED, problem=why)
     present = {entry.path for entry in fs.list_dir(here).entries}
     phase = next((phase for phase, mark in _MARKS.items() if mark in present), Phase.UNFINISHED)
     if phase is not Phase.IN_TRASH:
         return TrashRun(location, run_id, (), 0, phase)
     path = f"{here}/{MANIFEST}"
     try:
-        manifest = json.loads(fs.read_bytes(path))
+        manifest = json.loads(read_note(fs, path))
         if manifest["version"] != _VERSION or not all(isinstance(name, str) for name in manifest["names"]):
             raise ValueError
         names = tuple(manifest["names"])
@@ -160,14 +174,13 @@ def _read_run(fs: FileSystem, location: str, run_id: str) -> TrashRun:
             states={str(name): str(state) for name, state in (manifest.get("states") or {}).items()},
         )
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, UsageProblem):
-        return TrashRun(location, run_id, (), 0, Phase.DAMAGED)
+        return TrashRun(location, run_id, (), 0, Phase.DAMAGED, problem=f"its {MANIFEST} is no manifest of acidctl")
 
 
 def damaged(fs: FileSystem, run: TrashRun) -> BadDataError:
     """What there is to say of a run whose manifest cannot be used."""
-    path = f"{run.path}/{MANIFEST}"
     hint = "move its entries back by hand, or delete them; the other runs can be used"
-    return BadDataError(f"cannot use {fs.display(path)}", "it is no manifest of acidctl", hint)
+    return BadDataError(f"cannot use {fs.display(run.path.rstrip('/'))}", run.problem, hint)
 
 
 def restore(fs: FileSystem, run: TrashRun) -> tuple[str, ...]:

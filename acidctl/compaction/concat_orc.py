@@ -90,7 +90,7 @@ def write_orc(fs: FileSystem, sources: Sequence[EventFile], output: OrcOutput) -
         BadDataError: an input cannot be read, or its rows cannot be converted to the output's types.
         VerifyError: the file does not hold what it should.
     """
-    with fs.open_output(output.path) as sink:
+    with fs.open_output(output.path, private=True) as sink:
         writer = _Writer(fs, sink, sources, output)
         for copies, run in groupby(_plan(sources, output), key=lambda pair: pair[0]):
             for _, piece in run:

@@ -134,7 +134,7 @@ def write_parquet(fs: FileSystem, sources: Sequence[EventFile], path: str, row: 
     model = inputs[newest]
     created_by = model.metadata.created_by if times and model.by_java else None
     expected = Proof()
-    with fs.open_output(path) as sink:
+    with fs.open_output(path, private=True) as sink:
         writer = _Writer(sink, schema, model.codec, created_by, old_times=old)
         try:
             for item in inputs:

@@ -148,7 +148,7 @@ class _Side:
             return None
         name = format_bucket(self._task.bucket)
         path = new_attempt(self._task, name)
-        with self._fs.open_output(path) as sink:
+        with self._fs.open_output(path, private=True) as sink:
             writer = open_writer(sink, self._task, max(source.tail.block_size for source, _ in self._sources))
             copier = Copier(self._fs, writer, full=self._task.verify_values)
             for item in self._events(pieces):
@@ -164,7 +164,7 @@ class _Side:
         """Write only what must be encoded; stripes that can be copied are named, to be copied once, by the join."""
         path = new_attempt(self._task, f"segment_{number}")
         copies: list[tuple[int, StripeCopy]] = []
-        with self._fs.open_output(path) as sink:
+        with self._fs.open_output(path, private=True) as sink:
             writer = open_writer(sink, self._task, 0)
             for item in self._events(list(self._pieces())):
                 if isinstance(item, StripeCopy):

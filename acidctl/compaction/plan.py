@@ -57,6 +57,11 @@ class CompactionPlan:
         return {task.bucket: task for task in self.tasks if isinstance(task, BucketTask) and task.segment is not None}
 
     @property
+    def input_paths(self) -> frozenset[str]:
+        """The files whose rows come together, absolute."""
+        return frozenset(one.path for task in self.tasks for one in task.sources)
+
+    @property
     def input_bytes(self) -> int:
         return sum(task.weight for task in self.tasks)
 

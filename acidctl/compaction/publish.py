@@ -19,9 +19,11 @@ from acidctl.compaction.checksum import Proof
 from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.compaction.tasks import ATTEMPTS, BucketResult, OutputFile
 from acidctl.errors import AcidctlError, ConflictError, RefusedError, StorageError, VerifyError
+from acidctl.storage.access import Access, narrowest
 from acidctl.storage.lock import require_locked
-from acidctl.storage.own_files import write_checked
+from acidctl.storage.own_files import MOST_BYTES, not_ours, write_checked
 from acidctl.storage.owner import OWNER, Owner
+from acidctl.storage.port import base_name, join, parent_of
 from acidctl.storage.publication import (
     INTENT,
     Copy,
@@ -66,7 +68,9 @@ def remove_dead_staging(snapshot: Snapshot) -> tuple[str, ...]:
         if rest != OWNER or not name.startswith("_tmp_") or name in half:
             continue
         try:
-            owner = Owner.from_bytes(fs.read_bytes(snapshot.absolute(entry.path)))
+            owner = Owner.from_bytes(fs.read_bytes(snapshot.absolute(entry.path), 0, MOST_BYTES))
+            if owner and not_ours(fs, snapshot.path, name):
+                continue
             if owner and owner.is_dead():
                 remove_staging(fs, snapshot.absolute(name))
                 removed.append(name)
@@ -103,8 +107,10 @@ def publish(plan: CompactionPlan, results: Sequence[BucketResult], *, offline: b
         outputs[plan.insert_name] = inserts
     require_single_files(plan, max(map(len, outputs.values())), offline)
     require_atomic(plan, len(outputs) > 1, offline)
+    grant = _Grant(plan)
     for name, files in outputs.items():
         _finish(plan, name, files)
+        grant.to(name)
     _recheck(plan)
     if shows_by_copies(fs):
         require_locked(fs, plan.snapshot.path)
@@ -218,6 +224,38 @@ def _finish(plan: CompactionPlan, name: str, files: Sequence[OutputFile]) -> Non
         fs.rename(file.attempt_path, f"{directory}/{file.name}")
     for side, content in _side_files(plan).items():
         write_checked(fs, f"{directory}/{side}", content)
+
+
+class _Grant:
+    """What the result grants: what all of the inputs do, whose rows come together in it."""
+
+    def __init__(self, plan: CompactionPlan) -> None:
+        self._fs, self._staging = plan.snapshot.fs, plan.staging
+        location = plan.snapshot.path
+        self._place = self._fs.access(location)
+        if self._place is None:
+            return
+        paths = sorted(plan.input_paths)
+        below = {directory: self._fs.access_below(directory) for directory in {parent_of(path) for path in paths}}
+        found = (below[parent_of(path)].get(base_name(path)) for path in paths)
+        files = [access for access in found if access]  # of one that is gone the next look at the location will tell
+        directories = [self._place if path == location else self._seen(path) for path in sorted(below)]
+        self._file = narrowest(files, self._place, is_dir=False)
+        self._directory = narrowest(directories, self._place, is_dir=True)
+
+    def _seen(self, path: str) -> Access:
+        found = self._fs.access(path)
+        assert found is not None  # a store that keeps one keeps all
+        return found
+
+    def to(self, name: str) -> None:
+        """Give it to a staged directory and the files in it."""
+        if self._place is None:
+            return
+        directory = f"{self._staging}/{name}"
+        for entry in self._fs.list_dir(directory).entries:
+            self._fs.set_access(join(directory, entry.path), self._file)
+        self._fs.set_access(directory, self._directory)
 
 
 def _side_files(plan: CompactionPlan) -> dict[str, bytes]:

@@ -85,6 +85,11 @@ class BucketTask:
     may_copy: bool = True
     verify_values: bool = False
 
+    @property
+    def sources(self) -> tuple[Input, ...]:
+        """All files that it reads."""
+        return self.inserts + self.deletes + self.kills
+
 
 @dataclass(frozen=True, slots=True)
 class ConcatTask:
@@ -115,6 +120,11 @@ class ConcatTask:
     weight: int
     may_copy: bool = True
     rows: int = 0
+
+    @property
+    def sources(self) -> tuple[Input, ...]:
+        """All files that it reads."""
+        return self.inputs
 
 
 def new_attempt(task: BucketTask | ConcatTask, name: str) -> str:

@@ -45,7 +45,7 @@ def join(task: JoinTask) -> BucketResult:
         return BucketResult(like.bucket, None, None, 0, 0)
     name = format_bucket(like.bucket)
     path = new_attempt(like, name)
-    with fs.open_output(path) as sink:
+    with fs.open_output(path, private=True) as sink:
         writer = open_writer(sink, like, max(stripe.block_size for stripe in stripes))
         copier = Copier(fs, writer, full=like.verify_values)
         for stripe in stripes:

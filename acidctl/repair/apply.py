@@ -28,7 +28,7 @@ from acidctl.repair.nested import plan_nested
 from acidctl.repair.plan import Fix, Kind, RepairPlan, Scope
 from acidctl.repair.version_file import plan_version_file
 from acidctl.storage.lock import Locking
-from acidctl.storage.own_files import new_run_id
+from acidctl.storage.own_files import new_run_id, require_ours
 from acidctl.storage.port import FileSystem, join, parent_of
 from acidctl.storage.snapshot import Snapshot, take_snapshot
 
@@ -98,6 +98,8 @@ def _carry_out(plan: RepairPlan) -> Run:
     paths = tuple(fix.path for fix in plan.fixes)
     run = Run(location, empty.id, plan.kind.value, paths, plan.bytes, steps, RunState.DONE)
     try:
+        fs.make_dirs(join(location, BACKUP))
+        require_ours(fs, location, BACKUP)
         for directory in sorted({parent_of(join(location, p)) for s in steps for p in _staged(s, run.relative)}):
             fs.make_dirs(directory)
         for fix in plan.fixes:

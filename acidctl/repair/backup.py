@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from acidctl.errors import BadDataError, ConflictError, NotFoundError
-from acidctl.storage.own_files import write_whole
+from acidctl.storage.own_files import read_note, require_ours, write_whole
 from acidctl.storage.port import FileSystem, join, parent_of
 
 BACKUP = ".acidctl-backup"
@@ -109,8 +109,12 @@ def list_runs(fs: FileSystem, location: str) -> list[Run]:
 
     Raises:
         BadDataError: a manifest that acidctl did not write.
+        RefusedError: somebody else made it.
     """
     try:
+        if all(entry.path != BACKUP for entry in fs.list_dir(location).entries):
+            return []
+        require_ours(fs, location, BACKUP)
         entries = fs.list_dir(join(location, BACKUP)).entries
     except NotFoundError:
         return []
@@ -118,6 +122,7 @@ def list_runs(fs: FileSystem, location: str) -> list[Run]:
     for entry in entries:
         with suppress(NotFoundError):  # dropped since
             if entry.is_dir:
+                require_ours(fs, join(location, BACKUP), entry.path)
                 runs.append(_read(fs, location, entry.path))
     return runs
 
@@ -129,14 +134,14 @@ def _read(fs: FileSystem, location: str, name: str) -> Run:
     if MANIFEST not in names:
         return run
     try:
-        found = json.loads(fs.read_bytes(path))
+        found = json.loads(read_note(fs, path))
         if found["version"] != _VERSION:
             raise ValueError
         steps = tuple(Step(**{**step, "act": Act(step["act"])}) for step in found["steps"])
-        if not all(_is_inside(p) for step in steps for p in _paths(step)):
+        if not all(_is_ours(step, run.relative) for step in steps):
             raise ValueError
         run = Run(location, name, str(found["kind"]), tuple(map(str, found["paths"])), int(found["bytes"]), steps)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise BadDataError(
             f"cannot use {fs.display(path)}", "it is no manifest of acidctl", "move its entries back by hand"
         ) from None
@@ -150,6 +155,15 @@ def _read(fs: FileSystem, location: str, name: str) -> Run:
 
 def _paths(step: Step) -> tuple[str, ...]:
     return (step.source, step.target, step.kept) if step.act is Act.REPLACE else (step.source, step.target)
+
+
+def _is_ours(step: Step, run: str) -> bool:
+    """Whether a repair could have meant a step: between the run's own directory and what the table holds."""
+    if not all(_is_inside(path) for path in _paths(step)):
+        return False
+    source, target, kept = (path.startswith(f"{run}/") for path in (step.source, step.target, step.kept))
+    hidden = [path for path in _paths(step) if path.startswith(".") and not path.startswith(f"{run}/")]
+    return not hidden and (source and kept and not target if step.act is Act.REPLACE else source != target)
 
 
 def _is_inside(path: object) -> bool:

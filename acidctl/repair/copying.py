@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from acidctl.errors import ConflictError, VerifyError
 from acidctl.repair.plan import Made
-from acidctl.storage.port import FileSystem
+from acidctl.storage.access import narrowest
+from acidctl.storage.port import FileSystem, parent_of
 
 _CHUNK = 8 << 20
 
@@ -25,13 +26,26 @@ def stage(fs: FileSystem, old: str, kept: str, new: str, made: Made) -> None:
     before = after = None
     if made.replaces:
         before, after = _copy(fs, old, kept, new, made)
+        if access := fs.access(old):
+            for path in (kept, new):
+                fs.set_access(path, access)
         if (digest := _digest(fs, kept)) != before:
             raise _unlike(fs, kept, digest)
     else:
         fs.write_bytes(new, made.end)
+        _give_as_beside(fs, old, new)
         after = hashlib.sha256(made.end).hexdigest()
     if (digest := _digest(fs, new)) != after:
         raise _unlike(fs, new, digest)
+
+
+def _give_as_beside(fs: FileSystem, path: str, new: str) -> None:
+    """What is to be put at a path gets what the files that lie there grant."""
+    place = fs.access(parent_of(path))
+    if place is not None:
+        names = [entry.path for entry in fs.list_dir(parent_of(path)).entries if not entry.is_dir]
+        beside = fs.access_below(parent_of(path))
+        fs.set_access(new, narrowest([beside[name] for name in names if name in beside], place, is_dir=False))
 
 
 def _copy(fs: FileSystem, old: str, kept: str, new: str, made: Made) -> tuple[str, str]:
@@ -42,7 +56,7 @@ def _copy(fs: FileSystem, old: str, kept: str, new: str, made: Made) -> tuple[st
     whole = hashlib.sha256()
     cut = None
     left = made.prefix
-    with fs.open_output(kept) as backup, fs.open_output(new) as output:
+    with fs.open_output(kept, private=True) as backup, fs.open_output(new, private=True) as output:
         for chunk in _chunks(fs, old, size):
             view = memoryview(chunk)
             backup.write(view)

@@ -23,6 +23,7 @@ from acidctl.errors import (
     UsageProblem,
 )
 from acidctl.storage import problems
+from acidctl.storage.access import Access
 from acidctl.storage.arrival import require_content, require_length
 from acidctl.storage.ends import Ends
 from acidctl.storage.port import FileSystemSpec, base_name
@@ -172,7 +173,16 @@ class FsspecFileSystem:
         except PassingError as error:
             raise NotFoundError(error.what, error.why, error.hint) from error
 
-    def open_output(self, path: str) -> BinaryIO:
+    def access(self, path: str) -> Access | None:  # noqa: ARG002 - nobody owns anything here
+        return None
+
+    def access_below(self, path: str) -> dict[str, Access]:  # noqa: ARG002
+        return {}
+
+    def set_access(self, path: str, access: Access) -> None:
+        pass
+
+    def open_output(self, path: str, *, private: bool = False) -> BinaryIO:  # noqa: ARG002
         self._require_free(path)
         with self._mapped("create", path):
             mode = "xb" if self._protocol == "s3" else "wb"

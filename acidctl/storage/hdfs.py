@@ -6,12 +6,13 @@ import io
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, BinaryIO, Protocol, cast
 
 from acidctl.acid.listing import Entry, Listing
-from acidctl.errors import AcidctlError, ConflictError, NotFoundError, StorageError
+from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError
 from acidctl.storage import hdfs_quota, problems
+from acidctl.storage.access import Access
 from acidctl.storage.arrival import require_content, require_length
 from acidctl.storage.ends import Ends
 from acidctl.storage.hdfs_problems import QuotaError
@@ -35,8 +36,8 @@ class HdfsClient(Protocol):
     """
 
     def status(self, path: str, doing: str) -> dict[str, Any]:
-        """``type``, ``length`` and ``modificationTime`` (milliseconds), in the words of WebHDFS; of a file also
-        ``blockSize`` and ``replication``.
+        """``type``, ``length``, ``modificationTime`` (milliseconds), ``owner``, ``group``, ``permission`` (octal) and
+        ``aclBit``, in the words of WebHDFS; of a file also ``blockSize`` and ``replication``.
         """
         ...
 
@@ -70,8 +71,26 @@ class HdfsClient(Protocol):
 
     def create(self, path: str, data: bytes) -> None: ...
 
-    def open_output(self, path: str) -> NewFile:
-        """A new file that nobody has buffered yet."""
+    def open_output(self, path: str, mode: int | None = None) -> NewFile:
+        """A new file that nobody has buffered yet, with the server's mode where none is given."""
+        ...
+
+    def user(self) -> str:
+        """Who the server takes us for."""
+        ...
+
+    def acl(self, path: str) -> tuple[str, ...]:
+        """The entries beyond the mode, ``user:bob:r--``; asked where a status has its ``aclBit``."""
+        ...
+
+    def set_owner(self, path: str, owner: str, group: str) -> None:
+        """An empty name leaves what is there."""
+        ...
+
+    def set_permission(self, path: str, mode: int) -> None: ...
+
+    def set_acl(self, path: str, entries: tuple[str, ...]) -> None:
+        """All entries of the ACL, those of the mode included; none removes it."""
         ...
 
     def content_summary(self, path: str) -> dict[str, Any]:
@@ -187,9 +206,50 @@ class HdfsFileSystem:
         self._create(path, data)
         require_content(self, path, data, self._why_short)
 
-    def open_output(self, path: str) -> BinaryIO:
+    def access(self, path: str) -> Access | None:
+        return self._access(path, self._client.status(path, "look at"))
+
+    def access_below(self, path: str) -> dict[str, Access]:
+        found = self._client.list_status(path)
+        return {one["pathSuffix"]: self._access(join(path, one["pathSuffix"]), one) for one in found}
+
+    def set_access(self, path: str, access: Access) -> None:
+        now = self.access(path)
+        assert now is not None
+        if (now.owner, now.group) != (access.owner, access.group):
+            try:
+                self._client.set_owner(path, access.owner, access.group)
+            except AccessError:  # only the superuser gives files away
+                access = self._with_group(path, access, now)
+        if now.acl and not access.acl:
+            self._client.set_acl(path, ())
+        if access.acl:
+            self._client.set_acl(path, full_acl(access))
+        elif now.mode != access.mode or now.acl:
+            self._client.set_permission(path, access.mode)
+
+    def _with_group(self, path: str, access: Access, now: Access) -> Access:
+        if now.group == access.group:
+            return access
+        try:
+            self._client.set_owner(path, "", access.group)
+        except AccessError:
+            return access.without_group()
+        return access
+
+    def _access(self, path: str, status: dict[str, Any]) -> Access:
+        owner, mode = str(status["owner"]), int(str(status["permission"]), 8)
+        acl = self._client.acl(path) if status.get("aclBit") else ()
+        return Access(owner, str(status["group"]), mode & 0o777, acl, owner in self._trusted)
+
+    @cached_property
+    def _trusted(self) -> frozenset[str]:
+        """Who runs this, and the superuser, to whom the root belongs."""
+        return frozenset({self._client.user(), str(self._client.status("/", "look at")["owner"])})
+
+    def open_output(self, path: str, *, private: bool = False) -> BinaryIO:
         self._require_free(path)
-        return cast(BinaryIO, _Output(self, self._client.open_output(path), path))
+        return cast(BinaryIO, _Output(self, self._client.open_output(path, 0o600 if private else None), path))
 
     def _create(self, path: str, data: bytes) -> None:
         self._require_free(path)  # else a big body meets a closed connection instead of the reason
@@ -345,6 +405,15 @@ class _Output(io.BufferedWriter):
         except (QuotaError, CutShortError) as error:
             raise self._fs._cut_short(self._path, error) from error
         require_length(self._fs, self._path, self.raw.tell(), self._fs._why_short)
+
+
+def full_acl(access: Access) -> tuple[str, ...]:
+    """All entries of an ACL; those of the mode, which HDFS keeps there, included."""
+    owner, mask, other = (_RIGHTS[access.mode >> shift & 7] for shift in (6, 3, 0))
+    return (f"user::{owner}", *access.acl, f"mask::{mask}", f"other::{other}")
+
+
+_RIGHTS = ("---", "--x", "-w-", "-wx", "r--", "r-x", "rw-", "rwx")
 
 
 def _entry(status: dict[str, Any], path: str) -> Entry:

@@ -16,8 +16,10 @@ from typing import BinaryIO, cast
 from acidctl.acid.listing import Entry, Listing
 from acidctl.errors import BadDataError, ConflictError, StorageError
 from acidctl.storage import problems
+from acidctl.storage.access import Access
 from acidctl.storage.arrival import incomplete, require_content
 from acidctl.storage.beneath import Anywhere, Beneath
+from acidctl.storage.local_access import access_of, all_access, set_access
 from acidctl.storage.local_rename import rename_no_replace
 from acidctl.storage.local_walk import (
     list_children,
@@ -124,9 +126,33 @@ class LocalFileSystem:
                 os.unlink(name, dir_fd=at)  # ours, by O_EXCL; half a file must not look like a whole one
             raise
 
-    def open_output(self, path: str) -> BinaryIO:
+    def access(self, path: str) -> Access | None:
+        with problems.mapped("look at", path):
+            descriptor = self._paths.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            try:
+                return access_of(os.fstat(descriptor), descriptor)
+            finally:
+                os.close(descriptor)
+
+    def access_below(self, path: str) -> dict[str, Access]:
+        with problems.mapped("list", path):
+            descriptor = self._paths.open(path, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                return all_access(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def set_access(self, path: str, access: Access) -> None:
+        with problems.mapped("set the owner and the mode of", path), self._paths.parent(path) as (at, name):
+            descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+            try:
+                set_access(descriptor, access)
+            finally:
+                os.close(descriptor)
+
+    def open_output(self, path: str, *, private: bool = False) -> BinaryIO:
         with problems.mapped("create", path):
-            raw = _DurableFile(path, self._paths)
+            raw = _DurableFile(path, self._paths, 0o600 if private else 0o666)
             with self._paths.parent(path) as (at, name):
                 _remove_checksum(name, at)
         return cast(BinaryIO, io.BufferedWriter(raw, _WRITE_BUFFER))
@@ -233,9 +259,9 @@ class _DurableFile(io.FileIO):
     One that could not be written whole is removed when it is closed.
     """
 
-    def __init__(self, path: str, paths: Beneath | Anywhere) -> None:
+    def __init__(self, path: str, paths: Beneath | Anywhere, mode: int = 0o666) -> None:
         with paths.parent(path) as (at, name):
-            super().__init__(path, "xb", opener=lambda _, flags: os.open(name, flags, 0o666, dir_fd=at))
+            super().__init__(path, "xb", opener=lambda _, flags: os.open(name, flags, mode, dir_fd=at))
         self._path, self._paths = path, paths
         self._written = 0
         self._is_whole = True

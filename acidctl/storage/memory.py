@@ -17,6 +17,7 @@ from fsspec.implementations.memory import MemoryFile
 from acidctl.acid.listing import Entry, Listing
 from acidctl.errors import ConflictError
 from acidctl.storage import problems
+from acidctl.storage.access import Access
 from acidctl.storage.arrival import incomplete
 from acidctl.storage.port import FileSystemSpec, base_name, parent_of
 from acidctl.storage.ranged import clamp
@@ -91,7 +92,16 @@ class MemoryFileSystem:
     def create_exclusive(self, path: str, data: bytes) -> None:
         self._create(path, data)
 
-    def open_output(self, path: str) -> BinaryIO:
+    def access(self, path: str) -> Access | None:  # noqa: ARG002 - nobody owns anything here
+        return None
+
+    def access_below(self, path: str) -> dict[str, Access]:  # noqa: ARG002
+        return {}
+
+    def set_access(self, path: str, access: Access) -> None:
+        pass
+
+    def open_output(self, path: str, *, private: bool = False) -> BinaryIO:  # noqa: ARG002
         if self.can_rename:
             file = self._create(path, b"")
             return cast(BinaryIO, _MemoryOutput(lambda data: self._fill(file, data)))

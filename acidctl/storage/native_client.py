@@ -32,6 +32,7 @@ _DIRECTORY_MODE = 0o755
 _NO_QUOTA = 1 << 63
 """The package gives numbers without a sign."""
 
+_ACL_BIT = 1 << 12
 _USER = "HADOOP_USER_NAME"
 _RPC_ERROR = re.compile(r'(?:Fatal)?RPCError\("([^"]*)", "(.*)"\)', re.DOTALL)
 _PORT_HINT = (
@@ -68,6 +69,7 @@ class NativeClient:
             hadoop.setdefault("hadoop.security.authentication", "kerberos")
         else:
             _be(options["user"])
+        self._user = options.get("principal") or options.get("user", "")
         self._write_options = WriteOptions
         self._callers = Callers("acidctl-hdfs")
         if options.get("keytab") and not options.get("principal"):
@@ -136,9 +138,36 @@ class NativeClient:
         with _Output(self, path) as output:
             output.write(data)
 
-    def open_output(self, path: str) -> NewFile:
+    def open_output(self, path: str, mode: int | None = None) -> NewFile:
         """A new file to write from start to end."""
-        return _Output(self, path)
+        return _Output(self, path, mode)
+
+    def user(self) -> str:
+        """Who we said we are; of a Kerberos principal its first part."""
+        return re.split("[/@]", self._user)[0]
+
+    def acl(self, path: str) -> tuple[str, ...]:
+        """The entries beyond the mode."""
+        found = self._ask("look at the ACL of", path, lambda: self._client.get_acl_status(path))
+        return tuple(_acl_text(entry) for entry in found.entries)
+
+    def set_owner(self, path: str, owner: str, group: str) -> None:
+        """An empty name leaves what is there."""
+        self._within("set the owner of", path, lambda: self._client.set_owner(path, owner or None, group or None))
+
+    def set_permission(self, path: str, mode: int) -> None:
+        """The nine bits."""
+        self._within("set the mode of", path, lambda: self._client.set_permission(path, mode))
+
+    def set_acl(self, path: str, entries: tuple[str, ...]) -> None:
+        """All entries; none removes the ACL."""
+        if not entries:
+            self._within("set the ACL of", path, lambda: self._client.remove_acl(path))
+            return
+        from hdfs_native import AclEntry
+
+        made = [AclEntry(kind, scope, rights, name or None) for scope, kind, name, rights in map(_acl_parts, entries)]
+        self._within("set the ACL of", path, lambda: self._client.set_acl(path, made))
 
     def content_summary(self, path: str) -> dict[str, Any]:
         """Quotas, those that are not set negative as in WebHDFS."""
@@ -146,9 +175,10 @@ class NativeClient:
         quota = -1 if found.space_quota >= _NO_QUOTA else found.space_quota
         return {"spaceQuota": quota, "spaceConsumed": found.space_consumed}
 
-    def begin(self, path: str) -> Any:
+    def begin(self, path: str, mode: int | None = None) -> Any:
         """The package's writer of a new file."""
-        return self._within("create", path, lambda: self._client.create(path, self._write_options()))
+        options = self._write_options(permission=mode)
+        return self._within("create", path, lambda: self._client.create(path, options))
 
     def proceed(self, path: str, step: Callable[[], object]) -> None:
         """One step of writing a file."""
@@ -210,10 +240,10 @@ class NativeClient:
 class _Output(NewFile):
     """A new file; complete once ``close()`` has returned."""
 
-    def __init__(self, client: NativeClient, path: str) -> None:
+    def __init__(self, client: NativeClient, path: str, mode: int | None = None) -> None:
         super().__init__()
         self._client, self._path = client, path
-        self._writer = client.begin(path)
+        self._writer = client.begin(path, mode)
 
     def _send(self, chunk: bytes) -> None:
         for start in range(0, len(chunk), _PIECE):
@@ -245,4 +275,19 @@ def _status(one: Any) -> dict[str, Any]:
         "modificationTime": one.modification_time,
         "blockSize": one.blocksize or 1,
         "replication": one.replication or 1,
+        "owner": one.owner,
+        "group": one.group,
+        "permission": f"{one.permission & 0o777:o}",
+        "aclBit": bool(one.permission & _ACL_BIT),
     }
+
+
+def _acl_text(entry: Any) -> str:
+    scope = "default:" if entry.scope == "default" else ""
+    return f"{scope}{entry.type}:{entry.name or ''}:{entry.permissions}"
+
+
+def _acl_parts(text: str) -> tuple[Any, Any, str, Any]:
+    scope = "default" if text.startswith("default:") else "access"
+    kind, name, rights = text.removeprefix("default:").split(":")
+    return scope, kind, name, rights

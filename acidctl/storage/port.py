@@ -11,10 +11,12 @@ or is not of the kind asked for, :class:`~acidctl.errors.AccessError` when the s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 
 from acidctl.acid.listing import Entry, Listing
+from acidctl.storage.access import Access
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,27 @@ class FileSystem(Protocol):
         """
         ...
 
-    def open_output(self, path: str) -> BinaryIO:
+    def access(self, path: str) -> Access | None:
+        """Who owns an entry, and who may do what with it; None in stores that do not keep that.
+
+        Raises:
+            NotFoundError: nothing is there.
+        """
+        ...
+
+    def access_below(self, path: str) -> Mapping[str, Access]:
+        """The same of the direct children of a directory, by their names; errors as for :meth:`list_dir`."""
+        ...
+
+    def set_access(self, path: str, access: Access) -> None:
+        """Give a new entry this owner, group, mode and ACL: never more rights, and fewer where we may not give it away.
+
+        Raises:
+            AccessError: it is not ours.
+        """
+        ...
+
+    def open_output(self, path: str, *, private: bool = False) -> BinaryIO:
         """A new file to write from start to end; durable, and as long as it should be by the store's own word, once
         ``close()`` has returned.
 

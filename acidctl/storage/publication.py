@@ -16,7 +16,7 @@ from contextlib import suppress
 from acidctl.acid.names import AcidNameError, parse_directory
 from acidctl.errors import AcidctlError, NotFoundError, RefusedError, StorageError
 from acidctl.storage.ends import END
-from acidctl.storage.own_files import write_checked
+from acidctl.storage.own_files import read_note, require_ours, write_checked
 from acidctl.storage.owner import OWNER
 from acidctl.storage.port import FileSystem, join, parent_of
 from acidctl.storage.snapshot import Snapshot
@@ -218,7 +218,7 @@ def _twin(name: str) -> str:
 def _copies_of(snapshot: Snapshot, staging: str) -> list[Copy]:
     """The copies that a note speaks of; none when it speaks of renames, or of what no compaction does."""
     try:
-        found = json.loads(snapshot.fs.read_bytes(snapshot.absolute(f"{staging}/{INTENT}")))
+        found = json.loads(read_note(snapshot.fs, snapshot.absolute(f"{staging}/{INTENT}")))
         copies = [(str(source), str(target)) for source, target in found["copies"]]
         return copies if all(_is_below(source) and _is_output(target) for source, target in copies) else []
     except (NotFoundError, AcidNameError, ValueError, KeyError, TypeError, RecursionError):
@@ -265,9 +265,11 @@ def finish_half_published(snapshot: Snapshot) -> tuple[str, ...]:
 
     Raises:
         ConflictError, AccessError, StorageError: it cannot be finished.
+        RefusedError: somebody else staged it.
     """
     finished: list[str] = []
     for staging, waiting in half_published(snapshot):
+        require_ours(snapshot.fs, snapshot.path, staging)
         root = snapshot.absolute(staging)
         sources = {target: source for source, target in _copies_of(snapshot, staging)}
         for name in waiting:

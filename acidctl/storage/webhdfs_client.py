@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit, urlunsplit
 
@@ -154,18 +155,46 @@ class WebHdfsClient:
             raise is_a_directory("read", self._url + path)
         return int(status["length"]), lambda start, end: self.read(path, start, end - start)
 
-    def open_output(self, path: str) -> Upload:
+    def open_output(self, path: str, mode: int | None = None) -> Upload:
         """A new file to write from start to end."""
-        return Upload(self.create, path, self._url + path)
+        return Upload(partial(self.create, mode=mode), path, self._url + path)
+
+    def user(self) -> str:
+        """Who the server takes us for: the name of our home directory."""
+        return str(self._ask("ask who we are at", "/", "_get_home_directory", "Path")).rpartition("/")[2]
+
+    def acl(self, path: str) -> tuple[str, ...]:
+        """GETACLSTATUS."""
+        return tuple(self._ask("look at the ACL of", path, "_get_acl_status", "AclStatus", "entries"))
+
+    def set_owner(self, path: str, owner: str, group: str) -> None:
+        """SETOWNER."""
+        names = {key: value for key, value in (("owner", owner), ("group", group)) if value}
+        with self._mapped("set the owner of", path):
+            _checked(self._client._set_owner(path, strict=False, **names))
+
+    def set_permission(self, path: str, mode: int) -> None:
+        """SETPERMISSION."""
+        with self._mapped("set the mode of", path):
+            _checked(self._client._set_permission(path, strict=False, permission=f"{mode:o}"))
+
+    def set_acl(self, path: str, entries: tuple[str, ...]) -> None:
+        """SETACL, or REMOVEACL."""
+        with self._mapped("set the ACL of", path):
+            if entries:
+                _checked(self._client._set_acl(path, strict=False, aclspec=",".join(entries)))
+            else:
+                _checked(self._client._remove_acl(path, strict=False))
 
     def content_summary(self, path: str) -> dict[str, Any]:
         """GETCONTENTSUMMARY."""
         return dict(self._call("ask for the quota of", path, "_get_content_summary", "ContentSummary"))
 
-    def create(self, path: str, data: Any) -> None:
+    def create(self, path: str, data: Any, mode: int | None = None) -> None:
         """CREATE with overwrite=false, in two steps as WebHDFS wants it: ask where, then send the bytes there."""
+        given = {} if mode is None else {"permission": f"{mode:o}"}
         with self._mapped("create", path):
-            answer = _checked(self._client._create(path, strict=False, overwrite="false"))
+            answer = _checked(self._client._create(path, strict=False, overwrite="false", **given))
             self._follow("PUT", path, answer.headers["location"], data)
         if "%" in path:
             try:

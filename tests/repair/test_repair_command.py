@@ -218,10 +218,10 @@ def test_a_full_disk(acidctl: Any, table: Path, monkeypatch: pytest.MonkeyPatch)
 
     real = LocalFileSystem.open_output
 
-    def full(self: LocalFileSystem, path: str) -> Any:
+    def full(self: LocalFileSystem, path: str, *, private: bool = False) -> Any:
         if "/new/" in path:
             raise StorageError(f"cannot write {path}", "no space left on the device")
-        return real(self, path)
+        return real(self, path, private=private)
 
     monkeypatch.setattr(LocalFileSystem, "open_output", full)
     before = tree(table)

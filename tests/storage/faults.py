@@ -110,10 +110,10 @@ class FaultyFileSystem:
         file = self._inner.open_input(path)
         return _Breaking(file, lambda: _reset(self._what("read", path))) if kind == "reset" else file
 
-    def open_output(self, path: str) -> Any:
+    def open_output(self, path: str, *, private: bool = False) -> Any:
         kind = self._faults.kind_of("open_output", path)
         self._raise(kind, "create", path)
-        file = self._inner.open_output(path)
+        file = self._inner.open_output(path, private=private)
         if kind == "full":
             return _Full(file, lambda: _full(self._what("write", path)))
         if kind in ("short", "garbled"):
