@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-_GROUP = 0o070
 _FILE, _DIRECTORY = 0o600, 0o700
 
 
@@ -29,8 +28,9 @@ class Access:
     is_link: bool = False
 
     def without_group(self) -> Access:
-        """Where the group is another one: it may do nothing, and an ACL that speaks of it is gone."""
-        return replace(self, mode=self.mode & ~_GROUP, acl=())
+        """Where it cannot have this group, or this ACL: whom they kept away counts among all others then."""
+        others = 0 if self.acl else self.mode & self.mode >> 3 & 7
+        return replace(self, mode=self.mode & 0o700 | others, acl=())
 
 
 def narrowest(found: Sequence[Access], place: Access, *, is_dir: bool) -> Access:
@@ -42,14 +42,14 @@ def narrowest(found: Sequence[Access], place: Access, *, is_dir: bool) -> Access
     """
     if not found:
         return place if is_dir else replace(place, mode=place.mode & 0o666, acl=())
-    first, mode = found[0], 0o777
+    first = found[0]
+    alike = _is_same(access.group for access in found) and _is_same(access.acl for access in found)
+    mode = 0o777
     for access in found:
-        mode &= access.mode
+        mode &= access.mode if alike else access.without_group().mode
     owner = first.owner if _is_same(access.owner for access in found) else place.owner
     group = first.group if _is_same(access.group for access in found) else place.group
-    made = Access(owner, group, mode | (_DIRECTORY if is_dir else _FILE), first.acl)
-    alike = _is_same(access.group for access in found) and _is_same(access.acl for access in found)
-    return made if alike else made.without_group()
+    return Access(owner, group, mode | (_DIRECTORY if is_dir else _FILE), first.acl if alike else ())
 
 
 def _is_same(values: Iterable[object]) -> bool:

@@ -108,7 +108,9 @@ class Locking:
         except StorageError as error:
             _release(fs, path, mine)  # where only the answer was lost
             raise type(error)(
-                f"cannot lock {fs.display(location)}", str(error), "give --no-lock, and see to it that runs never meet"
+                f"cannot lock {fs.display(location)}",
+                str(error),
+                error.hint or "give --no-lock, and see to it that runs never meet",
             ) from error
 
     def _say(self, text: str) -> None:

@@ -11,6 +11,7 @@ from servers.hdfs_server import HdfsServer
 from storage.test_hdfs_tables import acidctl, names_of, rows_of, start
 from tables import CLEAN_NOW
 
+from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
 from acidctl.storage.lock import LOCK
 from acidctl.storage.owner import Owner
 from acidctl.storage.registry import open_location
@@ -65,6 +66,8 @@ def test_a_tree_is_cleaned_and_restored(hdfs: HdfsServer) -> None:
         for name in ("base_5", "delta_4_4_0"):
             fs.make_dirs(f"{path}/day={day}/{name}")
             fs.write_bytes(f"{path}/day={day}/{name}/bucket_00000", b"x")
+            fs.write_bytes(f"{path}/day={day}/{name}/_orc_acid_version", b"2")
+        fs.write_bytes(f"{path}/day={day}/base_5/_metadata_acid", METADATA_ACID_COMPACTED)
     before = [entry[:2] for entry in fs.list_tree(path).entries]
     status, out, err = acidctl(*CLEAN_NOW, "-o", "jsonl", url)
     assert status == 0, err

@@ -15,7 +15,7 @@ from acidctl.storage.registry import open_location
 
 pytestmark = pytest.mark.server
 
-COMPACT = ("compact", "--engine", "local")
+COMPACT = ("compact", "--assume-committed=0s", "--engine", "local")
 
 
 @pytest.fixture(params=["webhdfs", "hdfs"])

@@ -57,8 +57,10 @@ def test_repaired_and_undone(table: str) -> None:
     before = tree(table)
     rows = acidctl("cat", "--row-id", table)[1]
     for kind in ("key-index", "flush-length", "version-file"):
-        status, out, err = acidctl("repair", kind, "--yes", "--force", "-o", "jsonl", table)
-        assert (status, json.loads(out)["result"]) == (0, "repaired"), err
+        force = () if kind == "key-index" else ("--force",)
+        status, out, err = acidctl("repair", kind, "--yes", *force, "-o", "jsonl", table)
+        assert status == 0, err
+        assert json.loads(out)["result"] == "repaired"
         assert acidctl("cat", "--row-id", table)[1] == rows
     fs, path = open_location(table)
     assert read_tail(ByteSource(fs, f"{path}/{DELTA}/bucket_00000")).key_index() == [(1, 536870912, 2)]

@@ -6,6 +6,7 @@ import uuid
 
 import pytest
 
+from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
 from acidctl.cleaning.apply import How, apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
@@ -21,6 +22,7 @@ def test_a_table_on_s3(bucket: str, s3_options: dict[str, str]) -> None:
     fs, path = open_location(f"s3://{bucket}/test-{uuid.uuid4().hex}/t", s3_options)
     for name in ("base_5", "base_3", "delta_2_2_0"):
         fs.write_bytes(f"{path}/{name}/bucket_00000", b"x")
+        fs.write_bytes(f"{path}/{name}/_metadata_acid", METADATA_ACID_COMPACTED)
     plan = plan_cleaning(take_snapshot(fs, path), AT_ONCE)
     assert plan.names == ("delta_2_2_0", "base_3")
     assert plan_cleaning(take_snapshot(fs, path)).removals == ()

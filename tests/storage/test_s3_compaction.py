@@ -152,7 +152,7 @@ def test_several_buckets(acidctl: Command, place: Place, tmp_path: Path) -> None
     done = acidctl(*COMPACT, "--major", "--visibility-txn", "9", "-o", "jsonl", *place.options, url)
     assert done.json()["outputs"] == ["base_0000003_v0000009"]
     assert place.rows(url) == rows
-    assert acidctl(*CLEAN_NOW, "--no-trash", "--assume-committed", *place.options, url).status == 0
+    assert acidctl(*CLEAN_NOW, "--no-trash", "--assume-committed=0s", *place.options, url).status == 0
     assert {path.partition("/")[0] for path in place.files(url)} == {"base_0000003_v0000009"}
     assert place.rows(url) == rows
 

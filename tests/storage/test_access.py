@@ -1,0 +1,228 @@
+"""Owners, modes and ACLs: what takes the place of several files grants nothing that one of them did not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import struct
+import subprocess
+from itertools import product
+from pathlib import Path
+
+import pytest
+from cli.conftest import acidctl  # noqa: F401
+from hypothesis import given
+from hypothesis import strategies as st
+from rows.tables_made import write_delta
+from servers.hdfs_server import HdfsServer
+
+from acidctl.storage.access import Access, narrowest
+from acidctl.storage.registry import open_location
+
+OTHER = 65534
+COMPACT = ("compact", "--assume-committed=0s", "--engine", "local")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+
+
+def may(access: Access, owner: str, groups: frozenset[str]) -> int:
+    """The rights of a user, without ACLs: by POSIX, the first class that fits decides."""
+    if owner == access.owner:
+        return access.mode >> 6 & 7
+    return access.mode >> 3 & 7 if access.group in groups else access.mode & 7
+
+
+ENTRIES = st.builds(Access, st.sampled_from("ab"), st.sampled_from("gh"), st.integers(0, 0o777))
+
+
+@given(st.lists(ENTRIES, min_size=1, max_size=4), ENTRIES)
+def test_nobody_but_the_owner_gets_more(found: list[Access], place: Access) -> None:
+    made = narrowest(found, place, is_dir=False)
+    for user, groups in product("abc", (frozenset(), frozenset("g"), frozenset("h"), frozenset("gh"))):
+        if user == made.owner or any(user == access.owner for access in found):
+            continue  # who may change the mode anyway
+        for access in found:
+            assert may(made, user, groups) & ~may(access, user, groups) == 0
+
+
+def test_of_several_owners_that_of_the_table_decides() -> None:
+    place = Access("hive", "hadoop", 0o750)
+    found = [Access("a", "g", 0o640), Access("b", "g", 0o660)]
+    assert narrowest(found, place, is_dir=False) == Access("hive", "g", 0o640)
+    assert narrowest([Access("a", "g", 0o640), Access("a", "h", 0o664)], place, is_dir=False) == Access(
+        "a", "hadoop", 0o600
+    )
+    assert narrowest([], place, is_dir=True) == place
+
+
+def test_unlike_acls_are_no_acl() -> None:
+    place = Access("a", "g", 0o755)
+    acl = ("user:bob:rw-",)
+    both = [Access("a", "g", 0o660, acl), Access("a", "g", 0o660)]
+    assert narrowest(both, place, is_dir=False) == Access("a", "g", 0o600)
+    assert narrowest(both[:1] * 2, place, is_dir=False) == Access("a", "g", 0o660, acl)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    from rows.test_past import INT, ids
+
+    table = tmp_path / "t"
+    table.mkdir()
+    for write_id in (1, 2, 3):
+        write_delta(table, INT, write_id, [ids(write_id)])
+    return table
+
+
+@pytest.mark.parametrize("kind", ["--major", "--minor"])
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_a_compaction_is_as_narrow_as_its_narrowest_input(acidctl, table: Path, kind: str, umask: int) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+    for directory in table.iterdir():
+        directory.chmod(0o770)
+        for file in directory.iterdir():
+            file.chmod(0o664)
+    secret = table / "delta_0000002_0000002_0000"
+    secret.chmod(0o750)
+    (secret / "bucket_00000").chmod(0o640)
+    old = os.umask(umask)
+    try:
+        done = acidctl(*COMPACT, kind, "-o", "json", table)
+    finally:
+        os.umask(old)
+    assert done.status == 0, done.err
+    (name,) = done.one()["outputs"]
+    assert mode(table / name) == 0o750
+    assert {mode(file) for file in (table / name).iterdir()} == {0o640}
+
+
+@needs_root
+def test_owners_are_kept(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+    for path in (table, *table.rglob("*")):
+        os.chown(path, OTHER, OTHER)
+    (table / "delta_0000001_0000001_0000").chmod(0o2770)
+    done = acidctl(*COMPACT, "--major", table)
+    assert done.status == 0, done.err
+    (base,) = table.glob("base_*")
+    assert {(path.stat().st_uid, path.stat().st_gid) for path in (base, *base.iterdir())} == {(OTHER, OTHER)}
+
+
+@needs_root
+def test_a_repair_keeps_what_the_file_had(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+    marker = table / "delta_0000001_0000001_0000" / "_orc_acid_version"
+    data = marker.with_name("bucket_00000")
+    os.chown(data, OTHER, OTHER)
+    data.chmod(0o600)
+    marker.unlink(missing_ok=True)
+    done = acidctl("repair", "version-file", "--yes", "--force", table)
+    assert done.status == 0, done.err
+    assert (marker.stat().st_uid, marker.stat().st_gid, mode(marker)) == (OTHER, OTHER, 0o600)
+
+
+def acl_of(*entries: tuple[int, int, int]) -> bytes:
+    """The kernel's form of a POSIX ACL: tags, rights, ids."""
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+
+
+BOB = acl_of((1, 6, 0xFFFFFFFF), (2, 4, 1234), (4, 0, 0xFFFFFFFF), (0x10, 4, 0xFFFFFFFF), (0x20, 0, 0xFFFFFFFF))
+ACL = "system.posix_acl_access"
+
+
+def test_acls_of_the_local_disk(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+    files = [path for path in table.rglob("*") if path.is_file()]
+    try:
+        for file in files:
+            os.setxattr(file, ACL, BOB)
+    except OSError:
+        pytest.skip("this disk keeps no ACLs")
+    copy = table.parent / "copy"
+    subprocess.run(["cp", "-a", table, copy], check=True)
+    os.removexattr(copy / "delta_0000002_0000002_0000" / "bucket_00000", ACL)
+    for location in (table, copy):
+        assert acidctl(*COMPACT, "--major", location).status == 0
+    (whole,), (mixed,) = table.glob("base_*/bucket_00000"), copy.glob("base_*/bucket_00000")
+    assert os.getxattr(whole, ACL) == BOB
+    assert mode(mixed) == 0o600
+    with pytest.raises(OSError):
+        os.getxattr(mixed, ACL)
+
+
+def test_default_acls_of_the_table_widen_nothing(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+    for file in table.rglob("bucket_00000"):
+        file.chmod(0o600)
+    try:
+        os.setxattr(table, "system.posix_acl_default", BOB)
+    except OSError:
+        pytest.skip("this disk keeps no ACLs")
+    assert acidctl(*COMPACT, "--major", table).status == 0
+    (made,) = table.glob("base_*/bucket_00000")
+    assert mode(made) == 0o600
+    with pytest.raises(OSError):
+        os.getxattr(made, ACL)
+
+
+@needs_root
+def test_what_cannot_be_given_away_grants_its_group_nothing(tmp_path: Path) -> None:
+    """Run by a user who is not root: files stay his, and what the other group might do is nobody's."""
+    code = (
+        "import os, sys\n"
+        f"os.setgroups([]); os.setgid({OTHER}); os.setuid({OTHER})\n"
+        "from acidctl.storage.access import Access\n"
+        "from acidctl.storage.registry import open_location\n"
+        "fs, path = open_location(sys.argv[1])\n"
+        "fs.set_access(path, Access('0', '0', 0o664))\n"
+        f"fs.set_access(path + '2', Access('0', '{OTHER}', 0o664))\n"
+    )
+    place = Path("/tmp") / f"acidctl-access-{os.getpid()}"
+    place.mkdir()
+    try:
+        for name in ("f", "f2"):
+            (place / name).touch()
+            os.chown(place / name, OTHER, OTHER)
+        subprocess.run(["python3", "-c", code, str(place / "f")], check=True, env=reading_this())
+        assert [mode(place / name) for name in ("f", "f2")] == [0o604, 0o664]
+        assert (place / "f").stat().st_uid == OTHER
+    finally:
+        shutil.rmtree(place)
+
+
+def reading_this() -> dict[str, str]:
+    import sys
+
+    import acidctl as package
+
+    if not os.access(sys.executable, os.X_OK) or "/root/" in str(Path(sys.executable).resolve()):
+        pytest.skip("another user cannot run this Python")
+    return os.environ | {"PYTHONPATH": os.pathsep.join([*sys.path, str(Path(package.__file__).parent.parent)])}
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("kind", ["webhdfs", "hdfs"])
+def test_hdfs(acidctl, hdfs: HdfsServer, kind: str) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+    if kind == "hdfs":
+        pytest.importorskip("hdfs_native", reason="hdfs-native is not installed")
+    authority = hdfs.authority if kind == "webhdfs" else hdfs.rpc_authority
+    url = f"{kind}://root@{authority}/access-{kind}/orders"
+    assert acidctl("demo", url).status == 0
+    fs, path = open_location(url)
+    for name in ("delta_0000001_0000001_0000", "delta_0000002_0000002_0000"):
+        fs.set_access(f"{path}/{name}", Access("etl", "finance", 0o750))
+        fs.set_access(f"{path}/{name}/bucket_00000", Access("etl", "finance", 0o640))
+    for name in ("delete_delta_0000002_0000002_0000", "delete_delta_0000003_0000003_0000"):
+        fs.set_access(f"{path}/{name}", Access("etl", "finance", 0o770))
+        fs.set_access(f"{path}/{name}/bucket_00000", Access("etl", "finance", 0o660))
+    done = acidctl(*COMPACT, "--major", url)
+    assert done.status == 0, done.err
+    (base,) = [entry.path for entry in fs.list_dir(path).entries if entry.path.startswith("base_")]
+    found = fs.access(f"{path}/{base}")
+    assert found is not None
+    assert (found.owner, found.group, found.mode, found.is_own) == ("etl", "finance", 0o750, False)
+    for name, access in fs.access_below(f"{path}/{base}").items():
+        assert (access.owner, access.group, access.mode) == ("etl", "finance", 0o640), name
+    alice, _ = open_location(url.replace("root@", "alice@")) if kind == "webhdfs" else (fs, path)
+    seen = alice.access(f"{path}/.acidctl-lock" if alice.exists(f"{path}/.acidctl-lock") else path)
+    assert seen is not None
+    assert seen.is_own  # of the superuser
