@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,17 +17,23 @@ from pathlib import Path
 from typing import Any
 
 from acidctl import __version__
+from acidctl.acid.assumption import Assumption
+from acidctl.acid.layout import TableType
 from acidctl.acid.listing import Listing
 from acidctl.acid.names import is_hidden
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.cleaning.leftovers import is_query_staging, query_staging
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import Policy
-from acidctl.errors import AcidctlError, BadDataError, ConflictError
+from acidctl.errors import AcidctlError, BadDataError, ConflictError, RefusedError
+from acidctl.location.find import Found
+from acidctl.location.lists import SnapshotLists
 from acidctl.storage.own_files import replace_file
+from acidctl.storage.port import FileSystem
 from acidctl.storage.problems import mapped
 from acidctl.storage.registry import open_location
-from acidctl.storage.snapshot import take_snapshot
+from acidctl.storage.snapshot import Snapshot, take_snapshot
+from acidctl.storage.walk import location_at
 
 KIND = "acidctl-cleaning-plan"
 SCHEMA_VERSION = 1
@@ -40,6 +48,7 @@ class SavedPlan:
         write_ids, txns: the lists, None where none was given.
         digests: of every visible or planned entry, by its name.
         names: what goes, in the order of removal.
+        assumption: what the user assumed, where no list said it.
     """
 
     url: str
@@ -49,19 +58,27 @@ class SavedPlan:
     digests: Mapping[str, str]
     names: tuple[str, ...]
     bytes: int
+    assumption: Assumption | None = None
+
+    @property
+    def has_snapshot(self) -> bool:
+        """Whether it says itself what is committed."""
+        return self.write_ids is not None or self.txns is not None or self.assumption is not None
 
     @classmethod
     def of(cls, plan: CleaningPlan) -> SavedPlan:
         """Of a plan, to be written."""
-        snapshot = plan.snapshot
+        snapshot, assumed = plan.snapshot, plan.snapshot.assumed
+        of_write_ids = assumed is not None and assumed.of_write_ids
         return cls(
             _without_password(snapshot.fs.display(snapshot.path)),
-            None if snapshot.write_ids.is_everything else snapshot.write_ids,
-            snapshot.txns,
+            None if snapshot.write_ids.is_everything or of_write_ids else snapshot.write_ids,
+            None if assumed else snapshot.txns,
             plan.policy,
             entry_digests(snapshot.listing, plan.names, only=plan.is_query_staging),
             plan.names,
             plan.bytes,
+            assumed.assumption if assumed else None,
         )
 
     @property
@@ -70,19 +87,24 @@ class SavedPlan:
         text = "".join(f"{name}\0{digest}\n" for name, digest in sorted(self.digests.items()))
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
-    def plan(self, storage: Mapping[str, str]) -> CleaningPlan:
+    def plan(
+        self, storage: Mapping[str, str], lists: SnapshotLists | None = None, said: TableType | None = None
+    ) -> CleaningPlan:
         """The same plan of the location as it is now.
 
         Args:
             storage: options of the store, which are not saved.
+            lists: what is committed by now; where they say nothing, what the file says is taken.
+            said: what the user says that the table is.
 
         Raises:
             ConflictError: the location changed since; the message names what.
+            RefusedError: it is not known to be of a transactional table.
             AcidctlError: whatever keeps it from being listed or planned.
         """
         fs, path = open_location(self.url, storage)
         alone = bool(self.names) and all(is_query_staging(name) for name in self.names)
-        snapshot = query_staging(fs, path) if alone else take_snapshot(fs, path, self.write_ids, self.txns)
+        snapshot = query_staging(fs, path) if alone else self._snapshot(fs, path, lists, said)
         now = entry_digests(snapshot.listing, self.names, only=alone)
         for name in sorted(now.keys() | self.digests.keys()):
             if now.get(name) != self.digests.get(name):
@@ -103,6 +125,22 @@ class SavedPlan:
         # In the order of the plan that was made just now: of a file, nobody knows whether it may be interrupted.
         wanted = set(self.names)
         return replace(found, removals=tuple(removal for removal in found.removals if removal.name in wanted))
+
+    def _snapshot(self, fs: FileSystem, path: str, lists: SnapshotLists | None, said: TableType | None) -> Snapshot:
+        found = Found(fs, location_at(path), is_given=True)
+        evidence = found.evidence(said)
+        if not evidence.may_change:
+            raise RefusedError(
+                f"{found.shown} is not known to be a transactional table",
+                evidence.text,
+                "if it is one, say so: --table-type full-acid or --table-type insert-only",
+            )
+        if lists and lists.is_told:
+            return found.snapshot(lists)
+        if self.assumption is None:
+            return take_snapshot(fs, path, self.write_ids, self.txns, look=found.look)
+        told = SnapshotLists(of_all=self.write_ids, txns=self.txns, assumption=self.assumption)
+        return found.snapshot(told)
 
 
 def entry_digests(listing: Listing, planned: Sequence[str], *, only: bool = False) -> dict[str, str]:
@@ -144,11 +182,25 @@ def write_plans(path: str, plans: Sequence[CleaningPlan]) -> None:
         replace_file(Path(path), f"{text}\n".encode("ascii"))
 
 
+def who_may_change(path: str) -> str:
+    """Who but the user that runs this, and root, may have written what a file of plans says; empty for nobody.
+
+    Raises:
+        NotFoundError, AccessError: it cannot be looked at.
+    """
+    with mapped("look at", path):
+        info = Path(path).stat()
+    if info.st_uid not in (0, os.geteuid()):
+        return f"it belongs to the user {info.st_uid}"
+    return "others may write to it" if stat.S_IMODE(info.st_mode) & 0o022 else ""
+
+
 def _record(saved: SavedPlan, plan: CleaningPlan) -> dict[str, Any]:
     return {
         "location": saved.url,
         "writeIds": None if saved.write_ids is None else str(saved.write_ids),
         "validTxns": None if saved.txns is None else str(saved.txns),
+        "assumeCommittedSeconds": None if saved.assumption is None else saved.assumption.age,
         "olderThanSeconds": saved.policy.older_than,
         "leftovers": saved.policy.leftovers,
         "digest": saved.digest,
@@ -202,6 +254,7 @@ def _saved(records: Sequence[Mapping[str, Any]]) -> Iterator[SavedPlan]:
             {str(name): str(digest) for name, digest in record["entries"].items()},
             names,
             int(record["bytes"]),
+            None if record["assumeCommittedSeconds"] is None else Assumption(float(record["assumeCommittedSeconds"])),
         )
         if saved.digest != record["digest"]:
             raise _UnusableError("its digest does not fit what it says: it was changed")

@@ -16,10 +16,13 @@ from acidctl.cli.options import (
     lock_options,
     output_option,
     report_options,
+    snapshot_options,
+    table_type_option,
 )
 
 if TYPE_CHECKING:
     from acidctl.cli.run_report import RunReport
+    from acidctl.location.lists import SnapshotLists
     from acidctl.storage.lock import Locking
 
 
@@ -40,7 +43,9 @@ if TYPE_CHECKING:
 )
 @lock_options
 @unattended_options
+@table_type_option
 @exit_code_option
+@snapshot_options
 @changed_storage_options
 @output_option("table", "json", "jsonl", default="table")
 def command(
@@ -54,7 +59,9 @@ def command(
     max_bytes: int | None,
     deadline: float | None,
     jobs: int,
+    table_type: str | None,
     exit_code: bool,
+    lists: SnapshotLists,
     storage: dict[str, str],
     output: str,
     run: RunReport,
@@ -63,7 +70,11 @@ def command(
 
     Each is listed again; one in which anything visible came, went or changed since is refused, and the others are gone
     on with. FILE holds no credentials: give the options of the storage here again.
+
+    What is committed is best said here anew, by --write-ids-from or --assume-committed; without, it is what FILE says,
+    if nobody but you and root can have written that.
     """
+    from acidctl.acid.layout import TableType
     from acidctl.cleaning.saved import read_plans
     from acidctl.cli.clean_results import Printer
     from acidctl.cli.output import note
@@ -72,13 +83,16 @@ def command(
     saved = read_plans(plan_file)
     if not saved:
         note(f"nothing to clean: {plan_file} holds no plan of a location")
+    if not lists.is_told and any(one.has_snapshot for one in saved):
+        _trust(plan_file)
+    said = TableType(table_type) if table_type else None
     if not (dry_run or unsafe_retention):
         for one in saved:
             one.policy.require_safe()
     work = CleaningWork(yes, locking, jobs, Stop.after(deadline), way(no_trash, trash))
     printer = Printer(output, run)
     plans = []
-    for one, result in work.each(saved, lambda one: one.plan(storage)):
+    for one, result in work.each(saved, lambda one: one.plan(storage, lists, said)):
         if isinstance(result, AcidctlError):
             printer.failed(one.url, result)
         elif result is None:
@@ -91,3 +105,22 @@ def command(
     elif plans:
         return printer.status
     return printer.exit_status(exit_code)
+
+
+def _trust(plan_file: str) -> None:
+    """Say that the snapshot is that of the file.
+
+    Raises:
+        RefusedError: others may have written it.
+    """
+    from acidctl.cleaning.saved import who_may_change
+    from acidctl.cli.output import note
+    from acidctl.errors import RefusedError
+
+    if why := who_may_change(plan_file):
+        raise RefusedError(
+            f"will not take from {plan_file} which transactions are committed",
+            why,
+            "give --write-ids-from or --assume-committed, or let nobody else write to it",
+        )
+    note(f"what is committed is taken from {plan_file}; --write-ids-from or --assume-committed says it anew")

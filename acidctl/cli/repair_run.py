@@ -173,6 +173,8 @@ def _show(one: Found, options: Options) -> None:
             f"{one.shown}: {left.id} ({left.kind} of {', '.join(left.paths)}) was {what}: it is finished first; "
             "until then readers see whole files, old or new"
         )
+        for step in left.told:
+            note(f"its step: {step}")
     is_last = options.dry_run or not one.has_work
     result = "planned" if one.has_work else "refused" if plan.refused else "nothing-to-do"
     if is_last:
@@ -275,11 +277,17 @@ def undo_one(
                 what = f"{one.kind}  {human_bytes(one.bytes)}  {' '.join(one.paths)}" if one.kind else "changed nothing"
                 put_line(f"{one.id}  {one.state}  {what}")
         return
-    done = undo_last(fs, path, run_id, locking)
+    done = undo_last(fs, path, run_id, locking, _tell_steps)
     run.add(fs.display(path), "undone", restored=done.bytes, run=done.id)
     records.put(_run_record(fs, done, "undone"))
     if output == "table":
         put_line(f"{fs.display(path)}: {done.id} undone: {done.kind} of {' '.join(done.paths)}")
+
+
+def _tell_steps(run: Run) -> None:
+    """What was done, and is taken back now, last step first."""
+    for step in reversed(run.told):
+        note(f"taking back: {step}")
 
 
 def _run_record(fs: FileSystem, one: Run, result: str) -> dict[str, Any]:
@@ -301,8 +309,11 @@ def forget_all(
     failures = Failures(run)
     found: dict[tuple[str, str], tuple[FileSystem, list[Run]]] = {}
     for one in find(locations, storage, SnapshotLists(), Observer(failures.add), looks=False):
-        if runs := list_runs(one.fs, one.location.path):
-            found[one.fs.url, one.location.path] = one.fs, runs
+        try:
+            if runs := list_runs(one.fs, one.location.path):
+                found[one.fs.url, one.location.path] = one.fs, runs
+        except AcidctlError as error:
+            failures.add(error, one.shown)
     going = [run for _, runs in found.values() for run in runs if run.state is RunState.DONE]
     for fs, runs in found.values():
         for each in runs:

@@ -21,12 +21,16 @@ _PHASES = {
     "unfinished": "incomplete: interrupted, nothing can be restored from it",
     "restored": "restored already",
     "purged": "incomplete: it was being purged, nothing can be restored from it",
-    "damaged": "damaged: its manifest is none of acidctl's",
 }
+
+
+def _phase(run: TrashRun) -> str:
+    return f"cannot be used: {run.problem}" if run.problem else _PHASES[run.phase]
 
 
 def listed(every: Sequence[tuple[Found, Sequence[TrashRun]]], output: str, records: Records, *, is_one: bool) -> None:
     """Print the runs of one location by their entries, those of several by their ids."""
+    from acidctl.cleaning.trash import TRASH
     from acidctl.cli.output import human_bytes, human_count, note, put_line
 
     if not every:
@@ -44,10 +48,10 @@ def listed(every: Sequence[tuple[Found, Sequence[TrashRun]]], output: str, recor
         what = f"{count}  {human_bytes(sum(run.bytes for run in whole))}"
         if is_one:
             names = " ".join(whole[0].names) if whole else ""
-            put_line(f"{run_id}  {what}  {names}" if whole else f"{run_id}  {_PHASES[runs[0].phase]}")
+            put_line(f"{run_id}  {what}  {names}" if whole else f"{run_id or TRASH}  {_phase(runs[0])}")
             continue
         rest = f"  ({len(runs) - len(whole)} incomplete or damaged)" if len(whole) < len(runs) else ""
-        put_line(f"{run_id}  {human_count(len(runs), 'location')}  {what}{rest}")
+        put_line(f"{run_id or TRASH}  {human_count(len(runs), 'location')}  {what}{rest}")
 
 
 class Printer(Results):
@@ -68,7 +72,7 @@ class Printer(Results):
             self._put(_record(found.shown, run, "planned"))
         if self._output == "table":
             count = f"{human_count(len(run.names), 'entry', 'entries')}, {human_bytes(run.bytes)}"
-            what = f"{count}: {some(run.names, NAMES_SHOWN)}" if run.is_complete else _PHASES[run.phase]
+            what = f"{count}: {some(run.names, NAMES_SHOWN)}" if run.is_complete else _phase(run)
             put_line(f"{found.shown}: {run.id}: {what}")
 
     def done(self, found: Found, run: TrashRun, names: tuple[str, ...], changes: Changes, *, alone: bool) -> None:

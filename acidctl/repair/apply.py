@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -166,8 +167,17 @@ def _changed(fs: FileSystem, path: str, why: str) -> ConflictError:
     )
 
 
-def undo_last(fs: FileSystem, location: str, run_id: str | None = None, locking: Locking | None = None) -> Run:
+def undo_last(
+    fs: FileSystem,
+    location: str,
+    run_id: str | None = None,
+    locking: Locking | None = None,
+    tell: Callable[[Run], None] | None = None,
+) -> Run:
     """Take the newest repair of a location back, or the one whose id begins so.
+
+    Args:
+        tell: called before anything is changed.
 
     Raises:
         NotFoundError: there is none.
@@ -179,6 +189,8 @@ def undo_last(fs: FileSystem, location: str, run_id: str | None = None, locking:
         chosen = _undoable(fs, location, run_id)[-1:]
         for run in chosen:
             _require_newest(fs, run)
+            if tell:
+                tell(run)
             undo(fs, run)
         _leave(fs, location)
     if not chosen:

@@ -82,6 +82,11 @@ class Run:
     state: RunState = RunState.STAGED
 
     @property
+    def told(self) -> tuple[str, ...]:
+        """Its steps in words, in their order."""
+        return tuple(f"{step.act} {step.source} to {step.target}" for step in self.steps)
+
+    @property
     def relative(self) -> str:
         """Its directory, relative to the location."""
         return f"{BACKUP}/{self.id}"

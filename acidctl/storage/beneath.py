@@ -230,7 +230,11 @@ class _Walk:
             if stat.S_ISLNK(info.st_mode):
                 self._follow(found, info, name, rest)
                 continue
-            self._arrive(info, len(rest))
+            try:
+                self._arrive(info, len(rest))
+            except ForeignLinkError:
+                os.close(found)
+                raise
             if rest:
                 os.close(self._at)
                 self._at = found

@@ -8,6 +8,7 @@ import errno
 import os
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from operator import itemgetter
 
 from acidctl.acid.listing import Entry
@@ -165,8 +166,7 @@ def leads_back(link: str) -> bool:
 def list_children_beneath(paths: Beneath, directory: str) -> list[Entry]:
     """The direct children, sorted by name.
 
-    What is said of a link is what it leads to, where it may be followed; else it is a file without a size, which cannot
-    be opened.
+    What is said of a link is what it leads to; where it may not be followed it can neither be opened nor listed.
 
     Raises:
         ForeignLinkError: a link on the way to the directory leads to what somebody else owns.
@@ -238,6 +238,8 @@ def _beneath(paths: Beneath, directory: str, item: os.DirEntry[str], prefix: str
                 info = paths.stat(f"{directory.rstrip('/')}/{item.name}")
             except ForeignLinkError:
                 is_foreign = True
+                with suppress(OSError):
+                    info = item.stat()  # whether it would be a directory
             except OSError as error:
                 if error.errno not in _BROKEN_LINK:
                     raise

@@ -136,7 +136,7 @@ class _Walk:
             if listing is None or self._is_of_others(directory, listing):
                 continue
             children = _children(listing)
-            location = _location(directory)
+            location = location_at(directory)
             below = children.partitions
             if not _is_location(self._fs, directory, location, children):
                 below = below or children.others + children.acid
@@ -244,7 +244,7 @@ def unescape(text: str) -> str:
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
 
 
-def _location(path: str) -> Location:
+def location_at(path: str) -> Location:
     """A path's table and partition by its own components, above the path that was asked for too."""
     partition: list[tuple[str, str]] = []
     table = path

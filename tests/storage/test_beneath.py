@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import threading
@@ -151,7 +152,7 @@ def test_a_foreign_link_itself_may_be_moved_and_removed(table: Path) -> None:
 def test_listings_of_foreign_links(table: Path) -> None:
     foreign(table / "link", table.parent / "outside")
     (entry,) = [entry for entry in guarded(table).list_dir(str(table)).entries if entry.path == "link"]
-    assert (entry.is_dir, entry.size) == (False, 0)
+    assert entry.is_dir
     with pytest.raises(ForeignLinkError):  # what a location is planned by is whole, or nothing
         guarded(table).list_tree(str(table))
     assert {entry.path for entry in guarded(table).list_tree(str(table / "delta")).entries} == {"file"}
@@ -273,15 +274,29 @@ def test_without_openat2(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_descriptors_are_given_back(table: Path) -> None:
     (table / "link").symlink_to("../outside")
+    if IS_ROOT:
+        foreign(table / "foreign", "../outside")
+        foreign(table / "secret", "../outside/secret")
     fs = guarded(table)
     fs.stat(str(table))
+    gc.collect()
     before = open_descriptors()
     for _ in range(50):
-        for path in ("link/secret", "delta/file", "nothing", "delta/file/below", "link/nothing"):
+        for path in ("link/secret", "delta/file", "nothing", "delta/file/x", "link/nothing", "foreign/x", "secret"):
+            "link/secret",
+            "delta/file",
+            "nothing",
+            "delta/file/below",
+            "link/nothing",
+            "foreign/secret",
+            "secret",
+        ):
             with suppress(AcidctlError):
                 fs.read_bytes(str(table / path))
-            fs.exists(str(table / path))
-        fs.list_tree(str(table))
+            with suppress(AcidctlError):
+                fs.exists(str(table / path))
+        with suppress(AcidctlError):
+            fs.list_tree(str(table))
     assert open_descriptors() == before
     del fs
     assert open_descriptors() == before - 1
