@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     epilog=examples(
         "acidctl apply --dry-run monday.json",
         "acidctl apply --yes monday.json",
-        "acidctl apply --yes --lock --trash hdfs --storage-option user=hive monday.json",
+        "acidctl apply --yes --trash hdfs --storage-option user=hive monday.json",
     ),
 )
 @report_options

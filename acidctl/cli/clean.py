@@ -55,7 +55,7 @@ how_options = together(
         "acidctl clean --yes --older-than 36h --leftovers orders",
         "acidctl clean --write-ids 'sales.orders:12:9:9:7' --valid-txns '900:880:880:' orders",
         "acidctl clean --plan monday.json orders && acidctl apply --yes monday.json",
-        "acidctl clean --yes --lock --deadline 2h --max-bytes 500g webhdfs://nn:9870/warehouse/sales.db",
+        "acidctl clean --yes --lock-wait 10m --deadline 2h --max-bytes 500g webhdfs://nn:9870/warehouse/sales.db",
         "acidctl clean --yes --no-trash orders",
     ),
 )

@@ -82,7 +82,7 @@ FILES: tuple[tuple[str, str], ...] = (
     ),
     (
         "LOCATION/.acidctl-lock",
-        "Who works there, with `--lock`: host, process, user, time. Commands that change a location refuse while it is "
+        "Who works there: host, process, user, time. Commands that change a location refuse while it is "
         "there. That of a process that was killed stays, until `--break-lock`.",
     ),
     (

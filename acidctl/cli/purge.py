@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     epilog=examples(
         "acidctl purge --dry-run /warehouse/sales.db",
         "acidctl purge --yes orders",
-        "acidctl purge --yes --lock --older-than 7d /warehouse/sales.db",
+        "acidctl purge --yes --older-than 7d /warehouse/sales.db",
     ),
 )
 @report_options

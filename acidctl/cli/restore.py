@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         "acidctl restore orders",
         "acidctl restore --list /warehouse/sales.db",
         "acidctl restore --dry-run /warehouse/sales.db",
-        "acidctl restore --yes --lock --run 20261121T2224 /warehouse/sales.db",
+        "acidctl restore --yes --run 20261121T2224 /warehouse/sales.db",
     ),
 )
 @report_options

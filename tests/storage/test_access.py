@@ -194,7 +194,8 @@ def reading_this() -> dict[str, str]:
 
     import acidctl as package
 
-    if not os.access(sys.executable, os.X_OK) or "/root/" in str(Path(sys.executable).resolve()):
+    real = Path(sys.executable).resolve()
+    if not all(one.stat().st_mode & stat.S_IXOTH for one in (real, *real.parents)):
         pytest.skip("another user cannot run this Python")
     return os.environ | {"PYTHONPATH": os.pathsep.join([*sys.path, str(Path(package.__file__).parent.parent)])}
 
