@@ -16,6 +16,7 @@ from click.core import ParameterSource
 from acidctl import __version__
 from acidctl.cli.streams import ending_signals, standard_streams
 from acidctl.errors import BROKEN_PIPE, INTERRUPTED, AcidctlError
+from acidctl.imports import forget_current_directory
 
 _SELDOM = 100_000
 """New objects; Python's own collector looks at every 700."""
@@ -173,6 +174,8 @@ def cli(ctx: click.Context, log_format: str, profile: str | None, config_file: s
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run acidctl and exit with the status of the error table."""
+    if args is None:
+        forget_current_directory()
     given = list(sys.argv[1:] if args is None else args)
     debug = "--debug" in given or bool(os.environ.get("ACIDCTL_DEBUG"))
     with standard_streams(), ending_signals(), _seldom_collected():
