@@ -141,7 +141,7 @@ def write_plans(path: str, plans: Sequence[CleaningPlan]) -> None:
     }
     text = json.dumps(data, indent=1)  # ASCII: names that are not UTF-8 come back as they were
     with mapped("write", path):
-        replace_file(Path(path), f"{text}\n".encode("ascii"))
+        replace_file(Path(path), f"{text}\n".encode("ascii"), is_private=True)
 
 
 def _record(saved: SavedPlan, plan: CleaningPlan) -> dict[str, Any]:
