@@ -51,17 +51,22 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         run(request, slave)
     os.close(slave)
     os.write(master, request["typed"].encode() + END_OF_INPUT * MOST_QUESTIONS)
-    shown, is_late = read(master, time.monotonic() + request["seconds"] + 1)
-    if is_late:
+    until = time.monotonic() + request["seconds"] + 1
+    shown = read(master, until)
+    # The other side is closed for good only when the child is gone: to close ours before would end it by SIGHUP.
+    while not (ended := os.waitpid(child, os.WNOHANG))[0] and time.monotonic() < until:
+        time.sleep(0.005)
+    if not ended[0]:
         for kill in (os.killpg, os.kill):
             with contextlib.suppress(ProcessLookupError):
                 kill(child, signal.SIGKILL)
+        ended = os.waitpid(child, 0)
     os.close(master)
-    _, status = os.waitpid(child, 0)
+    status = ended[1]
     return {"status": os.waitstatus_to_exitcode(status), "shown": shown.decode("utf-8", "surrogateescape")}
 
 
-def read(master: int, until: float) -> tuple[bytes, bool]:
+def read(master: int, until: float) -> bytes:
     shown = b""
     while select.select([master], [], [], max(0.0, until - time.monotonic()))[0]:
         try:
@@ -69,9 +74,9 @@ def read(master: int, until: float) -> tuple[bytes, bool]:
         except OSError:  # EIO: nobody has the other side
             part = b""
         if not part:
-            return shown, False
+            break
         shown += part
-    return shown, True
+    return shown
 
 
 def run(request: dict[str, Any], slave: int) -> None:

@@ -7,14 +7,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+_DRAWN = re.compile(r"\r\x1b\[K[^\r\n]*(?=\r\x1b\[K)|\r\x1b\[K")
 SECONDS = 60
 """Of one command; one that needs more hangs."""
+
+
+def without_last_line(sent: str) -> str:
+    """What stays on a terminal of what was sent there: a line that tells how far the work is goes away again."""
+    return _DRAWN.sub("", sent)
 
 
 class Terminals:

@@ -14,6 +14,7 @@ import click
 from click.core import ParameterSource
 
 from acidctl import __version__
+from acidctl.cli.last_line import listings
 from acidctl.cli.streams import ending_signals, standard_streams
 from acidctl.errors import BROKEN_PIPE, INTERRUPTED, AcidctlError
 from acidctl.imports import forget_current_directory
@@ -237,7 +238,7 @@ def _run(args: Sequence[str], debug: bool) -> int:
         if COMPLETION in os.environ:
             cli.main(prog_name="acidctl")
         # Not cli.main(), which ends a broken pipe with status 1.
-        with cli.make_context("acidctl", list(args), obj=tuple(args)) as context:
+        with cli.make_context("acidctl", list(args), obj=tuple(args)) as context, listings():
             result = cli.invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as stop:

@@ -61,7 +61,7 @@ def warehouse(tmp_path: Path) -> Path:
 
 
 def assert_harmless(shown: str) -> None:
-    shown = re.sub("\x1b\\[[0-2]m", "", shown)  # bold, dim and back: ours
+    shown = re.sub("\x1b\\[[0-2]m|\r\x1b\\[K", "", shown)  # bold, dim and back, a bar that goes away: ours
     found = {char for char in shown if is_unsafe(char)} - {"\n"}
     assert not found, re.findall(f"[^\n]*[{''.join(map(re.escape, found))}][^\n]*", shown)[:3]
 
