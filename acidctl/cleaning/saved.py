@@ -179,7 +179,7 @@ def write_plans(path: str, plans: Sequence[CleaningPlan]) -> None:
     }
     text = json.dumps(data, indent=1)  # ASCII: names that are not UTF-8 come back as they were
     with mapped("write", path):
-        replace_file(Path(path), f"{text}\n".encode("ascii"))
+        replace_file(Path(path), f"{text}\n".encode("ascii"), is_private=True)
 
 
 def who_may_change(path: str) -> str:

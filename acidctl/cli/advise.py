@@ -77,7 +77,6 @@ def command(
     from acidctl.acid.advice import advise
     from acidctl.cli.failures import Failures
     from acidctl.cli.output import Records
-    from acidctl.cli.progress import counted
     from acidctl.cli.strangers import Strangers
     from acidctl.errors import AcidctlError
     from acidctl.location.find import find
@@ -86,7 +85,7 @@ def command(
     records = Records(output)
     ranked: list[dict[str, Any]] = []
     strangers = Strangers(failures.add)
-    for found in counted(strangers.known(find(locations, storage, lists, strangers.observer)), "locations"):
+    for found in strangers.known(find(locations, storage, lists, strangers.observer)):
         try:
             snapshot = found.snapshot(lists)
             advice = advise(snapshot.listing, snapshot.state)

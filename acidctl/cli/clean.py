@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from acidctl.cli.amounts import DURATION
-from acidctl.cli.clean_work import Stop, Work, once, progress, unattended_options, with_tables
+from acidctl.cli.clean_work import Stop, Work, once, unattended_options, with_tables
 from acidctl.cli.options import (
     NEW_FILE,
     changed_storage_options,
@@ -24,6 +24,7 @@ from acidctl.cli.options import (
     table_type_option,
     together,
 )
+from acidctl.cli.progress import progress
 
 if TYPE_CHECKING:
     from acidctl.cleaning.apply import Cleaned
@@ -221,11 +222,10 @@ class CleaningWork(Work):
             self.confirm(f"{count} ({size}) would be removed", question, "nothing was removed")
         with progress("cleaning", sum(len(plan.removals) for plan in plans)) as bar:
             for plan, result in self.each(plans, lambda plan: self._apply(plan, lambda _: bar.advance())):
-                with bar.away():
-                    if isinstance(result, AcidctlError):
-                        printer.failed(plan.snapshot.fs.display(plan.snapshot.path), result)
-                    else:
-                        printer.done(plan, result or Cleaned())
+                if isinstance(result, AcidctlError):
+                    printer.failed(plan.snapshot.fs.display(plan.snapshot.path), result)
+                else:
+                    printer.done(plan, result or Cleaned())
         printer.summary()
 
     def _apply(self, plan: CleaningPlan, on_removed: Callable[[Removal], None]) -> Cleaned:

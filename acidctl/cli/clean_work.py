@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from threading import Event, Lock
+from threading import Event
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -19,8 +17,6 @@ from acidctl.cli.options import can_ask, together
 from acidctl.storage.lock import Locking
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from acidctl.errors import AcidctlError
     from acidctl.location.find import Found
 
@@ -191,57 +187,3 @@ class Work:
             raise RefusedError(what, "there is no terminal to ask at", "look at the plan, then give --yes")
         if not click.confirm(question, err=True):
             raise RefusedError(undone, "it was not confirmed")
-
-
-class Bar:
-    """A bar on standard error for work that takes long; `advance` may be called by any thread.
-
-    Args:
-        inner: rich's; None where there is no terminal.
-    """
-
-    def __init__(self, inner: Progress | None, total: int) -> None:
-        self._inner = inner
-        self._task = inner.add_task("", total=total) if inner else None
-        self._lock = Lock()
-        self._began = time.monotonic()
-
-    def advance(self) -> None:
-        """One step is done."""
-        with self._lock:
-            if self._inner is None or self._task is None:
-                return
-            self._inner.advance(self._task)
-            if time.monotonic() - self._began > _LONG_SECONDS:
-                self._inner.start()
-
-    @contextmanager
-    def away(self) -> Iterator[None]:
-        """Without the bar, so that lines can be printed."""
-        with self._lock:
-            if self._inner:
-                self._inner.stop()
-            yield
-
-    def close(self) -> None:
-        """Take it away for good."""
-        with self.away():
-            self._inner = None
-
-
-@contextmanager
-def progress(doing: str, total: int) -> Iterator[Bar]:
-    """A bar over so many steps."""
-    if not sys.stderr.isatty():
-        yield Bar(None, total)
-        return
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-
-    from acidctl.cli.progress import bar_of
-
-    columns = (TextColumn(doing), BarColumn(), TextColumn("{task.completed}/{task.total}"), TimeRemainingColumn())
-    bar = Bar(bar_of(*columns), total)
-    try:
-        yield bar
-    finally:
-        bar.close()

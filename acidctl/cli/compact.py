@@ -393,16 +393,16 @@ def _unlocked(
 
 def _run(plans: Sequence[CompactionPlan], options: EngineOptions, offline: bool, printer: Printer) -> None:
     from acidctl.cli.compact_engine import open_engine
-    from acidctl.cli.compact_results import progress
+    from acidctl.cli.compact_results import working
     from acidctl.compaction.run import compact
 
     if not plans:
         return
     with (
-        open_engine(options, plans) as engine,
-        progress(plans) as advance,
+        working(plans) as work,
+        open_engine(options, plans, work.bytes) as engine,
         # Closed at once when interrupted: that removes what was staged.
-        closing(compact(plans, engine, offline=offline, on_task=advance)) as outcomes,
+        closing(compact(plans, engine, offline=offline, on_task=work.ended)) as outcomes,
     ):
         for outcome in outcomes:
             printer.done(outcome)

@@ -33,12 +33,18 @@ class EngineOptions:
 
 
 @contextmanager
-def open_engine(options: EngineOptions, plans: Sequence[CompactionPlan]) -> Iterator[Engine]:
-    """An engine for these plans; Spark starts with the first task and serves all calls."""
+def open_engine(
+    options: EngineOptions, plans: Sequence[CompactionPlan], on_bytes: Callable[[Task, int], None]
+) -> Iterator[Engine]:
+    """An engine for these plans; Spark starts with the first task and serves all calls.
+
+    Args:
+        on_bytes: told how many more bytes of a task are done, by an engine that knows.
+    """
     if options.choice.kind == "local":
         from acidctl.compaction.local import LocalEngine
 
-        yield LocalEngine(options.jobs, options.until)
+        yield LocalEngine(options.jobs, options.until, on_bytes)
         return
     from acidctl.cli.output import note
     from acidctl.spark.engine import run_tasks

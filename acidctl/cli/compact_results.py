@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from acidctl.acid.triggers import Figures
+    from acidctl.cli.progress import Bar
     from acidctl.cli.run_report import RunReport
     from acidctl.compaction.plan import CompactionPlan
     from acidctl.compaction.run import Outcome
@@ -17,34 +18,46 @@ if TYPE_CHECKING:
     from acidctl.location.transactional import Evidence
 
 
+class Working:
+    """How far the tasks of a compaction are, in bytes of their inputs: what is told while they run, and the rest of it
+    at their end; on a cluster all of it then.
+    """
+
+    def __init__(self, bar: Bar) -> None:
+        self._bar = bar
+        self._told: dict[int, int] = {}
+
+    def bytes(self, task: Task, count: int) -> None:
+        """So many more of one task are done."""
+        told = self._told.get(id(task))
+        if told is None:
+            told = self._begun(task)
+        count = min(count, task.weight - told)
+        self._told[id(task)] = told + count
+        self._bar.advance(count)
+
+    def ended(self, task: Task) -> None:
+        """All of its bytes."""
+        self.bytes(task, task.weight)
+
+    def _begun(self, task: Task) -> int:
+        from acidctl.compaction.tasks import JoinTask
+
+        if isinstance(task, JoinTask):  # which nobody knew of before
+            self._bar.grow(task.weight)
+        return 0
+
+
 @contextmanager
-def progress(plans: Sequence[CompactionPlan]) -> Iterator[Any]:
+def working(plans: Sequence[CompactionPlan]) -> Iterator[Working]:
     """A bar over the input bytes, on standard error and only on a terminal."""
-    import sys
-
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-
     from acidctl.cli.output import human_count
-    from acidctl.cli.progress import bar_of
+    from acidctl.cli.progress import progress
 
-    columns = (
-        TextColumn("compacting {task.fields[buckets]}"),
-        BarColumn(),
-        DownloadColumn(binary_units=True),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    with bar_of(*columns) as progress:
-        tasks = [task for plan in plans for task in plan.tasks]
-        bar = progress.add_task("", total=sum(task.weight for task in tasks), buckets=human_count(len(tasks), "bucket"))
-
-        def advance(task: Task) -> None:
-            progress.advance(bar, task.weight)
-
-        yield advance
+    tasks = [task for plan in plans for task in plan.tasks]
+    doing = f"compacting {human_count(len(tasks), 'bucket')}"
+    with progress(doing, sum(task.weight for task in tasks), is_bytes=True) as bar:
+        yield Working(bar)
 
 
 def _figures(figures: Figures | None) -> dict[str, Any]:

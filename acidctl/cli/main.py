@@ -14,8 +14,10 @@ import click
 from click.core import ParameterSource
 
 from acidctl import __version__
+from acidctl.cli.last_line import listings
 from acidctl.cli.streams import ending_signals, standard_streams
 from acidctl.errors import BROKEN_PIPE, INTERRUPTED, AcidctlError
+from acidctl.imports import forget_current_directory
 
 _SELDOM = 100_000
 """New objects; Python's own collector looks at every 700."""
@@ -173,6 +175,8 @@ def cli(ctx: click.Context, log_format: str, profile: str | None, config_file: s
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run acidctl and exit with the status of the error table."""
+    if args is None:
+        forget_current_directory()
     given = list(sys.argv[1:] if args is None else args)
     debug = "--debug" in given or bool(os.environ.get("ACIDCTL_DEBUG"))
     with standard_streams(), ending_signals(), _seldom_collected():
@@ -234,7 +238,7 @@ def _run(args: Sequence[str], debug: bool) -> int:
         if COMPLETION in os.environ:
             cli.main(prog_name="acidctl")
         # Not cli.main(), which ends a broken pipe with status 1.
-        with cli.make_context("acidctl", list(args), obj=tuple(args)) as context:
+        with cli.make_context("acidctl", list(args), obj=tuple(args)) as context, listings():
             result = cli.invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as stop:

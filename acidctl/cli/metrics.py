@@ -49,15 +49,13 @@ def write_metrics(run: RunReport, path: Path) -> None:
     Raises:
         OSError: the file cannot be written; it is as it was.
     """
-    from prometheus_client import generate_latest, write_to_textfile
+    from prometheus_client import generate_latest
 
-    if path.exists() and not path.is_file():  # a pipe or /dev/stdout
-        path.write_bytes(generate_latest(_Families(_families(run, ""))))
-        return
-    path = path.resolve()
-    with _alone(path.parent):
-        earlier = path.read_text("utf-8", "replace") if path.exists() else ""
-        write_to_textfile(str(path), _Families(_families(run, earlier)))
+    from acidctl.storage.own_files import followed, replace_file
+
+    with _alone(followed(path).parent):
+        earlier = path.read_text("utf-8", "replace") if path.is_file() else ""  # not a pipe or /dev/stdout
+        replace_file(path, generate_latest(_Families(_families(run, earlier))))
 
 
 def samples_of(run: RunReport) -> Iterator[Sample]:

@@ -17,7 +17,7 @@ import click
 
 from acidctl.cli.logs import json_log
 from acidctl.cli.redact import hidden, hidden_in
-from acidctl.cli.streams import own_stream, uninterrupted
+from acidctl.cli.streams import on_terminal, own_stream, uninterrupted
 from acidctl.printable import printable, printable_json
 
 if TYPE_CHECKING:
@@ -56,8 +56,9 @@ def say(label: str, text: str, **style: Any) -> None:
             lines = [indent * bool(place) + line for place, line in enumerate(broken)] or [""]
             shown = label if os.environ.get("NO_COLOR") else click.style(label, **style)
         behind = own_stream(sys.stderr)
-        behind.write(f"{shown} " + "\n".join(lines) + "\n")
-        behind.flush()
+        with on_terminal(behind, "\n"):
+            behind.write(f"{shown} " + "\n".join(lines) + "\n")
+            behind.flush()
 
 
 def put_line(text: str = "") -> None:

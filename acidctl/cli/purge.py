@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from acidctl.cli.amounts import DURATION
-from acidctl.cli.clean_work import Stop, Work, deadline_option, jobs_option, once, progress, with_tables
+from acidctl.cli.clean_work import Stop, Work, deadline_option, jobs_option, once, with_tables
 from acidctl.cli.options import (
     changed_storage_options,
     examples,
@@ -16,6 +16,7 @@ from acidctl.cli.options import (
     output_option,
     report_options,
 )
+from acidctl.cli.progress import progress
 
 if TYPE_CHECKING:
     from acidctl.cleaning.trash import TrashRun
@@ -128,15 +129,14 @@ def _delete(every: list[_Due], work: Work, printer: _Printer) -> None:
     deleted: list[TrashRun] = []
     with progress("deleting", sum(len(runs) for _, runs in every)) as bar:
         for (found, runs), done in work.each(every, delete):
-            with bar.away():
-                if isinstance(done, AcidctlError):
-                    printer.failures.add(done, found.shown)
-                    continue
-                for one in done or ():
-                    printer.run(found, one, "purged")
-                    deleted.append(one)
-                if left := len(runs) - len(done or ()):
-                    note(f"{found.shown}: left for later: {human_count(left, 'cleaning run')}")
+            if isinstance(done, AcidctlError):
+                printer.failures.add(done, found.shown)
+                continue
+            for one in done or ():
+                printer.run(found, one, "purged")
+                deleted.append(one)
+            if left := len(runs) - len(done or ()):
+                note(f"{found.shown}: left for later: {human_count(left, 'cleaning run')}")
     if printer.output == "table":
         size = human_bytes(sum(run.bytes for run in deleted))
         put_line(f"{human_count(len(deleted), 'cleaning run')} deleted, {size}")

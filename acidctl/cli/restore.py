@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from acidctl.cli.clean_work import Stop, Work, deadline_option, jobs_option, once, progress, with_tables
+from acidctl.cli.clean_work import Stop, Work, deadline_option, jobs_option, once, with_tables
 from acidctl.cli.options import (
     changed_storage_options,
     examples,
@@ -16,6 +16,7 @@ from acidctl.cli.options import (
     output_option,
     report_options,
 )
+from acidctl.cli.progress import progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -184,13 +185,12 @@ def _restore(due: _Due, work: Work, printer: Printer) -> None:
     with progress("restoring", len(due)) as bar:
         for (place, run), done in work.each(due, lambda one: _restored(*one, work)):
             bar.advance()
-            with bar.away():
-                if isinstance(done, AcidctlError):
-                    printer.failed(place.found.shown, done)
-                elif done is None:
-                    printer.not_begun(place.found.shown)
-                else:
-                    printer.done(place.found, run, *done, alone=len(due) == 1)
+            if isinstance(done, AcidctlError):
+                printer.failed(place.found.shown, done)
+            elif done is None:
+                printer.not_begun(place.found.shown)
+            else:
+                printer.done(place.found, run, *done, alone=len(due) == 1)
     if len(due) > 1:
         printer.summary(len(due))
 

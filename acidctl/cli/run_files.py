@@ -115,11 +115,14 @@ def refuse_replacing(path: Path, kind: str) -> None:
         kind: report, metrics or plan.
 
     Raises:
-        RefusedError: the file is none of ours, or would lie among the data of a table.
+        RefusedError: the file is none of ours, would lie among the data of a table, or behind a link of another user.
         AccessError: what is there cannot be read.
     """
+    from acidctl.storage.own_files import followed
     from acidctl.storage.problems import mapped
 
+    with mapped("write", str(path)):
+        followed(path)
     refuse_in_table(path, f"the {kind}")
     if not path.is_file():
         return

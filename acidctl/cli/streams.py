@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
+from acidctl.cli.last_line import LAST_LINE
 from acidctl.errors import StorageError
 from acidctl.printable import printable
 
@@ -50,7 +51,8 @@ class Screened(io.TextIOBase):
         return self.behind.buffer
 
     def write(self, text: str, /) -> int:
-        self.behind.write("\n".join(map(printable, text.split("\n"))))
+        with on_terminal(self.behind, text):
+            self.behind.write("\n".join(map(printable, text.split("\n"))))
         return len(text)
 
     def flush(self) -> None:
@@ -71,6 +73,17 @@ def own_stream(stream: TextIO) -> TextIO:
     return stream.behind if isinstance(stream, Screened) else stream
 
 
+@contextmanager
+def on_terminal(stream: TextIO, text: str) -> Iterator[None]:
+    """Around writing a text to a stream: on a terminal, where what is on its last line makes room."""
+    if not text or not stream.isatty():
+        yield
+        return
+    LAST_LINE.begin()
+    yield
+    LAST_LINE.end(text[-1])
+
+
 class _Output(io.BufferedWriter):
     """Standard output: a pipe without a reader stays a BrokenPipeError, every other failure is an OutputError.
 
@@ -81,6 +94,8 @@ class _Output(io.BufferedWriter):
     def __init__(self, descriptor: int | None) -> None:
         self._closed_before = descriptor is None
         self._failed = False
+        self._is_terminal = descriptor is not None and os.isatty(descriptor)
+        self._unsaid = b""
         super().__init__(io.FileIO(os.devnull if descriptor is None else descriptor, "w", closefd=descriptor is None))
 
     def write(self, data: ReadableBuffer, /) -> int:
@@ -89,12 +104,18 @@ class _Output(io.BufferedWriter):
         with self._told():
             if self._closed_before:
                 raise OutputError("cannot write to standard output: it is closed")
+            if self._is_terminal:
+                LAST_LINE.begin()
+                self._unsaid = bytes(memoryview(data).cast("B")[-1:]) or self._unsaid
             return super().write(data)
 
     def flush(self) -> None:
         if not self._failed:
             with self._told():
                 super().flush()
+            if self._unsaid:
+                LAST_LINE.end(self._unsaid)
+                self._unsaid = b""
 
     @contextmanager
     def _told(self) -> Iterator[None]:

@@ -190,6 +190,7 @@ def _run(
     import time
     from dataclasses import replace
 
+    from acidctl.cli.progress import progress
     from acidctl.cli.strangers import Strangers
     from acidctl.errors import AcidctlError, RefusedError
     from acidctl.location.find import find
@@ -217,10 +218,9 @@ def _run(
                 yield Place(found.fs, at.path, counted.write_ids, counted.txns, at.partition, found.look)
         yield from _taken(folders)
 
-    with _progress() as (advance, pause):
-        for report in validate(places(), options, advance, runner):
-            with pause():
-                printer.report(report)
+    with progress("checking parts") as bar:
+        for report in validate(places(), options, bar.reach, runner):
+            printer.report(report)
     strangers.tell()
 
 
@@ -229,31 +229,3 @@ def _taken(folders: list[Place]) -> list[Place]:
     taken = list(folders)
     folders.clear()
     return taken
-
-
-@contextmanager
-def _progress() -> Iterator[tuple[Any, Any]]:
-    """A bar on standard error while files are read, on a terminal only; and how to take it away while lines print."""
-    import sys
-    from contextlib import nullcontext
-
-    if not sys.stderr.isatty():
-        yield None, nullcontext
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("checking"), BarColumn(), MofNCompleteColumn(), TextColumn("parts"), TimeElapsedColumn())
-    progress = Progress(*columns, console=Console(stderr=True), transient=True)
-    bar = progress.add_task("", total=None)
-
-    @contextmanager
-    def pause() -> Iterator[None]:
-        progress.stop()
-        try:
-            yield
-        finally:
-            progress.start()
-
-    with progress:
-        yield (lambda done, total: progress.update(bar, completed=done, total=total)), pause

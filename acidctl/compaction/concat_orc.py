@@ -13,6 +13,7 @@ from acidctl.compaction import stripes as rules
 from acidctl.compaction.checksum import Crc, Proof, crc_of
 from acidctl.compaction.tasks import PROLEPTIC_GREGORIAN
 from acidctl.compaction.values import value_checksum
+from acidctl.compaction.working import done, through
 from acidctl.errors import VerifyError
 from acidctl.orc.assemble import CPP_WRITER, OrcAssembler, lowest_writer
 from acidctl.orc.encode import encode_stripes
@@ -171,7 +172,7 @@ class _Writer:
         tail = piece.source.tail
         info = tail.stripes[piece.number]
         # The assembler notices when they are not all there.
-        crc, chunks = Crc(), pieces(piece.source.fs, piece.source.path, info.offset, piece.length)
+        crc, chunks = Crc(), through(pieces(piece.source.fs, piece.source.path, info.offset, piece.length))
         self._assembler.append_stripe(crc.through(chunks), info, tail.metadata.stripeStats[piece.number])
         self._writers.add((tail.footer.writer, tail.writer_version))
         self.sums.append(crc.value)
@@ -181,6 +182,7 @@ class _Writer:
 
     def encode(self, piece: _Piece) -> None:
         rows = self._rows(piece)
+        done(piece.length)
         self.expected += Proof(len(rows), 0, value_checksum(None, rows, self._tree))
         batch = as_batch(rows)
         size = self._output.settings.stripe_size

@@ -29,6 +29,7 @@ from acidctl.compaction.parquet_types import (
     target_type,
 )
 from acidctl.compaction.values import value_checksum
+from acidctl.compaction.working import done
 from acidctl.errors import RefusedError
 from acidctl.orc.source import ByteSource, Window, native_errors
 from acidctl.orc.types import OrcType
@@ -142,6 +143,7 @@ def write_parquet(fs: FileSystem, sources: Sequence[EventFile], path: str, row: 
                     stored = _as_stored(item, batch, schema)
                     expected += _proof(_filled(batch, schema) if same_shape(item.source.row_type, row) else stored)
                     writer.write(stored)
+                    done(item.source.file.size * batch.num_rows // item.metadata.num_rows)
             groups, size = writer.close(merged_metadata([item.pairs for item in inputs], newest))
         except BaseException:
             writer.abandon()

@@ -13,7 +13,7 @@ import pyarrow as pa
 from acidctl.acid.layout import Role
 from acidctl.acid.names import format_bucket
 from acidctl.acid.triggers import CompactionKind
-from acidctl.compaction import stripes
+from acidctl.compaction import stripes, working
 from acidctl.compaction.checksum import Proof, key_checksum
 from acidctl.compaction.insert_only import run_concat
 from acidctl.compaction.keys import KeyFacts, key_range
@@ -218,6 +218,8 @@ class _Side:
                     if kept is not None and not is_whole:
                         ids = ids.take(kept)
                         rows = None if rows is None else kept_rows(rows, kept)
+                    if not len(ids.current) or is_held:
+                        working.done(_length(source, stripe))
                     if not len(ids.current):
                         continue
                     load = self._loader(source, stripe)
@@ -264,6 +266,7 @@ class _Side:
                 ids = events.ids(stripe)
                 kept = self._keep(source, ids)
                 rows = self._kept_rows(events, stripe, kept)
+                working.done(_length(source, stripe))
                 return _chunk(source, ids if kept is None else ids.take(kept), rows)
 
         return load
@@ -286,8 +289,12 @@ class _Side:
         return rows
 
 
+def _length(source: EventFile, stripe: int) -> int:
+    return stripe_length(source.tail.stripes[stripe])
+
+
 def _is_small(source: EventFile, stripe: int) -> bool:
-    return stripe_length(source.tail.stripes[stripe]) < stripes.SMALL_STRIPE
+    return _length(source, stripe) < stripes.SMALL_STRIPE
 
 
 def _chunk(source: EventFile, ids: Ids, rows: pa.Array) -> Chunk:

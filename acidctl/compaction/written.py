@@ -15,6 +15,7 @@ from acidctl.compaction.merge import StripeCopy
 from acidctl.compaction.stripes import counts_of, describe
 from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, OutputFile, new_attempt
 from acidctl.compaction.values import event_checksum
+from acidctl.compaction.working import through
 from acidctl.errors import BadDataError, VerifyError
 from acidctl.orc.acid_writer import AcidFileResult, AcidWriter
 from acidctl.orc.reader import OrcFile, open_orc
@@ -85,7 +86,7 @@ class Copier:
         Raises:
             BadDataError: its keys are out of order, or its file has become shorter.
         """
-        crc, chunks = Crc(), _bytes_of(self._fs, stripe)
+        crc, chunks = Crc(), through(_bytes_of(self._fs, stripe))
         self._writer.copy_stripe(stripe.stripe, crc.through(chunks) if self._full else chunks)
         self.copies[self._writer.flush() - 1] = CopyMade(stripe, crc.value if self._full else None)
 

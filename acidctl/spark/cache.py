@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,16 +12,18 @@ def cache_dir(environ: Mapping[str, str]) -> Path:
     """Make (mode 0700) and return ``$XDG_CACHE_HOME/acidctl``, or ``~/.cache/acidctl``.
 
     Raises:
-        OSError: it cannot be made, cannot be written, or belongs to somebody else.  What is kept here is
-            executed or mapped by Java, so a folder of another user is not trusted.
+        OSError: it cannot be made, cannot be written, belongs to somebody else, who may have put a link there, or may
+            be written by others.  What is kept here is executed or mapped by Java.
     """
     base = environ.get("XDG_CACHE_HOME", "")
     # The XDG rules say that a relative path is to be ignored.
     root = Path(base) if base and Path(base).is_absolute() else _home(environ) / ".cache"
     folder = root / "acidctl"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if folder.stat().st_uid != os.getuid():
+    if {folder.stat().st_uid, folder.lstat().st_uid} != {os.getuid()}:
         raise PermissionError(f"{folder} belongs to another user")
+    if folder.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PermissionError(f"others may write to {folder}")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(f"{folder} cannot be written")
     return folder

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acidctl.errors import EnvironmentProblem, UsageProblem
+from acidctl.imports import import_path
 from acidctl.spark.java import Java, choose_java
 from acidctl.spark.properties import parsed, trimmed
 
@@ -123,7 +124,7 @@ def plan_session(options: SparkOptions, environ: Mapping[str, str], package: Pat
     if local:
         # The workers find modules exactly where this process finds them; nothing is picked up from the folder
         # the user happens to stand in.
-        changes["PYTHONPATH"] = os.pathsep.join(os.path.abspath(p) for p in sys.path if p and os.path.exists(p))  # noqa: PTH100, PTH110
+        changes["PYTHONPATH"] = os.pathsep.join(entry for entry in import_path() if os.path.exists(entry))  # noqa: PTH110
         changes["PYTHONSAFEPATH"] = "1"
     environment = {**environ, **changes}
     for name in ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "PYSPARK_GATEWAY_SECRET"):

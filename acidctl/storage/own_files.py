@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import secrets
+import stat
 import uuid
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -18,29 +21,82 @@ MOST_BYTES = 64 << 20
 
 TORN = "_torn.json"
 """In a hidden run: a small file that is being written."""
+_MOST_LINKS = 40
 
 
-def replace_file(path: Path, data: bytes) -> None:
+def replace_file(path: Path, data: bytes, *, is_private: bool = False) -> None:
     """Put content at a path in one step; what is no file (a pipe, /dev/stdout) is just written to.
+
+    It is written beside, to a new file with a random name that only this user may read until it is in its place.
+
+    Args:
+        is_private: it stays so; else it has the mode of the file that it replaces, or that of a new one.
 
     Raises:
         OSError: it cannot be done; what was there is there still.
+        RefusedError: a link of another user lies there.
     """
+    target = followed(path)
     if path.exists() and not path.is_file():
-        path.write_bytes(data)
+        _write_through(path, data)
         return
-    path = path.resolve()
-    staged = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        with staged.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        staged.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            staged.unlink()
-        raise
+        staged = f".acidctl-{secrets.token_hex(8)}.tmp"
+        descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=folder)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fchmod(descriptor, 0o600 if is_private else _mode(target.name, folder))
+                os.fsync(descriptor)
+            os.replace(staged, target.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(staged, dir_fd=folder)
+            raise
+    finally:
+        os.close(folder)
+
+
+def _write_through(path: Path, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_NOCTTY)  # neither made nor emptied, should it be a file by now
+    with os.fdopen(descriptor, "wb") as stream:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+        stream.write(data)
+
+
+def followed(path: Path) -> Path:
+    """Where links at a path lead to, while they are this user's or root's.
+
+    Raises:
+        RefusedError: one is of another user, who could have any file written or replaced so.
+        OSError: they lead in a circle.
+    """
+    for _ in range(_MOST_LINKS):
+        try:
+            status = path.lstat()
+        except FileNotFoundError:
+            return path.parent.resolve() / path.name
+        if status.st_uid not in (os.geteuid(), 0) and not stat.S_ISREG(status.st_mode):
+            what = "a link" if stat.S_ISLNK(status.st_mode) else "what lies there is no file, and"
+            raise RefusedError(f"will not write to {path}", f"{what} of another user", "give another place")
+        if not stat.S_ISLNK(status.st_mode):
+            return path.parent.resolve() / path.name
+        path = path.parent / path.readlink()
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+
+
+def _mode(name: str, folder: int) -> int:
+    """Of this user's file that is replaced; else what the user gives to new files."""
+    with suppress(FileNotFoundError):
+        before = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if before.st_uid == os.geteuid():
+            return stat.S_IMODE(before.st_mode) & 0o666
+    usual = os.umask(0o077)
+    os.umask(usual)
+    return 0o666 & ~usual
 
 
 def new_run_id() -> str:

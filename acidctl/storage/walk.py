@@ -34,6 +34,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -102,6 +103,26 @@ class Observer:
     container: Callable[[FileSystem, str, str], None] | None = None
 
 
+_listeners: list[Callable[[int, int], None]] = []
+
+
+@contextmanager
+def listening(listener: Callable[[int, int], None]) -> Iterator[None]:
+    """Within the block the listener is told, by any thread, of further directories that were walked and of entries of
+    locations.
+    """
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+def _tell(directories: int, entries: int) -> None:
+    for listener in _listeners:
+        listener(directories, entries)
+
+
 def find_locations(
     fs: FileSystem,
     path: str,
@@ -163,7 +184,9 @@ class _Walk:
                     self._ahead[near] = self._pool.submit(self._fs.list_dir, near)
         directory = self._waiting.pop()
         try:
-            return directory, self._ahead.pop(directory).result() if self._pool else self._fs.list_dir(directory)
+            listing = self._ahead.pop(directory).result() if self._pool else self._fs.list_dir(directory)
+            _tell(1, 0)
+            return directory, listing
         except NotFoundError:  # dropped since its parent was listed
             if directory == self._root:
                 raise
@@ -223,9 +246,11 @@ def list_location(fs: FileSystem, path: str, top: Listing | None = None) -> List
     Raises:
         NotFoundError, AccessError, StorageError: as ``list_tree``.
     """
-    if top is not None and not any(entry.is_dir for entry in top.entries):
-        return top
-    return without_partitions(fs.list_tree(path, top))
+    listing = top
+    if listing is None or any(entry.is_dir for entry in listing.entries):
+        listing = without_partitions(fs.list_tree(path, top))
+    _tell(0, len(listing.entries))
+    return listing
 
 
 def without_partitions(listing: Listing) -> Listing:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import multiprocessing
 import resource
 import signal
 import subprocess
@@ -22,14 +21,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from acidctl.errors import AcidctlError, EnvironmentProblem
+from acidctl.processes import start_worker
 
 _START_SECONDS = 120.0
 _AHEAD = 4
 """Tasks in the queue for every process; below that, there is room for more."""
-_CODE = (
-    "import sys; sys.path[:] = sys.argv[3:]; from acidctl.validation.isolate import serve; "
-    "serve(int(sys.argv[1]), int(sys.argv[2]))"
-)
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 Beat = Callable[[], None]
@@ -178,20 +174,10 @@ class Pool:
                 idle.connection.send(task)
 
     def _start(self) -> _Worker:
-        # Not fork: Arrow's threads would be missing in the child, which then waits for them for ever. And not
-        # multiprocessing's own start, which runs the main module again: Spark's worker, or a user's script.
-        ours, theirs = multiprocessing.Pipe()
-        arguments = [str(theirs.fileno()), str(self.limits.memory), *sys.path]
-        nothing = subprocess.DEVNULL  # what a native library says as it dies is not for the terminal
-        try:
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _CODE, *arguments],
-                stdin=nothing, stdout=nothing, stderr=nothing, pass_fds=[theirs.fileno()],
-            )  # fmt: skip
+        try:  # what a native library says as it dies is not for the terminal
+            process, ours = start_worker(serve, self.limits.memory, is_quiet=True)
         except OSError as error:
             raise _not_started(str(error)) from error
-        finally:
-            theirs.close()
         worker = _Worker(process, ours)
         self._workers.append(worker)
         return worker

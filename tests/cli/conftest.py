@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from terminals import Terminals, terminals
 
 from acidctl.cli.main import main
 
@@ -53,3 +54,10 @@ def crud(acidctl: Callable[..., Result], tmp_path: Path) -> Path:
     table = tmp_path / "crud_table"
     assert acidctl("demo", table).status == 0
     return table
+
+
+@pytest.fixture(scope="module")
+def terminal() -> Iterator[Terminals]:
+    """``terminal.run("ls", path)`` -> the exit status, and what a terminal shows."""
+    with terminals() as server:
+        yield server

@@ -15,9 +15,10 @@ import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from terminals import Terminals
 
 from acidctl.cli import redact, settings
-from acidctl.cli.main import command_named, lifted, main, value_of
+from acidctl.cli.main import command_named, lifted, value_of
 from acidctl.cli.settings import Layer, merge, options_of, variable_of
 from acidctl.errors import StorageError, UsageProblem
 from acidctl.storage.options import StorageOptions
@@ -416,7 +417,9 @@ def test_credentials_that_others_can_read(acidctl: Acidctl, user: Callable[[str]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-def test_credentials_of_a_group(acidctl: Acidctl, user: Callable[[str], Path], tmp_path: Path) -> None:
+def test_credentials_of_a_group(
+    terminal: Terminals, acidctl: Acidctl, user: Callable[[str], Path], tmp_path: Path
+) -> None:
     """A service reads root's file by its group: a file of its own it can close to everybody else."""
     path = user(SECRETS[0])
     for parent in (path, *path.parents):
@@ -426,17 +429,8 @@ def test_credentials_of_a_group(acidctl: Acidctl, user: Callable[[str], Path], t
     assert acidctl("ls", ".").status == 7, "of root, who is no service"
     for mode, status in ((0o640, 0), (0o644, 7)):
         path.chmod(mode)
-        child = os.fork()
-        if not child:
-            os.setgroups([])
-            os.setgid(65534)
-            os.setuid(65534)
-            try:
-                main(["ls", "--config", str(path), str(tmp_path / "project")])
-            except SystemExit as stop:
-                os._exit(int(stop.code or 0))
-            os._exit(99)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == status
+        found, shown = terminal.run("ls", "--debug", "--config", path, tmp_path / "project", nobody=True)
+        assert found == status, shown
 
 
 def test_toml_can_be_read_again(acidctl: Acidctl, user: Callable[[str], Path]) -> None:

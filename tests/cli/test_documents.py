@@ -17,13 +17,13 @@ import pytest
 from tables import CLEAN_NOW
 
 Acidctl = Callable[..., Any]
-MAJOR = ("compact", "--major", "--engine", "local")
+MAJOR = ("compact", "--assume-committed=0s", "--major", "--engine", "local")
 VARIES = {"taskSeconds", "trashRun", "run", "modified", "since", "until"}
 
 LOOKING = [
     ("ls",), ("ls", "-r", "--rows"), ("why",), ("history",), ("advise",), (*MAJOR, "--dry-run"),
-    ("compact", "--auto"), ("clean", "--dry-run"), ("validate",), ("restore", "--list"), ("purge", "--dry-run"),
-    ("repair", "key-index", "--dry-run"), ("repair", "nested"), ("repair", "version-file"),
+    ("compact", "--assume-committed=0s", "--auto"), ("clean", "--dry-run"), ("validate",), ("restore", "--list"),
+    ("purge", "--dry-run"), ("repair", "key-index", "--dry-run"), ("repair", "nested"), ("repair", "version-file"),
 ]  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def both(acidctl: Acidctl, *line: str | Path) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("line", LOOKING, ids=lambda line: "-".join(line[:2]))
+@pytest.mark.parametrize("line", LOOKING, ids="-".join)
 def test_none_one_and_several(acidctl: Acidctl, warehouse: Path, tmp_path: Path, line: tuple[str, ...]) -> None:
     (tmp_path / "empty.db").mkdir()
     assert both(acidctl, *line, tmp_path / "empty.db") == []
@@ -93,7 +93,7 @@ def test_files(acidctl: Acidctl, warehouse: Path, tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("line", LOOKING, ids=lambda line: "-".join(line[:2]))
+@pytest.mark.parametrize("line", LOOKING, ids="-".join)
 def test_what_fails_as_a_whole(acidctl: Acidctl, tmp_path: Path, line: tuple[str, ...]) -> None:
     found = acidctl(*line, "-o", "json", tmp_path / "missing")
     assert found.status == 3
@@ -139,12 +139,14 @@ ENDLESS = """
 import os, signal, sys, time
 from acidctl.cli import ls
 from acidctl.cli.main import main
-import acidctl.cli.locations as locations
+import acidctl.location.find as locations
 
 def slow(paths, storage, lists, on_error=None, **_):
     class Found:
         is_given, shown = True, "x"
         def snapshot(self, lists):
+            return None
+        def evidence(self):
             return None
     for place in range(1000000):
         yield Found()

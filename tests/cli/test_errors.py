@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from tables import CLEAN_NOW, make
+from terminals import Terminals
 
 from acidctl.acid.names import MAXL
-from acidctl.cli.main import main
 from acidctl.errors import AcidctlError, exit_statuses
 
 COMMANDS = [
@@ -102,31 +102,15 @@ def test_existing_target_is_a_conflict(acidctl, crud: Path) -> None:  # type: ig
 @pytest.mark.parametrize(
     "command", [("compact", "--assume-committed=0s", "--major", "--engine", "local"), CLEAN_NOW], ids=lambda c: c[0]
 )
-def test_a_location_that_may_not_be_written(
-    command: tuple[str, ...], acidctl, crud: Path, tmp_path: Path, capfdbinary
-) -> None:  # type: ignore[no-untyped-def]
-    # Run once as root, so that every module is imported before the child becomes nobody.
-    other = tmp_path / "other"
-    acidctl("demo", other)
-    for table in (crud, other) if command[0] == "clean" else (other,):
-        acidctl("compact", "--assume-committed=0s", "--major", "--engine", "local", table)
-    acidctl(*command, other)
+def test_a_location_that_may_not_be_written(terminal: Terminals, command: tuple[str, ...], acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
+    if command[0] == "clean":
+        acidctl("compact", "--assume-committed=0s", "--major", "--engine", "local", crud)
     for parent in (crud, *crud.parents):
         if len(parent.parts) > 2:
             parent.chmod(0o755)
     before = sorted(str(path) for path in crud.rglob("*"))
-    child = os.fork()
-    if not child:
-        os.setgid(65534)
-        os.setuid(65534)
-        try:
-            main([*command, str(crud)])
-        except SystemExit as stop:
-            os._exit(int(stop.code or 0))
-        os._exit(99)
-    _, status = os.waitpid(child, 0)
-    said = capfdbinary.readouterr().err.decode()
-    assert os.waitstatus_to_exitcode(status) == 5, said
+    status, said = terminal.run(*command, crud, nobody=True)
+    assert status == 5, said
     assert "permission denied" in said.lower()
     assert sorted(str(path) for path in crud.rglob("*")) == before
 

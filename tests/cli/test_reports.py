@@ -253,8 +253,12 @@ def test_a_file_that_cannot_be_written(acidctl: Acidctl, crud: Path, tmp_path: P
 def test_a_disk_that_is_full_at_the_end(
     acidctl: Acidctl, crud: Path, tmp_path: Path, files: tuple[str, ...], works: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+    asked: list[int] = []
+
+    def full(descriptor: int) -> None:
+        asked.append(descriptor)
+        if len(asked) == 1:
+            raise OSError(28, "No space left on device")
 
     # Not the function itself: the compaction calls it too.
     monkeypatch.setattr("acidctl.storage.own_files.os", SimpleNamespace(**vars(os) | {"fsync": full}))

@@ -14,6 +14,7 @@ import termios
 from pathlib import Path
 
 import pytest
+from terminals import without_last_line
 
 from acidctl.cli.screen import Column, FittedTable, Row
 from acidctl.cli.timeline import MARKS, marks_for
@@ -110,7 +111,7 @@ def on_terminal(columns: int, *args: str | Path) -> str:
         sent += part
     process.wait()
     os.close(master)
-    return re.sub("\x1b\\[[0-9;]*m", "", sent.decode()).replace("\r\n", "\n")
+    return re.sub("\x1b\\[[0-9;]*m", "", without_last_line(sent.decode().replace("\r\n", "\n")))
 
 
 @pytest.mark.parametrize("columns", [80, 40])

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
-import pty
 import re
-import struct
 import sys
-import termios
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +12,7 @@ import pyarrow as pa
 import pytest
 from rows.tables_made import write_delta
 from tables import CLEAN_NOW
+from terminals import Terminals
 from unsafe import SAMPLES, is_unsafe
 
 from acidctl.cli.main import main
@@ -64,53 +60,8 @@ def warehouse(tmp_path: Path) -> Path:
     return top
 
 
-def on_terminal(*args: str | Path, columns: int = 300) -> tuple[int, str]:
-    """The exit status and all that a terminal got, run in a child of this process: its modules are there already."""
-
-    def run() -> None:
-        for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
-            mode = "w" if number else "r"
-            setattr(sys, name, open(number, mode, encoding="utf-8", errors="surrogateescape", closefd=False))  # noqa: SIM115
-        try:
-            main([str(arg) for arg in args])
-        except SystemExit as stop:
-            os._exit(int(stop.code or 0))
-
-    return in_child(run, columns)
-
-
-def in_child(run: Callable[[], object], columns: int = 300) -> tuple[int, str]:
-    """The exit status and all that a terminal got."""
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    child = os.fork()
-    if not child:
-        try:
-            os.setsid()
-            for descriptor in (0, 1, 2):
-                os.dup2(slave, descriptor)
-            os.environ |= {"NO_COLOR": "1", "TERM": "xterm", "COLUMNS": str(columns)}
-            run()
-        finally:
-            os._exit(99)
-    os.close(slave)
-    sent = b""
-    while True:
-        try:
-            part = os.read(master, 65536)
-        except OSError as error:
-            assert error.errno == errno.EIO
-            break
-        if not part:
-            break
-        sent += part
-    os.close(master)
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status), sent.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
-
-
 def assert_harmless(shown: str) -> None:
-    shown = re.sub("\x1b\\[[0-2]m", "", shown)  # bold, dim and back: ours
+    shown = re.sub("\x1b\\[[0-2]m|\r\x1b\\[K", "", shown)  # bold, dim and back, a bar that goes away: ours
     found = {char for char in shown if is_unsafe(char)} - {"\n"}
     assert not found, re.findall(f"[^\n]*[{''.join(map(re.escape, found))}][^\n]*", shown)[:3]
 
@@ -164,7 +115,7 @@ def filled(warehouse: Path) -> Filled:
     return lambda line: [word.format(**places) for word in line]
 
 
-def test_what_only_looks(filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_only_looks(terminal: Terminals, filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert Path(filled(["{f}"])[0]).is_file()
     config = tmp_path / "home" / "acidctl" / "config.toml"
     config.parent.mkdir(parents=True)
@@ -186,7 +137,7 @@ def test_what_only_looks(filled: Filled, tmp_path: Path, monkeypatch: pytest.Mon
             options = () if line[0] == "cat" and "--where" in line else ("--config", "/dev/null")
             if any(word in line for word in ("--config", "--profile")) or line[0] == "config":
                 options = ()
-            status, shown = on_terminal(*filled(run), *options)
+            status, shown = terminal.run(*filled(run), *options)
             assert status not in (1, 99), shown
             assert shown, run
             assert_harmless(shown)
@@ -194,24 +145,47 @@ def test_what_only_looks(filled: Filled, tmp_path: Path, monkeypatch: pytest.Mon
     assert sum(seen.values()) > 100
 
 
-def test_what_changes_tables(filled: Filled, tmp_path: Path) -> None:
+COMPACT = ["compact", "--major", "--engine", "local", "--force", "{w}"]
+
+
+def test_what_compact_asks(terminal: Terminals, filled: Filled) -> None:
+    """The question names locations and directories; without an answer nothing is done, with one what was shown."""
+    for typed, expected in (("", 130), ("n\n", 7), ("what\ny\n", 0)):
+        status, shown = terminal.run(*filled(COMPACT), typed=typed)
+        assert status == expected, shown
+        assert "would count as committed" in shown
+        assert "Compact 3 locations? [y/N]" in shown
+        assert_harmless(shown)
+
+
+def test_a_hang_is_a_failure(terminal: Terminals) -> None:
+    with pytest.raises(AssertionError, match="hung"):
+        terminal.execute("/bin/sleep", "100", seconds=1)
+    ignores = "import signal, time\nfor s in (1, 2, 14): signal.signal(s, signal.SIG_IGN)\ntime.sleep(100)"
+    with pytest.raises(AssertionError, match="hung"):
+        terminal.execute(sys.executable, "-c", ignores, seconds=1)
+    assert terminal.execute("/bin/cat") == (0, "")
+
+
+def test_what_changes_tables(terminal: Terminals, filled: Filled, tmp_path: Path) -> None:
     plan = str(tmp_path / f"plan{EVIL}")
     keep = ["--older-than", "0", "--unsafe-retention"]
     lines = [
-        ["compact", "--major", "--engine", "local", "{w}"], ["clean", "--plan", plan, *keep, "{w}"],
+        ["compact", "--major", "--engine", "local", "{w}"], [*COMPACT, "--assume-committed=0s"],
+        ["clean", "--plan", plan, *keep, "{w}"],
         ["apply", "--yes", "--unsafe-retention", plan], ["restore", "{t}"], [*CLEAN_NOW, "-o", "json", "{w}"],
         ["restore", "--yes", "{w}"], [*CLEAN_NOW, "{w}"], ["purge", "--yes", "{w}"],
         ["clean", "--report", plan, "{w}"], ["clean", "--report", "{t}/x", "{w}"], ["demo", "{t}"], ["demo", "{t}2"],
         ["cat", "{t}", "--to", "{t}/x"], ["cat", "{t}", "--to", plan],
     ]  # fmt: skip
     for line in lines:
-        status, shown = on_terminal(*filled(line))
+        status, shown = terminal.run(*filled(line))
         assert status not in (1, 99), shown
         assert shown, line
         assert_harmless(shown)
 
 
-def test_a_damaged_file(filled: Filled) -> None:
+def test_a_damaged_file(terminal: Terminals, filled: Filled) -> None:
     file = Path(filled(["{f}"])[0])
     file.write_bytes(file.read_bytes()[:-20])
     for line in (
@@ -220,34 +194,34 @@ def test_a_damaged_file(filled: Filled) -> None:
         ["compact", "--major", "--engine", "local", "{t}"], ["history", "{t}"], ["ls", "--rows", "{t}"],
         ["repair", "key-index", "--dry-run", "{t}"], ["cat", "--debug", "{t}"],
     ):  # fmt: skip
-        status, shown = on_terminal(*filled(line))
+        status, shown = terminal.run(*filled(line))
         assert status not in (0, 1, 99), (line, shown)
         assert_harmless(shown)
 
 
-def test_help_with_defaults_from_a_file(tmp_path: Path) -> None:
+def test_help_with_defaults_from_a_file(terminal: Terminals, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text('[compact]\ntask-bytes = "x\\u001b[31m\\u202e\\u009b"\n')
-    status, shown = on_terminal("compact", "--help", "--config", config)
+    status, shown = terminal.run("compact", "--help", "--config", config)
     assert status == 0
     assert "\\x1b[31m" in shown
     assert_harmless(shown)
 
 
-def test_completion(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completion(terminal: Terminals, monkeypatch: pytest.MonkeyPatch) -> None:
     words = f"acidctl ls a{EVIL.replace(chr(10), '')}"
     for shell in ("bash", "zsh", "fish"):
         monkeypatch.setenv("_ACIDCTL_COMPLETE", f"{shell}_complete")
         monkeypatch.setenv("COMP_WORDS", words)
         monkeypatch.setenv("COMP_CWORD", "2" if shell != "fish" else words.rpartition(" ")[2])
-        _, shown = on_terminal()
+        _, shown = terminal.run()
         assert "dir" in shown
         assert_harmless(shown)
 
 
 LIBRARY = """
 import logging, sys, threading, warnings
-import acidctl.cli.locations as locations
+import acidctl.location.find as locations
 from acidctl.cli.main import main
 
 evil = sys.argv[1]
@@ -270,10 +244,10 @@ main(sys.argv[2:])
 
 
 @pytest.mark.parametrize("words", [(), ("--debug",)])
-def test_what_libraries_write(words: tuple[str, ...]) -> None:
+def test_what_libraries_write(terminal: Terminals, words: tuple[str, ...]) -> None:
     """Warnings, logs and the last words of threads quote what they failed on."""
     evil = EVIL.replace("\n", "")
-    status, shown = in_child(lambda: os.execv(sys.executable, [sys.executable, "-c", LIBRARY, evil, "ls", ".", *words]))
+    status, shown = terminal.execute(sys.executable, "-c", LIBRARY, evil, "ls", ".", *words)
     assert status == 1
     told = ("of \\x1b", "about \\x1b", "words \\x1b", "ValueError: \\x1b", "unexpected ZeroDivisionError")
     assert all(text in shown for text in told), shown
