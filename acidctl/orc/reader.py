@@ -226,7 +226,7 @@ class OrcFile:
 
     def _tree(self, chosen: dict[str, int] | None) -> OrcType:
         """The root with just these columns."""
-        tree = self.tail.type_tree if chosen is None else restricted(self.tail.type_tree, chosen.values())
+        tree = self.tail.type_tree if chosen is None else restricted(self.tail.type_tree, set(chosen.values()))
         assert tree is not None
         return tree
 

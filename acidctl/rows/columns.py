@@ -15,7 +15,7 @@ from acidctl.errors import BadDataError, NotFoundError
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.compare import Literal, Moment
 from acidctl.rows.predicate import hidden
-from acidctl.rows.schema import all_null, children_of, conform, fit_text
+from acidctl.rows.schema import all_null, conform, fit_text
 
 ROW_ID = "ROW__ID"
 ROW_ID_TYPE = pa.struct([("writeid", pa.int64()), ("bucketid", pa.int32()), ("rowid", pa.int64())])
@@ -161,6 +161,7 @@ class FileColumns:
         whole = {place[0] for place in places if len(place) == 1 or not self._can_pick(place)}
         self._picked = {place for place in places if place[0] not in whole and place[0] < len(own.names)}
         self._tops = sorted({place[0] for place in places if place[0] < len(own.names)})
+        self._where = {top: i for i, top in enumerate(self._tops)}
         self.names: list[str] | None = None
         """Names to read, dotted for fields, as the file spells them; None for all."""
         if not len(self._tops) == len(own.names) == len(whole & set(self._tops)):
@@ -198,7 +199,7 @@ class FileColumns:
         field = pa.field(name, arrow_type(target))
         if place[0] >= len(self._own.names):
             return all_null(len(rows), field.type)
-        array = children_of(rows)[self._tops.index(place[0])]
+        array = rows.field(self._where[place[0]])
         node, missing = self._own.children[place[0]], None
         for position in place[1:]:
             if node.kind != "struct":

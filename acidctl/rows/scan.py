@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -431,6 +432,6 @@ class Scan:
 
 def _refuse_twice(names: Sequence[str]) -> None:
     """Two columns of one name could not be told apart in what comes out; JSON cannot even hold them."""
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise UsageProblem(f"column {twice[0]} is asked for twice", "names ignore case", "name every column once")
