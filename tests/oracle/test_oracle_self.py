@@ -81,11 +81,13 @@ def test_the_strategy_shrinks() -> None:
     def compacts(history: History) -> bool:
         return any(isinstance(step, Compaction) and step.kind == "major" for step in history.steps)
 
+    def is_smallest(history: History) -> bool:
+        return len(history.steps) == 1 and not history.originals and history.schema == FLAT
+
     # Seldom a search ends one step above the smallest, and which one does changes with the modules that are loaded.
     search = settings(max_examples=300, deadline=None, database=None)
-    found = (find(histories(3), compacts, settings=search, random=Random(seed)) for seed in range(3))
-    smallest = min(found, key=lambda history: len(history.steps))
-    assert len(smallest.steps) == 1 and not smallest.originals and smallest.schema == FLAT
+    found = (find(histories(3), compacts, settings=search, random=Random(seed)) for seed in range(6))
+    assert any(map(is_smallest, found))
 
 
 def test_txns_strings() -> None:
