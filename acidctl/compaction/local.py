@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait as wait_for
 
 from acidctl.compaction.tasks import BucketResult, Task
-from acidctl.errors import AcidctlError, EnvironmentProblem
+from acidctl.errors import AcidctlError, EnvironmentProblem, out_of_memory
 
 WORTH_A_PROCESS = 32 << 20
 """Input bytes below which starting another Python takes longer than the work."""
@@ -49,6 +49,8 @@ class LocalEngine:
                 yield place, function(task)
             except AcidctlError as error:
                 yield place, error
+            except MemoryError as error:
+                yield place, out_of_memory(detail=str(error))
 
     def _in_processes(
         self, tasks: Sequence[Task], function: Callable[[Task], BucketResult], jobs: int
@@ -81,6 +83,8 @@ def _outcome(future: Future[BucketResult]) -> BucketResult | AcidctlError:
         return future.result()
     except AcidctlError as error:
         return error
+    except MemoryError as error:
+        return out_of_memory(detail=str(error))
     except BrokenProcessPool as error:
         return EnvironmentProblem(
             "a worker process died", str(error), "often memory: use fewer at once (--jobs 1) or smaller --task-bytes"
