@@ -146,6 +146,28 @@ class UncheckedError(AcidctlError):
     meaning = "the validation found nothing wrong, but could not check everything"
 
 
+class MemoryProblem(AcidctlError):
+    """The memory of the machine, of the container or of a limit ran out."""
+
+    exit_status = 16
+    code = "memory"
+    meaning = "there is not enough memory for what was asked for"
+
+
+def out_of_memory(doing: str = "", detail: str = "") -> MemoryProblem:
+    """The error for a MemoryError, wherever it was met.
+
+    Args:
+        doing: what was being done, ``stripe 0 of FILE``.
+        detail: the words of whoever ran out, if any.
+    """
+    what = f"there is not enough memory to read {doing}" if doing else "there is not enough memory"
+    hint = (
+        "read fewer columns, run fewer processes at a time, or give it more memory (ulimit -v, the container's limit)"
+    )
+    return MemoryProblem(what, detail, hint)
+
+
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 """What a shell reports for a program that SIGPIPE ended: `acidctl cat t | head` ends quietly, as `cat` does."""

@@ -21,6 +21,7 @@ from acidctl import __version__
 from acidctl.acid.state import State
 from acidctl.cli.main import SECTIONS, SUMMARIES, cli
 from acidctl.errors import exit_statuses
+from acidctl.orc.limits import LIMITS
 from acidctl.rows.export.forms import FORMS
 from acidctl.validation.findings import Depth
 from acidctl.validation.rules import RULES
@@ -57,6 +58,13 @@ ENVIRONMENT: tuple[tuple[str, str], ...] = (
         "ACIDCTL_<COMMAND>_<OPTION>",
         "The option of a command, ACIDCTL_CLEAN_OLDER_THAN=48h for example; several values are separated by spaces. "
         "What waives a safeguard, --yes for example, counts on the command line only.",
+    ),
+    *(
+        (
+            limit.variable,
+            f"{limit.meaning} Above {limit.shown(limit.default)} a file is refused; 8G, for example, allows more.",
+        )
+        for limit in LIMITS
     ),
     ("NO_COLOR", "When set, nothing is coloured."),
     ("HADOOP_USER_NAME", "The user for WebHDFS, unless the URL or `--storage-option user=NAME` says another."),

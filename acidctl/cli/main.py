@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from acidctl import __version__
 from acidctl.cli.last_line import listings
 from acidctl.cli.streams import ending_signals, standard_streams
-from acidctl.errors import BROKEN_PIPE, INTERRUPTED, AcidctlError
+from acidctl.errors import BROKEN_PIPE, INTERRUPTED, AcidctlError, out_of_memory
 from acidctl.imports import forget_current_directory
 
 _SELDOM = 100_000
@@ -257,6 +257,12 @@ def _run(args: Sequence[str], debug: bool) -> int:
             _trace()
         _say(error.what, error.why, error.hint, error.exit_status, error.code)
         return error.exit_status
+    except MemoryError as error:
+        if debug:
+            _trace()
+        problem = out_of_memory(detail=" ".join(str(error).split())[:300])
+        _say(problem.what, problem.why, problem.hint, problem.exit_status, problem.code)
+        return problem.exit_status
     except Exception as error:  # noqa: BLE001 - the last resort: a bug is reported as one, without a wall of text
         if debug:
             _trace()

@@ -16,7 +16,7 @@ from typing import Any
 
 from acidctl.compaction.tasks import BucketResult, Task
 from acidctl.compaction.working import telling
-from acidctl.errors import AcidctlError, EnvironmentProblem
+from acidctl.errors import AcidctlError, EnvironmentProblem, out_of_memory
 from acidctl.processes import start_worker
 
 WORTH_A_PROCESS = 32 << 20
@@ -63,6 +63,8 @@ class LocalEngine:
                 return function(task)
         except AcidctlError as error:
             return error
+        except MemoryError as error:
+            return out_of_memory(detail=str(error))
 
     def _in_processes(self, tasks: Sequence[Task], function: Function, jobs: int) -> Iterator[Result]:
         smallest_first = sorted(range(len(tasks)), key=lambda place: tasks[place].weight)
@@ -180,3 +182,5 @@ def _outcome(function: Function, task: Task, connection: Connection) -> BucketRe
             return function(task)
     except AcidctlError as error:
         return error
+    except MemoryError as error:
+        return out_of_memory(detail=str(error))

@@ -16,15 +16,13 @@ import pyarrow as pa
 from isal import igzip_lib
 
 from acidctl.errors import BadDataError
+from acidctl.orc.limits import TAIL
 
 COMPRESSION_NAMES = ("none", "zlib", "snappy", "lzo", "lz4", "zstd", "brotli")
 """By the number in the postscript."""
 
 DEFAULT_BLOCK_SIZE = 256 * 1024
 """What a reader assumes when the postscript names no compression block size."""
-
-MAX_SECTION = 512 * 1024 * 1024
-"""Most bytes that one section may decompress to: a bound against protobuf bombs; real footers are below a megabyte."""
 
 _HEADER = 3
 
@@ -37,24 +35,35 @@ class ChunkError(ValueError):
     """A chunk that cannot be decompressed; the caller knows the path and turns it into a BadDataError."""
 
 
+class TooLarge(ChunkError):
+    """A section that would decompress to more than is allowed."""
+
+
 class UnsupportedCodec(BadDataError):
     """A compression that ORC has and acidctl has not: LZO."""
 
 
-def decompress(data: bytes | memoryview, kind: str, block_size: int, limit: int = MAX_SECTION) -> bytes:
+def decompress(
+    data: bytes | memoryview, kind: str, block_size: int, limit: int | None = None, *, is_cut: bool = False
+) -> bytes:
     """The bytes of a section.
 
     Args:
         data: the section as it is in the file: chunks, or the bytes themselves where `kind` is ``none``.
         kind: one of COMPRESSION_NAMES.
         block_size: no chunk may decompress to more bytes than this (postscript).
-        limit: the most bytes that the whole may come to.
+        limit: the most bytes that the whole may come to; None for the limit of tails, see limits.py.
+        is_cut: `data` is only the beginning; what is behind the last whole chunk is left out.
 
     Raises:
-        ChunkError: a chunk is cut short, is damaged, or is larger than allowed.
+        ChunkError: a chunk is cut short, is damaged, or is larger than its block may be.
+        TooLarge: the whole is larger than `limit`.
         UnsupportedCodec: the codec is one that acidctl does not have (LZO).
     """
+    limit = TAIL.value if limit is None else limit
     if kind == "none":
+        if len(data) > limit:
+            raise TooLarge(f"the section is larger than {limit} bytes")
         return bytes(data)
     view = memoryview(data).cast("B")
     parts: list[bytes] = []
@@ -62,18 +71,22 @@ def decompress(data: bytes | memoryview, kind: str, block_size: int, limit: int 
     at = 0
     while at < len(view):
         if len(view) - at < _HEADER:
+            if is_cut:
+                break
             raise ChunkError("a compression chunk is cut short")
         header = int.from_bytes(view[at : at + _HEADER], "little")
         length, original = header >> 1, header & 1
         at += _HEADER
         if length > len(view) - at:
+            if is_cut:
+                break
             raise ChunkError(f"a compression chunk claims {length} bytes where {len(view) - at} are left")
         chunk = view[at : at + length]
         at += length
-        part = bytes(chunk) if original else _inflate(chunk, kind, min(block_size, limit - total))
+        part = bytes(chunk) if original else _inflate(chunk, kind, min(block_size, _MAX_CHUNK))
         total += len(part)
         if total > limit:
-            raise ChunkError(f"the section is larger than {limit} bytes")
+            raise TooLarge(f"the section is larger than {limit} bytes")
         parts.append(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
 

@@ -16,8 +16,10 @@ from pyarrow import orc
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc import wide_time
+from acidctl.orc.limits import LimitError
 from acidctl.orc.map_keys import check_map_keys
 from acidctl.orc.source import ByteSource, FileReader, Window, native_errors
+from acidctl.orc.stripe_size import check_rows, check_stripe, is_small_at_first
 from acidctl.orc.tail import FIRST_READ, Tail, as_text, read_tail
 from acidctl.orc.types import ACID_COLUMNS, OrcType, arrow_type, hive_type, restricted
 from acidctl.orc.union_nulls import UnionNulls, present_streams
@@ -130,11 +132,11 @@ class OrcFile:
         if self.stripe_rows(i) == 0:
             fields = list(arrow_type(self._tree(chosen)))
             return self._named(pa.RecordBatch.from_pylist([], schema=pa.schema(fields)))
+        self._check_size(i, chosen)
         if "map" in self.tail.schema.kinds and _has(self._tree(chosen), "map"):
             check_map_keys(self.tail, i, self._stripe_footer(i), self._tree(chosen))
         with native_errors(self.path, i):
             reader = self._native()
-            self._fetch_ahead(i, chosen)
             try:
                 batch = reader.read_stripe(i, columns=None if chosen is None else list(chosen))
                 certain = not self._doubtful(i, batch)
@@ -176,8 +178,10 @@ class OrcFile:
 
         form = dataset.OrcFileFormat()
         try:
+            self._fetch_ahead(0, None, _FIRST_BYTES)
+            if not is_small_at_first(self.tail, self._stripe_footer(0), count, self._piece, _FIRST_BYTES):
+                return None
             if self._local is None:
-                self._fetch_ahead(0, None, _FIRST_BYTES)
                 fragment = form.make_fragment(pa.PythonFile(self._window, mode="r"))
             else:
                 fragment = form.make_fragment(self._local, filesystem=fs.LocalFileSystem())
@@ -264,6 +268,7 @@ class OrcFile:
 
     def _check_rows(self, i: int) -> None:
         """Refuse more rows than the stripe's bytes can hold: Arrow would take memory for all of them at once."""
+        check_rows(self.tail, i)
         stripe = self.tail.stripes[i]
         ratio = _RATIO.get(self.tail.compression, self.tail.block_size)
         most = min(_MAX_ROWS, 1000 + stripe.dataLength * ratio * _ROWS_A_BYTE)
@@ -273,6 +278,19 @@ class OrcFile:
                 f"stripe {i} claims {stripe.numberOfRows} rows in {stripe.dataLength} bytes",
                 "the file was cut short or overwritten",
             )
+
+    def _check_size(self, i: int, chosen: dict[str, int] | None) -> None:
+        """Refuse what would take too much memory, before any is taken."""
+        try:
+            self._fetch_ahead(i, chosen)
+            check_stripe(self.tail, i, self._stripe_footer(i), self._tree(chosen), self._piece)
+        except LimitError:
+            raise
+        except BadDataError as error:
+            raise BadDataError(f"stripe {i} of {self.path} cannot be read", str(error), error.hint) from error
+
+    def _piece(self, offset: int, count: int) -> bytes:
+        return self.tail.source.read(offset, count) if self._window is None else self._window.piece(offset, count)
 
     def _stripe_footer(self, i: int) -> pb.StripeFooter:
         stripe = self.tail.stripes[i]

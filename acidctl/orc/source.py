@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from acidctl.acid.listing import Entry
-from acidctl.errors import BadDataError
+from acidctl.errors import BadDataError, out_of_memory
 
 
 class FileReader(Protocol):
@@ -99,10 +99,12 @@ class ByteSource:
 @contextmanager
 def native_errors(path: str, stripe: int | None = None) -> Iterator[None]:
     """Arrow's errors in acidctl's words, naming the file and the stripe; errors of acidctl's own pass."""
+    where = path if stripe is None else f"stripe {stripe} of {path}"
     try:
         yield
-    except (pa.ArrowException, OSError, MemoryError, UnicodeDecodeError) as error:
-        where = path if stripe is None else f"stripe {stripe} of {path}"
+    except MemoryError as error:  # pa.ArrowMemoryError is one
+        raise out_of_memory(where, " ".join(str(error).split())[:300]) from error
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())[:300] or type(error).__name__
         raise BadDataError(
             f"{where} cannot be read", reason, "the file is damaged, or uses a part of ORC that is not supported"

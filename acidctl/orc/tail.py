@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, TypeVar
@@ -14,7 +15,8 @@ from google.protobuf.message import DecodeError, Message
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.codecs import COMPRESSION_NAMES, DEFAULT_BLOCK_SIZE, MAX_SECTION, ChunkError, decompress
+from acidctl.orc.codecs import COMPRESSION_NAMES, DEFAULT_BLOCK_SIZE, ChunkError, TooLarge, decompress
+from acidctl.orc.limits import COLUMNS, STRIPES, TAIL, LimitError
 from acidctl.orc.source import ByteSource
 from acidctl.orc.types import OrcType, Schema, schema_of
 
@@ -28,6 +30,13 @@ FIRST_READ = 16 * 1024
 
 KNOWN_VERSIONS = ((0, 11), (0, 12))
 CALENDARS = {1: "julian_gregorian", 2: "proleptic_gregorian"}
+_LARGE = 1 << 20
+"""Messages of more bytes are counted through before they are parsed."""
+_PARTS_A_COLUMN = 8
+"""A column's streams, encoding and statistics."""
+_LENGTHS = 2
+_MOST_BITS = 70
+
 WRITERS = ("ORC Java", "ORC C++", "Presto", "Scritchley Go", "Trino", "cuDF")
 
 _KEY = re.compile(r"(-?\d{1,19}),(-?\d{1,19}),(-?\d{1,19})", re.ASCII)
@@ -165,7 +174,10 @@ class Tail:
         raw = self._raw_metadata
         if raw is None:
             raw = self.source.read(self.metadata_start, length)
-        return _parse(pb.Metadata, raw, (self.compression, self.block_size), self.path, "stripe statistics")
+        found = _parse(pb.Metadata, raw, (self.compression, self.block_size), self.path, "stripe statistics")
+        most = max((len(stripe.colStats) for stripe in found.stripeStats), default=0)
+        COLUMNS.check(most, self.path, "number of the columns of its stripe statistics")
+        return found
 
     def stripe_statistics(self, i: int) -> list[pb.ColumnStatistics] | None:
         """Statistics of the columns of stripe `i` by column id, None when the file has none for it."""
@@ -207,10 +219,12 @@ class Tail:
 
         Raises:
             BadDataError: the index is no list of three integers.
+            LimitError: it has more entries than a file may have stripes.
         """
         raw = self.user_metadata.get(KEY_INDEX)
         if raw is None:
             return None
+        STRIPES.check(raw.count(b";"), self.path, f"number of entries of its {KEY_INDEX}")
         parts = raw.decode("utf-8", "replace").split(";")
         if parts[-1] == "":
             parts.pop()
@@ -284,6 +298,8 @@ def read_tail(source: ByteSource, end: bytes | None = None) -> Tail:
     block_size = postscript.compressionBlockSize or DEFAULT_BLOCK_SIZE
     raw_footer = memoryview(buffer)[footer_start - start : footer_end - start]
     footer = _parse(pb.Footer, raw_footer, (compression, block_size), path, "footer")
+    COLUMNS.check(max(len(footer.types), len(footer.statistics)), path, "number of its columns")
+    STRIPES.check(len(footer.stripes), path, "number of its stripes")
     _check_stripes(footer, content_end, path)
     return Tail(
         source=source,
@@ -313,8 +329,9 @@ def _postscript(source: ByteSource, buffer: bytes) -> pb.PostScript:
     magic = postscript.magic if postscript.HasField("magic") else source.read(0, 3)
     if magic not in (MAGIC, MAGIC.decode()):
         raise _not_orc(path, "the ORC magic is missing")
-    if not postscript.HasField("footerLength") or postscript.footerLength > MAX_SECTION:
-        raise _damaged(path, f"its footer claims {postscript.footerLength} bytes")
+    if not postscript.HasField("footerLength"):
+        raise _damaged(path, "its footer claims 0 bytes")
+    TAIL.check(max(postscript.footerLength, postscript.metadataLength), path, "size of its tail")
     if postscript.compression >= len(COMPRESSION_NAMES):
         raise BadDataError(
             f"{path} is compressed by an unknown codec",
@@ -354,13 +371,62 @@ def _notes(postscript: pb.PostScript, footer: pb.Footer) -> tuple[str, ...]:
 def _parse(message: type[_Parsed], raw: bytes | memoryview, codec: tuple[str, int], path: str, what: str) -> _Parsed:
     """A protobuf message from a section of the file."""
     try:
-        return message.FromString(decompress(raw, *codec))
+        plain = decompress(raw, *codec)
+        if len(plain) > _LARGE:
+            _check_counts(plain, path, what)
+        return message.FromString(plain)
+    except TooLarge as error:
+        raise TAIL.error(path, f"decompressed size of its {what}") from error
     except ChunkError as error:
         raise _damaged(path, f"its {what} cannot be decompressed: {error}") from error
     except (DecodeError, ValueError) as error:
         raise _damaged(path, f"its {what} is not what ORC defines") from error
+    except LimitError:
+        raise
     except BadDataError as error:
         raise type(error)(f"{path}: {error.what}", error.why, error.hint) from error
+
+
+def _check_counts(plain: bytes, path: str, what: str) -> None:
+    """Refuse a large message of very many parts: an empty one takes two bytes here, and a hundred in memory."""
+    most = _PARTS_A_COLUMN * COLUMNS.value + STRIPES.value
+    try:
+        count = sum(1 for _ in zip(top_fields(plain), range(most + 1), strict=False))
+    except IndexError:
+        return  # cut short: whoever parses it says so
+    if count > most:
+        raise COLUMNS.error(path, f"number of the parts of its {what}", count)
+
+
+def top_fields(plain: bytes) -> Iterator[int]:
+    """The numbers of a message's own fields, one by one, without parsing what is in them.
+
+    Raises:
+        IndexError: it is cut short.
+    """
+    at = 0
+    while at < len(plain):
+        key, at = _varint(plain, at)
+        wire = key & 7
+        if wire == _LENGTHS:
+            length, at = _varint(plain, at)
+            at += length
+        elif wire == 0:
+            _, at = _varint(plain, at)
+        else:
+            at += {1: 8, 5: 4}.get(wire, 0)
+        yield key >> 3
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80 or shift > _MOST_BITS:
+            return value, at
+        shift += 7
 
 
 def as_text(value: str | bytes) -> str:

@@ -15,12 +15,16 @@ import pyarrow as pa
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.limits import COLUMNS
 
 ACID_COLUMNS = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row")
 """The six root columns of a full-ACID file, in their fixed order and canonical spelling (format section 3.1)."""
 
 MAX_DEPTH = 100
 """Deepest nesting that is accepted: the native readers recurse, so a hostile file must not choose the depth."""
+
+_MOST_ATTRIBUTES = 16
+"""Of a column, on average; Iceberg writes three."""
 
 _KIND_NAMES: dict[int, str] = {
     pb.Type.BOOLEAN: "boolean",
@@ -147,6 +151,8 @@ def schema_of(types: Sequence[pb.Type], path: str = "the file") -> Schema:
     """
     if not types:
         raise _bad(path, "the footer lists no column types")
+    attributes = sum(len(message.attributes) for message in types)
+    COLUMNS.check(attributes // _MOST_ATTRIBUTES, path, f"a {_MOST_ATTRIBUTES}th of the attributes of its columns")
     # The files of a table share their types: the thousands of a large location are parsed once.
     key = tuple(message.SerializeToString() for message in types)
     schema = _known.get(key)
@@ -175,6 +181,8 @@ def _node(types: Sequence[pb.Type], column_id: int, depth: int, path: str) -> tu
     kind = _KIND_NAMES.get(message.kind) if message.HasField("kind") else None
     if kind is None:
         raise _bad(path, f"column {column_id} is of a type that acidctl does not know")
+    if max(len(message.subtypes), len(message.fieldNames)) > len(types):
+        raise _bad(path, f"column {column_id} has more fields than there are columns")
     subtypes = list(message.subtypes)
     _check_arity(kind, len(subtypes), column_id, path)
     following = column_id + 1

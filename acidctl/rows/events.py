@@ -24,6 +24,7 @@ from acidctl.errors import AcidctlError, BadDataError
 from acidctl.orc.gregorian import is_hybrid, shown
 from acidctl.orc.reader import OrcFile, open_orc
 from acidctl.orc.source import ByteSource
+from acidctl.orc.stripe_size import check_rows
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import OrcType
 from acidctl.rows.deletes import Bools, Bound, Keys, Longs
@@ -174,6 +175,7 @@ class Events:
             BadDataError: the stripe cannot be read, or one of the columns holds NULL (rule V29).
         """
         if self.source.synthetic is not None:
+            check_rows(self.source.tail, stripe)
             return _made_ids(self.source.synthetic, self._starts[stripe], self._starts[stripe + 1])
         return read_ids(self._orc.read_stripe(stripe, ID_COLUMNS), self.source.fs.display(self.source.path))
 

@@ -1,0 +1,130 @@
+"""Runs of ORC's unsigned integers: how much lengths and places come to, before a native reader takes memory for them.
+
+A run of equal values is not unpacked: a few bytes can claim any number of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Run = tuple[Floats, int]
+"""Values, and how often each of them counts: one value many times, or many once."""
+
+_WIDTHS = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
+_ROUNDED = (*range(1, 25), 26, 26, 28, 28, 30, 30, 32, 32, *(40,) * 8, *(48,) * 8, *(56,) * 8, *(64,) * 8)
+_V1_REPEATS = 128
+
+
+def unsigned_runs(data: bytes, *, version: int) -> Iterator[Run]:
+    """The runs of a stream of unsigned integers.
+
+    The values are as exact as a float is; those that patches make larger come a little too large.
+
+    Args:
+        data: the stream, decompressed.
+        version: 1 or 2, as the column's encoding says.
+
+    Raises:
+        IndexError: it ends within a run.
+    """
+    at = 0
+    step = _run_2 if version == 2 else _run_1
+    while at < len(data):
+        values, times, at = step(data, at)
+        if at > len(data):
+            raise IndexError("a run of integers is cut short")
+        yield values, times
+
+
+def _run_1(data: bytes, at: int) -> tuple[Floats, int, int]:
+    head = data[at]
+    if head < _V1_REPEATS:
+        count = head + 3
+        delta = data[at + 1] - 256 * (data[at + 1] >> 7)
+        base, at = _varint(data, at + 2)
+        if not delta:
+            return np.array([base], np.float64), count, at
+        return _clean(base + delta * np.arange(count, dtype=np.float64)), 1, at
+    values = []
+    at += 1
+    for _ in range(256 - head):
+        value, at = _varint(data, at)
+        values.append(value)
+    return np.array(values, np.float64), 1, at
+
+
+def _run_2(data: bytes, at: int) -> tuple[Floats, int, int]:
+    head = data[at]
+    kind = head >> 6
+    if kind == 0:
+        end = at + 2 + (head >> 3)
+        return np.array([int.from_bytes(data[at + 1 : end], "big")], np.float64), (head & 7) + 3, end
+    code, count = head >> 1 & 31, ((head & 1) << 8 | data[at + 1]) + 1
+    if kind == 1:
+        values, end = _packed(data, at + 2, _WIDTHS[code], count)
+        return values, 1, end
+    if kind == 2:
+        return _patched(data, at, _WIDTHS[code], count)
+    base, at = _varint(data, at + 2)
+    delta, at = _varint(data, at)
+    delta = delta >> 1 ^ -(delta & 1)
+    if not code:
+        if not delta:
+            return np.array([base], np.float64), count, at
+        return _clean(base + delta * np.arange(count, dtype=np.float64)), 1, at
+    steps, end = _packed(data, at, _WIDTHS[code], max(0, count - 2))
+    steps = np.concatenate([[0.0, delta], steps if delta >= 0 else -steps])[:count]
+    return _clean(base + np.cumsum(steps)), 1, end
+
+
+def _patched(data: bytes, at: int, width: int, count: int) -> tuple[Floats, int, int]:
+    """A run with a few values that are larger than the others: their upper bits follow in a list."""
+    base_bytes, patch_width = (data[at + 2] >> 5) + 1, _WIDTHS[data[at + 2] & 31]
+    gap_width, patches = (data[at + 3] >> 5) + 1, data[at + 3] & 31
+    at += 4
+    base = int.from_bytes(data[at : at + base_bytes], "big")
+    sign = 1 << 8 * base_bytes - 1
+    base = sign - base if base & sign else base
+    values, at = _packed(data, at + base_bytes, width, count)
+    bits = _ROUNDED[min(gap_width + patch_width, 64) - 1]
+    listed, at = _packed(data, at, bits, patches)
+    gaps = np.floor(listed / 2.0**patch_width)
+    places = np.cumsum(gaps).astype(np.int64)
+    extra = (listed - gaps * 2.0**patch_width) * 2.0**width
+    inside = places < count
+    np.add.at(values, places[inside], extra[inside])
+    return _clean(values + base), 1, at
+
+
+def _packed(data: bytes, at: int, width: int, count: int) -> tuple[Floats, int]:
+    """`count` numbers of `width` bits each, the highest bit first."""
+    end = at + (width * count + 7) // 8
+    if end > len(data):
+        raise IndexError("a run of integers is cut short")
+    raw = np.frombuffer(data, np.uint8, end - at, at)
+    if width % 8 == 0:
+        weights = 256.0 ** np.arange(width // 8 - 1, -1, -1)
+        return raw.reshape(count, width // 8) @ weights, end
+    bits = np.unpackbits(raw, count=width * count).reshape(count, width)
+    return bits @ 2.0 ** np.arange(width - 1, -1, -1), end
+
+
+def _clean(values: Floats) -> Floats:
+    """Without what only damage can make negative: unsigned readers see huge numbers there."""
+    return np.where(values < 0, 2.0**63, values)
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while shift < 70:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+    raise IndexError("a number is too long")

@@ -1,0 +1,107 @@
+"""What one file may cost: bounds that real tables never meet, so that a hostile file costs an error and no machine.
+
+Each is a variable of the environment, ``ACIDCTL_LIMIT_<NAME>``: a whole number, with K, M, G or T behind it where
+wanted, in powers of 1024.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from acidctl.errors import BadDataError, UsageProblem
+
+_SIZE = re.compile(r"(\d{1,18})([KMGT]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
+_POWERS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+class LimitError(BadDataError):
+    """A file that is hostile, damaged, or larger than a limit: which of these, only its owner knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One bound.
+
+    Attributes:
+        name: as messages say it.
+        default: without the variable.
+        is_bytes: whether it counts bytes.
+        meaning: one sentence.
+    """
+
+    name: str
+    default: int
+    is_bytes: bool
+    meaning: str
+
+    @property
+    def variable(self) -> str:
+        """The variable of the environment that sets it."""
+        return "ACIDCTL_LIMIT_" + self.name.removeprefix("max-").replace("-", "_").upper()
+
+    @property
+    def value(self) -> int:
+        """What counts now. UsageProblem when the variable is no number."""
+        text = os.environ.get(self.variable)
+        return _parsed(self.variable, text) if text else self.default
+
+    def shown(self, amount: float) -> str:
+        """An amount for people."""
+        return size_text(amount) if self.is_bytes else f"{amount:,.0f}"
+
+    def check(self, amount: float, path: str, what: str) -> None:
+        """Refuse `amount` above the limit.
+
+        Args:
+            what: what is so large, ``decompressed size of stripe 1``.
+
+        Raises:
+            LimitError: it is.
+        """
+        if amount > self.value:
+            raise self.error(path, what, amount)
+
+    def error(self, path: str, what: str, amount: float | None = None) -> LimitError:
+        """The error for an amount above the limit; None where it is not known by how much."""
+        return LimitError(
+            f"{path}: {what} is {'too large' if amount is None else self.shown(amount)}",
+            f"a decompression bomb, or larger than the limit {self.name} ({self.shown(self.value)})",
+            f"if you trust the file and have the memory, set {self.variable} higher",
+        )
+
+
+COLUMNS = Limit("max-columns", 50_000, False, "Columns of a file, those inside structs, lists and maps included.")
+STRIPES = Limit("max-stripes", 1_000_000, False, "Stripes of a file.")
+TAIL = Limit("max-tail", 128 << 20, True, "Decompressed bytes of a footer, of a file's stripe statistics or an index.")
+STRIPE_MEMORY = Limit(
+    "max-stripe-memory",
+    2 << 30,
+    True,
+    "Decoded bytes of those columns of one stripe, row group or block that are read; reading takes two to three times "
+    "as much memory.",
+)
+
+LIMITS = (COLUMNS, STRIPES, TAIL, STRIPE_MEMORY)
+
+
+def size_text(amount: float) -> str:
+    """A number of bytes for people: ``5.1 GiB``."""
+    power = 0
+    while amount >= 1024 and power < len(_UNITS) - 1:
+        amount /= 1024
+        power += 1
+    return f"{amount:.0f} {_UNITS[power]}" if float(amount).is_integer() else f"{amount:.1f} {_UNITS[power]}"
+
+
+@lru_cache(maxsize=16)
+def _parsed(variable: str, text: str) -> int:
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise UsageProblem(
+            f"{variable} is {text[:40]!r}", "it is no size", "write a whole number, with K, M, G or T behind it"
+        )
+    return int(match.group(1)) << _POWERS[match.group(2).upper()]

@@ -1,0 +1,206 @@
+"""How much memory the rows of a stripe take, known before a native reader takes it.
+
+Numbers are as wide as their type; lengths of texts and of lists are added up from their own streams, which are small.
+Texts of a dictionary count by how often each is used, if its longest text does not settle it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from acidctl.errors import BadDataError
+from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.codecs import ChunkError, TooLarge, decompress
+from acidctl.orc.integer_runs import Run, unsigned_runs
+from acidctl.orc.limits import STRIPE_MEMORY, TAIL
+from acidctl.orc.tail import Tail
+from acidctl.orc.types import OrcType
+
+_WIDTHS = {
+    "boolean": 0.125,
+    "tinyint": 1,
+    "smallint": 2,
+    "int": 4,
+    "date": 4,
+    "float": 4,
+    "decimal": 16,
+    "struct": 0.125,
+}
+_TEXTS = frozenset(("string", "varchar", "char", "binary"))
+_LISTS = frozenset(("array", "map"))
+_WIDEST = 8
+_IDS = 32
+"""Bytes of a row's ids."""
+
+_MOST_RUNS = 10_000_000
+"""Of one stream; writers make runs of up to 512 values."""
+
+Read = Callable[[int, int], bytes]
+
+
+class _Unknown(Exception):
+    """The beginnings of streams do not settle it."""
+
+
+def check_rows(tail: Tail, i: int) -> None:
+    """Refuse a stripe of more rows than their ids alone have room for.
+
+    Raises:
+        LimitError: it has.
+    """
+    STRIPE_MEMORY.check(
+        tail.stripes[i].numberOfRows * _IDS, f"stripe {i} of {tail.path}", "decompressed size of its row ids"
+    )
+
+
+def check_stripe(tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType, read: Read) -> None:
+    """Refuse a stripe whose rows would take more memory than the limit.
+
+    Args:
+        tail: the file.
+        i: the stripe.
+        footer: of the stripe.
+        tree: the columns that are to be read, with the file's column ids.
+        read: gives the bytes at an offset of the file.
+
+    Raises:
+        LimitError: they would.
+        BadDataError: a stream that has to be looked at cannot be decompressed.
+    """
+    _Size(tail, i, footer, _streams(tail, i, footer), read).add(tree, tail.stripes[i].numberOfRows)
+
+
+def is_small_at_first(tail: Tail, footer: pb.StripeFooter, rows: int, read: Read, most: int) -> bool:
+    """Whether the first rows of a file are known to take little memory.
+
+    Args:
+        tail: the file.
+        footer: of its first stripe.
+        rows: how many rows.
+        read: gives the bytes at an offset of the file.
+        most: bytes of each stream that may be read.
+    """
+    try:
+        _Size(tail, 0, footer, _streams(tail, 0, footer), read, most).add(tail.type_tree, rows)
+    except (_Unknown, BadDataError):
+        return False
+    return True
+
+
+def _streams(tail: Tail, i: int, footer: pb.StripeFooter) -> dict[tuple[int, int], tuple[int, int]]:
+    """Offset and length of every stream by column and kind; of several the first, as ORC's reader does."""
+    at = tail.stripes[i].offset
+    found: dict[tuple[int, int], tuple[int, int]] = {}
+    for stream in footer.streams:
+        found.setdefault((stream.column, stream.kind), (at, stream.length))
+        at += stream.length
+    return found
+
+
+@dataclass(slots=True)
+class _Size:
+    """Bytes so far."""
+
+    tail: Tail
+    stripe: int
+    footer: pb.StripeFooter
+    streams: dict[tuple[int, int], tuple[int, int]]
+    read: Read
+    most: int | None = None
+    total: float = 0.0
+
+    @property
+    def _where(self) -> str:
+        return f"stripe {self.stripe} of {self.tail.path}"
+
+    def add(self, node: OrcType, count: float) -> None:
+        """Add a column of `count` values and all below it."""
+        below = count
+        if node.kind in _TEXTS:
+            self._grow(4 * count)
+            self._grow(self._text(node.column_id, count))
+        elif node.kind in _LISTS:
+            self._grow(4 * count)
+            below, _ = self._lengths(node.column_id, count)
+            self._grow(below / 8)
+        else:
+            self._grow(count * _WIDTHS.get(node.kind, _WIDEST))
+        for child in node.children:
+            self.add(child, below)
+
+    def _grow(self, amount: float) -> None:
+        self.total += amount
+        STRIPE_MEMORY.check(self.total, self._where, "decompressed size of its rows")
+
+    def _text(self, column: int, count: float) -> float:
+        """Bytes of the texts of a column; for a dictionary those it is read into first, too."""
+        if not self._has_dictionary(column):
+            return self._lengths(column, count)[0]
+        entries = self.footer.columns[column].dictionarySize
+        self._grow(entries * _WIDEST)
+        own, longest = self._lengths(column, entries)
+        self._grow(own)
+        if self.total + longest * count <= STRIPE_MEMORY.value:
+            return longest * count
+        return self._used(column, entries, count)
+
+    def _lengths(self, column: int, count: float) -> tuple[float, float]:
+        """What the first `count` lengths of a column come to, and the greatest of them."""
+        total = longest = 0.0
+        for values, times in self._runs(column, pb.Stream.LENGTH, count):
+            total += float(values.sum()) * times
+            longest = max(longest, float(values.max()))
+        return total, longest
+
+    def _used(self, column: int, entries: int, count: float) -> float:
+        """Bytes of the texts of a dictionary, each as often as it is used."""
+        runs = self._runs(column, pb.Stream.LENGTH, entries)
+        sizes = np.concatenate([*(np.repeat(values, times) for values, times in runs), np.zeros(1)])
+        used = 0.0
+        for values, times in self._runs(column, pb.Stream.DATA, count):
+            places = np.minimum(values, len(sizes) - 1).astype(np.int64)
+            used += float(sizes[places].sum()) * times
+        return used
+
+    def _has_dictionary(self, column: int) -> bool:
+        kinds = pb.ColumnEncoding.DICTIONARY, pb.ColumnEncoding.DICTIONARY_V2
+        return column < len(self.footer.columns) and self.footer.columns[column].kind in kinds
+
+    def _runs(self, column: int, kind: int, count: float) -> Iterator[Run]:
+        """The runs of a stream of unsigned integers that hold its first `count` values.
+
+        One that ends too early ends here: a native reader decodes all of them before it takes memory for more.
+        """
+        offset, length = self.streams.get((column, kind), (0, 0))
+        if not length or column >= len(self.footer.columns):
+            return
+        v2 = self.footer.columns[column].kind in (pb.ColumnEncoding.DIRECT_V2, pb.ColumnEncoding.DICTIONARY_V2)
+        is_cut = self.most is not None and length > self.most
+        raw = self._plain(self.read(offset, min(length, self.most or length)), is_cut=is_cut)
+        seen = 0
+        with suppress(IndexError):
+            for number, (values, times) in enumerate(unsigned_runs(raw, version=2 if v2 else 1)):
+                if seen >= count:
+                    return
+                if number > _MOST_RUNS:
+                    raise STRIPE_MEMORY.error(self._where, "number of the runs of a stream")
+                yield values, times
+                seen += len(values) * times
+        if is_cut and seen < count:
+            raise _Unknown
+
+    def _plain(self, data: bytes, *, is_cut: bool) -> bytes:
+        try:
+            return decompress(data, self.tail.compression, self.tail.block_size, is_cut=is_cut)
+        except TooLarge as error:
+            raise TAIL.error(self._where, "a stream of lengths") from error
+        except ChunkError as error:
+            raise BadDataError(
+                f"{self._where} cannot be read",
+                str(error),
+                "the file is damaged, or uses a part of ORC that is not supported",
+            ) from error

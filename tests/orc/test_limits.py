@@ -1,0 +1,239 @@
+"""Small files that claim or unpack to gigabytes: refused before memory is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import orc as native
+
+from acidctl.errors import BadDataError, MemoryProblem, UsageProblem
+from acidctl.orc import orc_pb2 as pb
+from acidctl.orc import tail as tail_module
+from acidctl.orc.codecs import COMPRESSION_NAMES, encode_zlib
+from acidctl.orc.integer_runs import unsigned_runs
+from acidctl.orc.limits import LIMITS, STRIPE_MEMORY, LimitError
+from acidctl.orc.reader import open_orc
+from acidctl.orc.source import ByteSource, native_errors
+from acidctl.orc.tail import read_tail
+from acidctl.orc.types import OrcType, renumbered, to_proto
+from acidctl.storage.local import LocalFileSystem
+
+BLOCK = 1 << 18
+DIRECT, DICTIONARY = pb.ColumnEncoding.DIRECT_V2, pb.ColumnEncoding.DICTIONARY_V2
+Streams = Sequence[tuple[int, int, bytes]]
+
+
+def repeated(value: int, count: int) -> bytes:
+    """`count` times one value in RLE version 2; as signed integers they are half of it."""
+    number = b""
+    while value > 127:
+        number += bytes((value & 127 | 128,))
+        value >>= 7
+    number += bytes((value, 0))
+    full, rest = divmod(count, 512)
+    last = bytes((0xC0 | (rest - 1) >> 8, (rest - 1) & 255)) + number if rest else b""
+    return (bytes((0xC1, 0xFF)) + number) * full + last
+
+
+def made(
+    path: Path,
+    columns: Sequence[OrcType],
+    rows: int,
+    streams: Streams = (),
+    encodings: Sequence[tuple[int, int]] = (),
+    *,
+    more_footer: bytes = b"",
+    statistics: bytes = b"",
+) -> str:
+    """A file of one stripe; encodings are (kind, size of the dictionary) of the columns from 1 on."""
+    tree = renumbered(OrcType("struct", children=tuple(columns), names=tuple(f"c{i}" for i in range(len(columns)))))
+    stripe = pb.StripeFooter(writerTimezone="UTC", columns=[pb.ColumnEncoding(kind=pb.ColumnEncoding.DIRECT)])
+    for kind, size in encodings:
+        stripe.columns.add(kind=kind, dictionarySize=size)  # type: ignore[arg-type]
+    data = b""
+    for stream, column, raw in streams:
+        packed = encode_zlib(raw, BLOCK)[0]
+        stripe.streams.add(kind=stream, column=column, length=len(packed))  # type: ignore[arg-type]
+        data += packed
+    end = encode_zlib(stripe.SerializeToString(), BLOCK)[0]
+    footer = pb.Footer(headerLength=3, types=to_proto(tree), numberOfRows=rows, rowIndexStride=0)
+    footer.stripes.add(offset=3, indexLength=0, dataLength=len(data), footerLength=len(end), numberOfRows=rows)
+    footer.contentLength = 3 + len(data) + len(end)
+    raw_footer = encode_zlib(footer.SerializeToString() + more_footer, BLOCK)[0]
+    raw_statistics = encode_zlib(statistics, BLOCK)[0] if statistics else b""
+    postscript = pb.PostScript(
+        footerLength=len(raw_footer),
+        compression=COMPRESSION_NAMES.index("zlib"),
+        compressionBlockSize=BLOCK,
+        version=[0, 12],
+        metadataLength=len(raw_statistics),
+        magic="ORC",
+    ).SerializeToString()
+    ends = [raw_statistics, raw_footer, postscript, bytes((len(postscript),))]
+    path.write_bytes(b"".join([b"ORC", data, end, *ends]))
+    return str(path)
+
+
+STRING, BIGINT = OrcType("string"), OrcType("bigint")
+DATA, LENGTH, TEXTS = pb.Stream.DATA, pb.Stream.LENGTH, pb.Stream.DICTIONARY_DATA
+
+
+def array(child: OrcType) -> OrcType:
+    return OrcType("array", children=(child,))
+
+
+BOMBS: dict[str, tuple[Any, ...]] = {
+    "rows": ([BIGINT] * 8, 60_000_000, [(DATA, i, repeated(2, 60_000_000)) for i in range(1, 9)], [(DIRECT, 0)] * 8),
+    "lengths": ([STRING], 100, [(DATA, 1, b"abc"), (LENGTH, 1, repeated(1 << 30, 100))], [(DIRECT, 0)]),
+    "dictionary": (
+        [STRING] * 3,
+        1000,
+        [
+            part
+            for i in (1, 2, 3)
+            for part in (
+                (DATA, i, repeated(0, 1000)),
+                (TEXTS, i, b"a" * 1_000_000),
+                (LENGTH, i, repeated(1_000_000, 1)),
+            )
+        ],
+        [(DICTIONARY, 1)] * 3,
+    ),
+    "size of a dictionary": (
+        [STRING],
+        10,
+        [(DATA, 1, repeated(0, 10)), (TEXTS, 1, b"a"), (LENGTH, 1, repeated(1, 1))],
+        [(DICTIONARY, 4_000_000_000)],
+    ),
+    "list": ([array(BIGINT)], 1000, [(LENGTH, 1, repeated(1 << 21, 1000)), (DATA, 2, b"")], [(DIRECT, 0)] * 2),
+    "lists in lists": (
+        [array(array(BIGINT))],
+        10,
+        [(LENGTH, 1, repeated(1000, 10)), (LENGTH, 2, repeated(1 << 20, 10_000))],
+        [(DIRECT, 0)] * 3,
+    ),
+    "map": (
+        [OrcType("map", children=(STRING, BIGINT))],
+        1000,
+        [(LENGTH, 1, repeated(1 << 21, 1000)), (LENGTH, 2, repeated(0, 1000))],
+        [(DIRECT, 0)] * 3,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_stripes(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = made(tmp_path / "f", *BOMBS[name])
+    assert Path(path).stat().st_size < 1_000_000
+    monkeypatch.setattr(native, "ORCFile", None)  # nothing native may be asked
+    with open_orc(LocalFileSystem(), path) as file:
+        assert file.read_first(1) is None or name in ("rows", "dictionary")
+        with pytest.raises(LimitError, match=r"stripe 0 of .*size of its .* is .* GiB: a decompression bomb") as caught:
+            file.read_stripe(0)
+    assert "or larger than the limit max-stripe-memory (2 GiB)" in caught.value.why
+    assert "ACIDCTL_LIMIT_STRIPE_MEMORY" in caught.value.hint
+
+
+def test_a_dictionary_of_one_long_text_is_no_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = ["x" * 1_000_000, *("y" * (i % 7) for i in range(9999))]
+    path = tmp_path / "f"
+    native.write_table(pa.table({"a": values}), path, compression="zlib", dictionary_key_size_threshold=1.0)
+    monkeypatch.setenv("ACIDCTL_LIMIT_STRIPE_MEMORY", "2M")
+    with open_orc(LocalFileSystem(), str(path)) as file:
+        assert file.read_stripe(0).column(0).to_pylist() == values
+    monkeypatch.setenv("ACIDCTL_LIMIT_STRIPE_MEMORY", "1000K")
+    with open_orc(LocalFileSystem(), str(path)) as file, pytest.raises(LimitError):
+        file.read_stripe(0)
+
+
+@pytest.mark.parametrize("field", [3, 4, 5, 7], ids=["stripes", "types", "metadata", "statistics"])
+def test_footers_of_very_many_parts(tmp_path: Path, field: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = made(tmp_path / "f", [BIGINT], 1, more_footer=bytes((field << 3 | 2, 0)) * 20_000_000)
+    monkeypatch.setattr(pb.Footer, "FromString", None)  # an empty part takes a hundred bytes once it is parsed
+    with pytest.raises(LimitError, match=r"number of the parts of its footer is .*max-columns"):
+        read_tail(ByteSource(LocalFileSystem(), path))
+
+
+def test_a_footer_that_unpacks_to_a_gigabyte(tmp_path: Path) -> None:
+    path = made(tmp_path / "f", [BIGINT], 1, more_footer=b"\x72\x80\x80\x80\x80\x04" + bytes(1 << 30))
+    with pytest.raises(LimitError, match=r"decompressed size of its footer is too large: .*max-tail \(128 MiB\)"):
+        read_tail(ByteSource(LocalFileSystem(), path))
+
+
+def test_columns_and_stripes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = made(tmp_path / "f", [BIGINT] * 20, 0)
+    monkeypatch.setenv("ACIDCTL_LIMIT_COLUMNS", "20")
+    with pytest.raises(LimitError, match=r"number of its columns is 21: .*max-columns \(20\)"):
+        read_tail(ByteSource(LocalFileSystem(), path))
+    monkeypatch.setenv("ACIDCTL_LIMIT_COLUMNS", "21")
+    monkeypatch.setenv("ACIDCTL_LIMIT_STRIPES", "0")
+    with pytest.raises(LimitError, match="number of its stripes is 1"):
+        read_tail(ByteSource(LocalFileSystem(), path))
+
+
+def test_statistics_of_very_many_columns(tmp_path: Path) -> None:
+    inner = b"\x0a\x00" * 100_000
+    path = made(tmp_path / "f", [BIGINT], 1, statistics=b"\x0a\xc0\x9a\x0c" + inner)
+    with pytest.raises(LimitError, match="stripe statistics is 100,000"):
+        _ = read_tail(ByteSource(LocalFileSystem(), path)).metadata
+
+
+def test_fields_of_a_message_are_counted_without_parsing() -> None:
+    footer = pb.Footer(headerLength=3, numberOfRows=7, types=[pb.Type(kind=pb.Type.INT)], writer=1)
+    raw = footer.SerializeToString()
+    assert sorted(tail_module.top_fields(raw)) == sorted(field.number for field, _ in footer.ListFields())
+
+
+def test_values_of_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text, value in (("8G", 8 << 30), ("5", 5), ("3MiB", 3 << 20), ("2k", 2048)):
+        monkeypatch.setenv(STRIPE_MEMORY.variable, text)
+        assert STRIPE_MEMORY.value == value
+    monkeypatch.setenv(STRIPE_MEMORY.variable, "much")
+    with pytest.raises(UsageProblem, match="ACIDCTL_LIMIT_STRIPE_MEMORY is 'much'"):
+        _ = STRIPE_MEMORY.value
+
+
+def test_the_readme_has_them_all() -> None:
+    text = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    for limit in LIMITS:
+        assert f"| `{limit.name}` | {limit.shown(limit.default)} | `{limit.variable}` |" in text
+
+
+@pytest.mark.parametrize("version", ["0.11", "0.12"])
+@pytest.mark.parametrize("shape", ["short", "wide", "outliers", "same", "rising"])
+def test_lengths_as_a_writer_wrote_them(tmp_path: Path, version: str, shape: str) -> None:
+    rng = np.random.default_rng(7)
+    lengths = {
+        "short": rng.integers(0, 9, 5000),
+        "wide": rng.integers(0, 3000, 2000),
+        "outliers": np.where(rng.random(5000) < 0.02, 5000, rng.integers(3, 9, 5000)),
+        "same": np.full(5000, 4),
+        "rising": np.arange(2000),
+    }[shape]
+    path = tmp_path / "f"
+    table = pa.table({"a": ["x" * int(n) for n in lengths]})
+    native.write_table(table, path, file_version=version, compression="uncompressed", dictionary_key_size_threshold=0)
+    tail = read_tail(ByteSource(LocalFileSystem(), str(path)))
+    footer, at = tail.stripe_footer(0), tail.stripes[0].offset
+    for stream in footer.streams:
+        if (stream.column, stream.kind) == (1, LENGTH):
+            raw = tail.source.read(at, stream.length)
+        at += stream.length
+    runs = list(unsigned_runs(raw, version=1 if version == "0.11" else 2))
+    found = np.concatenate([np.repeat(values, times) for values, times in runs])
+    assert found.tolist() == lengths.tolist()
+
+
+def test_no_memory_is_no_damage() -> None:
+    for error in (MemoryError("x"), pa.ArrowMemoryError("malloc of size 5 failed")):
+        with (
+            pytest.raises(MemoryProblem, match="not enough memory to read stripe 1 of f") as caught,
+            native_errors("f", 1),
+        ):
+            raise error
+        assert not isinstance(caught.value, BadDataError)
