@@ -86,6 +86,7 @@ def command(
 
     Conditions are SQL: = <> < <= > >= IN BETWEEN LIKE IS NULL AND OR NOT, with numbers, 'text', dates and timestamps.
     """
+    from acidctl.cli.options import refuse_unused
     from acidctl.cli.output import note, put_line, warn
     from acidctl.cli.rows_out import form_of, write_rows
     from acidctl.errors import UsageProblem
@@ -93,6 +94,8 @@ def command(
 
     if count and (to is not None or columns is not None or row_id):
         raise UsageProblem("--count prints one number", "", "leave --to, --columns and --row-id out")
+    if count:
+        refuse_unused("--count", "output")
     output = form_of(output, to, EXPORT_FORMS, "--to")
     wanted = _partition(partitions)
     losses: list[Loss] = []

@@ -115,12 +115,15 @@ def command(
     from acidctl.acid.layout import TableType
     from acidctl.cleaning.retention import Policy
     from acidctl.cli.clean_results import Printer
+    from acidctl.cli.options import refuse_unused
     from acidctl.cli.output import human_count, note
     from acidctl.cli.run_files import refuse_replacing
     from acidctl.cli.strangers import Strangers
     from acidctl.location.find import find
 
     if plan_file is not None:
+        how = ("no_trash", "trash", "dry_run", "jobs", "lock", "lock_wait", "break_lock")  # asked for by `apply`
+        refuse_unused("--plan", *how)
         refuse_replacing(Path(plan_file), "plan")
     policy = Policy(older_than, leftovers)
     if not (dry_run or unsafe_retention):

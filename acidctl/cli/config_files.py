@@ -135,6 +135,8 @@ def _read(path: Path, *, own: bool) -> tuple[dict[str, Any], str]:
             data = file.read(_MOST_BYTES + 1)
     except FileNotFoundError:
         raise NotFoundError(f"there is no file {path}", "", "look at --config and ACIDCTL_CONFIG") from None
+    except IsADirectoryError:
+        raise NotFoundError(f"{path} is a directory", "a file was expected", "give the path of a file") from None
     except OSError as error:
         raise AccessError(f"cannot read {path}", (error.strerror or str(error)).lower()) from error
     if len(data) > _MOST_BYTES:

@@ -97,12 +97,17 @@ def command(
     Without --big it is `crud_table (id INT, value STRING)` as Hive leaves it after inserting three rows, updating one
     and deleting it: two deltas and two delete deltas.
     """
+    from acidctl.cli.options import refuse_unused
     from acidctl.cli.output import note, put_line
     from acidctl.demo.big import BigOptions, write_big
     from acidctl.demo.walkthrough import write_walkthrough
     from acidctl.errors import ConflictError
     from acidctl.storage.registry import open_location
 
+    if not big:
+        # They shape generated rows.
+        shapes = ("rows", "write_ids", "deletes", "delete_write_ids", "buckets", "partitions", "seed", "base")
+        refuse_unused("the walk-through, without --big,", *shapes, "compression")
     fs, path = open_location(directory, storage)
     if fs.exists(path) and fs.list_dir(path).entries:
         raise ConflictError(f"{fs.display(path)} is not empty", "", "give a directory that does not exist yet")

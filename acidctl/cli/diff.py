@@ -65,6 +65,7 @@ def command(
     An UPDATE takes away the old row and adds the new one. With --key the two are one line (~) with `old` and `new`, and
     all changed rows are held in memory. Status 10 once a compaction destroyed one of the snapshots.
     """
+    from acidctl.cli.options import refuse_unused
     from acidctl.cli.output import note, put_json
     from acidctl.cli.rows_out import form_of, write_rows
     from acidctl.errors import UsageProblem
@@ -73,6 +74,8 @@ def command(
 
     if count and (key is not None or to_file is not None or columns is not None or row_id):
         raise UsageProblem("--count prints two numbers", "", "leave --key, --out, --columns and --row-id out")
+    if count:
+        refuse_unused("--count", "output")
     output = form_of(output, to_file, ROW_FORMS, "--out")
     keys = [name.strip() for name in (key or "").split(",") if name.strip()]
     if key is not None and not keys:

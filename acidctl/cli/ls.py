@@ -83,18 +83,23 @@ def command(
     Without --write-ids every write id on disk counts as committed.
     """
     from acidctl.cli.failures import Failures
+    from acidctl.cli.options import refuse_unused
+    from acidctl.cli.readable import readable
     from acidctl.cli.report import location_report
     from acidctl.cli.strangers import Strangers
     from acidctl.errors import AcidctlError
     from acidctl.location.find import find
 
+    if output != "table":
+        refuse_unused(f"-o {output}", "timeline")
     failures = Failures()
     printer = _PRINTERS[output](show_all=show_all, timeline=timeline, rows=rows)
     strangers = Strangers(failures.add)
     for found in find(paths or (".",), storage, lists, strangers.observer):
         try:
-            snapshot = found.snapshot(lists)
-            report = location_report(snapshot, found.evidence(), rows=rows, on_error=failures.warn)
+            seen = readable(found, failures.add)
+            snapshot = seen.snapshot(lists)
+            report = location_report(snapshot, seen.evidence(), rows=rows, on_error=failures.warn)
         except AcidctlError as error:
             failures.add(error, found.shown)
             continue

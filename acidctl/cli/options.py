@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from acidctl.cli.amounts import DURATION
 from acidctl.printable import printable
@@ -85,6 +86,26 @@ def key_and_value(item: str, option: str) -> tuple[str, str]:
         raise click.BadParameter("one of its values is not KEY=VALUE", param_hint=option)
     remember_pair(key, value)
     return key, value
+
+
+def refuse_unused(beside: str, *names: str) -> None:
+    """Refuse options of the command line that would be taken and change nothing.
+
+    Args:
+        beside: what makes them useless, ``--list``.
+        names: of the command's parameters.
+
+    Raises:
+        UsageError: one of them was typed; what a file or the environment sets is for other lines, too.
+    """
+    context = click.get_current_context()
+    typed = [
+        param.opts[0] if isinstance(param, click.Option) else param.make_metavar(context)
+        for param in context.command.params
+        if param.name in names and context.get_parameter_source(param.name) == ParameterSource.COMMANDLINE
+    ]
+    if typed:
+        raise click.UsageError(f"{beside} leaves nothing to do for {' and '.join(typed)}: leave it out.")
 
 
 def output_option(*kinds: str, default: str) -> Callable[[F], F]:

@@ -11,10 +11,11 @@ from acidctl.acid.layout import TableType
 from acidctl.acid.names import AcidNameError, parse_directory
 from acidctl.cli.clean_work import Work
 from acidctl.cli.failures import Failures
+from acidctl.cli.options import refuse_unused
 from acidctl.cli.output import Records, console, human_bytes, human_count, note, put_line, warn
 from acidctl.cli.screen import Column, FittedTable, Row
 from acidctl.cli.strangers import Strangers
-from acidctl.errors import AcidctlError, NothingToDo, RefusedError
+from acidctl.errors import AcidctlError, NotFoundError, NothingToDo, RefusedError
 from acidctl.location.find import Found as Place
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
@@ -146,7 +147,7 @@ def _location_of(fs: FileSystem, path: str) -> tuple[str, str]:
     top = path if is_dir else parent_of(path)
     if _acid_directory(top) is None:
         if not is_dir:
-            raise RefusedError(
+            raise NotFoundError(
                 f"cannot repair {fs.display(path)}",
                 "it lies in no base, delta or delete delta: it has no ACID metadata of its own",
                 "give a table, a partition, or a file in one of its ACID directories",
@@ -264,9 +265,11 @@ def undo_one(
     run: RunReport,
 ) -> None:
     """`acidctl repair undo`."""
+    if list_only:
+        refuse_unused("--list", "run_id", "lock", "lock_wait", "break_lock")
     records = Records(output)
     fs, path = open_location(location, storage)
-    fs.stat(path)
+    fs.list_dir(path)
     if list_only:
         runs = list_runs(fs, path)
         if not runs:

@@ -70,9 +70,12 @@ def command(
     The files are compared with those that were moved, and the state of the location with the one before the cleaning;
     where others wrote meanwhile, the difference is told.
     """
+    from acidctl.cli.options import refuse_unused
     from acidctl.cli.output import human_bytes, human_count
     from acidctl.cli.restore_results import Printer, listed
 
+    if list_only:
+        refuse_unused("--list", "run_id", "dry_run", "lock", "lock_wait", "break_lock")
     work = Work(yes, locking, jobs, Stop.after(deadline))
     printer = Printer(output, run)
     every = _runs(locations, storage, work, printer)

@@ -70,8 +70,8 @@ def write_rows(
         to: path of the file; it must not exist.
 
     Raises:
-        UsageProblem: a binary form to a terminal, a table for people to a file, or a directory's name.
-        NotFoundError: no directory is there for the file.
+        UsageProblem: a binary form to a terminal, or a table for people to a file.
+        NotFoundError: no directory is there for the file, or there is one of its name.
         ConflictError: the file exists.
         BadDataError: a value that the form cannot hold.
     """
@@ -145,7 +145,7 @@ def _write_file(
 def _refuse_target(fs: FileSystem, path: str, name: str) -> None:
     """Say what is wrong with the name of a new file before anything is read."""
     from acidctl.cli.run_files import refuse_in_table
-    from acidctl.errors import ConflictError, NotFoundError, UsageProblem
+    from acidctl.errors import ConflictError, NotFoundError
     from acidctl.storage.port import parent_of
 
     is_dir = False
@@ -154,7 +154,7 @@ def _refuse_target(fs: FileSystem, path: str, name: str) -> None:
         if not is_dir:
             raise ConflictError(f"{fs.display(path)} exists already", "", "choose another name, or remove it first")
     if is_dir or name.endswith("/"):
-        raise UsageProblem(
+        raise NotFoundError(
             f"{name if name.endswith('/') else fs.display(path)} is a directory",
             "rows are written to one file",
             "give the name of a new file",

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from acidctl.errors import BROKEN_PIPE, INTERRUPTED, AcidctlError, RefusedError, StorageError
+from acidctl.errors import (
+    BROKEN_PIPE,
+    INTERRUPTED,
+    AccessError,
+    AcidctlError,
+    NotFoundError,
+    RefusedError,
+    StorageError,
+)
 
 if TYPE_CHECKING:
     from acidctl.cli.run_report import RunReport
@@ -98,13 +106,17 @@ def refuse_target(path: Path, kind: str) -> None:
     """Say before hours of work that their report cannot be written, or would replace something else.
 
     Raises:
-        StorageError: the directory is missing or may not be written.
+        NotFoundError: it is a directory, or its directory is missing.
+        AccessError: its directory may not be written.
         RefusedError: the file is no report of ours, or would lie among the data of a table.
     """
     parent = path.resolve().parent
-    if path.is_dir() or not parent.is_dir() or not os.access(parent, os.W_OK):
-        why = "it is a directory" if path.is_dir() else "its directory is not there" if not parent.is_dir() else ""
-        raise StorageError(f"cannot write the {kind} {path}", why or f"{parent} may not be written")
+    what = f"cannot write the {kind} {path}"
+    if path.is_dir() or not parent.is_dir():
+        why = "it is a directory" if path.is_dir() else "its directory is not there"
+        raise NotFoundError(what, why, "give the name of a file in a directory that is there")
+    if not os.access(parent, os.W_OK):
+        raise AccessError(what, f"{parent} may not be written", "give another place, or ask for the permission")
     refuse_replacing(path, kind)
 
 

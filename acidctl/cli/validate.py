@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
 
 
+_OF_RULES = ("list_rules", "output")
+
+
 @click.command(
     "validate",
     epilog=examples(
@@ -68,7 +71,7 @@ _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
 @click.option("-v", "--verbose", is_flag=True, help="Show remarks too, and every finding of a rule.")
 @engine_options("local", "<host>-validator-<location>")
 @click.option(
-    "--processes",
+    "--jobs",
     type=click.IntRange(1, 1024),
     metavar="N",
     help="Processes of --engine local that read files; as many as processors.",
@@ -97,7 +100,7 @@ def command(
     list_rules: bool,
     verbose: bool,
     engine: EngineChoice,
-    processes: int | None,
+    jobs: int | None,
     timeout: float,
     lists: SnapshotLists,
     storage: dict[str, str],
@@ -117,24 +120,28 @@ def command(
     import time
 
     from acidctl.cli.findings import Printer, print_rules
+    from acidctl.cli.options import refuse_unused
     from acidctl.validation.column_types import parse_columns
     from acidctl.validation.findings import Depth
     from acidctl.validation.isolate import Limits
     from acidctl.validation.model import Options
 
     if list_rules:
+        refuse_unused("--list-rules", *(name for name in click.get_current_context().params if name not in _OF_RULES))
         print_rules(output)
         return 0
     if not locations:
         raise click.UsageError("Missing argument 'LOCATION...'.")
-    engine.check("--processes", processes)
+    engine.check("--jobs", jobs)
+    if not (deep or footers or readers):
+        refuse_unused("a look at names alone", "jobs", "timeout")
     depth = Depth.DEEP if deep else Depth.FOOTERS if footers or readers else Depth.LISTING
     options = Options(
         depth,
         readers,
         parse_columns(schema) if schema is not None else None,
         all_directories=all_directories,
-        processes=processes or len(os.sched_getaffinity(0)),
+        processes=jobs or len(os.sched_getaffinity(0)),
         limits=Limits(seconds=timeout),
         only=_rule_ids(only, "--rule"),
         ignored=_rule_ids(ignored, "--ignore"),
@@ -191,6 +198,7 @@ def _run(
     from dataclasses import replace
 
     from acidctl.cli.progress import progress
+    from acidctl.cli.readable import readable
     from acidctl.cli.strangers import Strangers
     from acidctl.errors import AcidctlError, RefusedError
     from acidctl.location.find import find
@@ -199,6 +207,10 @@ def _run(
 
     strangers = Strangers(printer.cannot_list)
     folders: list[Place] = []
+    unlisted: set[str] = set()
+
+    def closed(_: AcidctlError, location: str) -> None:
+        unlisted.add(location)
 
     def folder(fs: FileSystem, path: str, table: str) -> None:
         folders.append(Place(fs, path, holds=table))
@@ -209,13 +221,14 @@ def _run(
             at = found.location
             printer.begun(found.shown, is_given=found.is_given)
             try:
-                counted = lists.of(found.look, at.table, time.time())
+                counted = lists.of(readable(found, closed).look, at.table, time.time())
             except RefusedError as error:
                 printer.cannot_list(error)
             except AcidctlError:  # its report says so
                 yield Place(found.fs, at.path, partition=at.partition)
             else:
-                yield Place(found.fs, at.path, counted.write_ids, counted.txns, at.partition, found.look)
+                look = None if found.shown in unlisted else found.look  # which tells of what is closed
+                yield Place(found.fs, at.path, counted.write_ids, counted.txns, at.partition, look)
         yield from _taken(folders)
 
     with progress("checking parts") as bar:

@@ -53,6 +53,7 @@ def command(location: str, names: tuple[str, ...], lists: SnapshotLists, storage
     """
     from acidctl.cli.failures import Failures
     from acidctl.cli.output import Records, note
+    from acidctl.cli.readable import readable
     from acidctl.cli.strangers import Strangers
     from acidctl.errors import AcidctlError, UsageProblem
     from acidctl.location.find import find
@@ -67,7 +68,7 @@ def command(location: str, names: tuple[str, ...], lists: SnapshotLists, storage
             below = below or found.shown
             continue
         try:
-            snapshot = found.snapshot(lists)
+            snapshot = readable(found, failures.add).snapshot(lists)
             report = _Report(snapshot, names)
         except AcidctlError as error:
             if found.is_given:

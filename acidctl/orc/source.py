@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from acidctl.acid.listing import Entry
-from acidctl.errors import BadDataError, out_of_memory
+from acidctl.errors import BadDataError, NotFoundError, out_of_memory
 
 
 class FileReader(Protocol):
@@ -56,7 +56,9 @@ class ByteSource:
         if self._length is None:
             entry = self.fs.stat(self.path)
             if entry.is_dir:
-                raise BadDataError(f"{self.path} is a directory", "an ORC file was expected")
+                raise NotFoundError(
+                    f"{self.path} is a directory", "an ORC file was expected", "give the path of a file"
+                )
             self._length = entry.size
         return self._length
 

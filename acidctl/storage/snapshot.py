@@ -76,17 +76,23 @@ class Look:
     bad_metadata: dict[str, AcidctlError]
 
 
-def look_at(fs: FileSystem, path: str, top: Listing | None = None) -> Look:
+def look_at(
+    fs: FileSystem,
+    path: str,
+    top: Listing | None = None,
+    on_unreadable: Callable[[str, AcidctlError], None] | None = None,
+) -> Look:
     """List a location once, and read the small files that decide its state.
 
     Args:
         top: the location's own children, where they were listed a moment ago.
+        on_unreadable: see :func:`~acidctl.storage.walk.list_location`.
 
     Raises:
         NotFoundError, AccessError, StorageError: the location cannot be listed.
         UsageProblem: the path is a directory *of* a location, ``base_N`` for example.
     """
-    listing = list_location(fs, path, top)
+    listing = list_location(fs, path, top, on_unreadable)
     _refuse_acid_directory(fs, path, listing)
     look = Look(listing, {}, {})
     for entry in base_metadata(listing):

@@ -47,7 +47,7 @@ from acidctl.acid.names import (
     parse_directory,
     parse_partition,
 )
-from acidctl.errors import AcidctlError, NotFoundError, RefusedError
+from acidctl.errors import AccessError, AcidctlError, NotFoundError, RefusedError
 from acidctl.storage.local_walk import leads_back
 from acidctl.storage.neighbours import other_format
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
@@ -236,21 +236,57 @@ def _acid_below(fs: FileSystem, directory: str) -> str:
     return next(filter(None, found), "")
 
 
-def list_location(fs: FileSystem, path: str, top: Listing | None = None) -> Listing:
+def list_location(
+    fs: FileSystem,
+    path: str,
+    top: Listing | None = None,
+    on_unreadable: Callable[[str, AcidctlError], None] | None = None,
+) -> Listing:
     """The whole tree of one location, one ``list_tree``; without the ``k=v`` directories at its top, which are
     locations of their own.
 
     Args:
         top: its own children, where they were listed a moment ago.
+        on_unreadable: told of each directory in it, by its relative path, that may not be listed; the rest is listed
+            then.  For what only shows: who decides anything must know all.
 
     Raises:
         NotFoundError, AccessError, StorageError: as ``list_tree``.
     """
     listing = top
     if listing is None or any(entry.is_dir for entry in listing.entries):
-        listing = without_partitions(fs.list_tree(path, top))
+        try:
+            listing = fs.list_tree(path, top)
+        except AccessError:
+            closed: dict[str, AcidctlError] = {}
+            if on_unreadable is None:
+                raise
+            listing = _what_can_be_listed(fs, path, closed)
+            if not closed:
+                raise
+            for name, error in closed.items():
+                on_unreadable(name, error)
+        listing = without_partitions(listing)
     _tell(0, len(listing.entries))
     return listing
+
+
+def _what_can_be_listed(fs: FileSystem, path: str, closed: dict[str, AcidctlError]) -> Listing:
+    """A location, directory by directory, and which of those may not be listed; its own children must be."""
+    entries = list(fs.list_dir(path).entries)
+    waiting = [entry.path for entry in reversed(entries) if entry.is_dir and not _is_partition(entry)]
+    while waiting:
+        name = waiting.pop()
+        if _leads_back(fs, join(path, name)):
+            continue
+        try:
+            below = [entry._replace(path=f"{name}/{entry.path}") for entry in fs.list_dir(join(path, name)).entries]
+        except AccessError as error:
+            closed[name] = error
+            continue
+        entries += below
+        waiting += [entry.path for entry in reversed(below) if entry.is_dir]
+    return Listing(path, tuple(sorted(entries)))
 
 
 def without_partitions(listing: Listing) -> Listing:

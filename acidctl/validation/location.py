@@ -77,8 +77,9 @@ class LocationCheck:
             self.is_done = True
             return []
         bad: dict[str, AcidctlError] = {}
+        closed: dict[str, AcidctlError] = {}
         try:
-            seen = place.look or look_at(place.fs, place.path)
+            seen = place.look or look_at(place.fs, place.path, on_unreadable=closed.__setitem__)
             snapshot = take_snapshot(place.fs, place.path, place.write_ids, place.txns, bad.__setitem__, look=seen)
         except AcidctlError as error:
             self._not_checked("", error)
@@ -90,7 +91,10 @@ class LocationCheck:
             snapshot.state.require_history()
         except AcidctlError as error:
             self._not_checked("", error)
-        self._add(check_listing(look))
+        self.report.unchecked += (Unchecked(name, problem) for name, problem in closed.items())
+        # What is closed is not empty.
+        names = {name.partition("/")[0] for name in closed}
+        self._add(one for one in check_listing(look) if one.path.partition("/")[0] not in names)
         self._add(_evidence(place, seen))
         self._add(for_readers(look, options.readers))
         return self._next()

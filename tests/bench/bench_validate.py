@@ -72,8 +72,8 @@ def main() -> None:
         commands = {
             "pyarrow, every row": ["-c", FLAT, str(table)],
             "--footers": [*acidctl, "--footers", str(table)],
-            "--deep, 1 process": [*acidctl, "--deep", "--processes", "1", str(table)],
-            f"--deep, {args.processes} processes": [*acidctl, "--deep", "--processes", str(args.processes), str(table)],
+            "--deep, 1 process": [*acidctl, "--deep", "--jobs", "1", str(table)],
+            f"--deep, {args.processes} processes": [*acidctl, "--deep", "--jobs", str(args.processes), str(table)],
         }
         found: dict[str, list[Cost]] = {name: [] for name in commands}
         for number in range(args.rounds + 1):

@@ -100,10 +100,10 @@ def test_a_time_to_come(acidctl: Call, crud: Path) -> None:
 
 def test_names_that_are_no_file(acidctl: Call, crud: Path, tmp_path: Path) -> None:
     found = acidctl("cat", crud, "--to", crud)
-    assert found.status == 2
+    assert found.status == 3
     assert "is a directory" in found.err
     assert "remove it" not in found.err
-    assert acidctl("cat", crud, "--to", f"{tmp_path}/new/").status == 2
+    assert acidctl("cat", crud, "--to", f"{tmp_path}/new/").status == 3
     found = acidctl("cat", crud, "--to", tmp_path / "no" / "where.jsonl")
     assert found.status == 3
     assert f"there is no directory {tmp_path}/no" in found.err

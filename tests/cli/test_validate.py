@@ -181,7 +181,7 @@ def test_bad_schemas(text: str) -> None:
     ("options", "text"),
     [
         (["--master", "local[2]"], "--conf, --queue and --name are for --engine spark"),
-        (["--engine", "spark", "--processes", "2"], "--processes is for --engine local"),
+        (["--engine", "spark", "--jobs", "2"], "--jobs is for --engine local"),
         (["--engine", "spark", "--conf", "x"], "not KEY=VALUE"),
     ],
 )

@@ -52,7 +52,7 @@ def test_on_a_cluster(tmp_path: Path, cluster: Cluster) -> None:
 
     settings = [part for pair in cluster.conf for part in ("--conf", "=".join(pair))]
     there = validate("--engine", "spark", "--master", cluster.master, *settings)
-    here = validate("--processes", "2")
+    here = validate("--jobs", "2")
     assert (there.returncode, there.stderr) == (14, "")
     assert here.returncode == 14
     assert there.stdout == here.stdout

@@ -1,0 +1,33 @@
+"""Locations of which a part may not be listed: what can be is shown, and the rest is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from acidctl.errors import AcidctlError
+    from acidctl.location.find import Found
+
+
+def readable(found: Found, failed: Callable[[AcidctlError, str], None]) -> Found:
+    """The location with what can be listed of it; for commands that only show.
+
+    A directory that is closed is there, by its name, with nothing in it.
+
+    Args:
+        failed: told of each directory that may not be listed, with the location.
+
+    Raises:
+        AccessError: the location itself may not be listed.
+    """
+    from acidctl.errors import AccessError
+    from acidctl.storage.snapshot import look_at
+
+    try:
+        found.look  # noqa: B018 - kept where it succeeds
+    except AccessError:
+        look = look_at(found.fs, found.location.path, on_unreadable=lambda _, error: failed(error, found.shown))
+        return replace(found, ahead=look)
+    return found
