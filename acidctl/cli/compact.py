@@ -95,10 +95,11 @@ _when_options = together(
 _writing_options = together(
     click.option(
         "--verify",
-        type=click.Choice(["keys", "full"]),
-        default="keys",
+        type=click.Choice(["keys", "bytes", "full"]),
+        default="bytes",
         show_default=True,
-        help="Compare the keys of all rows with what was read, or all column values and copied bytes too.",
+        help="What is compared with what was read before a result is shown: the ids of all rows; all bytes too, which "
+        "reads the result once more; or all column values too, which decodes all of it twice.",
     ),
     click.option(
         "--compression",
@@ -348,6 +349,7 @@ def _writing(
     task_bytes: int,
     verify: str,
 ) -> Writing:
+    from acidctl.compaction.verify import Verify
     from acidctl.compaction.writing import Writing
     from acidctl.orc.settings import WriterSettings
 
@@ -355,7 +357,7 @@ def _writing(
     given = {"compression": compression, "stripe_size": stripe_size, "stride": stride, "bloom_columns": bloom or None}
     overrides: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     WriterSettings(**overrides)  # says what cannot be written before anything is planned
-    return Writing(overrides, task_bytes, verify_values=verify == "full")
+    return Writing(overrides, task_bytes, verify=Verify(verify))
 
 
 def _within(plans: list[CompactionPlan], budget: int, printer: Printer) -> list[CompactionPlan]:

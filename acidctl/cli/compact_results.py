@@ -213,6 +213,7 @@ class Printer:
             "rowsDropped": outcome.rows_dropped,
             "stripesCopied": outcome.stripes[0],
             "stripesEncoded": outcome.stripes[1],
+            "verified": plan.verify.value,
             "taskSeconds": round(outcome.seconds, 3),
         }
         text = (
@@ -220,7 +221,7 @@ class Printer:
             f"{' + '.join(outcome.published)}, {human_bytes(plan.input_bytes)} -> {human_bytes(outcome.bytes)}, "
             f"{human_count(outcome.rows, 'row')}, {outcome.rows_dropped:,} dropped, "
             f"{human_count(outcome.stripes[0], 'stripe')} copied, {outcome.stripes[1]:,} encoded, "
-            f"{outcome.seconds:.1f} s of work"
+            f"{plan.verify.told}, {outcome.seconds:.1f} s of work"
         )
         self._put(record, text)
         if self._output == "table":

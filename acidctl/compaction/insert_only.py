@@ -73,7 +73,7 @@ def concat_tasks(
                 row=row,
                 settings=settings,
                 calendar=calendar_of(filled),
-                verify_full=writing.verify_values,
+                verify=writing.verify,
                 weight=sum(source.file.size for source in own),
                 may_copy=not writing.overrides,
                 rows=sum(source.rows for source in own),
@@ -100,7 +100,7 @@ def run_concat(task: ConcatTask) -> BucketResult:
         newest = max(range(len(sources)), key=lambda i: (_age(sources[i]), i))
         written = write_parquet(fs, sources, path, task.row, newest)
     else:
-        output = OrcOutput(path, task.row, task.settings, task.calendar, task.may_copy, task.verify_full)
+        output = OrcOutput(path, task.row, task.settings, task.calendar, task.may_copy, task.verify.compares_values)
         written = write_orc(fs, sources, output)
     rows = sum(source.rows for source in sources)
     return BucketResult(task.bucket, _output_file(path, name, written), None, rows, 0)

@@ -14,7 +14,7 @@ from acidctl.acid.layout import Role
 from acidctl.acid.names import format_bucket
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction import stripes, working
-from acidctl.compaction.checksum import Proof, key_checksum
+from acidctl.compaction.checksum import Proof, SummedSink, key_checksum
 from acidctl.compaction.insert_only import run_concat
 from acidctl.compaction.keys import KeyFacts, key_range
 from acidctl.compaction.merge import Chunk, Piece, StripeCopy, merge
@@ -32,7 +32,7 @@ from acidctl.compaction.tasks import (
     new_attempt,
 )
 from acidctl.compaction.values import event_checksum
-from acidctl.compaction.written import Copier, join, open_writer, proven, stripes_of
+from acidctl.compaction.written import Copier, join, open_writer, proven, require_bytes, stripes_of
 from acidctl.orc.id_runs import IdRun, id_run
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail, stripe_length
@@ -148,9 +148,10 @@ class _Side:
             return None
         name = format_bucket(self._task.bucket)
         path = new_attempt(self._task, name)
-        with self._fs.open_output(path, private=True) as sink:
+        with self._fs.open_output(path, private=True) as file:
+            sink = SummedSink(file)
             writer = open_writer(sink, self._task, max(source.tail.block_size for source, _ in self._sources))
-            copier = Copier(self._fs, writer, full=self._task.verify_values)
+            copier = Copier(self._fs, writer, sink)
             for item in self._events(pieces):
                 if isinstance(item, StripeCopy):
                     copier.copy(item)
@@ -158,13 +159,16 @@ class _Side:
                     writer.write(item)
             result = writer.close()
         copies = copier.copies
+        if self._task.verify.compares_bytes:
+            require_bytes(self._fs, path, sink, copier.made)
         return proven(self._fs, self._task, path, name, result=result, copies=copies, expected=self._expected)
 
     def write_segment(self, number: int) -> Segment:
         """Write only what must be encoded; stripes that can be copied are named, to be copied once, by the join."""
         path = new_attempt(self._task, f"segment_{number}")
         copies: list[tuple[int, StripeCopy]] = []
-        with self._fs.open_output(path, private=True) as sink:
+        with self._fs.open_output(path, private=True) as file:
+            sink = SummedSink(file)
             writer = open_writer(sink, self._task, 0)
             for item in self._events(list(self._pieces())):
                 if isinstance(item, StripeCopy):
@@ -172,6 +176,8 @@ class _Side:
                 else:
                     writer.write(item)
             writer.close()
+        if self._task.verify.compares_bytes:
+            require_bytes(self._fs, path, sink)
         encoded = list(stripes_of(self._fs, path))
         found: list[StripeCopy] = []
         done = 0
@@ -195,7 +201,7 @@ class _Side:
         self._expected -= self._proof(ids, lambda: rows, key_checksum(ids.keys))
 
     def _proof(self, ids: Ids, rows: Callable[[], pa.Array], checksum: int) -> Proof:
-        values = event_checksum(ids, rows(), self._task.row) if self._task.verify_values else 0
+        values = event_checksum(ids, rows(), self._task.row) if self._task.verify.compares_values else 0
         return Proof(len(ids.current), checksum, values)
 
     def _pieces(self) -> Iterator[Piece]:
@@ -239,7 +245,7 @@ class _Side:
 
     def _clean(self, source: EventFile, stripe: int) -> Piece | None:
         """A stripe that can be copied, where its ids need not even be decoded to see that."""
-        run = None if self._task.verify_values else id_run(source.tail, stripe)
+        run = None if self._task.verify.compares_values else id_run(source.tail, stripe)
         if run is None or not self._keeps_run(run):
             return None
         facts = KeyFacts.of_run(run)

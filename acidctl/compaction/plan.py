@@ -14,6 +14,7 @@ from acidctl.compaction.insert_only import concat_tasks
 from acidctl.compaction.split import split
 from acidctl.compaction.table_type import type_of
 from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask
+from acidctl.compaction.verify import Verify
 from acidctl.compaction.writing import Writing, calendar_of, inputs_of
 from acidctl.errors import BadDataError, ConflictError, RefusedError
 from acidctl.orc.tail import stripe_length
@@ -55,6 +56,14 @@ class CompactionPlan:
     def cut_buckets(self) -> dict[int, BucketTask]:
         """The buckets that are written in segments, with one of their tasks."""
         return {task.bucket: task for task in self.tasks if isinstance(task, BucketTask) and task.segment is not None}
+
+    @property
+    def verify(self) -> Verify:
+        """How far the result is proven; what is put together without ids has at least its bytes compared."""
+        levels = {task.verify for task in self.tasks}
+        if any(isinstance(task, ConcatTask) for task in self.tasks) and levels == {Verify.KEYS}:
+            return Verify.BYTES
+        return min(levels, key=list(Verify).index, default=Verify.KEYS)
 
     @property
     def input_paths(self) -> frozenset[str]:
@@ -276,7 +285,7 @@ def _tasks(
             sum(source.file.size for source in (*own, *own_deletes)),
             sum(source.rows for source in (*own, *own_deletes)),
             may_copy=not writing.overrides,
-            verify_values=writing.verify_values,
+            verify=writing.verify,
         )
         tasks += _segments(whole, own, own_deletes, writing.task_bytes)
     return tasks

@@ -12,6 +12,7 @@ from acidctl.compaction.checksum import Proof
 from acidctl.compaction.keys import Key
 from acidctl.compaction.merge import StripeCopy
 from acidctl.compaction.split import StripeSpan
+from acidctl.compaction.verify import Verify
 from acidctl.orc.settings import WriterSettings
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import OrcType
@@ -64,7 +65,7 @@ class BucketTask:
         rows: events in its input stripes, by their tails.
         segment: its place among the bucket's segments; None when it is the whole bucket.
         may_copy: False when every stripe is to be encoded again.
-        verify_values: also compare all column values with what was read.
+        verify: how the result is proven.
     """
 
     storage: FileSystemSpec
@@ -83,7 +84,7 @@ class BucketTask:
     rows: int
     segment: int | None = None
     may_copy: bool = True
-    verify_values: bool = False
+    verify: Verify = Verify.BYTES
 
     @property
     def sources(self) -> tuple[Input, ...]:
@@ -102,7 +103,7 @@ class ConcatTask:
         row: the table's columns in the output.
         settings: how ORC is encoded.
         calendar: of an ORC output's footer.
-        verify_full: compare all values, also of stripes that were copied.
+        verify: how the result is proven; all bytes are compared in any case.
         weight: input bytes, for scheduling.
         may_copy: take stripes as they are, where they agree with the settings.
         rows: of all inputs.
@@ -116,7 +117,7 @@ class ConcatTask:
     row: OrcType
     settings: WriterSettings
     calendar: int
-    verify_full: bool
+    verify: Verify
     weight: int
     may_copy: bool = True
     rows: int = 0

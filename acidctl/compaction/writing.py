@@ -8,6 +8,7 @@ from typing import Any
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.tasks import JULIAN_GREGORIAN, PROLEPTIC_GREGORIAN, Input
+from acidctl.compaction.verify import Verify
 from acidctl.orc.bloom import bloom_columns
 from acidctl.orc.settings import CODECS, WriterSettings
 from acidctl.orc.tail import FIRST_READ
@@ -22,12 +23,12 @@ class Writing:
     Attributes:
         overrides: fields of :class:`WriterSettings` that the user chose; any of them has every stripe encoded again.
         task_bytes: buckets with more input bytes are cut into segments of about this size.
-        verify_values: compare all column values of what is written with what was read, not only the keys.
+        verify: how results are proven.
     """
 
     overrides: Mapping[str, Any] = field(default_factory=dict)
     task_bytes: int = 1 << 30
-    verify_values: bool = False
+    verify: Verify = Verify.BYTES
 
     def settings_for(self, newest: EventFile | None, kind: CompactionKind) -> WriterSettings:
         """The recommended ones (section 3.5), codec, stride and bloom filters of the newest input, the user's own."""

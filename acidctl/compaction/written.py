@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import pyarrow as pa
 
 from acidctl.acid.names import format_bucket
-from acidctl.compaction.checksum import Crc, Proof, add, crc_of
+from acidctl.compaction.checksum import Crc, Proof, SummedSink, add, crc_of
 from acidctl.compaction.keys import Key, KeyFacts
 from acidctl.compaction.merge import StripeCopy
 from acidctl.compaction.stripes import counts_of, describe
@@ -25,10 +26,15 @@ from acidctl.storage.port import FileSystem
 from acidctl.storage.ranged import pieces
 
 
-def open_writer(sink: BinaryIO, task: BucketTask, block_size: int) -> AcidWriter:
+def open_writer(sink: SummedSink, task: BucketTask, block_size: int) -> AcidWriter:
     """The writer of a task's file; `block_size` is the largest among the stripes that may be copied."""
     return AcidWriter(
-        sink, task.row, task.settings, calendar=task.calendar, block_size=block_size, acid_version=task.acid_version
+        cast(BinaryIO, sink),
+        task.row,
+        task.settings,
+        calendar=task.calendar,
+        block_size=block_size,
+        acid_version=task.acid_version,
     )
 
 
@@ -46,12 +52,15 @@ def join(task: JoinTask) -> BucketResult:
         return BucketResult(like.bucket, None, None, 0, 0)
     name = format_bucket(like.bucket)
     path = new_attempt(like, name)
-    with fs.open_output(path, private=True) as sink:
+    with fs.open_output(path, private=True) as file:
+        sink = SummedSink(file)
         writer = open_writer(sink, like, max(stripe.block_size for stripe in stripes))
-        copier = Copier(fs, writer, full=like.verify_values)
+        copier = Copier(fs, writer, sink)
         for stripe in stripes:
             copier.copy(stripe)
         result = writer.close()
+    if like.verify.compares_bytes:
+        require_bytes(fs, path, sink, copier.made)
     output = proven(fs, like, path, name, result=result, copies=copier.copies, expected=expected)
     encoded = sum(segment.encoded for segment in task.segments)
     output = replace(output, stripes_copied=len(stripes) - encoded)
@@ -60,10 +69,12 @@ def join(task: JoinTask) -> BucketResult:
 
 @dataclass(frozen=True, slots=True)
 class CopyMade:
-    """A stripe that was copied, and the CRC-32 of its bytes where they came from, if all of them are to be compared."""
+    """A stripe that was copied: the CRC-32 of its bytes as they were read, and where they lie in the written file."""
 
     source: StripeCopy
-    crc: int | None
+    crc: int
+    start: int
+    end: int
 
 
 class Copier:
@@ -71,14 +82,15 @@ class Copier:
 
     Attributes:
         copies: what was copied, by the place of the stripe in the written file.
+        made: the same in their order, with what is known of their bytes.
     """
 
-    def __init__(self, fs: FileSystem, writer: AcidWriter, *, full: bool) -> None:
-        """`full`: all bytes are to be compared afterwards."""
+    def __init__(self, fs: FileSystem, writer: AcidWriter, sink: SummedSink) -> None:
         self._fs = fs
         self._writer = writer
-        self._full = full
-        self.copies: dict[int, CopyMade] = {}
+        self._sink = sink
+        self.copies: dict[int, StripeCopy] = {}
+        self.made: list[CopyMade] = []
 
     def copy(self, stripe: StripeCopy) -> None:
         """Take one as it is.
@@ -86,26 +98,50 @@ class Copier:
         Raises:
             BadDataError: its keys are out of order, or its file has become shorter.
         """
-        crc, chunks = Crc(), through(_bytes_of(self._fs, stripe))
-        self._writer.copy_stripe(stripe.stripe, crc.through(chunks) if self._full else chunks)
-        self.copies[self._writer.flush() - 1] = CopyMade(stripe, crc.value if self._full else None)
+        # The writer notices when the stripe is not whole.
+        crc, chunks = Crc(), pieces(self._fs, stripe.path, stripe.offset, stripe.length)
+        self._writer.copy_stripe(stripe.stripe, through(crc.through(chunks)))
+        self.copies[self._writer.flush() - 1] = stripe
+        self.made.append(CopyMade(stripe, crc.value, self._sink.count - stripe.length, self._sink.count))
 
 
-def _bytes_of(fs: FileSystem, copy: StripeCopy) -> Iterator[bytes]:
-    return pieces(fs, copy.path, copy.offset, copy.length)  # the writer notices when the stripe is not whole
+def require_bytes(fs: FileSystem, path: str, sink: SummedSink, copies: Sequence[CopyMade] = ()) -> None:
+    """Read all of a written file again.
+
+    Args:
+        sink: what the store was given.
+        copies: what was copied, in order.
+
+    Raises:
+        VerifyError: the store has other bytes, or a copy is not what was read.
+    """
+    whole = Crc()
+    at = 0
+    for made in copies:
+        _pass(whole.through(pieces(fs, path, at, made.start - at)))
+        if crc_of(whole.through(pieces(fs, path, made.start, made.end - made.start))) != made.crc:
+            raise _mismatch(fs, path, f"a stripe is not the one of {fs.display(made.source.path)} it is to be")
+        at = made.end
+    _pass(whole.through(pieces(fs, path, at, sink.count - at)))
+    if whole.value != sink.value:
+        raise _mismatch(fs, path, "its bytes are not those that were written")
+
+
+def _pass(chunks: Iterable[bytes]) -> None:
+    deque(chunks, maxlen=0)
 
 
 def stripes_of(
     fs: FileSystem,
     path: str,
     on_values: Callable[[Ids, pa.Array], None] | None = None,
-    copies: Mapping[int, CopyMade] | None = None,
+    copies: Mapping[int, StripeCopy] | None = None,
 ) -> Iterator[StripeCopy]:
     """The stripes of a file that was just written, read again; with proof that it is in order and indexed.
 
     Args:
         copies: stripes that were copied.  Where their ids were not decoded before, the same bytes of ids must be there;
-            the ids of all others are decoded.  Where a CRC is known, all bytes must be the same.
+            the ids of all others are decoded.
         on_values: called with the ids and rows of each, where they too are to be read.
 
     Raises:
@@ -141,16 +177,15 @@ def _decoded(
     return describe(orc.tail, orc.path, stripe, counts, facts)
 
 
-def _copied(fs: FileSystem, tail: Tail, stripe: int, made: CopyMade) -> StripeCopy | None:
+def _copied(fs: FileSystem, tail: Tail, stripe: int, source: StripeCopy) -> StripeCopy | None:
     """The copy of a stripe; None where its ids must be decoded."""
-    info, source = tail.stripes[stripe], made.source
+    info = tail.stripes[stripe]
     found = replace(source, path=tail.path, offset=info.offset, stripe=replace(source.stripe, info=info))
     same = (
         found.length == source.length
         and info.numberOfRows == source.stripe.info.numberOfRows
         and tail.metadata.stripeStats[stripe] == source.stripe.statistics
         and (source.ids is None or source.ids.are_in(tail, stripe))
-        and (made.crc is None or made.crc == crc_of(_bytes_of(fs, found)))
     )
     if not same:
         raise _mismatch(fs, tail.path, f"stripe {stripe} is not the one of {fs.display(source.path)} it is to be")
@@ -164,11 +199,10 @@ def proven(
     name: str,
     *,
     result: AcidFileResult,
-    copies: Mapping[int, CopyMade],
+    copies: Mapping[int, StripeCopy],
     expected: Proof,
 ) -> OutputFile:
-    """The written file, read again and compared with what was to be written: all ids; and where asked, all values and
-    all bytes of copied stripes.
+    """The written file, read again and compared with what was to be written: all ids; and where asked, all values.
 
     Raises:
         VerifyError: they differ.
@@ -179,7 +213,7 @@ def proven(
         nonlocal values
         values = add(values, event_checksum(ids, rows, task.row))
 
-    stripes = list(stripes_of(fs, path, add_values if task.verify_values else None, copies))
+    stripes = list(stripes_of(fs, path, add_values if task.verify.compares_values else None, copies))
     found = sum((Proof(s.stripe.info.numberOfRows, s.checksum) for s in stripes), Proof(values=values))
     if found != expected:
         differs = "their keys differ" if found.keys != expected.keys else "values of their columns differ"

@@ -21,6 +21,7 @@ from acidctl.compaction import concat_orc, concat_parquet, stripes
 from acidctl.compaction.insert_only import concat_tasks, run_concat
 from acidctl.compaction.parquet_footer import FooterSink
 from acidctl.compaction.tasks import BucketResult, ConcatTask
+from acidctl.compaction.verify import Verify
 from acidctl.compaction.writing import Writing
 from acidctl.errors import AcidctlError, BadDataError, RefusedError, VerifyError
 from acidctl.orc.assemble import OrcAssembler
@@ -158,7 +159,7 @@ def orc_table(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("full", [False, True])
 def test_orc(orc_table: Path, full: bool) -> None:
-    result, results = assert_same(orc_table, verify_values=full)
+    result, results = assert_same(orc_table, verify=Verify.FULL if full else Verify.KEYS)
     assert [(r.bucket, r.rows_read, r.rows_dropped, r.inserts and r.inserts.stripes) for r in results] == [
         (0, 311, 0, 1), (1, 9, 0, 1), (2, 0, 0, None),
     ]  # fmt: skip
@@ -175,7 +176,7 @@ def test_stripes_are_copied(orc_table: Path, full: bool, monkeypatch: pytest.Mon
     monkeypatch.setattr(stripes, "SMALL_STRIPE", max(lengths))
     for name in ("delta_0000004_0000004_0000", "delta_0000005_0000005_0000", "delta_0000006_0000006_0000"):
         (orc_table / name).rename(orc_table / f"_{name}")
-    result, results = assert_same(orc_table, verify_values=full)
+    result, results = assert_same(orc_table, verify=Verify.FULL if full else Verify.KEYS)
     assert results[0].inserts
     # A lone small stripe between two that are copied is copied as well.
     assert (results[0].inserts.stripes, results[0].inserts.stripes_copied) == (6, 6)
@@ -223,7 +224,7 @@ def test_columns_that_came_later_and_wider_numbers(tmp_path: Path) -> None:
     )
     write_orc_file(table / "delta_1_1_0" / "000000_0", [batch(old, {"_col0": 1, "_col1": "x"})], old)
     write_orc_file(table / "delta_2_2_0" / "000000_0", [batch(new, {"a": 2**40, "b": "y", "c": "z"})], new)
-    result, _ = concat(table, verify_values=True)
+    result, _ = concat(table, verify=Verify.FULL)
     assert rows_of(result) == [
         '{"a": 1, "b": "x     ", "c": null}', '{"a": 1099511627776, "b": "y     ", "c": "z"}',
     ]  # fmt: skip
@@ -244,7 +245,7 @@ def test_unions_and_times_of_any_year(small: int, tmp_path: Path, monkeypatch: p
         times = wide(moments.fill_null(0).to_numpy(), np.array([7_000_000, 0, 0]), moments, False)
         rows = pa.RecordBatch.from_arrays([union, times, pa.array([i, i, i], pa.int32())], names=list(row.names))
         write_orc_file(table / f"delta_{i}_{i}_0" / "000000_0", [rows], row)
-    _, results = assert_same(table, verify_values=True)
+    _, results = assert_same(table, verify=Verify.FULL)
     assert results[0].inserts
     assert results[0].inserts.stripes == (1 if small else 3)
 

@@ -13,6 +13,7 @@ from rows.test_files_without_ids import B0, ROW, dumped, found, write_acid
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction import stripes
+from acidctl.compaction.verify import Verify
 from acidctl.compaction.writing import Writing
 from acidctl.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb
@@ -149,12 +150,17 @@ def the_index(info: pb.StripeInformation, ids: IdBytes) -> int:
 
 
 @pytest.mark.parametrize(
-    ("place", "full"), [(the_ids, False), (the_footer, False), (the_ids, True), (the_values, True), (the_index, True)]
+    ("place", "verify"),
+    [(the_ids, Verify.KEYS), (the_footer, Verify.KEYS)]
+    + [(place, level) for place in (the_ids, the_values, the_index) for level in (Verify.BYTES, Verify.FULL)],
 )
 def test_a_byte_that_changes_on_the_way_is_noticed(
-    place: Callable[[pb.StripeInformation, IdBytes], int], full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Callable[[pb.StripeInformation, IdBytes], int],
+    verify: Verify,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The ids are compared always, everything where all is to be verified."""
+    """The ids are compared always, all bytes where that was not turned off."""
     table = tmp_path / "t"
     for write_id in (1, 2):
         write_with(WriterSettings(), table / f"delta_{write_id}_{write_id}_0" / "bucket_00000", write_id)
@@ -175,7 +181,7 @@ def test_a_byte_that_changes_on_the_way_is_noticed(
 
     monkeypatch.setattr(AcidWriter, "copy_stripe", wrong)
     with pytest.raises(VerifyError, match=r"is not the one of .*delta_1_1_0"):
-        run_compaction(table, MAJOR, writing=Writing(verify_values=full))
+        run_compaction(table, MAJOR, writing=Writing(verify=verify))
     assert changed
     assert sorted(path.name for path in table.iterdir() if not path.name.startswith("_tmp")) == before
     assert found(table) == rows
@@ -197,4 +203,4 @@ def test_a_current_write_id_that_was_written_wrong_is_found(tmp_path: Path, monk
     monkeypatch.setattr(stripes, "SMALL_STRIPE", 1 << 20)  # all are encoded
     monkeypatch.setattr(AcidWriter, "write", wrong)
     with pytest.raises(VerifyError):
-        run_compaction(table, MAJOR, writing=Writing(verify_values=True))
+        run_compaction(table, MAJOR, writing=Writing(verify=Verify.FULL))
