@@ -40,6 +40,62 @@ def unsigned_runs(data: bytes, *, version: int) -> Iterator[Run]:
         yield values, times
 
 
+def bound_of_runs(data: bytes, count: float) -> tuple[float, float]:
+    """At least what the first `count` unsigned integers of a stream of version 2 come to, and the greatest of them.
+
+    Only the heads of runs are looked at, which takes a tenth of the time of :func:`unsigned_runs`; a stream that is
+    cut short is taken as far as it goes.
+    """
+    at, seen, total, longest, end = 0, 0, 0, 0, len(data)
+    try:
+        while at < end and seen < count:
+            head = data[at]
+            kind = head >> 6
+            if kind == 0:
+                width, times = (head >> 3) + 1, (head & 7) + 3
+                most = int.from_bytes(data[at + 1 : at + 1 + width], "big")
+                at += 1 + width
+                seen += times
+                total += most * times
+            else:
+                width, times = _WIDTHS[head >> 1 & 31], ((head & 1) << 8 | data[at + 1]) + 1
+                seen += times
+                most, more, at = _BOUNDS[kind](data, at, width, times)
+                total += most * times + more
+                most += more
+            longest = max(longest, most)
+    except IndexError:
+        pass
+    return float(total), float(longest)
+
+
+def _bound_direct(_: bytes, at: int, width: int, count: int) -> tuple[int, int, int]:
+    return (1 << width) - 1, 0, at + 2 + (width * count + 7 >> 3)
+
+
+def _bound_patched(data: bytes, at: int, width: int, count: int) -> tuple[int, int, int]:
+    base_bytes, patch_width = (data[at + 2] >> 5) + 1, _WIDTHS[data[at + 2] & 31]
+    gap_width, patches = (data[at + 3] >> 5) + 1, data[at + 3] & 31
+    bits = _ROUNDED[min(gap_width + patch_width, 64) - 1]
+    base = int.from_bytes(data[at + 4 : at + 4 + base_bytes], "big") & ~(1 << 8 * base_bytes - 1)
+    end = at + 4 + base_bytes + (width * count + 7 >> 3) + (bits * patches + 7 >> 3)
+    return base + (1 << width) - 1, patches << width + patch_width, end
+
+
+def _bound_delta(data: bytes, at: int, width: int, count: int) -> tuple[int, int, int]:
+    is_even = not data[at] >> 1 & 31
+    base, at = _varint(data, at + 2)
+    delta, at = _varint(data, at)
+    delta = delta >> 1 ^ -(delta & 1)
+    if is_even:
+        return base + abs(delta) * (count - 1), 0, at
+    steps = max(0, count - 2)
+    return base + abs(delta) + steps * ((1 << width) - 1), 0, at + (width * steps + 7 >> 3)
+
+
+_BOUNDS = {1: _bound_direct, 2: _bound_patched, 3: _bound_delta}
+
+
 def _run_1(data: bytes, at: int) -> tuple[Floats, int, int]:
     head = data[at]
     if head < _V1_REPEATS:

@@ -12,6 +12,9 @@ import pyarrow as pa
 from acidctl.acid.listing import Entry
 from acidctl.errors import BadDataError, NotFoundError, out_of_memory
 
+_NO_MEMORY = ("bad_alloc", "Memory error", "Cannot allocate memory")
+"""What native readers say when memory ran out, in an error of another kind."""
+
 
 class FileReader(Protocol):
     """The part of :class:`acidctl.storage.port.FileSystem` that reading an ORC file takes."""
@@ -108,6 +111,8 @@ def native_errors(path: str, stripe: int | None = None) -> Iterator[None]:
         raise out_of_memory(where, " ".join(str(error).split())[:300]) from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())[:300] or type(error).__name__
+        if any(words in reason for words in _NO_MEMORY):
+            raise out_of_memory(where, reason) from error
         raise BadDataError(
             f"{where} cannot be read", reason, "the file is damaged, or uses a part of ORC that is not supported"
         ) from error

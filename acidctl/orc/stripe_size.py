@@ -15,8 +15,8 @@ import numpy as np
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import ChunkError, TooLarge, decompress
-from acidctl.orc.integer_runs import Run, unsigned_runs
-from acidctl.orc.limits import STRIPE_MEMORY, TAIL
+from acidctl.orc.integer_runs import Run, bound_of_runs, unsigned_runs
+from acidctl.orc.limits import STRIPE_MEMORY, TAIL, LimitError
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import OrcType
 
@@ -71,7 +71,12 @@ def check_stripe(tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType, rea
         LimitError: they would.
         BadDataError: a stream that has to be looked at cannot be decompressed.
     """
-    _Size(tail, i, footer, _streams(tail, i, footer), read).add(tree, tail.stripes[i].numberOfRows)
+    streams, rows = _streams(tail, i, footer), tail.stripes[i].numberOfRows
+    try:
+        _Size(tail, i, footer, streams, read).add(tree, rows)
+    except LimitError:
+        # The bounds of runs are quick and too large; real stripes seldom come here.
+        _Size(tail, i, footer, streams, read, is_exact=True).add(tree, rows)
 
 
 def is_small_at_first(tail: Tail, footer: pb.StripeFooter, rows: int, read: Read, most: int) -> bool:
@@ -111,6 +116,7 @@ class _Size:
     streams: dict[tuple[int, int], tuple[int, int]]
     read: Read
     most: int | None = None
+    is_exact: bool = False
     total: float = 0.0
 
     @property
@@ -144,12 +150,14 @@ class _Size:
         self._grow(entries * _WIDEST)
         own, longest = self._lengths(column, entries)
         self._grow(own)
-        if self.total + longest * count <= STRIPE_MEMORY.value:
+        if not self.is_exact or self.total + longest * count <= STRIPE_MEMORY.value:
             return longest * count
         return self._used(column, entries, count)
 
     def _lengths(self, column: int, count: float) -> tuple[float, float]:
         """What the first `count` lengths of a column come to, and the greatest of them."""
+        if not self.is_exact and self.most is None and self._version(column) == 2:
+            return bound_of_runs(self._bytes(column, pb.Stream.LENGTH), count)
         total = longest = 0.0
         for values, times in self._runs(column, pb.Stream.LENGTH, count):
             total += float(values.sum()) * times
@@ -175,15 +183,12 @@ class _Size:
 
         One that ends too early ends here: a native reader decodes all of them before it takes memory for more.
         """
-        offset, length = self.streams.get((column, kind), (0, 0))
-        if not length or column >= len(self.footer.columns):
-            return
-        v2 = self.footer.columns[column].kind in (pb.ColumnEncoding.DIRECT_V2, pb.ColumnEncoding.DICTIONARY_V2)
+        _, length = self.streams.get((column, kind), (0, 0))
         is_cut = self.most is not None and length > self.most
-        raw = self._plain(self.read(offset, min(length, self.most or length)), is_cut=is_cut)
+        raw = self._bytes(column, kind)
         seen = 0
         with suppress(IndexError):
-            for number, (values, times) in enumerate(unsigned_runs(raw, version=2 if v2 else 1)):
+            for number, (values, times) in enumerate(unsigned_runs(raw, version=self._version(column))):
                 if seen >= count:
                     return
                 if number > _MOST_RUNS:
@@ -192,6 +197,19 @@ class _Size:
                 seen += len(values) * times
         if is_cut and seen < count:
             raise _Unknown
+
+    def _version(self, column: int) -> int:
+        """Of the encoding of a column's integers."""
+        newer = pb.ColumnEncoding.DIRECT_V2, pb.ColumnEncoding.DICTIONARY_V2
+        return 2 if column < len(self.footer.columns) and self.footer.columns[column].kind in newer else 1
+
+    def _bytes(self, column: int, kind: int) -> bytes:
+        """A stream, decompressed, as far as it may be read; nothing where there is none."""
+        offset, length = self.streams.get((column, kind), (0, 0))
+        if not length:
+            return b""
+        is_cut = self.most is not None and length > self.most
+        return self._plain(self.read(offset, min(length, self.most or length)), is_cut=is_cut)
 
     def _plain(self, data: bytes, *, is_cut: bool) -> bytes:
         try:

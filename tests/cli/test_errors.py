@@ -281,3 +281,16 @@ def test_debug_shows_the_trace(tmp_path: Path) -> None:
 def test_exit_statuses_are_distinct() -> None:
     statuses = [status for status, _ in exit_statuses()]
     assert len(statuses) == len(set(statuses)) == len(AcidctlError.__subclasses__()) + 4
+
+
+def test_too_little_memory_is_no_bug(acidctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError("no 5 bytes left")
+
+    assert acidctl("demo", tmp_path / "t").status == 0
+    monkeypatch.setattr("acidctl.cli.rows_out.write_rows", fail)
+    found = acidctl("cat", tmp_path / "t")
+    assert found.status == 16
+    assert "not enough memory" in found.err
+    assert "no 5 bytes left" in found.err
+    assert "bug" not in found.err

@@ -15,7 +15,7 @@ from acidctl.errors import BadDataError, MemoryProblem, UsageProblem
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc import tail as tail_module
 from acidctl.orc.codecs import COMPRESSION_NAMES, encode_zlib
-from acidctl.orc.integer_runs import unsigned_runs
+from acidctl.orc.integer_runs import bound_of_runs, unsigned_runs
 from acidctl.orc.limits import LIMITS, STRIPE_MEMORY, LimitError
 from acidctl.orc.reader import open_orc
 from acidctl.orc.source import ByteSource, native_errors
@@ -227,10 +227,18 @@ def test_lengths_as_a_writer_wrote_them(tmp_path: Path, version: str, shape: str
     runs = list(unsigned_runs(raw, version=1 if version == "0.11" else 2))
     found = np.concatenate([np.repeat(values, times) for values, times in runs])
     assert found.tolist() == lengths.tolist()
+    if version == "0.12":
+        total, longest = bound_of_runs(raw, len(lengths))
+        assert lengths.sum() <= total
+        assert longest >= lengths.max()
 
 
 def test_no_memory_is_no_damage() -> None:
-    for error in (MemoryError("x"), pa.ArrowMemoryError("malloc of size 5 failed")):
+    for error in (
+        MemoryError("x"),
+        pa.ArrowMemoryError("malloc of size 5 failed"),
+        OSError("Unknown error: std::bad_alloc"),
+    ):
         with (
             pytest.raises(MemoryProblem, match="not enough memory to read stripe 1 of f") as caught,
             native_errors("f", 1),

@@ -27,7 +27,7 @@ def wide(tmp_path: Path) -> Path:
     base = tmp_path / "t" / "base_0000001"
     base.mkdir(parents=True)
     (base / "_orc_acid_version").write_text("2")
-    orc.write_table(table, base / "bucket_00000", compression="zlib")
+    orc.write_table(table, base / "bucket_00000", compression="uncompressed")
     return base.parent
 
 
@@ -35,12 +35,13 @@ _KINDS = (pa.int32(), pa.int64(), pa.int32(), pa.int64(), pa.int64())
 _NAMES = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
 
 
-@pytest.mark.parametrize("every", [1, 2])
-def test_a_scan_ends(wide: Path, every: int) -> None:
-    names = [f"c{i}" for i in range(0, COLUMNS, every)]
-    found = acidctl.open_table(str(wide)).scan(columns=names).to_table()
-    assert found.column_names == names
-    assert found.column(names[-1]).to_pylist() == [COLUMNS - every]
+def test_scans_end(wide: Path) -> None:
+    table = acidctl.open_table(str(wide))
+    for every in (1, 2):
+        names = [f"c{i}" for i in range(0, COLUMNS, every)]
+        found = table.scan(columns=names).to_table()
+        assert found.column_names == names
+        assert found.column(names[-1]).to_pylist() == [COLUMNS - every]
 
 
 def test_a_column_is_got_without_a_look_at_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
