@@ -49,34 +49,27 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     if not child:
         os.close(master)
         run(request, slave)
-    os.close(slave)
     os.write(master, request["typed"].encode() + END_OF_INPUT * MOST_QUESTIONS)
+    # Our own side of it stays open until the child is gone, and all it wrote was read: else the rest could be lost.
     until = time.monotonic() + request["seconds"] + 1
-    shown = read(master, until)
-    # The other side is closed for good only when the child is gone: to close ours before would end it by SIGHUP.
+    shown = b""
     while not (ended := os.waitpid(child, os.WNOHANG))[0] and time.monotonic() < until:
-        time.sleep(0.005)
+        shown += read(master, 0.01)
     if not ended[0]:
         for kill in (os.killpg, os.kill):
             with contextlib.suppress(ProcessLookupError):
                 kill(child, signal.SIGKILL)
         ended = os.waitpid(child, 0)
+    while part := read(master, 0.02):
+        shown += part
+    os.close(slave)
     os.close(master)
     status = ended[1]
     return {"status": os.waitstatus_to_exitcode(status), "shown": shown.decode("utf-8", "surrogateescape")}
 
 
-def read(master: int, until: float) -> bytes:
-    shown = b""
-    while select.select([master], [], [], max(0.0, until - time.monotonic()))[0]:
-        try:
-            part = os.read(master, 65536)
-        except OSError:  # EIO: nobody has the other side
-            part = b""
-        if not part:
-            break
-        shown += part
-    return shown
+def read(master: int, seconds: float) -> bytes:
+    return os.read(master, 65536) if select.select([master], [], [], seconds)[0] else b""
 
 
 def run(request: dict[str, Any], slave: int) -> None:

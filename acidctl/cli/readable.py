@@ -25,9 +25,12 @@ def readable(found: Found, failed: Callable[[AcidctlError, str], None]) -> Found
     from acidctl.errors import AccessError
     from acidctl.storage.snapshot import look_at
 
-    try:
-        found.look  # noqa: B018 - kept where it succeeds
-    except AccessError:
-        look = look_at(found.fs, found.location.path, on_unreadable=lambda _, error: failed(error, found.shown))
-        return replace(found, ahead=look)
-    return found
+    if found.ahead is not None and not isinstance(found.ahead, AccessError):
+        return found
+    closed: dict[str, AcidctlError] = {}
+    look = look_at(found.fs, found.location.path, found.top, closed.__setitem__)
+    if found.ahead is not None and not closed:
+        raise found.ahead
+    for error in closed.values():
+        failed(error, found.shown)
+    return replace(found, ahead=look)

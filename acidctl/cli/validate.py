@@ -221,13 +221,13 @@ def _run(
             at = found.location
             printer.begun(found.shown, is_given=found.is_given)
             try:
-                counted = lists.of(readable(found, closed).look, at.table, time.time())
+                counted = lists.of((seen := readable(found, closed)).look, at.table, time.time())
             except RefusedError as error:
                 printer.cannot_list(error)
             except AcidctlError:  # its report says so
                 yield Place(found.fs, at.path, partition=at.partition)
             else:
-                look = None if found.shown in unlisted else found.look  # which tells of what is closed
+                look = None if found.shown in unlisted else seen.look  # which tells of what is closed
                 yield Place(found.fs, at.path, counted.write_ids, counted.txns, at.partition, look)
         yield from _taken(folders)
 

@@ -143,7 +143,7 @@ import acidctl.location.find as locations
 
 def slow(paths, storage, lists, on_error=None, **_):
     class Found:
-        is_given, shown, look = True, "x", None
+        is_given, shown, ahead = True, "x", "listed"
         def snapshot(self, lists):
             return None
         def evidence(self):

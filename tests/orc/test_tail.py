@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
 
-from acidctl.errors import AcidctlError, BadDataError
+from acidctl.errors import AcidctlError, BadDataError, NotFoundError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.meta import describe
 from acidctl.orc.source import ByteSource
@@ -151,7 +151,7 @@ def test_files_that_are_not_orc(data: bytes) -> None:
 
 
 def test_a_directory_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadDataError, match="is a directory"):
+    with pytest.raises(NotFoundError, match="is a directory"):
         local_tail(tmp_path)
 
 
