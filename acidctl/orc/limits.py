@@ -81,8 +81,7 @@ STRIPE_MEMORY = Limit(
     "max-stripe-memory",
     2 << 30,
     True,
-    "Decoded bytes of those columns of one stripe, row group or block that are read; reading takes two to three times "
-    "as much memory.",
+    "Decoded bytes of those columns of one stripe that are read; reading takes two to three times as much memory.",
 )
 
 LIMITS = (COLUMNS, STRIPES, TAIL, STRIPE_MEMORY)
