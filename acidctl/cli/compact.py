@@ -102,6 +102,11 @@ _writing_options = together(
         "reads the result once more; or all column values too, which decodes all of it twice.",
     ),
     click.option(
+        "--check-inputs",
+        is_flag=True,
+        help="First read all rows as `acidctl validate --deep` does; where it finds errors nothing is done.",
+    ),
+    click.option(
         "--compression",
         type=click.Choice(["none", "zlib", "snappy", "lz4", "zstd"]),
         help="Codec of the result; without it that of the newest input. Any of these settings, given, has "
@@ -176,6 +181,7 @@ def command(
     jobs: int | None,
     task_bytes: int,
     verify: str,
+    check_inputs: bool,
     compression: str | None,
     stripe_size: int | None,
     row_index_stride: int | None,
@@ -244,9 +250,12 @@ def command(
         plan = wanted.plan(found, lists, printer)
         if plan:
             plans.append(plan)
-    if max_bytes is not None:
-        plans = _within(plans, max_bytes, printer)
+    plans = _within(plans, max_bytes, printer)
     strangers.tell()
+    if check_inputs:
+        plans = _sound(plans, jobs, printer)
+    if dry_run:
+        plans = _that_would_run(plans, offline, printer)
     if dry_run or asks:
         for plan in plans:
             printer.would_compact(plan, is_last=dry_run)
@@ -256,6 +265,27 @@ def command(
         with ExitStack() as stack:
             _run(_unlocked(plans, stack, locking, printer), options, offline, printer)
     return printer.exit_status(exit_code)
+
+
+def _sound(plans: Sequence[CompactionPlan], jobs: int | None, printer: Printer) -> list[CompactionPlan]:
+    from acidctl.cli.check_inputs import sound
+
+    return list(sound(plans, jobs, printer))
+
+
+def _that_would_run(plans: Sequence[CompactionPlan], offline: bool, printer: Printer) -> list[CompactionPlan]:
+    """What the run itself would refuse is refused by its dry run."""
+    from acidctl.compaction.run import refuse_before_work
+    from acidctl.errors import AcidctlError
+
+    would = []
+    for plan in plans:
+        try:
+            refuse_before_work(plan, offline)
+            would.append(plan)
+        except AcidctlError as error:
+            printer.failed(plan.snapshot.fs.display(plan.snapshot.path), error)
+    return would
 
 
 _TIME_IS_UP = "the time is up"
@@ -360,10 +390,12 @@ def _writing(
     return Writing(overrides, task_bytes, verify=Verify(verify))
 
 
-def _within(plans: list[CompactionPlan], budget: int, printer: Printer) -> list[CompactionPlan]:
+def _within(plans: list[CompactionPlan], budget: int | None, printer: Printer) -> list[CompactionPlan]:
     """As many as the budget of input bytes allows, those with most deltas a byte first."""
     from acidctl.cli.output import human_bytes
 
+    if budget is None:
+        return plans
     chosen = []
     for plan in sorted(plans, key=lambda plan: (-len(plan.inputs) / (plan.input_bytes + 1), plan.snapshot.path)):
         if plan.input_bytes <= budget:

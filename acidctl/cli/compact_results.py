@@ -164,12 +164,15 @@ class Printer:
             "buckets": buckets,
             "segments": segments,
             "inputBytes": plan.input_bytes,
+            "inputRows": plan.rows,
+            "deleteEvents": plan.delete_events,
         }
         inputs = human_count(len(plan.inputs), "input")
         because = f" ({why})" if why else ""
         cut = f" in {human_count(segments, 'segment')}" if segments else ""
         text = (
             f"{location}: {plan.kind.value}{because}: {inputs}, {human_count(buckets, 'bucket')}{cut}, "
+            f"{human_count(plan.rows, 'row')} and {human_count(plan.delete_events, 'delete event')}, "
             f"{human_bytes(plan.input_bytes)} -> {' + '.join(plan.output_names)}"
         )
         self._put(record, text)
@@ -200,6 +203,8 @@ class Printer:
             kind=plan.kind.value,
             rows=outcome.rows,
             rowsDropped=outcome.rows_dropped,
+            inputRows=plan.rows,
+            deleteEvents=plan.delete_events,
         )
         record = {
             "location": location,
@@ -208,6 +213,8 @@ class Printer:
             "inputs": list(plan.inputs),
             "outputs": list(outcome.published),
             "inputBytes": plan.input_bytes,
+            "inputRows": plan.rows,
+            "deleteEvents": plan.delete_events,
             "bytes": outcome.bytes,
             "rows": outcome.rows,
             "rowsDropped": outcome.rows_dropped,

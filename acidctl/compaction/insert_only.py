@@ -17,6 +17,7 @@ from acidctl.compaction.concat_parquet import write_parquet
 from acidctl.compaction.tasks import BucketResult, ConcatTask, Input, OutputFile, new_attempt
 from acidctl.compaction.writing import Writing, calendar_of, inputs_of
 from acidctl.errors import RefusedError
+from acidctl.orc.bloom import bloom_ids
 from acidctl.orc.source import ByteSource
 from acidctl.rows.events import EventFile
 from acidctl.rows.foreign import Format, read_any_tail
@@ -59,6 +60,7 @@ def concat_tasks(
             "leave them out: the newest file's are taken",
         )
     settings = writing.settings_for(by_age[-1], kind)
+    bloom_ids(settings.bloom_columns, row)
     tasks = []
     for bucket in sorted({_bucket(source) for source in sources}):
         own = [source for source in sources if _bucket(source) == bucket]

@@ -17,6 +17,7 @@ from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask
 from acidctl.compaction.verify import Verify
 from acidctl.compaction.writing import Writing, calendar_of, inputs_of
 from acidctl.errors import BadDataError, ConflictError, RefusedError
+from acidctl.orc.bloom import bloom_ids
 from acidctl.orc.tail import stripe_length
 from acidctl.orc.types import OrcType
 from acidctl.rows.events import EventFile, open_event_files
@@ -33,6 +34,8 @@ class CompactionPlan:
         insert_name, delete_name: names of the output directories; the second only for minor.
         staging: absolute path of the hidden directory everything is written to first.
         max_write_id: the highest write id of the output.
+        rows, delete_events: events that it reads, those of delete deltas apart.
+        input_bytes: of all files that it reads, delete deltas included.
     """
 
     snapshot: Snapshot
@@ -46,6 +49,9 @@ class CompactionPlan:
     visibility_txn: int
     acid_version: int
     tasks: tuple[BucketTask | ConcatTask, ...]
+    rows: int = 0
+    delete_events: int = 0
+    input_bytes: int = 0
 
     @property
     def output_names(self) -> tuple[str, ...]:
@@ -69,10 +75,6 @@ class CompactionPlan:
     def input_paths(self) -> frozenset[str]:
         """The files whose rows come together, absolute."""
         return frozenset(one.path for task in self.tasks for one in task.sources)
-
-    @property
-    def input_bytes(self) -> int:
-        return sum(task.weight for task in self.tasks)
 
 
 def below_straddlers(snapshot: Snapshot) -> Snapshot:
@@ -173,8 +175,22 @@ def plan_compaction(
     inputs = [v.name for v in (state.base if kind is CompactionKind.MAJOR else None, *state.deltas) if v]
     if kind is CompactionKind.MAJOR:
         inputs = sorted({entry.path.partition("/")[0] for entry in state.originals}) + inputs
+    events = [sum(s.rows for s in sources if (s.file.role is Role.DELETE) is is_delete) for is_delete in (False, True)]
     return CompactionPlan(
-        snapshot, kind, tuple(inputs), names[0], names[1], staging, low, high, visibility_txn, version, tuple(tasks)
+        snapshot,
+        kind,
+        tuple(inputs),
+        names[0],
+        names[1],
+        staging,
+        low,
+        high,
+        visibility_txn,
+        version,
+        tuple(tasks),
+        rows=events[0],
+        delete_events=events[1],
+        input_bytes=sum(source.file.size for source in sources),
     )
 
 
@@ -260,6 +276,7 @@ def _tasks(
     by_age = sorted(inserts, key=lambda s: s.file.directory.max_write_id if s.file.directory else 0)
     row = merge_row_types([source.row_type for source in by_age or deletes]) if sources else OrcType("struct")
     settings = writing.settings_for(by_age[-1] if by_age else None, kind)
+    bloom_ids(settings.bloom_columns, row)
     kills = [source for source in sources if source in deletes or source.may_hold_changes]
     tasks = []
     for bucket in sorted({source.file.bucket for source in sources}):

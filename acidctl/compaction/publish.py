@@ -37,11 +37,19 @@ from acidctl.storage.snapshot import Snapshot, take_snapshot
 
 
 def stage_directories(plan: CompactionPlan) -> None:
-    """Make the hidden staging directory; refuses early where nothing could be published.
+    """Make the hidden staging directory.
 
     Raises:
-        AccessError, StorageError: the location cannot be written, or its store has neither renames nor copies.
+        AccessError, StorageError: the location cannot be written.
     """
+    fs = plan.snapshot.fs
+    require_place(plan)
+    fs.make_dirs(f"{plan.staging}/{ATTEMPTS}")
+    write_checked(fs, f"{plan.staging}/{OWNER}", Owner.this().to_bytes())
+
+
+def require_place(plan: CompactionPlan) -> None:
+    """Raises StorageError where nothing could be published: the store has neither renames nor copies."""
     fs = plan.snapshot.fs
     if not (fs.can_rename or fs.can_copy):
         raise StorageError(
@@ -49,8 +57,6 @@ def stage_directories(plan: CompactionPlan) -> None:
             "its store has no rename and no copy that appears in one step, so a result could be seen half-written",
             "copy the location to HDFS or a local disk, compact it there and copy the result back",
         )
-    fs.make_dirs(f"{plan.staging}/{ATTEMPTS}")
-    write_checked(fs, f"{plan.staging}/{OWNER}", Owner.this().to_bytes())
 
 
 def remove_dead_staging(snapshot: Snapshot) -> tuple[str, ...]:

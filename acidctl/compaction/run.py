@@ -10,7 +10,7 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local import LocalEngine
 from acidctl.compaction.plan import CompactionPlan, require_atomic
-from acidctl.compaction.publish import discard, publish, require_single_files, stage_directories
+from acidctl.compaction.publish import discard, publish, require_place, require_single_files, stage_directories
 from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, Segment, Task
 from acidctl.errors import AcidctlError, VerifyError
 
@@ -95,7 +95,7 @@ def compact(
     staged: list[CompactionPlan] = []
     for plan in plans:
         try:
-            _refuse_before_work(plan, offline)
+            refuse_before_work(plan, offline)
             stage_directories(plan)
             staged.append(plan)
         except AcidctlError as error:
@@ -109,8 +109,14 @@ def compact(
         raise
 
 
-def _refuse_before_work(plan: CompactionPlan, offline: bool) -> None:
-    """What will come out is known for sure only at the end; refuse at once where it is likely."""
+def refuse_before_work(plan: CompactionPlan, offline: bool) -> None:
+    """What will come out is known for sure only at the end; refuse at once where it is likely.
+
+    Raises:
+        RefusedError: two renames, or copies of several files, would be needed.
+        StorageError: the store has neither renames nor copies.
+    """
+    require_place(plan)
     require_single_files(plan, len({task.bucket for task in plan.tasks if task.rows}), offline)
     if plan.kind is CompactionKind.MINOR:
         tasks = [task for task in plan.tasks if isinstance(task, BucketTask)]

@@ -252,7 +252,7 @@ def test_several_buckets_are_refused(three: str, monkeypatch: pytest.MonkeyPatch
 
 def test_several_files_are_refused_at_the_end_too(three: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """How many there will be is known for sure only then."""
-    monkeypatch.setattr("acidctl.compaction.run._refuse_before_work", lambda *_: None)
+    monkeypatch.setattr("acidctl.compaction.run.refuse_before_work", lambda *_: None)
     before = names(three)
     error = run(plan_of(three, MAJOR)).error
     assert isinstance(error, RefusedError)
