@@ -13,6 +13,7 @@ from acidctl.acid.names import format_bucket
 from acidctl.compaction.checksum import Crc, Proof, SummedSink, add, crc_of
 from acidctl.compaction.keys import Key, KeyFacts
 from acidctl.compaction.merge import StripeCopy
+from acidctl.compaction.second_reader import SecondReader
 from acidctl.compaction.stripes import counts_of, describe
 from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, OutputFile, new_attempt
 from acidctl.compaction.values import event_checksum
@@ -207,14 +208,13 @@ def proven(
     Raises:
         VerifyError: they differ.
     """
-    values = 0
-
-    def add_values(ids: Ids, rows: pa.Array) -> None:
-        nonlocal values
-        values = add(values, event_checksum(ids, rows, task.row))
-
-    stripes = list(stripes_of(fs, path, add_values if task.verify.compares_values else None, copies))
-    found = sum((Proof(s.stripe.info.numberOfRows, s.checksum) for s in stripes), Proof(values=values))
+    values = _Values(fs, task, path, copies) if task.verify.compares_values else None
+    stripes = list(stripes_of(fs, path, values.add if values else None, copies))
+    if values:
+        values.close()
+    found = sum(
+        (Proof(s.stripe.info.numberOfRows, s.checksum) for s in stripes), Proof(values=values.sum if values else 0)
+    )
     if found != expected:
         differs = "their keys differ" if found.keys != expected.keys else "values of their columns differ"
         raise _mismatch(fs, path, f"{expected.rows} rows were to be written and {found.rows} are there; {differs}")
@@ -223,6 +223,37 @@ def proven(
         raise _mismatch(fs, path, "its operations are not those of hive.acid.stats")
     first, last = stripes[0].stripe.first, stripes[-1].stripe.last
     return OutputFile(path, name, result.bytes, result.stripes, len(copies), expected, found, counts, first, last)
+
+
+class _Values:
+    """All values of a written file as they are read again, with a look by pyorc at the first rows of what was encoded.
+
+    Attributes:
+        sum: their checksum.
+    """
+
+    def __init__(self, fs: FileSystem, task: BucketTask, path: str, copies: Mapping[int, StripeCopy]) -> None:
+        self._fs, self._task, self._path, self._copies = fs, task, path, copies
+        self._stripe = self.sum = 0
+        self._file = fs.open_input(path)
+        self._second = SecondReader(self._file, [column.kind for column in task.row.children])
+
+    def add(self, ids: Ids, rows: pa.Array) -> None:
+        """Take the next stripe.
+
+        Raises:
+            VerifyError: pyorc reads something else.
+        """
+        self.sum = add(self.sum, event_checksum(ids, rows, self._task.row))
+        if self._stripe not in self._copies and (column := self._second.differing(self._stripe, rows)):
+            raise _mismatch(
+                self._fs, self._path, f"pyorc reads other values in column {column} of stripe {self._stripe}"
+            )
+        self._stripe += 1
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
 
 
 def _mismatch(fs: FileSystem, path: str, why: str) -> VerifyError:
