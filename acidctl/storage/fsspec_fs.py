@@ -176,7 +176,7 @@ class FsspecFileSystem:
     def access(self, path: str) -> Access | None:  # noqa: ARG002 - nobody owns anything here
         return None
 
-    def access_below(self, path: str) -> dict[str, Access]:  # noqa: ARG002
+    def access_below(self, path: str, name: str | None = None) -> dict[str, Access]:  # noqa: ARG002
         return {}
 
     def set_access(self, path: str, access: Access) -> None:

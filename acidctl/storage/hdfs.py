@@ -209,9 +209,9 @@ class HdfsFileSystem:
     def access(self, path: str) -> Access | None:
         return self._access(path, self._client.status(path, "look at"))
 
-    def access_below(self, path: str) -> dict[str, Access]:
-        found = self._client.list_status(path)
-        return {one["pathSuffix"]: self._access(join(path, one["pathSuffix"]), one) for one in found}
+    def access_below(self, path: str, name: str | None = None) -> dict[str, Access]:
+        found = {str(one["pathSuffix"]): one for one in self._client.list_status(path)}
+        return {key: self._access(join(path, key), one) for key, one in found.items() if name in (None, key)}
 
     def set_access(self, path: str, access: Access) -> None:
         now = self.access(path)

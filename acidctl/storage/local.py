@@ -134,11 +134,11 @@ class LocalFileSystem:
             finally:
                 os.close(descriptor)
 
-    def access_below(self, path: str) -> dict[str, Access]:
+    def access_below(self, path: str, name: str | None = None) -> dict[str, Access]:
         with problems.mapped("list", path):
             descriptor = self._paths.open(path, os.O_RDONLY | os.O_DIRECTORY)
             try:
-                return all_access(descriptor)
+                return all_access(descriptor, name)
             finally:
                 os.close(descriptor)
 

@@ -25,13 +25,14 @@ def access_of(info: os.stat_result, descriptor: int | None = None) -> Access:
     )
 
 
-def all_access(directory: int) -> dict[str, Access]:
-    """Of the children of a directory; of what we may not read, and of what is no file, without an ACL."""
+def all_access(directory: int, name: str | None = None) -> dict[str, Access]:
+    """Of the children of a directory, or one; of what we may not read, and of what is no file, without an ACL."""
     found = {}
     with os.scandir(directory) as items:
         for item in items:
             with suppress(FileNotFoundError):  # it went meanwhile
-                found[item.name] = _child(directory, item)
+                if name in (None, item.name):
+                    found[item.name] = _child(directory, item)
     return found
 
 

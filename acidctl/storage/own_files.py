@@ -125,7 +125,7 @@ def not_ours(fs: FileSystem, parent: str, name: str) -> str:
     Raises:
         NotFoundError: there is no such parent.
     """
-    found = fs.access_below(parent).get(name)
+    found = fs.access_below(parent, name).get(name)
     if found is None or (found.is_own and not found.is_link):
         return ""
     return "it is a symbolic link" if found.is_link else f"it belongs to the user {found.owner}"

@@ -151,8 +151,12 @@ class FileSystem(Protocol):
         """
         ...
 
-    def access_below(self, path: str) -> Mapping[str, Access]:
-        """The same of the direct children of a directory, by their names; errors as for :meth:`list_dir`."""
+    def access_below(self, path: str, name: str | None = None) -> Mapping[str, Access]:
+        """The same of the direct children of a directory, by their names; errors as for :meth:`list_dir`.
+
+        Args:
+            name: of the only one that is asked for.
+        """
         ...
 
     def set_access(self, path: str, access: Access) -> None:
