@@ -205,6 +205,7 @@ def test_secrets_of_a_configuration_file(child_environ: dict[str, str], tmp_path
         "--config",
         str(config),
         "compact",
+        "--assume-committed=0s",
         "--major",
         "--master",
         "local[1]",
