@@ -25,9 +25,10 @@ from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.cleaning.leftovers import is_query_staging, query_staging
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import Policy
-from acidctl.errors import AcidctlError, BadDataError, ConflictError, RefusedError
+from acidctl.errors import AcidctlError, BadDataError, ConflictError
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
+from acidctl.location.transactional import not_known
 from acidctl.storage.own_files import replace_file
 from acidctl.storage.port import FileSystem
 from acidctl.storage.problems import mapped
@@ -130,11 +131,7 @@ class SavedPlan:
         found = Found(fs, location_at(path), is_given=True)
         evidence = found.evidence(said)
         if not evidence.may_change:
-            raise RefusedError(
-                f"{found.shown} is not known to be a transactional table",
-                evidence.text,
-                "if it is one, say so: --table-type full-acid or --table-type insert-only",
-            )
+            raise not_known(found.shown, evidence)
         if lists and lists.is_told:
             return found.snapshot(lists)
         if self.assumption is None:

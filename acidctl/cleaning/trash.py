@@ -19,7 +19,7 @@ from acidctl.acid.listing import Entry
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import BadDataError, ConflictError, NotFoundError, UsageProblem
 from acidctl.storage.access import Access
-from acidctl.storage.own_files import TORN, new_run_id, not_ours, read_note, require_ours, write_whole
+from acidctl.storage.own_files import TORN, foreign, new_run_id, not_ours, read_note, require_ours, write_whole
 from acidctl.storage.port import FileSystem
 from acidctl.storage.snapshot import Snapshot, take_snapshot
 
@@ -146,8 +146,7 @@ def list_runs(fs: FileSystem, location: str) -> list[TrashRun]:
 
 def _read_run(fs: FileSystem, location: str, run_id: str, access: Access | None) -> TrashRun:
     here = f"{location}/{TRASH}/{run_id}"
-    if access and (access.is_link or not access.is_own):
-        why = "it is a symbolic link" if access.is_link else f"it belongs to the user {access.owner}"
+    if why := foreign(access):
         return TrashRun(location, run_id, (), 0, Phase.DAMAGED, problem=why)
     present = {entry.path for entry in fs.list_dir(here).entries}
     phase = next((phase for phase, mark in _MARKS.items() if mark in present), Phase.UNFINISHED)

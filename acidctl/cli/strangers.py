@@ -65,6 +65,7 @@ class Strangers:
             RefusedError: one that was named itself is not known to be transactional; or one type is said of two tables.
         """
         from acidctl.errors import AcidctlError
+        from acidctl.location.transactional import not_known
 
         first = None
         for found in places:
@@ -83,7 +84,7 @@ class Strangers:
             if evidence.may_change:
                 yield found
             elif found.is_given:
-                raise unknown(found, evidence)
+                raise not_known(found.shown, evidence)
             else:
                 self._unknown.append(found.shown)
                 if self.skipped:
@@ -98,14 +99,6 @@ class Strangers:
         if self._unknown:
             count = human_count(len(self._unknown), "location")
             note(f"{count} left alone, not known to be transactional (`acidctl ls` says why): {_some(self._unknown)}")
-
-
-def unknown(found: Found, evidence: Evidence) -> RefusedError:
-    """Of a location that was named itself."""
-    hint = "if it is one, say so: --table-type full-acid or --table-type insert-only"
-    if evidence.code == "tables-below":
-        hint = "give the table itself, or move away what does not belong to this folder"
-    return RefusedError(f"{found.shown} is not known to be a transactional table", evidence.text, hint)
 
 
 def _some(names: list[str]) -> str:

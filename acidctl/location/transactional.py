@@ -31,7 +31,7 @@ from acidctl.acid.names import (
     parse_directory,
 )
 from acidctl.acid.sidefiles import parse_flush_length
-from acidctl.errors import AcidctlError
+from acidctl.errors import AcidctlError, RefusedError
 from acidctl.storage.ends import END
 from acidctl.storage.port import FileSystem, join
 from acidctl.storage.snapshot import Look
@@ -64,6 +64,14 @@ class Evidence:
     def may_change(self) -> bool:
         """Whether commands that change tables may look at it: where nothing is, nothing is in danger."""
         return self.is_known or self.code == "empty"
+
+
+def not_known(shown: str, evidence: Evidence) -> RefusedError:
+    """The error for a location that was named itself, or planned, and may not be changed."""
+    hint = "if it is one, say so: --table-type full-acid or --table-type insert-only"
+    if evidence.code == "tables-below":
+        hint = "give the table itself, or move away what does not belong to this folder"
+    return RefusedError(f"{shown} is not known to be a transactional table", evidence.text, hint)
 
 
 def evidence_of(fs: FileSystem, path: str, look: Look, said: TableType | None = None) -> Evidence:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acidctl.errors import RefusedError
+from acidctl.storage.access import Access
 from acidctl.storage.arrival import require_content
 from acidctl.storage.port import FileSystem, join, parent_of
 from acidctl.storage.problems import printable
@@ -125,10 +126,14 @@ def not_ours(fs: FileSystem, parent: str, name: str) -> str:
     Raises:
         NotFoundError: there is no such parent.
     """
-    found = fs.access_below(parent, name).get(name)
-    if found is None or (found.is_own and not found.is_link):
+    return foreign(fs.access_below(parent, name).get(name))
+
+
+def foreign(access: Access | None) -> str:
+    """The same of an entry whose access is known; None where its store keeps none."""
+    if access is None or (access.is_own and not access.is_link):
         return ""
-    return "it is a symbolic link" if found.is_link else f"it belongs to the user {found.owner}"
+    return "it is a symbolic link" if access.is_link else f"it belongs to the user {access.owner}"
 
 
 def require_ours(fs: FileSystem, parent: str, name: str) -> None:
