@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,7 +13,7 @@ from rows.test_files_without_ids import B0, ROW, dumped, found, write_acid
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.compaction import stripes
+from acidctl.compaction import kernel, stripes
 from acidctl.compaction.verify import Verify
 from acidctl.compaction.writing import Writing
 from acidctl.errors import VerifyError
@@ -24,6 +25,7 @@ from acidctl.orc.id_runs import IdBytes, id_run
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.port import FileSystem
 from compaction.helpers import run_compaction
 
 MAJOR = CompactionKind.MAJOR
@@ -204,3 +206,31 @@ def test_a_current_write_id_that_was_written_wrong_is_found(tmp_path: Path, monk
     monkeypatch.setattr(AcidWriter, "write", wrong)
     with pytest.raises(VerifyError):
         run_compaction(table, MAJOR, writing=Writing(verify=Verify.FULL))
+
+
+@pytest.mark.parametrize("verify", [Verify.BYTES, Verify.FULL])
+def test_a_store_that_keeps_other_bytes_is_noticed(
+    verify: Verify, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of what was encoded, too: the whole file is read again."""
+    table = tmp_path / "t"
+    for write_id in (1, 2):
+        write_acid(
+            table / f"delta_{write_id}_{write_id}_0" / "bucket_00000",
+            *((0, write_id, B0, i, write_id, (i, write_id)) for i in range(50)),
+        )
+    before, rows = sorted(path.name for path in table.iterdir()), found(table)
+    require = kernel.require_bytes
+
+    def spoiled(fs: FileSystem, path: str, *more: Any) -> None:
+        data = bytearray(Path(path).read_bytes())
+        data[len(data) // 2] ^= 1
+        Path(path).write_bytes(data)
+        require(fs, path, *more)
+
+    monkeypatch.setattr(stripes, "SMALL_STRIPE", 1 << 20)  # all are encoded
+    monkeypatch.setattr(kernel, "require_bytes", spoiled)
+    with pytest.raises(VerifyError, match="its bytes are not those that were written"):
+        run_compaction(table, MAJOR, writing=Writing(verify=verify))
+    assert sorted(path.name for path in table.iterdir() if not path.name.startswith("_tmp")) == before
+    assert found(table) == rows
