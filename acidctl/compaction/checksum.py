@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
 
 import numpy as np
 from isal.isal_zlib import crc32
@@ -35,26 +34,6 @@ class Crc:
         for chunk in chunks:
             self.value = crc32(chunk, self.value)
             yield chunk
-
-
-class SummedSink:
-    """A file that is being written, and what went into it.
-
-    Attributes:
-        value: the CRC-32 of all bytes so far.
-        count: so many they are.
-    """
-
-    def __init__(self, sink: BinaryIO) -> None:
-        self._sink = sink
-        self.value = self.count = 0
-
-    def write(self, data: bytes) -> int:
-        """Pass bytes on."""
-        count = self._sink.write(data)
-        self.value = crc32(memoryview(data)[:count], self.value)
-        self.count += count
-        return count
 
 
 def crc_of(chunks: Iterable[bytes | memoryview]) -> int:

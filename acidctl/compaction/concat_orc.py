@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import pyarrow as pa
 
 from acidctl.compaction import stripes as rules
-from acidctl.compaction.checksum import Crc, Proof, crc_of
+from acidctl.compaction.checksum import Crc, Proof
+from acidctl.compaction.sent import SummedSink, Taken, mismatch, require_again, require_bytes
 from acidctl.compaction.tasks import PROLEPTIC_GREGORIAN
 from acidctl.compaction.values import value_checksum
 from acidctl.compaction.working import done, through
-from acidctl.errors import VerifyError
 from acidctl.orc.assemble import CPP_WRITER, OrcAssembler, lowest_writer
 from acidctl.orc.encode import encode_stripes
 from acidctl.orc.settings import WHOLE, WriterSettings
@@ -55,7 +55,7 @@ class OrcOutput:
         row: the root of its types.
         calendar: of its footer.
         may_copy: take stripes of the inputs as they are, where they agree with the settings.
-        verify_full: compare the values of copied stripes too, not only their bytes.
+        verify_full: compare the values of copied stripes too, not only their bytes; and read all inputs twice.
     """
 
     path: str
@@ -91,7 +91,8 @@ def write_orc(fs: FileSystem, sources: Sequence[EventFile], output: OrcOutput) -
         BadDataError: an input cannot be read, or its rows cannot be converted to the output's types.
         VerifyError: the file does not hold what it should.
     """
-    with fs.open_output(output.path, private=True) as sink:
+    with fs.open_output(output.path, private=True) as file:
+        sink = SummedSink(file)
         writer = _Writer(fs, sink, sources, output)
         for copies, run in groupby(_plan(sources, output), key=lambda pair: pair[0]):
             for _, piece in run:
@@ -100,8 +101,8 @@ def write_orc(fs: FileSystem, sources: Sequence[EventFile], output: OrcOutput) -
                 else:
                     writer.encode(piece)
         size = writer.close()
-    found = _prove(fs, output, writer)
-    return Written(size, len(writer.sums), writer.copied, writer.expected, found)
+    found = _prove(fs, output, writer, sink)
+    return Written(size, len(writer.plain), writer.copied, writer.expected, found)
 
 
 def _plan(sources: Sequence[EventFile], output: OrcOutput) -> Iterator[tuple[bool, _Piece]]:
@@ -136,12 +137,12 @@ class _Writer:
 
     Attributes:
         sources: the inputs.
-        sums: CRC-32 of each stripe's bytes.
+        taken: the stripes that were copied.
         plain: whether each stripe was copied.
         expected: of all rows that were given; values only of those that are compared by them.
     """
 
-    def __init__(self, fs: FileSystem, sink: BinaryIO, sources: Sequence[EventFile], output: OrcOutput) -> None:
+    def __init__(self, fs: FileSystem, sink: SummedSink, sources: Sequence[EventFile], output: OrcOutput) -> None:
         self._fs = fs
         self._output = output
         self._tree = renumbered(output.row)
@@ -149,7 +150,7 @@ class _Writer:
         self.sources = sources
         block_size = max(source.tail.block_size for source in sources)
         self._assembler = OrcAssembler(
-            sink,
+            cast(BinaryIO, sink),
             compression=output.settings.compression,
             block_size=max(block_size, output.settings.block_size),
             stride=output.settings.stride,
@@ -159,7 +160,7 @@ class _Writer:
         self._pending: list[pa.RecordBatch] = []
         self._bytes = 0
         self._writers: set[tuple[int, int]] = set()
-        self.sums: list[int] = []
+        self.taken: list[Taken] = []
         self.plain: list[bool] = []
         self.expected = Proof()
 
@@ -175,7 +176,10 @@ class _Writer:
         crc, chunks = Crc(), through(pieces(piece.source.fs, piece.source.path, info.offset, piece.length))
         self._assembler.append_stripe(crc.through(chunks), info, tail.metadata.stripeStats[piece.number])
         self._writers.add((tail.footer.writer, tail.writer_version))
-        self.sums.append(crc.value)
+        if self._output.verify_full:
+            require_again(piece.source.fs, piece.source.path, info.offset, piece.length, crc.value)
+        end = self._assembler.position
+        self.taken.append(Taken(piece.source.path, crc.value, end - piece.length, end))
         self.plain.append(True)
         values = value_checksum(None, self._rows(piece), self._tree) if self._output.verify_full else 0
         self.expected += Proof(info.numberOfRows, 0, values)
@@ -183,7 +187,9 @@ class _Writer:
     def encode(self, piece: _Piece) -> None:
         rows = self._rows(piece)
         done(piece.length)
-        self.expected += Proof(len(rows), 0, value_checksum(None, rows, self._tree))
+        # Where all is to be compared, what is written is read apart from what it is compared with.
+        judge = self._rows(piece) if self._output.verify_full else rows
+        self.expected += Proof(len(rows), 0, value_checksum(None, judge, self._tree))
         batch = as_batch(rows)
         size = self._output.settings.stripe_size
         while batch.num_rows:
@@ -213,7 +219,6 @@ class _Writer:
         for stripe in encode_stripes(pending, self._encoder, self._tree):
             self._assembler.append_stripe(stripe.data, stripe.info, stripe.statistics)
             self._writers.add(CPP_WRITER)
-            self.sums.append(crc_of([stripe.data]))
             self.plain.append(False)
 
 
@@ -227,22 +232,21 @@ def common_metadata(tails: Sequence[Tail]) -> dict[str, bytes]:
     }
 
 
-def _prove(fs: FileSystem, output: OrcOutput, writer: _Writer) -> Proof:
+def _prove(fs: FileSystem, output: OrcOutput, writer: _Writer, sink: SummedSink) -> Proof:
     """Read the file again.
 
     Raises:
         VerifyError: its rows, its bytes or its values are others.
     """
+    require_bytes(fs, output.path, sink, writer.taken)
     shown = fs.display(output.path)
     tail = read_tail(ByteSource(fs, output.path))
-    if len(tail.stripes) != len(writer.sums) or tail.type_tree != renumbered(output.row):
+    if len(tail.stripes) != len(writer.plain) or tail.type_tree != renumbered(output.row):
         raise mismatch(shown, "its tail speaks of other stripes or types than were written")
     written = replace(writer.sources[0], path=output.path, length=None, tail=tail)
     found = Proof()
     with written.open() as events:
         for number, info in enumerate(tail.stripes):
-            if crc_of(pieces(fs, output.path, info.offset, stripe_length(info))) != writer.sums[number]:
-                raise mismatch(shown, f"the bytes of stripe {number} are not those that were written")
             values = 0
             if output.verify_full or not writer.plain[number]:
                 rows = events.rows(number, proleptic=output.calendar == PROLEPTIC_GREGORIAN)
@@ -256,11 +260,6 @@ def _prove(fs: FileSystem, output: OrcOutput, writer: _Writer) -> Proof:
 def as_batch(rows: pa.StructArray) -> pa.RecordBatch:
     """Rows, none of which is NULL, as a batch; not Arrow's own way, which a union may not survive."""
     return pa.RecordBatch.from_arrays(children_of(rows), names=[field.name for field in rows.type])
-
-
-def mismatch(shown: str, why: str) -> VerifyError:
-    """The error for a file that is not what was to be written."""
-    return VerifyError(f"the written file {shown} is wrong", why, "nothing was published; report this")
 
 
 def rows_within(batch: pa.RecordBatch, size: int) -> int:

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import parquet as pq
 
 from acidctl.compaction.checksum import Proof
-from acidctl.compaction.concat_orc import Written, mismatch, rows_within
+from acidctl.compaction.concat_orc import Written, rows_within
 from acidctl.compaction.parquet_footer import FooterSink, meaning, merged_metadata
 from acidctl.compaction.parquet_types import (
     cast,
@@ -28,6 +28,7 @@ from acidctl.compaction.parquet_types import (
     same_shape,
     target_type,
 )
+from acidctl.compaction.sent import SummedSink, mismatch, require_bytes
 from acidctl.compaction.values import value_checksum
 from acidctl.compaction.working import done
 from acidctl.errors import RefusedError
@@ -66,7 +67,8 @@ class _Input:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        return self.metadata.schema.to_arrow_schema()
+        with native_errors(self.source.path):
+            return self.metadata.schema.to_arrow_schema()
 
     @cached_property
     def pairs(self) -> dict[bytes, bytes]:
@@ -90,9 +92,10 @@ class _Input:
 
     def open(self, unit: str) -> Any:
         """The file, its timestamps of 96 bits in this unit."""
-        return pq.ParquetFile(
-            pa.PythonFile(Window(self.source.tail.source), mode="r"), coerce_int96_timestamp_unit=unit
-        )
+        with native_errors(self.source.path):
+            return pq.ParquetFile(
+                pa.PythonFile(Window(self.source.tail.source), mode="r"), coerce_int96_timestamp_unit=unit
+            )
 
     @property
     def by_java(self) -> bool:
@@ -108,7 +111,9 @@ class _Input:
         return _CODECS.get(metadata.row_group(0).column(0).compression, "snappy")
 
 
-def write_parquet(fs: FileSystem, sources: Sequence[EventFile], path: str, row: OrcType, newest: int) -> Written:
+def write_parquet(
+    fs: FileSystem, sources: Sequence[EventFile], path: str, row: OrcType, newest: int, *, twice: bool = False
+) -> Written:
     """Write the rows of all sources to one new file, in their order, and read it again.
 
     About two row groups of decoded rows are in memory.
@@ -117,6 +122,7 @@ def write_parquet(fs: FileSystem, sources: Sequence[EventFile], path: str, row: 
         sources: in read order, each with rows.
         row: the columns of the output.
         newest: which of the sources has the compression and the names of programs that the output gets.
+        twice: read all inputs once more, so that what is written is read apart from what it is compared with.
 
     Raises:
         BadDataError: an input cannot be read.
@@ -135,19 +141,21 @@ def write_parquet(fs: FileSystem, sources: Sequence[EventFile], path: str, row: 
     model = inputs[newest]
     created_by = model.metadata.created_by if times and model.by_java else None
     expected = Proof()
-    with fs.open_output(path, private=True) as sink:
+    with fs.open_output(path, private=True) as file:
+        sink = SummedSink(file)
         writer = _Writer(sink, schema, model.codec, created_by, old_times=old)
         try:
-            for item in inputs:
-                for batch in _batches(item, schema):
-                    stored = _as_stored(item, batch, schema)
-                    expected += _proof(_filled(batch, schema) if same_shape(item.source.row_type, row) else stored)
-                    writer.write(stored)
-                    done(item.source.file.size * batch.num_rows // item.metadata.num_rows)
+            for item, stored, proof in _converted(inputs, schema, row):
+                expected += proof
+                writer.write(stored)
+                done(item.source.file.size * stored.num_rows // item.metadata.num_rows)
             groups, size = writer.close(merged_metadata([item.pairs for item in inputs], newest))
         except BaseException:
             writer.abandon()
             raise
+    require_bytes(fs, path, sink)
+    if twice:
+        expected = sum((proof for _, _, proof in _converted(inputs, schema, row)), Proof())
     written = replace(sources[0], path=path, length=None, tail=read_any_tail(ByteSource(fs, path)).tail)
     output = _Input.of(written)
     found = sum((_proof(batch) for batch in _batches(output, schema)), Proof())
@@ -158,6 +166,17 @@ def write_parquet(fs: FileSystem, sources: Sequence[EventFile], path: str, row: 
     if times and (output.time, output.by_java) != (model.time, model.by_java):
         raise mismatch(output.shown, "its footer gives dates and timestamps another meaning than the inputs'")
     return Written(size, groups, 0, expected, found)
+
+
+def _converted(
+    inputs: Sequence[_Input], schema: pa.Schema, row: OrcType
+) -> Iterator[tuple[_Input, pa.RecordBatch, Proof]]:
+    """All rows as the output gets them, with their proof, which is of the values as they were where none is changed."""
+    for item in inputs:
+        is_same = same_shape(item.source.row_type, row)
+        for batch in _batches(item, schema):
+            stored = _as_stored(item, batch, schema)
+            yield item, stored, _proof(_filled(batch, schema) if is_same else stored)
 
 
 def _filled(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -301,7 +320,7 @@ class _Writer:
     """Row groups of about ROW_GROUP decoded bytes."""
 
     def __init__(
-        self, sink: BinaryIO, schema: pa.Schema, codec: str, created_by: str | None, *, old_times: bool
+        self, sink: SummedSink, schema: pa.Schema, codec: str, created_by: str | None, *, old_times: bool
     ) -> None:
         self._sink = FooterSink(sink, created_by)
         self._file = pa.PythonFile(self._sink, mode="w")

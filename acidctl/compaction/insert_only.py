@@ -100,7 +100,7 @@ def run_concat(task: ConcatTask) -> BucketResult:
     path = new_attempt(task, name)
     if task.format is Format.PARQUET:
         newest = max(range(len(sources)), key=lambda i: (_age(sources[i]), i))
-        written = write_parquet(fs, sources, path, task.row, newest)
+        written = write_parquet(fs, sources, path, task.row, newest, twice=task.verify.compares_values)
     else:
         output = OrcOutput(path, task.row, task.settings, task.calendar, task.may_copy, task.verify.compares_values)
         written = write_orc(fs, sources, output)

@@ -14,10 +14,11 @@ from acidctl.acid.layout import Role
 from acidctl.acid.names import format_bucket
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction import stripes, working
-from acidctl.compaction.checksum import Proof, SummedSink, key_checksum
+from acidctl.compaction.checksum import Proof, key_checksum
 from acidctl.compaction.insert_only import run_concat
 from acidctl.compaction.keys import KeyFacts, key_range
 from acidctl.compaction.merge import Chunk, Piece, StripeCopy, merge
+from acidctl.compaction.sent import SummedSink, require_bytes
 from acidctl.compaction.stripes import counts_of, fits, stripe_copy
 from acidctl.compaction.tasks import (
     PROLEPTIC_GREGORIAN,
@@ -32,7 +33,7 @@ from acidctl.compaction.tasks import (
     new_attempt,
 )
 from acidctl.compaction.values import event_checksum
-from acidctl.compaction.written import Copier, join, open_writer, proven, require_bytes, stripes_of
+from acidctl.compaction.written import Copier, join, open_writer, proven, stripes_of
 from acidctl.orc.id_runs import IdRun, id_run
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail, stripe_length
@@ -151,7 +152,7 @@ class _Side:
         with self._fs.open_output(path, private=True) as file:
             sink = SummedSink(file)
             writer = open_writer(sink, self._task, max(source.tail.block_size for source, _ in self._sources))
-            copier = Copier(self._fs, writer, sink)
+            copier = Copier(self._fs, writer, sink, twice=self._task.verify.compares_values)
             for item in self._events(pieces):
                 if isinstance(item, StripeCopy):
                     copier.copy(item)
@@ -256,7 +257,12 @@ class _Side:
         return Piece(facts.first, facts.last, self._loader(source, stripe), copy, is_small=_is_small(source, stripe))
 
     def _is_held(self, source: EventFile, stripe: int) -> bool:
-        """Whether a stripe is so small that opening its file a second time would cost more than keeping its rows."""
+        """Whether a stripe is so small that opening its file a second time would cost more than keeping its rows.
+
+        Not where all values are compared: what is written is then read apart from what it is compared with.
+        """
+        if self._task.verify.compares_values:
+            return False
         is_short = source.tail.stripes[stripe].numberOfRows <= HELD_ROWS
         return is_short and _is_small(source, stripe) and self._held_bytes < HELD_BYTES
 

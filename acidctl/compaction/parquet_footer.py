@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 
+from acidctl.compaction.sent import SummedSink
 from acidctl.errors import VerifyError
 
 _ZONES: Final = (
@@ -64,7 +65,7 @@ class FooterSink:
         created_by: the name; None leaves Arrow's.
     """
 
-    def __init__(self, sink: BinaryIO, created_by: str | None) -> None:
+    def __init__(self, sink: BinaryIO | SummedSink, created_by: str | None) -> None:
         self._sink = sink
         self._created_by = created_by
         self._held: list[bytes] | None = None

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from acidctl.compaction.sent import mismatch
 from acidctl.compaction.values import value_checksum
+from acidctl.errors import out_of_memory
 
 SAMPLE_ROWS = 1000
 """Of a stripe: the first so many."""
@@ -25,12 +28,18 @@ class SecondReader:
     Args:
         file: the written file, seekable; it is not closed.
         kinds: of the table's columns, by their place in the struct ``row``.
+        shown: the file's name for messages.
+
+    Raises:
+        VerifyError: pyorc cannot read it.
     """
 
-    def __init__(self, file: BinaryIO, kinds: list[str]) -> None:
+    def __init__(self, file: BinaryIO, kinds: list[str], shown: str) -> None:
         import pyorc
 
-        self._reader = pyorc.Reader(file, struct_repr=pyorc.StructRepr.TUPLE)
+        self._shown = shown
+        with _its_errors(shown):
+            self._reader = pyorc.Reader(file, struct_repr=pyorc.StructRepr.TUPLE)
         self._places = [place for place, kind in enumerate(kinds) if kind in _KINDS]
 
     def differing(self, stripe: int, rows: pa.Array) -> str | None:
@@ -38,11 +47,15 @@ class SecondReader:
 
         Args:
             rows: those of the stripe, of which the first are compared; NULLs are those of delete events.
+
+        Raises:
+            VerifyError: pyorc cannot read them.
         """
         if not self._places or not isinstance(rows, pa.StructArray):
             return None
         try:
-            found = list(islice(self._rows(stripe), SAMPLE_ROWS))
+            with _its_errors(f"stripe {stripe} of {self._shown}"):
+                found = list(islice(self._rows(stripe), SAMPLE_ROWS))
         except UnicodeDecodeError:  # a text that is none: pyorc knows no bytes there
             return None
         if len(found) != min(SAMPLE_ROWS, len(rows)):
@@ -57,6 +70,19 @@ class SecondReader:
 
     def _rows(self, stripe: int) -> Iterator[Any]:
         return (event[-1] for event in self._reader.read_stripe(stripe))
+
+
+@contextmanager
+def _its_errors(shown: str) -> Iterator[None]:
+    """What pyorc says of a file that it cannot read; what the store says of itself passes."""
+    import pyorc.errors
+
+    try:
+        yield
+    except MemoryError as error:
+        raise out_of_memory(shown, str(error)) from error
+    except (pyorc.errors.ORCError, RuntimeError, OSError) as error:
+        raise mismatch(shown, f"pyorc cannot read it: {error}") from error
 
 
 def _sum(values: pa.Array) -> int:

@@ -10,7 +10,8 @@ class Verify(StrEnum):
 
     ``keys``: the ids of all rows are those that were read less those that were deleted, in order and indexed.
     ``bytes``: every byte that was given to the store is there when it is asked again; stripes that are copied are given
-    as they were read. ``full``: every stripe is decoded, and all values are those that were read.
+    as they were read. ``full``: every stripe is decoded, and all values are those that were read, apart from what was
+    written: of what was read wrong once one of both differs.
     """
 
     KEYS = "keys"

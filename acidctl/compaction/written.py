@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import BinaryIO, cast
 
 import pyarrow as pa
 
 from acidctl.acid.names import format_bucket
-from acidctl.compaction.checksum import Crc, Proof, SummedSink, add, crc_of
+from acidctl.compaction.checksum import Crc, Proof, add
 from acidctl.compaction.keys import Key, KeyFacts
 from acidctl.compaction.merge import StripeCopy
 from acidctl.compaction.second_reader import SecondReader
+from acidctl.compaction.sent import SummedSink, Taken, mismatch, require_again, require_bytes
 from acidctl.compaction.stripes import counts_of, describe
 from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, OutputFile, new_attempt
 from acidctl.compaction.values import event_checksum
@@ -56,7 +57,7 @@ def join(task: JoinTask) -> BucketResult:
     with fs.open_output(path, private=True) as file:
         sink = SummedSink(file)
         writer = open_writer(sink, like, max(stripe.block_size for stripe in stripes))
-        copier = Copier(fs, writer, sink)
+        copier = Copier(fs, writer, sink, twice=like.verify.compares_values)
         for stripe in stripes:
             copier.copy(stripe)
         result = writer.close()
@@ -68,16 +69,6 @@ def join(task: JoinTask) -> BucketResult:
     return BucketResult(like.bucket, output, None, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class CopyMade:
-    """A stripe that was copied: the CRC-32 of its bytes as they were read, and where they lie in the written file."""
-
-    source: StripeCopy
-    crc: int
-    start: int
-    end: int
-
-
 class Copier:
     """Copies stripes of other files into a writer.
 
@@ -86,50 +77,29 @@ class Copier:
         made: the same in their order, with what is known of their bytes.
     """
 
-    def __init__(self, fs: FileSystem, writer: AcidWriter, sink: SummedSink) -> None:
+    def __init__(self, fs: FileSystem, writer: AcidWriter, sink: SummedSink, *, twice: bool) -> None:
+        """`twice`: read all of them a second time, and compare."""
+        self._twice = twice
         self._fs = fs
         self._writer = writer
         self._sink = sink
         self.copies: dict[int, StripeCopy] = {}
-        self.made: list[CopyMade] = []
+        self.made: list[Taken] = []
 
     def copy(self, stripe: StripeCopy) -> None:
         """Take one as it is.
 
         Raises:
             BadDataError: its keys are out of order, or its file has become shorter.
+            StorageError: the second time something else came.
         """
         # The writer notices when the stripe is not whole.
         crc, chunks = Crc(), pieces(self._fs, stripe.path, stripe.offset, stripe.length)
         self._writer.copy_stripe(stripe.stripe, through(crc.through(chunks)))
+        if self._twice:
+            require_again(self._fs, stripe.path, stripe.offset, stripe.length, crc.value)
         self.copies[self._writer.flush() - 1] = stripe
-        self.made.append(CopyMade(stripe, crc.value, self._sink.count - stripe.length, self._sink.count))
-
-
-def require_bytes(fs: FileSystem, path: str, sink: SummedSink, copies: Sequence[CopyMade] = ()) -> None:
-    """Read all of a written file again.
-
-    Args:
-        sink: what the store was given.
-        copies: what was copied, in order.
-
-    Raises:
-        VerifyError: the store has other bytes, or a copy is not what was read.
-    """
-    whole = Crc()
-    at = 0
-    for made in copies:
-        _pass(whole.through(pieces(fs, path, at, made.start - at)))
-        if crc_of(whole.through(pieces(fs, path, made.start, made.end - made.start))) != made.crc:
-            raise _mismatch(fs, path, f"a stripe is not the one of {fs.display(made.source.path)} it is to be")
-        at = made.end
-    _pass(whole.through(pieces(fs, path, at, sink.count - at)))
-    if whole.value != sink.value:
-        raise _mismatch(fs, path, "its bytes are not those that were written")
-
-
-def _pass(chunks: Iterable[bytes]) -> None:
-    deque(chunks, maxlen=0)
+        self.made.append(Taken(stripe.path, crc.value, self._sink.count - stripe.length, self._sink.count))
 
 
 def stripes_of(
@@ -208,10 +178,8 @@ def proven(
     Raises:
         VerifyError: they differ.
     """
-    values = _Values(fs, task, path, copies) if task.verify.compares_values else None
-    stripes = list(stripes_of(fs, path, values.add if values else None, copies))
-    if values:
-        values.close()
+    with _Values(fs, task, path, copies) if task.verify.compares_values else nullcontext() as values:
+        stripes = list(stripes_of(fs, path, values.add if values else None, copies))
     found = sum(
         (Proof(s.stripe.info.numberOfRows, s.checksum) for s in stripes), Proof(values=values.sum if values else 0)
     )
@@ -236,7 +204,11 @@ class _Values:
         self._fs, self._task, self._path, self._copies = fs, task, path, copies
         self._stripe = self.sum = 0
         self._file = fs.open_input(path)
-        self._second = SecondReader(self._file, [column.kind for column in task.row.children])
+        try:
+            self._second = SecondReader(self._file, [column.kind for column in task.row.children], fs.display(path))
+        except BaseException:
+            self._file.close()
+            raise
 
     def add(self, ids: Ids, rows: pa.Array) -> None:
         """Take the next stripe.
@@ -245,16 +217,23 @@ class _Values:
             VerifyError: pyorc reads something else.
         """
         self.sum = add(self.sum, event_checksum(ids, rows, self._task.row))
-        if self._stripe not in self._copies and (column := self._second.differing(self._stripe, rows)):
+        if self._is_encoded(self._stripe) and (column := self._second.differing(self._stripe, rows)):
             raise _mismatch(
                 self._fs, self._path, f"pyorc reads other values in column {column} of stripe {self._stripe}"
             )
         self._stripe += 1
 
-    def close(self) -> None:
-        """Let go of the file."""
+    def _is_encoded(self, stripe: int) -> bool:
+        """By this compaction: in this file, or in that of a segment from which it was copied."""
+        source = self._copies.get(stripe)
+        return source is None or source.path.startswith(f"{self._task.attempts}/")
+
+    def __enter__(self) -> _Values:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
 
 def _mismatch(fs: FileSystem, path: str, why: str) -> VerifyError:
-    return VerifyError(f"the written file {fs.display(path)} is wrong", why, "nothing was published; report this")
+    return mismatch(fs.display(path), why)

@@ -250,8 +250,14 @@ def read_ids(batch: pa.RecordBatch, path: str) -> Ids:
     """The ids of a batch that holds the five id columns.
 
     Raises:
-        BadDataError: one of them holds NULL.
+        BadDataError: one of them holds NULL, or is missing.
     """
+    if missing := sorted(set(ID_COLUMNS) - set(batch.schema.names)):
+        raise BadDataError(
+            f"{path} is not a valid ACID file",
+            f"it has no column {missing[0]}",
+            "restore the file, or leave its directory out",
+        )
     operation, original, bucket, row_id, current = (_longs(batch.column(name), name, path) for name in ID_COLUMNS)
     return Ids(operation, Keys(original, bucket, row_id), current)
 

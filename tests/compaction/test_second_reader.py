@@ -61,6 +61,13 @@ def test_what_the_second_one_reads_decides(table: Path, monkeypatch: pytest.Monk
     assert not list(table.glob("base_*"))
 
 
+def test_segments_are_read_by_it_too(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are encoded in one file and copied into another."""
+    monkeypatch.setattr(SecondReader, "_rows", lambda self, stripe: [])
+    with pytest.raises(VerifyError, match="pyorc reads other values"):
+        run_compaction(table, CompactionKind.MAJOR, writing=Writing(task_bytes=1, verify=Verify.FULL))
+
+
 def test_fewer_rows(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = SecondReader._rows
     monkeypatch.setattr(SecondReader, "_rows", lambda self, stripe: list(rows(self, stripe))[:10])
