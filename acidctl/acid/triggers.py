@@ -48,7 +48,7 @@ class Thresholds:
         for key, text in properties.items():
             name, convert = keys.get(key.removeprefix("compactorthreshold."), ("", str))
             if not name:
-                if key.startswith("compactorthreshold."):
+                if key.startswith(("compactorthreshold.", "hive.compactor.")):
                     raise UsageProblem(f"no threshold is called {key}", f"known are {', '.join(keys)}")
                 continue
             try:
@@ -103,9 +103,13 @@ class Decision:
     text: str
 
 
+NO_AUTO = ("no_auto_compaction", "NO_AUTO_COMPACTION")
+"""Hive looks for it in lower and upper case."""
+
+
 def is_auto_off(properties: Mapping[str, str]) -> bool:
-    """Whether ``no_auto_compaction`` is set; Hive looks for it in lower and upper case."""
-    return any(properties.get(key, "").lower() == "true" for key in ("no_auto_compaction", "NO_AUTO_COMPACTION"))
+    """Whether ``no_auto_compaction`` is set."""
+    return any(properties.get(key, "").lower() == "true" for key in NO_AUTO)
 
 
 def decide(figures: Figures, thresholds: Thresholds | None = None, *, hive4: bool = False) -> Decision:

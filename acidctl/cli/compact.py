@@ -20,6 +20,7 @@ from acidctl.cli.options import (
     locations_argument,
     lock_options,
     output_option,
+    refuse_unused,
     report_options,
     snapshot_options,
     table_type_option,
@@ -207,9 +208,7 @@ def command(
     On S3 and Google Cloud Storage, which cannot rename, the result is copied to its place, and the location is locked
     meanwhile. One bucket appears at once there too; several need --offline, or --visibility-txn.
     """
-    modes = [name for name, given in (("major", major), ("minor", minor), ("auto", auto)) if given]
-    if len(modes) != 1:
-        raise click.UsageError("Say which compaction: one of --major, --minor and --auto.")
+    mode = _mode(major, minor, auto)
     asks = not lists.is_told
     if asks:
         lists = _assuming(lists)
@@ -229,7 +228,7 @@ def command(
     options.check()
     writing = _writing(compression, stripe_size, row_index_stride, bloom_filter, task_bytes, verify)
     wanted = Wanted(
-        modes[0],
+        mode,
         _thresholds(table_properties, min_deltas, max_ratio),
         is_auto_off(table_properties),
         min_deltas or 0,
@@ -267,6 +266,15 @@ def command(
     return printer.exit_status(exit_code)
 
 
+def _mode(major: bool, minor: bool, auto: bool) -> str:
+    modes = [name for name, given in (("major", major), ("minor", minor), ("auto", auto)) if given]
+    if len(modes) != 1:
+        raise click.UsageError("Say which compaction: one of --major, --minor and --auto.")
+    if not auto:
+        refuse_unused(f"--{modes[0]}", "properties", "max_ratio")  # they are for the decision
+    return modes[0]
+
+
 def _sound(plans: Sequence[CompactionPlan], jobs: int | None, printer: Printer) -> list[CompactionPlan]:
     from acidctl.cli.check_inputs import sound
 
@@ -288,6 +296,7 @@ def _that_would_run(plans: Sequence[CompactionPlan], offline: bool, printer: Pri
     return would
 
 
+_DECIDING = ("compactorthreshold.", "hive.compactor.")
 _TIME_IS_UP = "the time is up"
 _SHOWN = 3
 
@@ -363,8 +372,13 @@ def _is_past(until: float | None) -> bool:
 def _thresholds(properties: dict[str, str], min_deltas: int | None, max_ratio: float | None) -> Thresholds:
     from dataclasses import replace
 
-    from acidctl.acid.triggers import Thresholds
+    from acidctl.acid.triggers import NO_AUTO, Thresholds
 
+    unknown = [key for key in properties if not (key in NO_AUTO or key.startswith(_DECIDING))]
+    if unknown:
+        raise click.UsageError(
+            f"--property {unknown[0]} decides nothing: known are compactorthreshold.<key> and {NO_AUTO[0]}."
+        )
     limits = Thresholds().with_properties(properties)
     if min_deltas is not None:
         limits = replace(limits, delta_count=min_deltas - 1)
@@ -384,6 +398,8 @@ def _writing(
     from acidctl.orc.settings import WriterSettings
 
     bloom = tuple(column.strip() for column in (bloom_filter or "").split(",") if column.strip())
+    if bloom_filter is not None and not bloom:
+        raise click.UsageError("--bloom-filter names no column.")
     given = {"compression": compression, "stripe_size": stripe_size, "stride": stride, "bloom_columns": bloom or None}
     overrides: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     WriterSettings(**overrides)  # says what cannot be written before anything is planned

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from acidctl.cli.options import key_and_value, together
+from acidctl.cli.options import key_and_value, refuse_unused, together
 
 if TYPE_CHECKING:
     from acidctl.spark.plan import SparkOptions
@@ -33,7 +33,7 @@ class EngineChoice:
     name: str | None = None
 
     def check(self, local_option: str, given: object) -> None:
-        """Raises UsageError for options of the other engine.
+        """Raises UsageError for options of the other engine, and for those that Spark would ignore.
 
         Args:
             local_option: the one that says how many processes the local engine has.
@@ -42,6 +42,11 @@ class EngineChoice:
             raise click.UsageError("--master, --conf, --queue and --name are for --engine spark.")
         if self.kind == "spark" and given:
             raise click.UsageError(f"{local_option} is for --engine local; Spark's is --master local[N].")
+        foreign = [key for key, _ in self.conf if not key.startswith("spark.")]
+        if self.kind == "spark" and foreign:
+            raise click.UsageError(f"--conf {foreign[0]}: Spark ignores what does not begin with spark.")
+        if self.master and not self.master.startswith("yarn"):
+            refuse_unused(f"--master {self.master}", "queue")
 
     def spark(self, name: str) -> SparkOptions:
         """What to start; `name` where the user gave none."""

@@ -109,3 +109,33 @@ class TestCheckInputs:
         big.write_bytes(data)
         assert acidctl(*COMPACT, "--major", "--check-inputs", table).status == 4
         assert not list(table.glob("base_*"))
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (("--major", "--property", "no_auto_compaction=true"), "--major leaves nothing to do for --property"),
+        (("--minor", "--offline", "--max-ratio", "0.5"), "--minor leaves nothing to do for --max-ratio"),
+        (("--auto", "--property", "no_auto_compactoin=true"), "no_auto_compactoin decides nothing"),
+        (("--auto", "--property", "hive.compactor.nonsense=1"), "no threshold is called hive.compactor.nonsense"),
+        (("--major", "--bloom-filter", " , "), "names no column"),
+        (("--major", "--engine", "spark", "--conf", "executor.memory=4g"), "does not begin with spark."),
+        (("--major", "--engine", "spark", "--master", "local[2]", "--queue", "etl"), "nothing to do for --queue"),
+    ],
+    ids=lambda value: " ".join(value[-2:]) if isinstance(value, tuple) else "",
+)
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["run", "dry run"])
+def test_what_would_be_ignored_is_refused(
+    acidctl: Acidctl, table: Path, line: tuple[str, ...], told: str, dry: tuple[str, ...]
+) -> None:
+    done = acidctl(*COMPACT, *line, *dry, table)
+    assert done.status == 2
+    assert told in " ".join(done.err.split())
+    assert not list(table.glob("base_*"))
+
+
+def test_a_setting_of_a_file_is_for_other_lines_too(
+    acidctl: Acidctl, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACIDCTL_COMPACT_MAX_RATIO", "0.5")
+    assert acidctl(*COMPACT, "--major", "--dry-run", table).status == 0
