@@ -1,6 +1,6 @@
 """Compaction against `cp`, against Hive's own compactor, and against pyarrow decoding everything and encoding it again.
 
-    python tests/bench/bench_compact.py [--rows N] [--rounds N] [--only TEXT] [--peers]
+    python tests/bench/bench_compact.py [--rows N] [--rounds N] [--only TEXT] [--verify LEVEL ...] [--peers]
 
 Each figure is the CPU time of a fresh process from the listing to the published directory, its imports excluded (and
 measured apart); the median of the rounds, after one that does not count.  In the same rounds, on the same file system:
@@ -60,8 +60,13 @@ class Case:
 
 # "deletes" says here: one of so many rows, anywhere, so that no stripe is left clean.
 CASES = (
-    Case("minor, 10 deltas", "minor", {"write_ids": 10}, {"cp": "<= 2", "hive": ">= 10"}),
-    Case("major, clean", "major", {"write_ids": 10, "base": True}, {"cp": "<= 1.5", "hive": ">= 10"}),
+    Case("minor, 10 deltas", "minor", {"write_ids": 10}, {"cp": "<= 2", "wall_cp": "<= 2", "hive": ">= 10"}),
+    Case(
+        "major, clean",
+        "major",
+        {"write_ids": 10, "base": True},
+        {"cp": "<= 1.5", "wall_cp": "<= 2", "hive": ">= 10"},
+    ),
     Case(
         "major, all dirty, zlib",
         "major",
@@ -86,6 +91,7 @@ COLUMNS = {
     "cp_cpu": ("cp, s", ".3f"),
     "cp_wall": ("cp wall, s", ".3f"),
     "cp": ("acidctl/cp", ".1f"),
+    "wall_cp": ("wall/cp wall", ".1f"),
     "pyarrow_cpu": ("pyarrow, s", ".2f"),
     "pyarrow": ("pyarrow/acidctl", ".1f"),
     "hive_cpu": ("hive, s", ".2f"),
@@ -117,19 +123,22 @@ def timed(work: Callable[[], dict[str, Any]], late: list[str]) -> dict[str, Any]
     return {**result, "cpu": cpu, "wall": wall, "imports": imports, "peak": peak_megabytes(), "late": found}
 
 
-def compact_here(table: str, kind: str, late: list[str]) -> dict[str, Any]:
+def compact_here(table: str, kind: str, verify: str, late: list[str]) -> dict[str, Any]:
     """Compact with acidctl, all of it in this process."""
     from acidctl.acid.triggers import CompactionKind
     from acidctl.acid.writeids import ValidWriteIds
     from acidctl.compaction.plan import plan_compaction
     from acidctl.compaction.run import compact
+    from acidctl.compaction.verify import Verify
+    from acidctl.compaction.writing import Writing
     from acidctl.storage.registry import open_location
     from acidctl.storage.snapshot import take_snapshot
 
     def work() -> dict[str, Any]:
         fs, path = open_location(table)
         snapshot = take_snapshot(fs, path, ValidWriteIds().for_compactor())
-        plan = plan_compaction(snapshot, CompactionKind(kind), f"_tmp_{uuid.uuid4()}")
+        writing = Writing(verify=Verify(verify))
+        plan = plan_compaction(snapshot, CompactionKind(kind), f"_tmp_{uuid.uuid4()}", writing=writing)
         (outcome,) = compact([plan], offline=True)
         if outcome.error:
             raise outcome.error
@@ -215,9 +224,11 @@ def hive_compacts(peers: JavaPeers, table: Path, case: Case, options: BigOptions
     return measured
 
 
-def one_round(case: Case, table: Path, peers: JavaPeers | None, options: BigOptions, late: dict[str, Any]) -> Any:
+def one_round(
+    case: Case, verify: str, table: Path, peers: JavaPeers | None, options: BigOptions, late: dict[str, Any]
+) -> Any:
     """All contestants once, on the same files."""
-    ours = child(compact_here, table=str(table), kind=case.kind, late=late.get("acidctl", []))
+    ours = child(compact_here, table=str(table), kind=case.kind, verify=verify, late=late.get("acidctl", []))
     for name in ours["made"]:
         shutil.rmtree(table / name)
     late.setdefault("acidctl", ours["late"])
@@ -226,6 +237,7 @@ def one_round(case: Case, table: Path, peers: JavaPeers | None, options: BigOpti
     with tempfile.TemporaryDirectory(dir=table.parent) as folder:
         figures |= copied(table, Path(folder, "copy"))
     figures["cp"] = figures["cpu"] / figures["cp_cpu"]
+    figures["wall_cp"] = figures["wall"] / figures["cp_wall"]
     with tempfile.TemporaryDirectory(dir=table.parent) as folder:
         encoded = child(
             encode_here,
@@ -243,7 +255,7 @@ def one_round(case: Case, table: Path, peers: JavaPeers | None, options: BigOpti
     return figures, ours
 
 
-def measure(case: Case, rows: int, rounds: int, peers: JavaPeers | None) -> None:
+def measure(case: Case, verify: str, rows: int, rounds: int, peers: JavaPeers | None) -> None:
     """The lines of one case."""
     from acidctl.demo.big import write_big
     from acidctl.storage.registry import open_location
@@ -257,12 +269,12 @@ def measure(case: Case, rows: int, rounds: int, peers: JavaPeers | None) -> None
         size = sum(path.stat().st_size for path in table.rglob("*") if path.is_file())
         os.sync()
         for number in range(rounds + 1):
-            figures, ours = one_round(case, table, peers, options, late)
+            figures, ours = one_round(case, verify, table, peers, options, late)
             if number:
                 found.append(figures)
     whole, encoded = ours["stripes"]
-    print(f"\n{case.name}: {ours['read']:,} rows in {size / 1e6:.1f} MB become {ours['rows']:,} rows,", end=" ")
-    print(f"{whole} stripes copied, {encoded} encoded")
+    print(f"\n{case.name}, --verify {verify}: {ours['read']:,} rows in {size / 1e6:.1f} MB", end=" ")
+    print(f"become {ours['rows']:,} rows, {whole} stripes copied, {encoded} encoded")
     shown = [key for key in COLUMNS if key in found[0]]
     print(f"| {' | '.join(COLUMNS[key][0] for key in shown)} |")
     print("|" + "---:|" * len(shown))
@@ -275,6 +287,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=3_000_000, help="deltas are one tenth; few rows make small stripes")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="", metavar="TEXT", help="the cases with this in their names")
+    parser.add_argument("--verify", nargs="+", default=["bytes"], metavar="LEVEL", help="keys, bytes, full")
     parser.add_argument("--peers", action="store_true", help="Hive's compactor in a JVM, in the same rounds")
     args = parser.parse_args()
     peers = None
@@ -285,7 +298,8 @@ def main() -> None:
     print(f"{args.rows:,} rows of 7 columns; medians of {args.rounds} rounds; CPU seconds where it does not say wall;")
     print("the last line of each table are targets")
     for case in (case for case in CASES if args.only in case.name):
-        measure(case, args.rows, args.rounds, peers)
+        for verify in args.verify:
+            measure(case, verify, args.rows, args.rounds, peers)
     if peers:
         peers.close()
 
