@@ -1,25 +1,38 @@
-"""Written files read by pyorc, which shares no code with the reader and the writer that acidctl has from Arrow."""
+"""Written files read by pyorc: another build of ORC C++ than Arrow's, with another way from there to values.
+
+What acidctl itself does to bytes on their way to and from Arrow (timestamps of any year, streams put together, ids as
+runs) is no part of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 
 from acidctl.compaction.sent import mismatch
 from acidctl.compaction.values import value_checksum
 from acidctl.errors import out_of_memory
+from acidctl.orc.types import OrcType
+from acidctl.orc.wide_time import WIDE_STORAGE, WideTimestamp
+
+if TYPE_CHECKING:
+    from pyorc import TypeKind
+    from pyorc.converters import ORCConverter
 
 SAMPLE_ROWS = 1000
 """Of a stripe: the first so many."""
 
 _KINDS = frozenset(
-    {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "varchar", "binary"}
+    {
+        *("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal"),
+        *("string", "varchar", "char", "binary", "date", "timestamp", "timestamp with local time zone"),
+    }
 )
-"""Of columns whose values Python holds as they are."""
+"""Of columns that are compared: all but nested ones."""
 
 
 class SecondReader:
@@ -27,20 +40,20 @@ class SecondReader:
 
     Args:
         file: the written file, seekable; it is not closed.
-        kinds: of the table's columns, by their place in the struct ``row``.
+        types: of the table's columns, by their place in the struct ``row``.
         shown: the file's name for messages.
 
     Raises:
         VerifyError: pyorc cannot read it.
     """
 
-    def __init__(self, file: BinaryIO, kinds: list[str], shown: str) -> None:
+    def __init__(self, file: BinaryIO, types: Sequence[OrcType], shown: str) -> None:
         import pyorc
 
         self._shown = shown
         with _its_errors(shown):
-            self._reader = pyorc.Reader(file, struct_repr=pyorc.StructRepr.TUPLE)
-        self._places = [place for place, kind in enumerate(kinds) if kind in _KINDS]
+            self._reader = pyorc.Reader(file, struct_repr=pyorc.StructRepr.TUPLE, converters=_converters())
+        self._columns = [(place, kind) for place, kind in enumerate(types) if kind.kind in _KINDS]
 
     def differing(self, stripe: int, rows: pa.Array) -> str | None:
         """The name of a column in which pyorc reads other values than are here; None where there is none.
@@ -51,7 +64,7 @@ class SecondReader:
         Raises:
             VerifyError: pyorc cannot read them.
         """
-        if not self._places or not isinstance(rows, pa.StructArray):
+        if not self._columns or not isinstance(rows, pa.StructArray):
             return None
         try:
             with _its_errors(f"stripe {stripe} of {self._shown}"):
@@ -60,11 +73,12 @@ class SecondReader:
             return None
         if len(found) != min(SAMPLE_ROWS, len(rows)):
             return "row"
-        columns = rows.slice(0, len(found)).flatten()  # with the NULLs of rows that are NULL
-        for place in self._places:
-            column = columns[place]
-            values = [None if row is None else row[place] for row in found]
-            if _sum(pa.array(values, column.type)) != _sum(pa.array(column.to_pylist(), column.type)):
+        first = rows.slice(0, len(found))
+        for place, kind in self._columns:  # not flatten(), which aborts the process where a union lies in a NULL row
+            column = first.field(place)
+            values = _array([None if row is None else row[place] for row in found], column.type)
+            nulls = pa.array([row is None for row in found], pa.bool_())
+            if _sum(values, kind, nulls) != _sum(column, kind, first.is_null()):
                 return str(rows.type.field(place).name)
         return None
 
@@ -85,5 +99,33 @@ def _its_errors(shown: str) -> Iterator[None]:
         raise mismatch(shown, f"pyorc cannot read it: {error}") from error
 
 
-def _sum(values: pa.Array) -> int:
-    return value_checksum(None, pa.StructArray.from_arrays([values], names=["value"]))
+def _sum(values: pa.Array, kind: OrcType, nulls: pa.Array) -> int:
+    struct = OrcType("struct", children=(kind,), names=("value",))
+    return value_checksum(None, pa.StructArray.from_arrays([values], names=["value"], mask=nulls), struct)
+
+
+def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """What pyorc gave, as Arrow has it."""
+    if pa.types.is_date(kind):
+        return pa.array(values, pa.int32()).view(kind)
+    if pa.types.is_timestamp(kind) or isinstance(kind, WideTimestamp):
+        return pa.ExtensionArray.from_storage(WideTimestamp(), pa.array(values, WIDE_STORAGE))
+    return pa.array(values, kind)
+
+
+def _converters() -> dict[TypeKind, type[ORCConverter]]:
+    """From what ORC C++ holds to what Arrow can take, nothing rounded and no year left out."""
+    from pyorc import TypeKind
+    from pyorc.converters import ORCConverter
+
+    class Days(ORCConverter):
+        @staticmethod
+        def from_orc(days: int) -> int:
+            return days
+
+    class Seconds(ORCConverter):
+        @staticmethod
+        def from_orc(seconds: int, nanoseconds: int, _timezone: object) -> dict[str, int]:
+            return {"seconds": seconds, "nanos": nanoseconds}
+
+    return {TypeKind.DATE: Days, TypeKind.TIMESTAMP: Seconds, TypeKind.TIMESTAMP_INSTANT: Seconds}

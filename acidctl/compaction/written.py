@@ -205,7 +205,7 @@ class _Values:
         self._stripe = self.sum = 0
         self._file = fs.open_input(path)
         try:
-            self._second = SecondReader(self._file, [column.kind for column in task.row.children], fs.display(path))
+            self._second = SecondReader(self._file, task.row.children, fs.display(path))
         except BaseException:
             self._file.close()
             raise

@@ -13,13 +13,18 @@ from tables import read_rows, snapshot_of
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
+from acidctl.compaction.verify import Verify
+from acidctl.compaction.writing import Writing
 from acidctl.rows.scan import open_event_files
 from compaction.helpers import copy_table, run_compaction
 
+WRITINGS = {"copied": Writing(), "encoded": Writing({"compression": "zstd"}, verify=Verify.FULL)}
 
+
+@pytest.mark.parametrize("writing", WRITINGS.values(), ids=WRITINGS)
 @pytest.mark.parametrize("kind", list(CompactionKind))
 @pytest.mark.parametrize(("name", "number", "text"), hive23_cases())
-def test_hive23(name: str, number: int, text: str, kind: CompactionKind, tmp_path: Path) -> None:
+def test_hive23(name: str, number: int, text: str, kind: CompactionKind, writing: Writing, tmp_path: Path) -> None:
     folder = HIVE23 / name
     table = copy_table(folder / "table", tmp_path / "t")
     schema = json.loads((folder / "scenario.json").read_text())["schema"]
@@ -27,7 +32,7 @@ def test_hive23(name: str, number: int, text: str, kind: CompactionKind, tmp_pat
     before = read_rows(table, write_ids)
     listed = {path.relative_to(table): path.read_bytes() for path in table.rglob("*") if path.is_file()}
 
-    outcome = run_compaction(table, kind, write_ids)
+    outcome = run_compaction(table, kind, write_ids, writing=writing)
 
     assert all((table / path).read_bytes() == content for path, content in listed.items())
     assert not list(table.glob("_tmp_*"))
