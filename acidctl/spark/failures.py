@@ -10,7 +10,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from acidctl.errors import AcidctlError, EnvironmentProblem, StorageError, UsageProblem
+from acidctl.errors import AcidctlError, EnvironmentProblem, MemoryProblem, StorageError, UsageProblem
 from acidctl.spark.gateway import last_words
 
 CONNECT_SECONDS = 5.0
@@ -233,7 +233,7 @@ RULES: tuple[Rule, ...] = (
     (
         r"(?:Could not reserve enough space|Cannot allocate memory|OutOfMemoryError|insufficient memory"
         r"|INVALID_DRIVER_MEMORY)[^\n]*",
-        lambda m, _: EnvironmentProblem(
+        lambda m, _: MemoryProblem(
             "Java did not get enough memory",
             m[0],
             "Free some memory, or give Spark less: --conf spark.driver.memory=512m",

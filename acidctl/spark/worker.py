@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from acidctl.errors import AcidctlError, EnvironmentProblem
+from acidctl.errors import AcidctlError, EnvironmentProblem, MemoryProblem
 
 # Import name and name on PyPI of what the tasks need.
 PACKAGES = (("pyarrow", "pyarrow"), ("numpy", "numpy"), ("google.protobuf", "protobuf"), ("fsspec", "fsspec"))
@@ -130,7 +130,7 @@ def as_acidctl_error(error: BaseException) -> AcidctlError:
     if isinstance(error, ModuleNotFoundError) and error.name:
         return missing_package(error.name.split(".", maxsplit=1)[0], socket.gethostname(), sys.executable, str(error))
     if isinstance(error, MemoryError):
-        return EnvironmentProblem(
+        return MemoryProblem(
             f"A task ran out of memory on {socket.gethostname()}",
             str(error),
             "Run fewer tasks at once (--master local[1], or fewer executor cores), or give executors more memory",

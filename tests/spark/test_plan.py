@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acidctl.errors import AcidctlError, EnvironmentProblem, StorageError, UsageProblem
+from acidctl.errors import AcidctlError, EnvironmentProblem, MemoryProblem, StorageError, UsageProblem
 from acidctl.spark import archive, failures, probe
 from acidctl.spark.cache import cache_dir
 from acidctl.spark.gateway import DriverLog, last_words
@@ -248,7 +248,7 @@ def test_stage_failures() -> None:
         ),
         ("Could not parse Master URL: 'x'", UsageProblem, "--master 'M' is no master that Spark knows"),
         ("java.lang.UnsupportedClassVersionError: a/b", EnvironmentProblem, "Java is too old for this Spark"),
-        ("There is insufficient memory for the Java Runtime", EnvironmentProblem, "Java did not get enough memory"),
+        ("There is insufficient memory for the Java Runtime", MemoryProblem, "Java did not get enough memory"),
         ("java.io.IOException: No space left on device", StorageError, "Spark's scratch folder is full"),
         ("java.net.UnknownHostException: rm.example", EnvironmentProblem, "Spark's master M cannot be reached"),
         ("Job aborted: Master removed our application: FAILED", EnvironmentProblem, "The cluster M could not keep"),

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acidctl.errors import AcidctlError, EnvironmentProblem, VerifyError
+from acidctl.errors import AcidctlError, EnvironmentProblem, MemoryProblem, VerifyError
 from acidctl.spark.batches import SMALLEST_BATCH, TASK_BYTES, make_batches
 from acidctl.spark.engine import run_tasks
 from acidctl.spark.session import SparkOptions
@@ -117,7 +117,7 @@ def test_tasks_that_cannot_be_pickled() -> None:
     [
         (VerifyError("a", "b", "c"), VerifyError, "a"),
         (KeyError("k"), AcidctlError, "A task failed with KeyError"),
-        (MemoryError(), EnvironmentProblem, "A task ran out of memory on "),
+        (MemoryError(), MemoryProblem, "A task ran out of memory on "),
         (
             ModuleNotFoundError("No module named 'isal.igzip'", name="isal.igzip"),
             EnvironmentProblem,
