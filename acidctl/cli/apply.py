@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -89,6 +90,7 @@ def command(
     if not (dry_run or unsafe_retention):
         for one in saved:
             one.policy.require_safe()
+    locking = replace(locking, age=min(filter(None, (one.policy.older_than for one in saved)), default=0.0))
     work = CleaningWork(yes, locking, jobs, Stop.after(deadline), way(no_trash, trash))
     printer = Printer(output, run)
     plans = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -128,6 +128,7 @@ def command(
     policy = Policy(older_than, leftovers)
     if not (dry_run or unsafe_retention):
         policy.require_safe()
+    locking = replace(locking, age=policy.older_than)
     work = CleaningWork(yes, locking, jobs, Stop.after(deadline), way(no_trash, trash))
     printer = Printer(output, run, locations)
     strangers = Strangers(lambda error: printer.failed("", error), printer.skipped)

@@ -214,6 +214,7 @@ def command(
         lists = _assuming(lists)
     if force and lists.assumption:
         lists = replace(lists, assumption=replace(lists.assumption, force=True))
+    locking = replace(locking, age=lists.age)
     from acidctl.acid.layout import TableType
     from acidctl.acid.triggers import is_auto_off
     from acidctl.cli.compact_engine import EngineOptions

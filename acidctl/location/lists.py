@@ -50,6 +50,11 @@ class SnapshotLists:
         """Whether it is known which write ids count, from a list or by what the user assumes."""
         return self.has_write_ids or self.assumption is not None
 
+    @property
+    def age(self) -> float:
+        """Seconds after which what lies there counts as committed; 0 where no age decides."""
+        return self.assumption.age if self.assumption else 0.0
+
     def assuming(self, assumption: Assumption) -> SnapshotLists:
         """The same, where a user has agreed to what nobody said before."""
         return replace(self, assumption=self.assumption or assumption)

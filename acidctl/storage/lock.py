@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
-from acidctl.errors import AcidctlError, ConflictError, NotFoundError, StorageError
+from acidctl.errors import AcidctlError, ConflictError, EnvironmentProblem, NotFoundError, StorageError
 from acidctl.storage.own_files import write_checked
 from acidctl.storage.owner import Owner
 from acidctl.storage.port import FileSystem, join
@@ -31,6 +31,9 @@ _POLL_SECONDS = 0.5, 10.0
 
 _held: set[bytes] = set()
 """The content of every lock and claim that this process holds, or is about to take."""
+
+_OF_AGE, _CLOCK_SECONDS = 0.1, 5.0
+"""So much of an age that decides, or so many seconds, the store's clock may be behind ours."""
 
 _TRIES = 3
 """To remove a lock of ours."""
@@ -48,12 +51,14 @@ class Locking:
         wait: seconds that another holder is waited for.
         break_stale: remove the lock of a process on another machine, or one that cannot be read.
         tell: called with a sentence on a lock that was taken over, is waited for, or cannot be held.
+        age: what is done under it was decided by what is older than so many seconds; 0 where no age decided.
     """
 
     hold: bool | None = None
     wait: float = 0.0
     break_stale: bool = False
     tell: Callable[[str], None] | None = None
+    age: float = 0.0
 
     @contextmanager
     def at(self, fs: FileSystem, location: str, *, always: bool = False) -> Iterator[None]:
@@ -66,6 +71,7 @@ class Locking:
             ConflictError: somebody else holds it, to the end of the wait.
             StorageError: it must be held, and the store cannot.
             AccessError: the location cannot be written.
+            EnvironmentProblem: by the clock of the store the new lock is so old that ages say nothing.
         """
         if self.hold is False and not always:
             refuse_locked_at(fs, location)
@@ -78,9 +84,22 @@ class Locking:
         with _content() as mine:
             self._take(fs, location, mine)
             try:
+                self._require_same_clock(fs, location)
                 yield
             finally:
                 _release(fs, join(location, LOCK), mine)
+
+    def _require_same_clock(self, fs: FileSystem, location: str) -> None:
+        """Of a store whose clock is behind ours, everything seems to be older than it is."""
+        modified = fs.stat(join(location, LOCK)).modified if self.age > 0 else None
+        behind = 0.0 if modified is None else time.time() - modified
+        if behind > max(self.age * _OF_AGE, _CLOCK_SECONDS):
+            raise EnvironmentProblem(
+                f"nobody can tell how old the files of {fs.display(location)} are",
+                f"the clock of their store is {behind:,.0f} seconds behind this machine's: what was just written seems"
+                " to be old",
+                "set the clocks right, and run it again",
+            )
 
     def _take(self, fs: FileSystem, location: str, mine: bytes) -> None:
         until, pause = time.monotonic() + self.wait, _POLL_SECONDS[0]

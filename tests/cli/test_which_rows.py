@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shutil
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from validation.planted import insert, write_events
 
 from acidctl.acid.names import MAXL
 from acidctl.acid.writeids import ValidWriteIds
+from acidctl.storage import lock
 
 Call = Callable[..., Any]
 COMPACT = ("compact", "--engine", "local")
@@ -225,3 +228,28 @@ def test_a_table_that_was_renamed(acidctl: Call, table: Path) -> None:
     lists = ("--write-ids", f"sales.orders:5:{MAXL}::")
     assert acidctl(*MAJOR, *lists, moved).status == 7
     assert acidctl(*MAJOR, *lists, "--table", "sales.orders", moved).status == 0
+
+
+@pytest.mark.parametrize("seconds", [-86400.0, 0.0, 300.0, 400.0])
+def test_a_store_whose_clock_is_behind_makes_what_is_young_seem_old(
+    acidctl: Call, table: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    """By ours a new lock is so many seconds old: with a tenth of the age that decides, ages say nothing."""
+    before, now = names(table), time.time
+    monkeypatch.setattr(lock, "time", SimpleNamespace(time=lambda: now() + seconds, monotonic=time.monotonic))
+    done = acidctl(*MAJOR, "--assume-committed=1h", table)
+    told = "is 400 seconds behind this machine's" in done.err
+    assert (done.status, told, names(table) == before) == ((8, True, True) if seconds == 400 else (0, False, False))
+    assert not list(table.glob(".acidctl-lock*"))
+    assert acidctl(*MAJOR, "--assume-committed=0s", "--force", table).status == 0, "no age decides here"
+
+
+def test_ages_decide_what_is_cleaned(acidctl: Call, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert acidctl(*MAJOR, "--assume-committed=0s", table).status == 0
+    age(table, 72)
+    before, now = names(table), time.time
+    monkeypatch.setattr(lock, "time", SimpleNamespace(time=lambda: now() + 3 * 3600, monotonic=time.monotonic))
+    refused = acidctl("clean", "--yes", "--older-than=24h", *listed(table, f"5:{MAXL}::"), table)
+    assert (refused.status, names(table)) == (8, before), refused.err
+    assert acidctl("clean", "--yes", "--older-than=48h", *listed(table, f"5:{MAXL}::"), table).status == 0
+    assert names(table) == {"base_0000005"}
