@@ -28,7 +28,7 @@ from acidctl.cleaning.retention import Policy
 from acidctl.errors import AcidctlError, BadDataError, ConflictError
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
-from acidctl.location.transactional import not_known
+from acidctl.location.transactional import not_known, refuse_part_of_others
 from acidctl.storage.own_files import replace_file
 from acidctl.storage.port import FileSystem
 from acidctl.storage.problems import mapped
@@ -103,6 +103,7 @@ class SavedPlan:
             RefusedError: it is not known to be of a transactional table.
             AcidctlError: whatever keeps it from being listed or planned.
         """
+        refuse_part_of_others(self.url, storage)
         fs, path = open_location(self.url, storage)
         alone = bool(self.names) and all(is_query_staging(name) for name in self.names)
         snapshot = query_staging(fs, path) if alone else self._snapshot(fs, path, lists, said)

@@ -132,7 +132,7 @@ def command(
     work = CleaningWork(yes, locking, jobs, Stop.after(deadline), way(no_trash, trash))
     printer = Printer(output, run, locations)
     strangers = Strangers(lambda error: printer.failed("", error), printer.skipped)
-    places = once(find(locations, storage, lists, strangers.observer))
+    places = once(find(locations, storage, lists, strangers.observer, to_change=True))
     known = strangers.changeable(places, TableType(table_type) if table_type else None)
     every = with_tables(known, locations, storage) if leftovers else ((found, False) for found in known)
     planned = within(_plans(every, lists, policy, work.stop, printer), max_bytes)

@@ -243,7 +243,8 @@ def command(
     printer = Printer(output, dry_run, run)
     plans: list[CompactionPlan] = []
     strangers = Strangers(printer.cannot_list, printer.skipped)
-    for found in strangers.changeable(find(locations, storage, lists, strangers.observer), wanted.table_type):
+    places = find(locations, storage, lists, strangers.observer, to_change=True)
+    for found in strangers.changeable(places, wanted.table_type):
         if closed or _is_past(until):
             printer.postponed(found.shown, closed or _TIME_IS_UP)
             continue

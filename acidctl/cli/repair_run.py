@@ -19,6 +19,7 @@ from acidctl.errors import AcidctlError, NotFoundError, NothingToDo, RefusedErro
 from acidctl.location.find import Found as Place
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
+from acidctl.location.transactional import refuse_part_of_others
 from acidctl.repair.apply import apply_repair, forget, plan_repair, require_renames, undo_last, unfinished
 from acidctl.repair.backup import Run, RunState, list_runs
 from acidctl.repair.plan import Kind, RepairPlan, Scope
@@ -130,8 +131,9 @@ def _places(
             fs, path = open_location(text, options.storage.of(text))
             location, inside = _location_of(fs, path)
             top = fs.display(location)
-            places = find([top], options.storage, SnapshotLists(), strangers.observer)
+            places = find([top], options.storage, SnapshotLists(), strangers.observer, to_change=True)
             if inside:
+                refuse_part_of_others(top, options.storage)
                 places = iter([Place(open_location(top, options.storage)[0], Location(location, ""), True)])
             for found in strangers.changeable(places, said):
                 yield found, inside

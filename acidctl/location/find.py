@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.listing import Listing
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError
 from acidctl.location.lists import SnapshotLists
-from acidctl.location.transactional import Evidence, evidence_of
+from acidctl.location.transactional import Evidence, evidence_of, refuse_part_of_others
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
 from acidctl.storage.snapshot import Look, Snapshot, look_at, take_snapshot
@@ -89,6 +89,7 @@ def find(
     observer: Observer | None = None,
     *,
     looks: bool = True,
+    to_change: bool = False,
 ) -> Iterator[Found]:
     """Every location at or below the given paths, in their order; stores that take long to answer are asked ahead.
 
@@ -96,35 +97,50 @@ def find(
         lists: what the user gave; write ids are numbered by table, so one list is good for one table.
         observer: told what else there is; of several paths one that cannot be listed, too.
         looks: at the locations themselves too; False where no snapshots are taken of them.
+        to_change: refuse what lies in something that is not ours, which a walk from above would not have entered.
 
     Raises:
         NotFoundError, AccessError, StorageError: a path cannot be listed.
         RefusedError: one write-id list was given, and there is a second table; or the only path is a table of another
-            format.
+            format, or in one.
     """
     tables: dict[str, None] = {}
     for path in paths:
         fs, root = open_location(path, storage)
-        for found in _found(fs, root, observer or Observer(), alone=len(paths) == 1, looks=looks):
+        walk = _walk(fs, root, observer or Observer(), looks=looks)
+        if to_change:
+            walk = _after(partial(refuse_part_of_others, path, storage), walk)
+        for found in walk if len(paths) == 1 else _going_on(walk, observer or Observer()):
             tables.setdefault(found.location.table)
             lists.require_one_table(list(tables), found.shown)
             yield found
 
 
-def _found(fs: FileSystem, root: str, observer: Observer, *, alone: bool, looks: bool) -> Iterator[Found]:
-    """The locations below one path; of several paths, one that cannot be listed does not stop the others."""
-    try:
-        if not fs.is_local and looks:
-            yield from _ahead(fs, root, observer)
-        elif not fs.is_local:
-            with ThreadPoolExecutor(_THREADS, "acidctl-walk") as walkers:
-                for location, top in find_locations(fs, root, observer, walkers):
-                    yield Found(fs, location, location.path == root, top)
-        else:
-            for location, top in find_locations(fs, root, observer):
+def _walk(fs: FileSystem, root: str, observer: Observer, *, looks: bool) -> Iterator[Found]:
+    """The locations below one path."""
+    if not fs.is_local and looks:
+        yield from _ahead(fs, root, observer)
+    elif not fs.is_local:
+        with ThreadPoolExecutor(_THREADS, "acidctl-walk") as walkers:
+            for location, top in find_locations(fs, root, observer, walkers):
                 yield Found(fs, location, location.path == root, top)
+    else:
+        for location, top in find_locations(fs, root, observer):
+            yield Found(fs, location, location.path == root, top)
+
+
+def _after(require: Callable[[], None], walk: Iterator[Found]) -> Iterator[Found]:
+    """A walk that does not begin before something is sure."""
+    require()
+    yield from walk
+
+
+def _going_on(walk: Iterator[Found], observer: Observer) -> Iterator[Found]:
+    """Of several paths, one that cannot be walked does not stop the others."""
+    try:
+        yield from walk
     except AcidctlError as error:
-        if alone or observer.error is None:
+        if observer.error is None:
             raise
         observer.error(error)
 

@@ -33,7 +33,10 @@ from acidctl.acid.names import (
 from acidctl.acid.sidefiles import parse_flush_length
 from acidctl.errors import AcidctlError, RefusedError
 from acidctl.storage.ends import END
+from acidctl.storage.neighbours import around
+from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import FileSystem, join
+from acidctl.storage.registry import open_location
 from acidctl.storage.snapshot import Look
 
 _LOOKED_INTO = 4
@@ -72,6 +75,27 @@ def not_known(shown: str, evidence: Evidence) -> RefusedError:
     if evidence.code == "tables-below":
         hint = "give the table itself, or move away what does not belong to this folder"
     return RefusedError(f"{shown} is not known to be a transactional table", evidence.text, hint)
+
+
+def refuse_part_of_others(url: str, storage: Mapping[str, str]) -> None:
+    """Refuse to change what lies in a table of another format, in an export, in a trash.
+
+    Args:
+        url: what a user gives; what a walk meets on its way down from there it leaves out by itself.
+        storage: options of the store.
+
+    Raises:
+        RefusedError: it does.
+    """
+    options = storage.of(url) if isinstance(storage, StorageOptions) else storage
+    fs, path = open_location(url, options)  # not the one for changes, which sees nothing above the path
+    if found := around(fs, path):
+        above, what = found
+        raise RefusedError(
+            f"{fs.display(path)} is no table of its own",
+            f"{fs.display(above)} is {what}",
+            "acidctl changes nothing there",
+        )
 
 
 def evidence_of(fs: FileSystem, path: str, look: Look, said: TableType | None = None) -> Evidence:

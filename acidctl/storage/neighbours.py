@@ -6,12 +6,13 @@ below them is ours to read as rows, to rewrite or to remove.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterator, Set
 
 from acidctl.acid.listing import Listing
 from acidctl.errors import AcidctlError
-from acidctl.storage.port import FileSystem, join
+from acidctl.storage.port import FileSystem, base_name, join, parent_of
 
 _ICEBERG = re.compile(r".*\.metadata\.json(\.gz)?|version-hint\.text", re.DOTALL)
 _HBASE = re.compile(r"hbase\.(version|id)|\.tabledesc|\.tableinfo\.[0-9]+|\.regioninfo", re.DOTALL)
@@ -27,18 +28,66 @@ _RULES: tuple[tuple[str, Callable[[Set[str]], bool]], ...] = (
     ("a replication dump of Hive", lambda names: "_dumpmetadata" in names),
 )
 
+_ASIDE = re.compile(
+    r"\.Trash|\.snapshot|\.acidctl-(trash|backup)|\.hive-staging.*|_impala_insert_staging"
+    r"|_tmp\..+|_tmp_[0-9a-f]{8}-[0-9a-f-]+",
+    re.DOTALL,
+)
+"""Directories whose content was a table's, or may become one's: trashes, snapshots of HDFS, what writers stage."""
+
 
 def other_format(fs: FileSystem, path: str, listing: Listing) -> str:
     """What a directory is, where it is none of Hive's, with an article; empty where nothing tells.
 
     Args:
-        listing: of its own children, hidden ones included. One with a child ``metadata`` costs one more listing.
+        listing: of its own children, hidden ones included. One with a child ``metadata`` costs one more listing, one
+            with a file ``_metadata`` one more read.
     """
     names = {entry.path.partition("/")[0] for entry in listing.entries}
     for what, is_it in _RULES:
         if is_it(names):
             return what
-    return "an Iceberg table" if "metadata" in names and _holds_iceberg(fs, join(path, "metadata")) else ""
+    if "metadata" in names and _holds_iceberg(fs, join(path, "metadata")):
+        return "an Iceberg table"
+    return "an export of Hive" if "_metadata" in names and _is_json(fs, join(path, "_metadata")) else ""
+
+
+def around(fs: FileSystem, path: str) -> tuple[str, str] | None:
+    """What a directory lies in, or is, that keeps it from being a table of its own.
+
+    Whoever walks down to a directory has met it on the way; who is given its path has not.
+
+    Args:
+        fs: one that may list what lies above the path; what may not be listed there is passed over.
+
+    Returns:
+        A path and what it is, with an article; None where there is nothing of the kind.
+    """
+    for above in _and_above(_as_linked(fs, path)):
+        if _ASIDE.fullmatch(base_name(above)):
+            return above, "for what was deleted or saved, or is being written"
+        if above != path and (what := _what_is(fs, above)):
+            return above, what
+    return None
+
+
+def _what_is(fs: FileSystem, path: str) -> str:
+    try:
+        return other_format(fs, path, fs.list_dir(path))
+    except AcidctlError:
+        return ""
+
+
+def _and_above(path: str) -> Iterator[str]:
+    yield path
+    while (parent := parent_of(path)) != path:
+        yield (path := parent)
+
+
+def _as_linked(fs: FileSystem, path: str) -> str:
+    """Where a path leads to: what lies above a link is not what lies above the directory."""
+    local = fs.local_path(path)
+    return path if local is None else os.path.realpath(local)
 
 
 def _holds_iceberg(fs: FileSystem, metadata: str) -> bool:
@@ -47,3 +96,11 @@ def _holds_iceberg(fs: FileSystem, metadata: str) -> bool:
     except AcidctlError:  # not a directory, or not for us: whoever lists it next says so
         return False
     return any(_ICEBERG.fullmatch(entry.path) for entry in entries)
+
+
+def _is_json(fs: FileSystem, path: str) -> bool:
+    """Whether it is the manifest of an export: a ``_metadata`` beside Parquet files is a footer of all of them."""
+    try:
+        return fs.read_bytes(path, 0, 1) == b"{"
+    except AcidctlError:  # a directory, or not for us
+        return False

@@ -49,8 +49,8 @@ from acidctl.acid.names import (
 )
 from acidctl.errors import AccessError, AcidctlError, NotFoundError, RefusedError
 from acidctl.storage.local_walk import leads_back
-from acidctl.storage.neighbours import other_format
-from acidctl.storage.port import FileSystem, base_name, join, parent_of
+from acidctl.storage.neighbours import around, other_format
+from acidctl.storage.port import FileSystem, FileSystemSpec, base_name, join, parent_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -197,12 +197,20 @@ class _Walk:
         return directory, None
 
     def _is_of_others(self, directory: str, listing: Listing) -> bool:
-        what = other_format(self._fs, directory, listing)
+        what = other_format(self._fs, directory, listing) or self._behind_link(directory)
         if what and directory == self._root:
             raise _not_ours(self._fs, directory, what)
         if what and self._observer.other_format:
             self._observer.other_format(self._fs.display(directory), what)
         return bool(what)
+
+    def _behind_link(self, directory: str) -> str:
+        """What a symbolic link led into, where that is not ours: what lies above was not walked."""
+        if directory == self._root or not self._fs.is_local or not os.path.islink(directory):
+            return ""
+        plain = FileSystemSpec("file").open()  # the one for changes sees nothing above its own path
+        found = around(plain, directory)
+        return f"a link into {found[0]}, which is {found[1]}" if found else ""
 
     def _tables_below(self, directory: str, children: _Children) -> dict[str, str]:
         """The children below which ACID directories stand, each with one of those."""

@@ -232,6 +232,72 @@ def test_a_foreign_base_makes_nothing_obsolete(acidctl: Call, crud: Path) -> Non
         assert "part-0.csv is not what, or not where, Hive puts it" in done.err
 
 
+def insert_only(location: Path) -> None:
+    """All that Hive's layout needs, in somebody else's hands."""
+    for write_id in (1, 2):
+        path = location / f"delta_000000{write_id}_000000{write_id}_0000" / "000000_0"
+        path.parent.mkdir(parents=True)
+        parquet.write_table(PA, path)
+
+
+WITHIN = [
+    (("_delta_log/0.json", "{}"), "day=1", "a Delta Lake table"),
+    ((".hoodie/hoodie.properties", ""), "2024/01", "a Hudi table"),
+    (("metadata/0-x.gz.metadata.json", "{}"), "data/day=1", "an Iceberg table"),
+    (("_spark_metadata/0", "v1"), "day=1", "the output of a Spark stream"),
+    (("_metadata", '{"version":"0.2"}'), "data", "an export of Hive"),
+    (("_dumpmetadata", "x"), "db/orders/data", "a replication dump of Hive"),
+    ((".Trash/x", ""), ".Trash/Current/orders", "deleted"),
+    ((".snapshot/x", ""), ".snapshot/s1", "saved"),
+    ((".acidctl-trash/x", ""), ".acidctl-trash/20240101T000000-1234abcd", "deleted"),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize(("mark", "below", "what"), WITHIN, ids=[one[1] for one in WITHIN])
+def test_a_part_of_it_is_refused_too(
+    acidctl: Call, tmp_path: Path, mark: tuple[str, str], below: str, what: str, command: tuple[str, ...]
+) -> None:
+    """A walk from above would not have come there: a partition that is named is no table of its own."""
+    table = tmp_path / "table"
+    put(table / mark[0], mark[1])
+    insert_only(table / below)
+    grow_old(table)
+    before = everything(table)
+    (tmp_path / "link").symlink_to(table / below)
+    for path in (table / below, table / below / "..", tmp_path / "link"):
+        done = acidctl(*command, path)
+        assert (done.status, what in done.err) == (7, True), (path, done.err)
+        assert everything(table) == before
+    both = acidctl(*command, table / below, tmp_path)
+    assert what in both.err
+    assert everything(table) == before
+
+
+def test_an_export_is_told_and_left_alone(acidctl: Call, tmp_path: Path) -> None:
+    """IMPORT would find the rows of the compacted base beside those of the deltas."""
+    put(tmp_path / "w" / "export" / "_metadata", '{"version":"0.2"}')
+    insert_only(tmp_path / "w" / "export" / "data")
+    put(tmp_path / "w" / "ours" / "_metadata", b"PAR1 a summary of Parquet files")
+    insert_only(tmp_path / "w" / "ours")
+    before = everything(tmp_path / "w" / "export")
+    done = acidctl(*MAJOR, tmp_path / "w")
+    assert "export is an export of Hive" in done.err
+    assert everything(tmp_path / "w" / "export") == before
+    assert (tmp_path / "w" / "ours" / "base_0000002").is_dir()
+
+
+def test_what_a_plan_of_a_file_names_is_looked_at_again(acidctl: Call, tmp_path: Path, crud: Path) -> None:
+    assert acidctl(*MAJOR, crud).status == 0
+    plan = tmp_path / "plan.json"
+    assert acidctl("clean", "--plan", plan, "--older-than", "0", "--unsafe-retention", crud).status == 0
+    put(tmp_path / "_delta_log" / "0.json", "{}")
+    before = everything(crud)
+    done = acidctl("apply", "--yes", "--unsafe-retention", plan)
+    assert (done.status, "is a Delta Lake table" in done.err) == (7, True), done.err
+    assert everything(crud) == before
+
+
 def test_ls_says_so(acidctl: Call, warehouse: Path) -> None:
     found = acidctl("ls", warehouse)
     assert found.status == 0
