@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 
-from acidctl.acid.layout import entries_by_child, files_by_child, strange_paths
+from acidctl.acid.layout import data_files_of, entries_by_child, files_by_child, strange_paths
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import (
     FLUSH_LENGTH_SUFFIX,
@@ -205,7 +205,7 @@ def layout_errors(listing: Listing, state: AcidState) -> list[str]:
 
 
 def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
-    """What Hive never writes among the current directories: rules V5, V7, V9, V17, V22 and stray ``bucket_`` names."""
+    """What Hive never writes among the current directories: rules V5, V7, V9, V17, V22, V25."""
     children = files_by_child(listing)
     current = [verdict.directory for verdict in (state.base, *state.deltas) if verdict and verdict.directory]
     found = []
@@ -225,6 +225,7 @@ def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
                 found.append(LayoutProblem("V7", next_one.name, (one.name,), text))
     for directory in current:
         found += _file_problems(directory, children.get(directory.name, []))
+        found += _mixed(directory, children.get(directory.name, []))
     return found
 
 
@@ -236,6 +237,15 @@ def _straddling(delta: AcidDirectory, base: AcidDirectory) -> LayoutProblem:
 def spelled_twice(one: AcidDirectory, other: AcidDirectory) -> str:
     """Rule V5 in words."""
     return f"{one.name} and {other.name} are the same directory spelled twice"
+
+
+def _mixed(directory: AcidDirectory, files: list[Entry]) -> Iterator[LayoutProblem]:
+    """Files with and without ids in one directory: the numbers of the latter's rows are those of the former."""
+    filled = [file for file in data_files_of(directory, files) if file.size]
+    raw = [file.path for file in filled if not file.native_name]
+    if raw and len(raw) < len(filled):
+        text = f"in {directory.name} {raw[0].partition('/')[2]} has no ids, and stands beside bucket files"
+        yield LayoutProblem("V25", directory.name, tuple(raw), text)
 
 
 def _file_problems(directory: AcidDirectory, files: list[Entry]) -> Iterator[LayoutProblem]:

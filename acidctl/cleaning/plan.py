@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,7 @@ from acidctl.acid.layout import entries_by_child, files_by_child, strange_paths
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import is_hidden
 from acidctl.acid.state import AcidState, EntryKind, Reason, State, Verdict
+from acidctl.cleaning.contents import Contents
 from acidctl.cleaning.leftovers import find_leftovers, is_query_staging, query_staging
 from acidctl.cleaning.readers import Lists, broken_reader, may_supersede
 from acidctl.cleaning.retention import Policy, may_go, utc
@@ -190,6 +191,7 @@ class _Judge:
         self._is_reader = self._cleaner is lists
         self._known: dict[frozenset[str], set[str]] = {}
         self._verdicts = {verdict.name: verdict for verdict in snapshot.state.verdicts}
+        self._contents = Contents(snapshot)
 
     def at(self, moment: float | None, *, unknown: bool = False, keep: frozenset[str] = frozenset()) -> set[str]:
         """What was obsolete or aborted beyond doubt; None means now, `keep` names what is taken to be there already."""
@@ -292,6 +294,7 @@ class _Judge:
         """Names that stay although the state calls them obsolete, with the reason."""
         ids, txns, formats = self._snapshot.write_ids, self._snapshot.txns, self._snapshot.base_formats
         doubts = doubtful(listing, state, ids, txns)
+        doubts.update((name, why) for name, why in self._unreadable(state) if name not in doubts)
         why = "; ".join(f"{name}: {reason}" for name, reason in doubts.items()) or "only _v directories supersede it"
         kept = dict.fromkeys(only_by_doubt(listing, state, ids, txns, formats, known=doubts), why)
         for name, wide in half_finished(state).items():
@@ -303,6 +306,13 @@ class _Judge:
             if strange:
                 kept[verdict.name] = f"{strange} is not what, or not where, Hive puts it"
         return kept
+
+    def _unreadable(self, state: AcidState) -> Iterator[tuple[str, str]]:
+        """What others are obsolete for, and is no data that readers can read."""
+        for name in {by for verdict in _removable(state) for by in verdict.reason.by}:
+            directory = self._verdicts[name].directory
+            if directory and (why := self._contents.fault(directory, self._entries.get(name, ()))):
+                yield name, why
 
     @cached_property
     def _entries(self) -> Mapping[str, list[Entry]]:

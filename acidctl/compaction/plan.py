@@ -11,6 +11,7 @@ from acidctl.acid.names import MINL, Kind, format_directory
 from acidctl.acid.straddle import below_all
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.insert_only import concat_tasks
+from acidctl.compaction.outcome import require_read
 from acidctl.compaction.split import split
 from acidctl.compaction.table_type import type_of
 from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask
@@ -163,6 +164,10 @@ def plan_compaction(
         twin = None if insert_only else format_directory(Kind.DELETE_DELTA, low, high, visibility_txn=visibility_txn)
         names = (format_directory(Kind.DELTA, low, high, visibility_txn=visibility_txn), twin)
     _refuse_existing(snapshot, names)
+    inputs = [v.name for v in (state.base if kind is CompactionKind.MAJOR else None, *state.deltas) if v]
+    if kind is CompactionKind.MAJOR:
+        inputs = sorted({entry.path.partition("/")[0] for entry in state.originals}) + inputs
+    require_read(snapshot, kind, tuple(filter(None, names)), inputs, visibility_txn)
     staging = snapshot.absolute(staging_name)
     attempts = f"{staging}/{ATTEMPTS}"
     tasks: Sequence[BucketTask | ConcatTask]
@@ -172,9 +177,6 @@ def plan_compaction(
     else:
         version = 0 if any(_is_v1(source) for source in sources) else 2
         tasks = _tasks(snapshot, kind, sources, attempts, writing or Writing(), acid_version=version)
-    inputs = [v.name for v in (state.base if kind is CompactionKind.MAJOR else None, *state.deltas) if v]
-    if kind is CompactionKind.MAJOR:
-        inputs = sorted({entry.path.partition("/")[0] for entry in state.originals}) + inputs
     events = [sum(s.rows for s in sources if (s.file.role is Role.DELETE) is is_delete) for is_delete in (False, True)]
     return CompactionPlan(
         snapshot,

@@ -33,7 +33,7 @@ from acidctl.acid.names import (
 from acidctl.acid.sidefiles import parse_flush_length
 from acidctl.errors import AcidctlError, RefusedError
 from acidctl.storage.ends import END
-from acidctl.storage.neighbours import around
+from acidctl.storage.neighbours import around, within
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import FileSystem, join
 from acidctl.storage.registry import open_location
@@ -53,7 +53,8 @@ class Evidence:
     Attributes:
         is_known: it is of a transactional table.
         code: for programs: side-file, acid-columns, insert-only-layout, said; or why not: empty, no-acid-directories,
-            other-names, no-acid-columns, tables-below.
+            other-names, no-acid-columns, tables-below,
+            other-format-below.
         text: a sentence without a full stop: by what it is known, or why it is not.
         table_type: None where that is not known.
     """
@@ -72,7 +73,7 @@ class Evidence:
 def not_known(shown: str, evidence: Evidence) -> RefusedError:
     """The error for a location that was named itself, or planned, and may not be changed."""
     hint = "if it is one, say so: --table-type full-acid or --table-type insert-only"
-    if evidence.code == "tables-below":
+    if evidence.code in ("tables-below", "other-format-below"):
         hint = "give the table itself, or move away what does not belong to this folder"
     return RefusedError(f"{shown} is not known to be a transactional table", evidence.text, hint)
 
@@ -106,11 +107,13 @@ def evidence_of(fs: FileSystem, path: str, look: Look, said: TableType | None = 
         said: what the user says that the table is.
 
     Returns:
-        Never known where tables stand deeper below it: their files are not its own.
+        Never known where tables stand deeper below it, of whatever format: their files are not its own.
     """
     below = next(iter(tables_below(look.listing)), None)
     if below is not None:
         return Evidence(False, "tables-below", f"it is a folder of tables: {below} stands deeper in it")
+    if found := within(fs, path, look.listing):
+        return Evidence(False, "other-format-below", f"{found[0]}, which lies in it, is {found[1]}")
     if said is not None:
         return Evidence(True, "said", f"it is said to be {said.value}", said)
     children = entries_by_child(look.listing)

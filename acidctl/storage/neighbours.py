@@ -10,7 +10,8 @@ import os
 import re
 from collections.abc import Callable, Iterator, Set
 
-from acidctl.acid.listing import Listing
+from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.names import is_hidden
 from acidctl.errors import AcidctlError
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
 
@@ -50,6 +51,23 @@ def other_format(fs: FileSystem, path: str, listing: Listing) -> str:
     if "metadata" in names and _holds_iceberg(fs, join(path, "metadata")):
         return "an Iceberg table"
     return "an export of Hive" if "_metadata" in names and _is_json(fs, join(path, "_metadata")) else ""
+
+
+def within(fs: FileSystem, path: str, tree: Listing) -> tuple[str, str] | None:
+    """A table of another format inside of a location: its path relative to that, and what it is; None as a rule.
+
+    Args:
+        tree: everything in the location.
+    """
+    below: dict[str, list[Entry]] = {}
+    for entry in tree.entries:
+        directory, _, name = entry.path.rpartition("/")
+        if directory and not any(map(is_hidden, directory.split("/"))):
+            below.setdefault(directory, []).append(entry._replace(path=name))
+    for directory, entries in below.items():
+        if what := other_format(fs, join(path, directory), Listing(directory, tuple(entries))):
+            return directory, what
+    return None
 
 
 def around(fs: FileSystem, path: str) -> tuple[str, str] | None:

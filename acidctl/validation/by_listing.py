@@ -138,7 +138,7 @@ def _layout(look: Look) -> Iterator[Finding]:
     for problem in layout_problems(look.snapshot.listing, look.snapshot.state):
         if problem.rule == "V17":
             nested.setdefault("/".join(problem.path.split("/")[:2]), problem.text)
-        else:
+        elif problem.rule != "V25":  # which says more below
             yield rule(problem.rule).finding(problem.path, problem.text, {"others": list(problem.others)})
     current = {directory.name for directory in look.current}
     for entry in look.snapshot.listing.entries:

@@ -207,6 +207,24 @@ def test_a_table_in_a_table(acidctl: Call, tmp_path: Path) -> None:
     assert acidctl(*MAJOR, inner).status == 0
 
 
+@pytest.mark.parametrize(
+    ("mark", "what"),
+    [("_delta_log/0.json", "Delta Lake"), (".hoodie/x", "Hudi"), ("metadata/v1.metadata.json", "Iceberg")],
+)
+def test_a_table_of_another_format_in_a_table(acidctl: Call, crud: Path, mark: str, what: str) -> None:
+    """Hive would take its files for original files, and a compaction make that permanent."""
+    put(crud / "history" / mark, "{}")
+    put(crud / "history" / "000000_0", PA)
+    before = everything(crud)
+    for command in (MAJOR, CLEAN_NOW, ("repair", "key-index", "--yes")):
+        refused = acidctl(*command, crud)
+        assert refused.status == 7
+        assert f"history, which lies in it, is a{'n' if what == 'Iceberg' else ''} {what} table" in refused.err
+    assert everything(crud) == before
+    (crud / "delta_0000001_0000001_0000" / ".hoodie").mkdir()  # in a directory of Hive's, too
+    assert acidctl(*MAJOR, crud).status == 7
+
+
 def test_what_is_not_hive_s_in_an_acid_directory_keeps_it_back(acidctl: Call, crud: Path) -> None:
     assert acidctl(*MAJOR, crud).status == 0
     for name in ("delta_0000001_0000001_0000/thesis.docx", "delete_delta_0000002_0000002_0000/mine/bucket_00000"):
@@ -296,6 +314,23 @@ def test_what_a_plan_of_a_file_names_is_looked_at_again(acidctl: Call, tmp_path:
     done = acidctl("apply", "--yes", "--unsafe-retention", plan)
     assert (done.status, "is a Delta Lake table" in done.err) == (7, True), done.err
     assert everything(crud) == before
+
+
+@pytest.mark.parametrize("data", [b"1,a\n2,b\n", b"PAR1" * 9, PA], ids=["csv", "parquet", "orc"])
+def test_a_foreign_file_with_a_name_of_hive_s_makes_nothing_obsolete(acidctl: Call, crud: Path, data: Any) -> None:
+    """Readers could not read the table any more; what is beside that base is all there is of it."""
+    (crud / "base_0000009").mkdir()
+    if isinstance(data, pa.Table):
+        orc.write_table(data, str(crud / "base_0000009" / "bucket_00000"))
+    else:
+        put(crud / "base_0000009" / "bucket_00000", data)
+    grow_old(crud)
+    before = everything(crud)
+    for options in (("--assume-committed=0s",), ("--write-ids", "crud_table:9:9223372036854775807::")):
+        done = acidctl(*CLEAN_NOW, *options, crud)
+        assert done.status == 0, done.err
+        assert "base_0000009: base_0000009/bucket_00000 " in done.err
+        assert everything(crud) == before
 
 
 def test_ls_says_so(acidctl: Call, warehouse: Path) -> None:

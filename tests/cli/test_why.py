@@ -18,6 +18,7 @@ def make(table: Path, *names: str) -> Path:
     for name in names:
         (table / name).mkdir(parents=True)
         (table / name / "bucket_00000").write_bytes(b"x" * 10)
+        (table / name / "_orc_acid_version").write_bytes(b"2")
     return table
 
 

@@ -6,7 +6,9 @@ import time
 import uuid
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import orc as pyarrow_orc
 from rows.test_files_without_ids import B0, found, write_acid
 from tables import snapshot_of
 
@@ -185,6 +187,38 @@ def test_layouts_that_hive_never_writes_are_not_merged(table: Path, extra: str, 
     with pytest.raises(BadDataError, match="cannot compact") as caught:
         refuse_unsafe(snapshot_of(table, ValidWriteIds().for_compactor()), time.time(), force=True)
     assert rule in caught.value.why
+
+
+def test_ids_of_rows_that_are_in_two_files_of_one_directory(table: Path) -> None:
+    """Rows of a file without ids are numbered beside a file that has those numbers: one of each two would be lost."""
+    pyarrow_orc.write_table(pa.table({"a": [7, 8], "b": [7, 8]}), str(table / "delta_1_1_0" / "000000_0"))
+    before, rows = contents(table), found(table)
+    snapshot = snapshot_of(table, ValidWriteIds().for_compactor())
+    with pytest.raises(BadDataError, match="V25"):
+        refuse_unsafe(snapshot, time.time(), force=True)
+    assert (contents(table), found(table)) == (before, rows)
+
+
+@pytest.mark.parametrize("txn", [0, 7])
+def test_a_result_that_nobody_would_read(tmp_path: Path, txn: int) -> None:
+    """No base of the highest number there is counts: the table could not be read any more."""
+    last = 2**63 - 1
+    write_acid(tmp_path / "t" / "delta_1_1_0" / "bucket_00000", (0, 1, B0, 0, 1, (1, 1)))
+    write_acid(tmp_path / "t" / f"delta_{last}_{last}_0" / "bucket_00000", (0, last, B0, 0, last, (2, 2)))
+    snapshot = snapshot_of(tmp_path / "t", ValidWriteIds().for_compactor())
+    with pytest.raises(RefusedError) as caught:
+        plan_compaction(snapshot, MAJOR, f"_tmp_{uuid.uuid4()}", visibility_txn=txn)
+    assert "may not use" in caught.value.why
+    assert plan_compaction(snapshot, MINOR, f"_tmp_{uuid.uuid4()}", visibility_txn=txn)
+
+
+@pytest.mark.parametrize("txns", [None, "30:26:26,27:", "20:20:20:5"])
+def test_the_transaction_of_the_compaction_itself_may_be_open(table: Path, txns: str | None) -> None:
+    lists = ValidTxns.parse(txns) if txns else None
+    for kind in (MAJOR, MINOR):
+        snapshot = snapshot_of(table, ValidWriteIds().for_compactor(), lists)
+        plan = plan_compaction(snapshot, kind, f"_tmp_{uuid.uuid4()}", visibility_txn=26)
+        assert all(name.endswith("_v0000026") for name in plan.output_names)
 
 
 def test_acid_v1_stays_without_a_version(tmp_path: Path) -> None:

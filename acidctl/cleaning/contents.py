@@ -1,0 +1,65 @@
+"""Whether the files of a directory are what the names say: what others are removed for must be readable itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from acidctl.acid.layout import DataFile, data_files_of, is_full_acid
+from acidctl.acid.listing import Entry
+from acidctl.acid.names import ORC_ACID_VERSION, AcidDirectory
+from acidctl.acid.sidefiles import parse_flush_length
+from acidctl.errors import AcidctlError, BadDataError, NotFoundError
+from acidctl.orc.source import ByteSource
+from acidctl.orc.tail import read_tail
+from acidctl.storage.port import join
+from acidctl.storage.snapshot import Snapshot
+
+_LOOKED_INTO = 16
+"""Of the files of one directory, so many from its beginning to its end."""
+
+
+class Contents:
+    """Looks into the directories of one location, each at most once."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot, self._is_full_acid = snapshot, is_full_acid(snapshot.listing)
+        self._known: dict[str, str] = {}
+
+    def fault(self, directory: AcidDirectory, entries: Iterable[Entry]) -> str:
+        """Why readers cannot read a directory of a full-ACID table, without a full stop; empty when all seems well.
+
+        What has the small file of Hive's writers beside its data is taken for theirs without a look.
+
+        Args:
+            entries: everything in it, paths relative to the location.
+        """
+        if not self._is_full_acid:  # of the others nobody but the metastore knows the format
+            return ""
+        if directory.name not in self._known:
+            self._known[directory.name] = self._first_fault(directory, [entry for entry in entries if not entry.is_dir])
+        return self._known[directory.name]
+
+    def _first_fault(self, directory: AcidDirectory, entries: list[Entry]) -> str:
+        if any(entry.path == f"{directory.name}/{ORC_ACID_VERSION}" and entry.size for entry in entries):
+            return ""
+        files = data_files_of(directory, entries)
+        faults = (self._fault_of(file) for file in files[:: max(1, len(files) // _LOOKED_INTO)] if file.size)
+        return next(filter(None, faults), "")
+
+    def _fault_of(self, file: DataFile) -> str:
+        path = join(self._snapshot.path, file.path)
+        fs, length = self._snapshot.fs, None
+        try:
+            if file.flush_length_path:
+                side = join(self._snapshot.path, file.flush_length_path)
+                length = parse_flush_length(fs.read_bytes(side), side)
+            if length == 0:  # nothing was committed: readers do not open it
+                return ""
+            tail = read_tail(ByteSource(fs, path, length))
+        except NotFoundError:  # gone since it was listed: whoever lists again sees it
+            return ""
+        except BadDataError as error:
+            return f"{file.path} is no ORC file that can be read: {error.why or error.what}"
+        except AcidctlError as error:
+            return f"{file.path} cannot be read: {error.what}"
+        return f"{file.path} has no ACID columns" if file.native_name and not tail.is_acid else ""

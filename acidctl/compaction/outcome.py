@@ -1,0 +1,71 @@
+"""What a location will be once a planned result is in it: readers must then read the result in place of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.names import MAXL, METADATA_ACID
+from acidctl.acid.sidefiles import BaseFormat
+from acidctl.acid.state import AcidState, select
+from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.writeids import ValidTxns
+from acidctl.errors import RefusedError
+from acidctl.storage.snapshot import Snapshot
+
+
+def require_read(
+    snapshot: Snapshot, kind: CompactionKind, names: Collection[str], inputs: Collection[str], visibility_txn: int
+) -> None:
+    """Refuse a result that readers of this snapshot would not read, or would read beside what it was made from.
+
+    Args:
+        names: the directories that will appear.
+        inputs: names of what they are made from.
+        visibility_txn: of the compaction; it counts as committed here.
+
+    Raises:
+        RefusedError: for a layout that nobody foresaw, such as a write id at the end of all numbers.
+    """
+    after = _state_after(snapshot, kind, names, visibility_txn)
+    read = after.current_names
+    missing = [] if after.history_problem else sorted(set(names) - read)
+    twice = sorted(set(inputs) & read)
+    if after.history_problem or missing or twice:
+        why = (after.history_problem and after.history_problem.text) or (
+            f"readers would not read {missing[0]}" if missing else f"readers would still read {twice[0]} beside it"
+        )
+        raise RefusedError(
+            f"cannot compact {snapshot.fs.display(snapshot.path)} to {' and '.join(names)}",
+            why,
+            "see `acidctl validate`: what is there is nothing that Hive writes",
+        )
+
+
+def _state_after(snapshot: Snapshot, kind: CompactionKind, names: Collection[str], visibility_txn: int) -> AcidState:
+    entries = [*snapshot.listing.entries]
+    formats = dict(snapshot.base_formats)
+    for name in names:
+        entries += [Entry(name, 0, None, True), Entry(f"{name}/bucket_00000", 1, None, False)]
+        if kind is CompactionKind.MAJOR and not visibility_txn:
+            entries.append(Entry(f"{name}/{METADATA_ACID}", 1, None, False))
+            formats[name] = BaseFormat.COMPACTED
+    listing = Listing(snapshot.listing.location, tuple(sorted(entries)))
+    return select(listing, snapshot.write_ids, _with(snapshot, visibility_txn), formats)
+
+
+def _with(snapshot: Snapshot, visibility_txn: int) -> ValidTxns | None:
+    """The list when the compaction's own transaction is committed, and everything else is what it was."""
+    txns = snapshot.txns
+    if txns is None or not visibility_txn:
+        return txns
+    known = {verdict.directory.visibility_txn for verdict in snapshot.state.verdicts if verdict.directory}
+    unseen = {txn for txn in known if txns.high_watermark < txn < visibility_txn}
+    still_open = tuple(sorted({*txns.open, *unseen} - {visibility_txn}))
+    return replace(
+        txns,
+        high_watermark=max(txns.high_watermark, visibility_txn),
+        min_open=min(still_open, default=MAXL),
+        open=still_open,
+    )
