@@ -33,3 +33,18 @@ def below_all(directories: Iterable[AcidDirectory], write_id: int) -> tuple[int,
             write_id = delta.min_write_id - 1
             lowered.append(delta)
     return write_id, tuple(lowered)
+
+
+def crossing(directories: Iterable[AcidDirectory], low: int, high: int) -> AcidDirectory | None:
+    """A directory that shares write ids with a compacted delta, and neither holds all of it nor lies within it.
+
+    Were both read, rows would come twice: of a base below its end, and of a delta that begins below it and ends inside.
+
+    Args:
+        directories: those that it is not made from.
+    """
+    for directory in sorted(directories, key=lambda d: d.name):
+        is_base = directory.kind is Kind.BASE
+        if low <= directory.max_write_id < high and (is_base or directory.min_write_id < low):
+            return directory
+    return None

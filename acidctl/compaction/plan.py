@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from acidctl.acid.doubts import doubtful, layout_errors, live_writers, only_by_doubt
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role, TableType
 from acidctl.acid.names import MINL, Kind, format_directory
-from acidctl.acid.straddle import below_all
+from acidctl.acid.state import State
+from acidctl.acid.straddle import below_all, crossing
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.insert_only import concat_tasks
 from acidctl.compaction.outcome import require_read
@@ -164,6 +165,8 @@ def plan_compaction(
         twin = None if insert_only else format_directory(Kind.DELETE_DELTA, low, high, visibility_txn=visibility_txn)
         names = (format_directory(Kind.DELTA, low, high, visibility_txn=visibility_txn), twin)
     _refuse_existing(snapshot, names)
+    if kind is CompactionKind.MINOR:
+        _refuse_crossing(snapshot, low, high)
     inputs = [v.name for v in (state.base if kind is CompactionKind.MAJOR else None, *state.deltas) if v]
     if kind is CompactionKind.MAJOR:
         inputs = sorted({entry.path.partition("/")[0] for entry in state.originals}) + inputs
@@ -194,6 +197,18 @@ def plan_compaction(
         delete_events=events[1],
         input_bytes=sum(source.file.size for source in sources),
     )
+
+
+def _refuse_crossing(snapshot: Snapshot, low: int, high: int) -> None:
+    """What another compaction wrote, whose transaction is open, is read beside the new delta once it is committed."""
+    taken = snapshot.state.current_names
+    others = (v.directory for v in snapshot.state.verdicts if v.name not in taken and v.state is not State.ABORTED)
+    if found := crossing(filter(None, others), low, high):
+        raise RefusedError(
+            f"cannot compact write ids {low} to {high} of {snapshot.fs.display(snapshot.path)} to a delta",
+            f"{found.name} ends among them, and once it is read its rows would be there twice",
+            "wait until its transaction has ended, and give a newer --valid-txns; or use --major",
+        )
 
 
 def _is_v1(source: EventFile) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acidctl.acid.names import AcidDirectory, Kind, format_directory
-from acidctl.acid.straddle import below_all, straddles
+from acidctl.acid.names import AcidDirectory, Kind, format_directory, parse_directory
+from acidctl.acid.straddle import below_all, crossing, straddles
 
 
 def directory(kind: Kind, low: int, high: int) -> AcidDirectory:
@@ -34,3 +35,22 @@ def test_the_example_of_a_snapshot_below_a_compacted_delta() -> None:
     assert below_all(listed, 2) == (0, (listed[0],))
     assert below_all(listed, 3) == (3, ())
     assert below_all([directory(Kind.BASE, 5, 5)], 3) == (3, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high", "crosses"),
+    [
+        ("base_0000007_v0000002", 1, 12, True),
+        ("base_0000012_v0000002", 1, 12, False),
+        ("base_0000004_v0000002", 5, 12, False),
+        ("delta_0000001_0000008_v0000002", 5, 12, True),
+        ("delete_delta_0000004_0000005_v0000002", 5, 12, True),
+        ("delta_0000005_0000008_v0000002", 5, 12, False),
+        ("delta_0000001_0000012_v0000002", 5, 12, False),
+        ("delta_0000001_0000004", 5, 12, False),
+    ],
+)
+def test_what_would_be_read_beside_a_compacted_delta(name: str, low: int, high: int, crosses: bool) -> None:
+    directory = parse_directory(name)
+    assert directory is not None
+    assert crossing([directory], low, high) == (directory if crosses else None)

@@ -212,6 +212,22 @@ def test_a_result_that_nobody_would_read(tmp_path: Path, txn: int) -> None:
     assert plan_compaction(snapshot, MINOR, f"_tmp_{uuid.uuid4()}", visibility_txn=txn)
 
 
+@pytest.mark.parametrize("other", ["base_0000002_v0000007", "delta_0000001_0000002_v0000007"])
+def test_another_compaction_that_is_not_committed_yet(table: Path, other: str) -> None:
+    """Its directory is there, but not read; once it is, its rows would come beside those of the new delta."""
+    write_acid(table / other / "bucket_00000", (0, 1, B0, 0, 1, (0, 0)))
+    for name in ("delta_1_1_0", "delete_delta_2_2_0") if other.startswith("delta") else ():
+        (table / name / "bucket_00000").unlink()
+        (table / name).rmdir()
+    snapshot = snapshot_of(table, ValidWriteIds().for_compactor(), ValidTxns.parse("9:7:7:"))
+    with pytest.raises(RefusedError, match="to a delta") as caught:
+        plan_compaction(snapshot, MINOR, f"_tmp_{uuid.uuid4()}")
+    assert other in caught.value.why
+    assert plan_compaction(snapshot, MAJOR, f"_tmp_{uuid.uuid4()}").insert_name == "base_0000003"
+    aborted = snapshot_of(table, ValidWriteIds().for_compactor(), ValidTxns.parse(f"9:{2**63 - 1}::7"))
+    assert plan_compaction(aborted, MINOR, f"_tmp_{uuid.uuid4()}")
+
+
 @pytest.mark.parametrize("txns", [None, "30:26:26,27:", "20:20:20:5"])
 def test_the_transaction_of_the_compaction_itself_may_be_open(table: Path, txns: str | None) -> None:
     lists = ValidTxns.parse(txns) if txns else None
