@@ -72,6 +72,9 @@ def command(
     each file of rows. The gain is what the better of the two compactions saves at every full read, for each byte that
     it rewrites once.
 
+    The command to run, in the forms for programs, says of the snapshot what was said here, or else that what is older
+    than an hour is committed. With --offline it is one for a time when nothing reads the table.
+
     Only listings are read, unless --rows asks for the footers of delete deltas.
     """
     from acidctl.acid.advice import advise
@@ -89,7 +92,9 @@ def command(
         try:
             snapshot = found.snapshot(lists)
             advice = advise(snapshot.listing, snapshot.state)
-            ranked.append(_record(found.shown, advice, _delete_rows(snapshot, advice) if rows else None))
+            ranked.append(
+                _record(found.shown, advice, _delete_rows(snapshot, advice) if rows else None, _words(advice))
+            )
         except AcidctlError as error:
             failures.add(error, found.shown)
     ranked.sort(key=lambda one: one["location"])
@@ -108,7 +113,21 @@ def _delete_rows(snapshot: Snapshot, advice: Advice) -> int:
     return sum(footer_rows(snapshot, file, full=True) or 0 for file in files)
 
 
-def _record(location: str, advice: Advice, delete_rows: int | None) -> dict[str, Any]:
+def _words(advice: Advice) -> list[str]:
+    """What the command of an advice is told: what this one was told, and of what is already known that it would ask."""
+    from acidctl.acid.triggers import CompactionKind
+    from acidctl.cli.options import snapshot_words
+
+    needs_offline = advice.kind is CompactionKind.MINOR and advice.delete_files
+    return [*(["--offline"] if needs_offline else []), *snapshot_words()]
+
+
+def _record(location: str, advice: Advice, delete_rows: int | None, words: Sequence[str] = ()) -> dict[str, Any]:
+    """Its JSON form.
+
+    Args:
+        words: further ones of the command to run.
+    """
     import shlex
 
     kind = advice.kind.value if advice.kind else None
@@ -127,7 +146,7 @@ def _record(location: str, advice: Advice, delete_rows: int | None) -> dict[str,
         "rewritten": advice.rewritten,
         "saved": advice.saved,
         "gain": round(advice.gain, 4),
-        "command": f"acidctl compact --{kind} {shlex.quote(location)}" if kind else None,
+        "command": shlex.join(["acidctl", "compact", f"--{kind}", *words, location]) if kind else None,
     }
 
 
@@ -191,4 +210,5 @@ def _remark(one: dict[str, Any]) -> str:
         return "nothing to save"
     saved, rewritten, gain = human_bytes(one["saved"]), human_bytes(one["rewritten"]), one["gain"]
     times = f"{gain:,.0f}" if gain >= 10 else f"{gain:.2g}"
-    return f"--{one['compaction']} rewrites {rewritten} and saves {saved} a read, {times} for each byte"
+    offline = " --offline" if "--offline" in one["command"].split() else ""
+    return f"--{one['compaction']}{offline} rewrites {rewritten} and saves {saved} a read, {times} for each byte"

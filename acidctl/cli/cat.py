@@ -37,7 +37,7 @@ SHOWN_WARNINGS = 10
         "acidctl cat orders --partition day=2024-02-29 --columns id,address.city --where 'id > 100'",
         "acidctl cat orders --deleted --row-id --where 'ROW__ID.writeid = 12'",
         "acidctl cat orders --at 11 --count",
-        "acidctl cat --write-ids 'sales.orders:12:9:9:7' -o parquet --to orders.parquet orders",
+        "acidctl cat --write-ids 'sales.orders:12:9:9:7' -o parquet --out orders.parquet orders",
     ),
 )
 @click.argument("location", metavar="LOCATION|TABLE", type=DIRECTORY)
@@ -60,7 +60,8 @@ SHOWN_WARNINGS = 10
 @snapshot_options
 @storage_options
 @output_option(*EXPORT_FORMS, default="jsonl")
-@click.option("--to", type=NEW_FILE, metavar="PATH", help=WHOLE_FILE)
+@click.option("--out", type=NEW_FILE, metavar="PATH", help=WHOLE_FILE)
+@click.option("--to", type=NEW_FILE, metavar="PATH", hidden=True, help="What --out was called.")
 @click.option("--skip-bad-files", is_flag=True, help="Go on without what cannot be read; say so, and fail, at the end.")
 def command(
     location: str,
@@ -75,6 +76,7 @@ def command(
     lists: SnapshotLists,
     storage: dict[str, str],
     output: str,
+    out: str | None,
     to: str | None,
     skip_bad_files: bool,
 ) -> None:
@@ -92,11 +94,14 @@ def command(
     from acidctl.errors import UsageProblem
     from acidctl.rows.table import table_at
 
-    if count and (to is not None or columns is not None or row_id):
-        raise UsageProblem("--count prints one number", "", "leave --to, --columns and --row-id out")
+    if out is not None and to is not None:
+        raise UsageProblem("--out and --to are one option", "", "leave --to out")
+    out = to if out is None else out
+    if count and (out is not None or columns is not None or row_id):
+        raise UsageProblem("--count prints one number", "", "leave --out, --columns and --row-id out")
     if count:
         refuse_unused("--count", "output")
-    output = form_of(output, to, EXPORT_FORMS, "--to")
+    output = form_of(output, out, EXPORT_FORMS)
     wanted = _partition(partitions)
     losses: list[Loss] = []
     table = table_at(location, storage, lists)
@@ -122,7 +127,7 @@ def command(
         found = scan.count()
         put_line(str(found if limit is None else min(found, limit)))
     else:
-        write_rows(scan.batches_as_read(limit), output, scan.output_type, scan.declared, to)
+        write_rows(scan.batches_as_read(limit), output, scan.output_type, scan.declared, out)
     if losses:
         _fail(losses)
 

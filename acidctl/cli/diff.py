@@ -76,7 +76,7 @@ def command(
         raise UsageProblem("--count prints two numbers", "", "leave --key, --out, --columns and --row-id out")
     if count:
         refuse_unused("--count", "output")
-    output = form_of(output, to_file, ROW_FORMS, "--out")
+    output = form_of(output, to_file, ROW_FORMS)
     keys = [name.strip() for name in (key or "").split(",") if name.strip()]
     if key is not None and not keys:
         raise click.BadParameter("no column is named", param_hint="--key")

@@ -195,6 +195,23 @@ def snapshot_options(function: F) -> F:
     return wrapper  # type: ignore[return-value]
 
 
+_TOLD = ("write_ids", "write_ids_from", "table_name", "valid_txns", "write_ids_form", "assume_committed")
+
+
+def snapshot_words() -> list[str]:
+    """What this command was told of the snapshot, as words for the line of another one that must be told."""
+    context = click.get_current_context()
+    words = []
+    for param in context.command.params:
+        value = context.params.get(param.name or "")
+        given = context.get_parameter_source(param.name or "") not in (None, ParameterSource.DEFAULT)
+        if param.name in _TOLD and given and value is not None:
+            shown = f"{value:f}".rstrip("0").rstrip(".") + "s" if param.name == "assume_committed" else value
+            words.append(f"{param.opts[0]}={shown}")
+    is_told = any(word.startswith(("--write-ids=", "--write-ids-from=", "--assume-committed=")) for word in words)
+    return words if is_told else [*words, "--assume-committed"]
+
+
 def storage_options(function: F) -> F:
     """``--storage-option k=v``: passed on as the keyword `storage`, a dictionary."""
 

@@ -26,14 +26,13 @@ TABLE_ROWS = 1000
 """A table for people stops here: its columns are aligned, so all of it is in memory at once."""
 
 
-def form_of(output: str, to: str | None, forms: Sequence[str], option: str) -> str:
+def form_of(output: str, to: str | None, forms: Sequence[str]) -> str:
     """The form to write: what was typed, else what the name of the new file ends with, else what `output` says.
 
     Args:
         output: the value of ``-o``, which may be a default or from the configuration.
         to: the name of the file; None for standard output.
         forms: those that the command knows.
-        option: the one that names the file.
 
     Raises:
         UsageProblem: the name stands for another form than was typed, or for none that can be written.
@@ -48,14 +47,14 @@ def form_of(output: str, to: str | None, forms: Sequence[str], option: str) -> s
     wanted = SUFFIXES.get(suffix)
     if click.get_current_context().get_parameter_source("output") is ParameterSource.COMMANDLINE:
         if wanted not in (None, output):
-            what = f"{option} {to} is not a name for {output}"
+            what = f"--out {to} is not a name for {output}"
             raise UsageProblem(what, f"{suffix} stands for {wanted}", f"leave -o {output} out, or choose another name")
         return output
     if suffix and wanted not in forms:
         known = ", ".join(end for end, form in SUFFIXES.items() if form in forms)
         hint = f"names end with {known}, or -o says the form: {', '.join(one for one in forms if one != 'table')}"
         why = f"its rows cannot be written as {wanted}" if wanted else f"no form is known by the ending {suffix}"
-        raise UsageProblem(f"{option} {to} does not say how to write it", why, hint)
+        raise UsageProblem(f"--out {to} does not say how to write it", why, hint)
     return wanted or output
 
 
@@ -82,7 +81,7 @@ def write_rows(
 
     if to is not None:
         if form == "table":
-            raise UsageProblem("a table is for people, not for files", "", "use --to with another form: -o csv")
+            raise UsageProblem("a table is for people, not for files", "", "use --out with another form: -o csv")
         _write_file(batches, form, types, schema, to)
     elif form == "table":
         _table(batches, types, schema)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import csv
+import shlex
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from tables import snapshot_of
+from rows.tables_made import write_deletes, write_delta
+from tables import age, snapshot_of
 
+from acidctl.orc.types import OrcType
 from acidctl.rows.scan import Scan
 from acidctl.storage.walk import find_locations
 
@@ -29,22 +33,60 @@ def test_the_costliest_comes_first(acidctl, warehouse: Path) -> None:  # type: i
     assert worn["location"] == str(warehouse / "worn")
     assert (worn["directories"], worn["deleteFiles"]) == (4, 2)
     assert worn["deleteRows"] == 2
-    assert worn["command"] == f"acidctl compact --{worn['compaction']} {warehouse / 'worn'}"
+    assert worn["command"] == f"acidctl compact --major --assume-committed {warehouse / 'worn'}"
     assert [(one["cost"], one["compaction"], one["command"]) for one in others] == [(0, None, None)] * 2
     assert [one["location"] for one in others] == sorted(one["location"] for one in others)
 
 
 def test_what_is_said_to_cost_nothing_needs_no_compaction(acidctl, warehouse: Path) -> None:  # type: ignore[no-untyped-def]
     """The command that is advised ends what made it advisable."""
-    first = acidctl("advise", "-o", "json", "--limit", "1", warehouse).one()
+    first = acidctl("advise", "-o", "json", "--limit", "1", "--assume-committed=0s", warehouse).one()
     command = first["command"].split()[1:]
-    offline = ["--offline"] if "--minor" in command else []
     rows = Scan(snapshot_of(warehouse / "worn")).count()
-    told = ["--assume-committed=0s", *offline]
-    assert acidctl(*command, *told, "--engine", "local").status == 0
+    assert acidctl(*command, "--engine", "local").status == 0
     again = next(one for one in acidctl("advise", "-o", "jsonl", warehouse).lines() if one["location"].endswith("worn"))
     assert first["cost"] - again["cost"] == first["saved"]
     assert Scan(snapshot_of(warehouse / "worn")).count() == rows
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        (), ("--assume-committed",), ("--assume-committed=300h",), ("--assume-committed=90m", "--valid-txns", "5:5:5:"),
+        ("--write-ids", "42$sales.worn:3:9223372036854775807::$sales.fresh:3:9223372036854775807::"),
+        ("--write-ids", "odd.name:3:9223372036854775807::", "--table", "odd.name"), ("--valid-txns", "5:5:5:"),
+        ("--write-ids", "3:9223372036854775807:", "--write-ids-form", "hive2"), ("--write-ids-from", "{lists}"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_its_commands_are_not_refused(acidctl, warehouse: Path, told: tuple[str, ...], tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "my lists").write_text("sales.worn:3:9223372036854775807::\nsales.fresh:3:9223372036854775807::\n")
+    told = tuple(word.replace("{lists}", str(tmp_path / "my lists")) for word in told)
+    where = warehouse / "worn" if "--table" in told else warehouse
+    age(warehouse / "worn", 2)
+    lines = acidctl("advise", "-o", "jsonl", *told, where).lines()
+    commands = [line["command"] for line in lines if line["command"]]
+    assert len(commands) == (told != ("--assume-committed=300h",))
+    for command in commands:
+        done = acidctl(*shlex.split(command)[1:], "--engine", "local")
+        assert (done.status, " -> base_0000003, " in done.out) == (0, True), (command, done.err)
+
+
+@pytest.mark.parametrize("deletes", [False, True])
+def test_a_minor_one_needs_nobody_to_read_meanwhile(acidctl, tmp_path: Path, deletes: bool) -> None:  # type: ignore[no-untyped-def]
+    table = tmp_path / "t"
+    row = OrcType("struct", children=(OrcType("string"),), names=("n",))
+    batch = pa.record_batch({"n": [f"{one * one:x}" for one in range(20_000)]})
+    write_delta(table, row, 1, [batch], base=True)
+    for write_id in (2, 3):
+        write_delta(table, row, write_id, [batch.slice(0, 2)])
+    if deletes:
+        write_deletes(table, row, 4, 1, [7])
+    (one,) = acidctl("advise", "-o", "jsonl", "--assume-committed=0s", table).lines()
+    offline = " --offline" if deletes else ""
+    assert one["command"] == f"acidctl compact --minor{offline} --assume-committed=0s {table}"
+    assert f"--minor{offline} rewrites" in acidctl("advise", "--assume-committed=0s", table).out
+    assert acidctl(*shlex.split(one["command"])[1:], "--engine", "local").status == 0
 
 
 def test_forms(acidctl, warehouse: Path) -> None:  # type: ignore[no-untyped-def]

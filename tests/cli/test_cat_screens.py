@@ -99,14 +99,14 @@ def test_a_time_to_come(acidctl: Call, crud: Path) -> None:
 
 
 def test_names_that_are_no_file(acidctl: Call, crud: Path, tmp_path: Path) -> None:
-    found = acidctl("cat", crud, "--to", crud)
+    found = acidctl("cat", crud, "--out", crud)
     assert found.status == 3
     assert "is a directory" in found.err
     assert "remove it" not in found.err
-    assert acidctl("cat", crud, "--to", f"{tmp_path}/new/").status == 3
-    found = acidctl("cat", crud, "--to", tmp_path / "no" / "where.jsonl")
+    assert acidctl("cat", crud, "--out", f"{tmp_path}/new/").status == 3
+    found = acidctl("cat", crud, "--out", tmp_path / "no" / "where.jsonl")
     assert found.status == 3
     assert f"there is no directory {tmp_path}/no" in found.err
-    found = acidctl("cat", crud, "--to", "/proc/rows.jsonl")
+    found = acidctl("cat", crud, "--out", "/proc/rows.jsonl")
     assert "cannot create /proc/rows.jsonl" in found.err
     assert ".part" not in found.err

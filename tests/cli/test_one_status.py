@@ -36,7 +36,7 @@ WRITTEN = [
     ("compact", "--auto", "--assume-committed=0s", "{t}", "--metrics-file"),
     ("clean", "{t}", "--plan"), ("clean", "{t}", "--report"), ("clean", "{t}", "--metrics-file"),
     ("validate", "{t}", "--report"), ("purge", "{t}", "--report"), ("restore", "{t}", "--metrics-file"),
-    ("repair", "nested", "{t}", "--report"), ("cat", "{t}", "-o", "jsonl", "--to"),
+    ("repair", "nested", "{t}", "--report"), ("cat", "{t}", "-o", "jsonl", "--out"),
     ("diff", "{t}", "--from", "1", "--out"),
 ]  # fmt: skip
 """Which write a file."""
