@@ -6,7 +6,7 @@ in the making must not make others obsolete, and layouts that Hive never writes 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
@@ -109,11 +109,16 @@ def only_by_doubt(
     base_formats: Mapping[str, BaseFormat],
     *,
     known: Iterable[str] | None = None,
+    others: Callable[[AcidState], Iterable[str]] = lambda _: (),
 ) -> set[str]:
     """Obsolete and aborted entries that would be neither without the doubtful directories.
 
+    Without those another directory may be read that is doubtful as well, such as the base of an INSERT OVERWRITE below
+    that of a compaction; it goes, too, until nothing is left that is read and not sure.
+
     Args:
         known: the doubtful directories, where they were found a moment ago.
+        others: what else is doubtful of what a state reads.
     """
     doubts = set(doubtful(listing, state, write_ids, txns) if known is None else known)
     # A _v directory that is not current now may still be what makes others obsolete by way of it.
@@ -121,7 +126,12 @@ def only_by_doubt(
         doubts |= {v.name for v in state.verdicts if v.directory and v.directory.visibility_txn}
     if not doubts:
         return set()
-    bare = select(without(listing, doubts), write_ids, txns, base_formats)
+    more = doubts
+    while more:
+        sure = without(listing, doubts)
+        bare = select(sure, write_ids, txns, base_formats)
+        more = {*doubtful(sure, bare, write_ids, txns), *others(bare)} - doubts
+        doubts |= more
     still = {verdict.name for verdict in _removable(bare)}
     return {verdict.name for verdict in _removable(state)} - still - (doubts & _aborted(state))
 

@@ -296,7 +296,9 @@ class _Judge:
         doubts = doubtful(listing, state, ids, txns)
         doubts.update((name, why) for name, why in self._unreadable(state) if name not in doubts)
         why = "; ".join(f"{name}: {reason}" for name, reason in doubts.items()) or "only _v directories supersede it"
-        kept = dict.fromkeys(only_by_doubt(listing, state, ids, txns, formats, known=doubts), why)
+        kept = dict.fromkeys(
+            only_by_doubt(listing, state, ids, txns, formats, known=doubts, others=self._unreadable_names), why
+        )
         for name, wide in half_finished(state).items():
             kept[name] = f"{wide} hides it but has no twin of its kind: a minor compaction may be half-finished"
         for name in unmarked_bases(listing, state):
@@ -313,6 +315,9 @@ class _Judge:
             directory = self._verdicts[name].directory
             if directory and (why := self._contents.fault(directory, self._entries.get(name, ()))):
                 yield name, why
+
+    def _unreadable_names(self, state: AcidState) -> set[str]:
+        return {name for name, _ in self._unreadable(state)}
 
     @cached_property
     def _entries(self) -> Mapping[str, list[Entry]]:

@@ -162,6 +162,19 @@ def test_clean_without_lists_takes_only_what_a_compaction_replaced(acidctl: Call
     assert ids_of(table) == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("written", ["base_0000004", "base_0000004_v0000006"])
+def test_of_two_that_prove_nothing_neither_does(acidctl: Call, table: Path, written: str) -> None:
+    """Without the upper one the lower one is read: delta_1_1 went, for an INSERT OVERWRITE that was aborted."""
+    for name in (written, "base_0000005_v0000007"):
+        write_events(table / name, [insert(4, 0)])
+    age(table, 48)
+    before = names(table)
+    for txns in ((), ("--valid-txns", f"7:7:7:{6 if '_v' in written else ''}")):
+        done = acidctl(*CLEAN_NOW, *txns, table)
+        assert done.status == 0
+        assert names(table) == before - ({written} if txns and "_v" in written else set())
+
+
 def test_clean_takes_what_the_user_says_is_committed(acidctl: Call, table: Path) -> None:
     write_events(table / "base_0000006", [insert(6, 0)])
     age(table, 48)
