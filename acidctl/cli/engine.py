@@ -45,6 +45,10 @@ class EngineChoice:
         foreign = [key for key, _ in self.conf if not key.startswith("spark.")]
         if self.kind == "spark" and foreign:
             raise click.UsageError(f"--conf {foreign[0]}: Spark ignores what does not begin with spark.")
+        if self.master:
+            from acidctl.spark.failures import addresses_of
+
+            addresses_of(self.master)  # what is none is refused before anything is looked at
         if self.master and not self.master.startswith("yarn"):
             refuse_unused(f"--master {self.master}", "queue")
 

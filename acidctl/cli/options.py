@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -227,12 +227,21 @@ def storage_options(function: F) -> F:
     def wrapper(*args: Any, storage_option: tuple[str, ...], **kwargs: Any) -> Any:
         from acidctl.storage.options import StorageOptions
 
+        if storage_option and _all_local(kwargs):
+            refuse_unused("the local disk", "storage_option")
         given = dict(key_and_value(item, "--storage-option") for item in storage_option)
         settings = click.get_current_context().find_root().meta.get("acidctl.settings")
         storage = StorageOptions(given, settings.storage_values() if settings else {})
         return function(*args, storage=storage, **kwargs)
 
     return wrapper  # type: ignore[return-value]
+
+
+def _all_local(arguments: Mapping[str, Any]) -> bool:
+    """Whether paths were given, and none of them is a URL of another store."""
+    given = [arguments.get(name) or () for name in ("location", "locations", "paths", "files")]
+    paths = [path for one in given for path in ((one,) if isinstance(one, str) else one)]
+    return bool(paths) and all("://" not in path or path.lower().startswith(("file:", "local:")) for path in paths)
 
 
 def changed_storage_options(function: F) -> F:

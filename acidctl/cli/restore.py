@@ -75,7 +75,7 @@ def command(
     from acidctl.cli.restore_results import Printer, listed
 
     if list_only:
-        refuse_unused("--list", "run_id", "dry_run", "lock", "lock_wait", "break_lock")
+        refuse_unused("--list", "run_id", "dry_run", "yes", "jobs", "deadline", "lock", "lock_wait", "break_lock")
     work = Work(yes, locking, jobs, Stop.after(deadline))
     printer = Printer(output, run)
     every = _runs(locations, storage, work, printer)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from acidctl.cli.run_report import RunReport
     from acidctl.location.lists import SnapshotLists
     from acidctl.storage.port import FileSystem
+    from acidctl.validation.findings import Depth
     from acidctl.validation.isolate import Runner
     from acidctl.validation.model import Options, Place
 
@@ -134,8 +135,10 @@ def command(
         raise click.UsageError("Missing argument 'LOCATION...'.")
     engine.check("--jobs", jobs)
     if not (deep or footers or readers):
-        refuse_unused("a look at names alone", "jobs", "timeout")
+        refuse_unused("a look at names alone", "jobs", "timeout", "all_directories", "schema")
     depth = Depth.DEEP if deep else Depth.FOOTERS if footers or readers else Depth.LISTING
+    rules, left_out = _rule_ids(only, "--rule"), _rule_ids(ignored, "--ignore")
+    _refuse_unseen(rules, left_out, depth)
     options = Options(
         depth,
         readers,
@@ -143,8 +146,8 @@ def command(
         all_directories=all_directories,
         processes=jobs or len(os.sched_getaffinity(0)),
         limits=Limits(seconds=timeout),
-        only=_rule_ids(only, "--rule"),
-        ignored=_rule_ids(ignored, "--ignore"),
+        only=rules,
+        ignored=left_out,
         now=time.time(),
     )
     printer = Printer(output, run, verbose=verbose)
@@ -152,6 +155,18 @@ def command(
         _run(locations, storage, lists, options, printer, runner)
     printer.close()
     return printer.exit_status(fail_on)
+
+
+def _refuse_unseen(rules: frozenset[str], left_out: frozenset[str], depth: Depth) -> None:
+    """Raises UsageError for rules that were asked for and that this look cannot find broken."""
+    from acidctl.validation.rules import RULES
+
+    if both := sorted(rules & left_out):
+        raise click.UsageError(f"--rule {both[0]} and --ignore {both[0]} leave nothing to look for.")
+    for one in sorted(rules):
+        needed = RULES[one].depth
+        if needed.rank > depth.rank:
+            raise click.UsageError(f"--rule {one} is found with --{needed.value}.")
 
 
 def _rule_ids(given: tuple[str, ...], option: str) -> frozenset[str]:

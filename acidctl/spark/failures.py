@@ -118,12 +118,11 @@ def no_executors(master: str, log: str, seconds: float) -> EnvironmentProblem:
     )
 
 
-def check_master(master: str) -> None:
-    """Fail at once, rather than after Spark's minute of retries, when no standalone master listens.
+def addresses_of(master: str) -> list[tuple[str, int]]:
+    """The hosts and ports of a standalone master; empty for one of another kind.
 
     Raises:
         UsageProblem: not a master URL.
-        EnvironmentProblem: none of its addresses can be connected to.
     """
     if not re.match(r"(local(\[.*\])?|local-cluster\[.*\]|yarn|spark://.+|k8s://.+)$", master):
         raise UsageProblem(
@@ -131,22 +130,34 @@ def check_master(master: str) -> None:
             "",
             "Use local[4], local[*], spark://host:7077, yarn or k8s://https://host:port",
         )
-    if not master.startswith("spark://"):
-        return
-    problems = []
-    for address in master.removeprefix("spark://").split(","):
+    found = []
+    for address in master.removeprefix("spark://").split(",") if master.startswith("spark://") else ():
         host, _, port = address.rpartition(":")
         if not host or not port.isdigit() or not 0 < int(port) < 65536:
             raise UsageProblem(
                 f"--master {master!r} is no master that Spark knows", "", "Write it as spark://host:7077"
             )
+        found.append((host, int(port)))
+    return found
+
+
+def check_master(master: str) -> None:
+    """Fail at once, rather than after Spark's minute of retries, when no standalone master listens.
+
+    Raises:
+        UsageProblem: not a master URL.
+        EnvironmentProblem: none of its addresses can be connected to.
+    """
+    problems = []
+    for host, port in addresses_of(master):
         try:
-            _try_connection(host.strip("[]"), int(port))
+            _try_connection(host.strip("[]"), port)
         except OSError as error:
-            problems.append(f"{address}: {error.strerror or error}")
+            problems.append(f"{host}:{port}: {error.strerror or error}")
         else:
             return
-    raise unreachable(master, "; ".join(problems))
+    if problems:
+        raise unreachable(master, "; ".join(problems))
 
 
 def _try_connection(host: str, port: int) -> None:

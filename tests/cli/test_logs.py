@@ -16,6 +16,7 @@ from tables import CLEAN_NOW
 
 from acidctl.cli import redact
 from acidctl.cli.redact import hidden, hidden_in, is_secret_name, remember
+from acidctl.storage.registry import open_location
 
 Acidctl = Callable[..., Any]
 
@@ -212,11 +213,15 @@ def test_no_credentials_in_what_fails(
 
 def test_no_credentials_in_what_succeeds(acidctl: Acidctl, crud: Path, tmp_path: Path) -> None:
     options = [word for option in OPTIONS for word in ("--storage-option", option)]
-    acidctl("compact", "--assume-committed=0s", "--major", "--engine", "local", *options, crud)
+    acidctl("compact", "--assume-committed=0s", "--major", "--engine", "local", crud)
+    store, url = open_location("memory://secrets/crud")[0], "memory://secrets/crud"  # the local disk takes no options
+    for path in sorted(path for path in crud.rglob("*") if path.is_file()):
+        store.make_dirs(f"/secrets/crud/{path.relative_to(crud).parent}")
+        store.write_bytes(f"/secrets/crud/{path.relative_to(crud)}", path.read_bytes())
     plan, report, prom = (tmp_path / f"out-{name}" for name in ("plan.json", "report.json", "run.prom"))
     files = ("--report", report, "--metrics-file", prom)
     for line in (("clean", "--plan", plan, "--older-than", "0", "--unsafe-retention"), ("validate",), CLEAN_NOW):
-        found = acidctl(*line, *files, *options, crud)
+        found = acidctl(*line, *files, *options, url)
         assert found.status == 0
         assert not told(everything(tmp_path, found))
     assert plan.stat().st_size
