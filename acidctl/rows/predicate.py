@@ -284,7 +284,9 @@ class Predicate:
             return None
         if isinstance(node, exp.Neg):
             value = self._literal(node.this)
-            if isinstance(value, int | Decimal) and not isinstance(value, bool):
+            if isinstance(value, Decimal):
+                return value.copy_negate()  # a minus would round it to 28 digits
+            if isinstance(value, int) and not isinstance(value, bool):
                 return -value
         if isinstance(node, exp.Boolean):
             return bool(node.this)

@@ -262,3 +262,17 @@ def test_columns_of_the_condition_are_not_returned(sorted_table: Path) -> None:
 def test_values_that_do_not_fit_are_refused_at_once(sorted_table: Path, where: str) -> None:
     with pytest.raises(UsageProblem):
         Scan(snapshot_of(sorted_table / "n"), where=where)
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_decimals_of_all_their_digits(tmp_path: Path, sign: str) -> None:
+    """Python rounds the negative of a decimal to 28 digits."""
+    texts = [f"{sign}{'9' * 36}.99", f"{sign}{'9' * 36}.98", "1.50"]
+    types = OrcType("struct", children=(OrcType("decimal", precision=38, scale=2),), names=("d",))
+    batch = pa.record_batch({"d": pa.array([Decimal(text) for text in texts], pa.decimal128(38, 2))})
+    write_delta(tmp_path / "t", types, 1, [batch])
+    snapshot = snapshot_of(tmp_path / "t")
+    assert Scan(snapshot, where=f"d = {texts[0]}").count() == 1
+    assert Scan(snapshot, where=f"d IN ({texts[0]}, {texts[1]})").count() == 2
+    assert Scan(snapshot, where=f"d = {sign}{'9' * 36}.97").count() == 0
+    assert Scan(snapshot, where=f"d = {sign}1{'0' * 36}").count() == 0
