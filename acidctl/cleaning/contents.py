@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from acidctl.acid.layout import DataFile, data_files_of, is_full_acid
 from acidctl.acid.listing import Entry
-from acidctl.acid.names import ORC_ACID_VERSION, AcidDirectory
+from acidctl.acid.names import METADATA_ACID, ORC_ACID_VERSION, AcidDirectory
 from acidctl.acid.sidefiles import parse_flush_length
 from acidctl.errors import AcidctlError, BadDataError, NotFoundError
 from acidctl.orc.source import ByteSource
@@ -28,7 +28,7 @@ class Contents:
     def fault(self, directory: AcidDirectory, entries: Iterable[Entry]) -> str:
         """Why readers cannot read a directory of a full-ACID table, without a full stop; empty when all seems well.
 
-        What has the small file of Hive's writers beside its data is taken for theirs without a look.
+        What has a small file of Hive's writers beside its data is taken for theirs without a look.
 
         Args:
             entries: everything in it, paths relative to the location.
@@ -40,7 +40,8 @@ class Contents:
         return self._known[directory.name]
 
     def _first_fault(self, directory: AcidDirectory, entries: list[Entry]) -> str:
-        if any(entry.path == f"{directory.name}/{ORC_ACID_VERSION}" and entry.size for entry in entries):
+        marks = (f"{directory.name}/{ORC_ACID_VERSION}", f"{directory.name}/{METADATA_ACID}")
+        if any(entry.path in marks and entry.size for entry in entries):
             return ""
         files = data_files_of(directory, entries)
         faults = (self._fault_of(file) for file in files[:: max(1, len(files) // _LOOKED_INTO)] if file.size)

@@ -109,8 +109,8 @@ def command(
     `acidctl purge` deletes them for good. What is current, open, or above the high watermark is never touched.
 
     Queries that are running may still read what is obsolete for new ones. So an entry stays until what supersedes it is
-    as old as --older-than, by the newest time in it; that must be longer than the longest query, and than a writer
-    takes from its last file to its commit.
+    as old as --older-than, by the newest time in it; that must be longer than the longest query and the
+    time that a writer takes from its last file to its commit, together.
     """
     from acidctl.acid.layout import TableType
     from acidctl.cleaning.retention import Policy

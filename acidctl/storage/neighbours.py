@@ -36,6 +36,10 @@ _ASIDE = re.compile(
 )
 """Directories whose content was a table's, or may become one's: trashes, snapshots of HDFS, what writers stage."""
 
+_FLAT = ("s3", "gs", "abfs")
+_FLAT_MARKS = ("_delta_log", ".hoodie", "_spark_metadata", "_dumpmetadata", "metadata", "_metadata")
+"""Of stores without directories, and what is asked for there."""
+
 
 def other_format(fs: FileSystem, path: str, listing: Listing) -> str:
     """What a directory is, where it is none of Hive's, with an article; empty where nothing tells.
@@ -91,9 +95,15 @@ def around(fs: FileSystem, path: str) -> tuple[str, str] | None:
 
 def _what_is(fs: FileSystem, path: str) -> str:
     try:
-        return other_format(fs, path, fs.list_dir(path))
+        return other_format(fs, path, _marks(fs, path) if fs.spec.protocol in _FLAT else fs.list_dir(path))
     except AcidctlError:
         return ""
+
+
+def _marks(fs: FileSystem, path: str) -> Listing:
+    """What of a directory tells a table of another format; all of it may be millions of objects of a bucket."""
+    found = (Entry(name, 0, None, True) for name in _FLAT_MARKS if fs.exists(join(path, name)))
+    return Listing(path, tuple(found))
 
 
 def _and_above(path: str) -> Iterator[str]:
@@ -105,7 +115,10 @@ def _and_above(path: str) -> Iterator[str]:
 def _as_linked(fs: FileSystem, path: str) -> str:
     """Where a path leads to: what lies above a link is not what lies above the directory."""
     local = fs.local_path(path)
-    return path if local is None else os.path.realpath(local)
+    try:
+        return path if local is None else os.path.realpath(local)
+    except ValueError:  # no path at all, which whoever lists it says
+        return path
 
 
 def _holds_iceberg(fs: FileSystem, metadata: str) -> bool:

@@ -292,6 +292,10 @@ def test_a_part_of_it_is_refused_too(
     assert everything(table) == before
 
 
+def test_a_path_that_is_none(acidctl: Call) -> None:
+    assert acidctl(*MAJOR, "a\0b").status == 3
+
+
 def test_an_export_is_told_and_left_alone(acidctl: Call, tmp_path: Path) -> None:
     """IMPORT would find the rows of the compacted base beside those of the deltas."""
     put(tmp_path / "w" / "export" / "_metadata", '{"version":"0.2"}')
