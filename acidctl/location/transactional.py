@@ -53,8 +53,7 @@ class Evidence:
     Attributes:
         is_known: it is of a transactional table.
         code: for programs: side-file, acid-columns, insert-only-layout, said; or why not: empty, no-acid-directories,
-            other-names, no-acid-columns, tables-below,
-            other-format-below.
+            other-names, no-acid-columns, tables-below, other-format-below.
         text: a sentence without a full stop: by what it is known, or why it is not.
         table_type: None where that is not known.
     """
