@@ -36,6 +36,8 @@ from acidctl.orc.source import ByteSource, Window, native_errors
 from acidctl.orc.types import OrcType
 from acidctl.rows.events import EventFile
 from acidctl.rows.foreign import read_any_tail
+from acidctl.rows.parquet_file import open_parquet, window_on
+from acidctl.rows.parquet_size import RowGroups
 from acidctl.rows.parquet_time import ParquetTime, parquet_time
 from acidctl.storage.port import FileSystem
 
@@ -54,21 +56,20 @@ class _Input:
     """A source with what its footer says."""
 
     source: EventFile
+    window: Window
     metadata: Any
+    schema: pa.Schema
 
     @classmethod
     def of(cls, source: EventFile) -> _Input:
         with native_errors(source.path):
-            return cls(source, pq.read_metadata(pa.PythonFile(Window(source.tail.source), mode="r")))
+            window = window_on(source.tail.source)
+            file = open_parquet(source.tail.source, window=window)
+            return cls(source, window, file.metadata, file.schema_arrow)
 
     @property
     def shown(self) -> str:
         return self.source.fs.display(self.source.path)
-
-    @cached_property
-    def schema(self) -> pa.Schema:
-        with native_errors(self.source.path):
-            return self.metadata.schema.to_arrow_schema()
 
     @cached_property
     def pairs(self) -> dict[bytes, bytes]:
@@ -93,9 +94,12 @@ class _Input:
     def open(self, unit: str) -> Any:
         """The file, its timestamps of 96 bits in this unit."""
         with native_errors(self.source.path):
-            return pq.ParquetFile(
-                pa.PythonFile(Window(self.source.tail.source), mode="r"), coerce_int96_timestamp_unit=unit
-            )
+            return open_parquet(self.source.tail.source, unit=unit, window=self.window)
+
+    @cached_property
+    def groups(self) -> RowGroups:
+        """Its row groups, each to be checked before it is read."""
+        return RowGroups(self.source.tail.source, self.metadata, self.window)
 
     @property
     def by_java(self) -> bool:
@@ -258,6 +262,7 @@ def _units_of_old_times(inputs: Sequence[_Input], row: OrcType) -> dict[int, str
             with native_errors(item.source.path, group):
                 # Names with dots in them cannot be asked for alone.
                 only = None if any("." in name for name in names.values()) else list(names.values())
+                item.groups.check(group, only)
                 exact, coarse = (file.read_row_group(group, columns=only) for file in files)
             for i, name in names.items():
                 nanos, micros = (numbers_of_times(table.column(name)) for table in (exact, coarse))
@@ -288,6 +293,7 @@ def _batches(item: _Input, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     first = next(iter(files))
     for group in range(item.metadata.num_row_groups):
         with native_errors(item.source.path, group):
+            item.groups.check(group)
             tables = {unit: file.read_row_group(group) for unit, file in files.items()}
         columns = [tables.get(unit, tables[first]).column(i) for i, unit in enumerate(wanted)]
         yield from pa.Table.from_arrays(columns, names=item.schema.names).to_batches()

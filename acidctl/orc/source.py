@@ -135,7 +135,13 @@ class Window(io.RawIOBase):
     def fetch(self, ranges: Iterable[tuple[int, int]]) -> None:
         """Read these (offset, count) ahead, and forget those read before."""
         ahead = [(offset, memoryview(self.piece(offset, count))) for offset, count in ranges]
-        self._ahead = [self._end, *ahead]
+        self._ahead[:] = [self._end, *ahead]
+
+    def sibling(self) -> Window:
+        """Another file object for the same source, with a position of its own and the same bytes fetched ahead."""
+        other = Window(self._source)
+        other._end, other._ahead = self._end, self._ahead
+        return other
 
     def readable(self) -> bool:
         """Always."""

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import parquet as pq
 
 from acidctl.acid.layout import DataFile
 from acidctl.errors import BadDataError
@@ -27,6 +26,8 @@ from acidctl.orc.source import ByteSource, Window, native_errors
 from acidctl.orc.tail import MAGIC, Tail, read_tail
 from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
 from acidctl.orc.wide_time import below, nested, wide
+from acidctl.rows.parquet_file import open_parquet, window_on
+from acidctl.rows.parquet_size import RowGroups
 from acidctl.rows.parquet_time import ParquetTime, as_meant, parquet_time
 from acidctl.storage.snapshot import Snapshot
 
@@ -198,8 +199,8 @@ class _ParquetReader(ForeignReader):
     @staticmethod
     def describe(source: ByteSource) -> Tail:
         with native_errors(source.path):
-            metadata = pq.read_metadata(pa.PythonFile(Window(source, source.read_end(16 * 1024)), mode="r"))
-            schema = metadata.schema.to_arrow_schema()
+            file = open_parquet(source, window=window_on(source))
+            metadata, schema = file.metadata, file.schema_arrow
         row = OrcType("struct", children=tuple(_type(f, source.path) for f in schema), names=tuple(schema.names))
         groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
         return _made_tail(source, row, [(group.num_rows, group.total_byte_size) for group in groups])
@@ -209,10 +210,16 @@ class _ParquetReader(ForeignReader):
         # Timestamps of 96 bits reach beyond 64 bits of nanoseconds: Arrow would wrap them around.
         return self._open("us")
 
+    @cached_property
+    def _window(self) -> Window | None:
+        return window_on(self._source) if self._source.local_whole() is None else None
+
+    @cached_property
+    def _groups(self) -> RowGroups:
+        return RowGroups(self._source, self._file.metadata, self._window)
+
     def _open(self, unit: str) -> Any:
-        local = self._source.local_whole()
-        source = pa.OSFile(local) if local is not None else pa.PythonFile(Window(self._source), mode="r")
-        return pq.ParquetFile(source, coerce_int96_timestamp_unit=unit)
+        return open_parquet(self._source, unit=unit, window=self._window)
 
     @cached_property
     def _exact(self) -> Any:
@@ -232,6 +239,7 @@ class _ParquetReader(ForeignReader):
     def _read(self, i: int, columns: Sequence[str] | None) -> pa.RecordBatch:
         wanted = None if columns is None else list(columns)
         with native_errors(self._source.path, i):
+            self._groups.check(i, wanted)
             table = self._file.read_row_group(i, columns=wanted)
             exact = table if self._exact is None else self._exact.read_row_group(i, columns=wanted)
             arrays, names = [], []
@@ -321,8 +329,16 @@ def _as_orc(array: pa.Array, tree: OrcType) -> pa.Array:
         return nested(array, [_as_orc(c, k) for c, k in zip(below(array), tree.children, strict=True)])
     target = arrow_type(tree)
     if kind == pa.uint64():
-        return pa.array(array.to_pylist(), target)  # which Arrow does not cast; Hive writes none
+        return _decimals(array, target)  # which Arrow does not cast; Hive writes none
     return array if kind == target else array.cast(target)
+
+
+def _decimals(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Unsigned numbers of 64 bits as decimals, whose lower half they are."""
+    halves = np.zeros((len(array), 2), np.uint64)
+    halves[:, 0] = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
+    is_valid = pa.py_buffer(np.packbits(array.is_valid().to_numpy(zero_copy_only=False), bitorder="little"))
+    return pa.Array.from_buffers(target, len(array), [is_valid, pa.py_buffer(halves)])
 
 
 def _timestamps(array: pa.Array, tree: OrcType) -> pa.Array:
