@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from acidctl.errors import BadDataError, UsageProblem
@@ -84,7 +84,43 @@ STRIPE_MEMORY = Limit(
     "Decoded bytes of those columns of one stripe that are read; reading takes two to three times as much memory.",
 )
 
-LIMITS = (COLUMNS, STRIPES, TAIL, STRIPE_MEMORY)
+RATIO = Limit(
+    "max-ratio", 10_000, False, "Decoded bytes for each byte of a file, where they are more than 16 GiB in all."
+)
+
+LIMITS = (COLUMNS, STRIPES, TAIL, STRIPE_MEMORY, RATIO)
+_ALWAYS = 16 << 30
+"""Decoded bytes that any file may have: what decoding takes no minute."""
+
+
+@dataclass(slots=True)
+class Work:
+    """What was decoded of one open file; its parts count once, however often they are read.
+
+    Attributes:
+        path: for messages.
+        size: bytes of the file.
+    """
+
+    path: str
+    size: int
+    _parts: dict[int, float] = field(default_factory=dict)
+    _total: float = 0.0
+
+    def add(self, part: int, amount: float) -> None:
+        """Count a stripe, row group or block.
+
+        Raises:
+            LimitError: it is too much for so small a file.
+        """
+        more = amount - self._parts.get(part, 0.0)
+        if more <= 0:
+            return
+        self._parts[part] = amount
+        self._total += more
+        if self._total > _ALWAYS:
+            what = f"number of bytes that its {size_text(self.size)} unpack to, for each of them,"
+            RATIO.check(self._total / max(1, self.size), self.path, what)
 
 
 def size_text(amount: float) -> str:

@@ -16,7 +16,7 @@ from pyarrow import orc
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc import wide_time
-from acidctl.orc.limits import LimitError
+from acidctl.orc.limits import LimitError, Work
 from acidctl.orc.map_keys import check_map_keys
 from acidctl.orc.source import ByteSource, FileReader, Window, native_errors
 from acidctl.orc.stripe_size import check_rows, check_stripe, is_small_at_first
@@ -82,6 +82,7 @@ class OrcFile:
         self._window = window
         self._handle: Any = None
         self._orc: Any = None
+        self._work = Work(tail.path, tail.file_length)
         _check_readable(tail)
         self.is_acid = tail.is_acid
         self.row_type: OrcType = tail.schema.row_type
@@ -283,7 +284,8 @@ class OrcFile:
         """Refuse what would take too much memory, before any is taken."""
         try:
             self._fetch_ahead(i, chosen)
-            check_stripe(self.tail, i, self._stripe_footer(i), self._tree(chosen), self._piece)
+            size = check_stripe(self.tail, i, self._stripe_footer(i), self._tree(chosen), self._piece)
+            self._work.add(i, size)
         except LimitError:
             raise
         except BadDataError as error:

@@ -16,7 +16,7 @@ from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import ChunkError, TooLarge, decompress
 from acidctl.orc.integer_runs import Run, bound_of_runs, unsigned_runs
-from acidctl.orc.limits import STRIPE_MEMORY, TAIL, LimitError
+from acidctl.orc.limits import STRIPE_MEMORY, TAIL, LimitError, Work
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import OrcType
 
@@ -57,7 +57,16 @@ def check_rows(tail: Tail, i: int) -> None:
     )
 
 
-def check_stripe(tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType, read: Read) -> None:
+def check_all_rows(tail: Tail) -> None:
+    """Refuse a file of more rows than ids are to be made for in any reasonable time.
+
+    Raises:
+        LimitError: it has.
+    """
+    Work(tail.path, tail.source.size).add(0, tail.rows * _IDS)
+
+
+def check_stripe(tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType, read: Read) -> float:
     """Refuse a stripe whose rows would take more memory than the limit.
 
     Args:
@@ -67,16 +76,22 @@ def check_stripe(tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType, rea
         tree: the columns that are to be read, with the file's column ids.
         read: gives the bytes at an offset of the file.
 
+    Returns:
+        At least what they take.
+
     Raises:
         LimitError: they would.
         BadDataError: a stream that has to be looked at cannot be decompressed.
     """
     streams, rows = _streams(tail, i, footer), tail.stripes[i].numberOfRows
+    size = _Size(tail, i, footer, streams, read)
     try:
-        _Size(tail, i, footer, streams, read).add(tree, rows)
+        size.add(tree, rows)
     except LimitError:
         # The bounds of runs are quick and too large; real stripes seldom come here.
-        _Size(tail, i, footer, streams, read, is_exact=True).add(tree, rows)
+        size = _Size(tail, i, footer, streams, read, is_exact=True)
+        size.add(tree, rows)
+    return size.total
 
 
 def is_small_at_first(tail: Tail, footer: pb.StripeFooter, rows: int, read: Read, most: int) -> bool:

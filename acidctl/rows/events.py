@@ -24,7 +24,7 @@ from acidctl.errors import AcidctlError, BadDataError
 from acidctl.orc.gregorian import is_hybrid, shown
 from acidctl.orc.reader import OrcFile, open_orc
 from acidctl.orc.source import ByteSource
-from acidctl.orc.stripe_size import check_rows
+from acidctl.orc.stripe_size import check_all_rows, check_rows
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import OrcType
 from acidctl.rows.deletes import Bools, Bound, Keys, Longs
@@ -138,6 +138,7 @@ class Events:
     """An open event file; a context manager."""
 
     def __init__(self, source: EventFile, orc: OrcFile | ForeignReader) -> None:
+        check_all_rows(source.tail)
         self.source = source
         self._orc = orc
         rows = (stripe.numberOfRows for stripe in source.tail.stripes)

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from acidctl.acid.layout import DataFile
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.limits import STRIPE_MEMORY, Work
 from acidctl.orc.source import ByteSource, Window, native_errors
 from acidctl.orc.tail import MAGIC, Tail, read_tail
 from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
@@ -36,6 +37,8 @@ LINE = OrcType("struct", children=(OrcType("string"),), names=("line",))
 
 _BLOCK = 8 << 20
 """Bytes of text that make a stripe; more where a line is longer."""
+_A_BYTE = 4
+"""What a byte of text takes while lines are looked for."""
 _PROLEPTIC = 2
 _CODECS = {"gz": "gzip", "deflate": "gzip", "bz2": "bz2", "zst": "zstd"}
 _HADOOP_CODECS = {"snappy": "snappy", "lz4": "lz4_raw"}
@@ -218,6 +221,10 @@ class _ParquetReader(ForeignReader):
     def _groups(self) -> RowGroups:
         return RowGroups(self._source, self._file.metadata, self._window)
 
+    @cached_property
+    def _work(self) -> Work:
+        return Work(self._source.path, self._source.size)
+
     def _open(self, unit: str) -> Any:
         return open_parquet(self._source, unit=unit, window=self._window)
 
@@ -239,7 +246,7 @@ class _ParquetReader(ForeignReader):
     def _read(self, i: int, columns: Sequence[str] | None) -> pa.RecordBatch:
         wanted = None if columns is None else list(columns)
         with native_errors(self._source.path, i):
-            self._groups.check(i, wanted)
+            self._work.add(i, self._groups.check(i, wanted))
             table = self._file.read_row_group(i, columns=wanted)
             exact = table if self._exact is None else self._exact.read_row_group(i, columns=wanted)
             arrays, names = [], []
@@ -395,6 +402,14 @@ def _extension(path: str) -> str | None:
 
 def _decoded(source: ByteSource) -> Iterator[bytes]:
     """The text in pieces."""
+    work, total = Work(source.path, source.size), 0
+    for piece in _pieces(source):
+        total += len(piece)
+        work.add(0, total)
+        yield piece
+
+
+def _pieces(source: ByteSource) -> Iterator[bytes]:
     extension = _extension(source.path)
     raw = Window(source)
     if extension in _HADOOP_CODECS:
@@ -414,6 +429,7 @@ def _hadoop_blocks(raw: Window, codec: Any, path: str) -> Iterator[bytes]:
     end = raw.size()
     while raw.tell() < end:
         left = int.from_bytes(raw.read(4), "big")
+        STRIPE_MEMORY.check(left * _A_BYTE, path, "size of one of its compressed blocks")
         pieces = []
         while left > 0:
             length = int.from_bytes(raw.read(4), "big")
@@ -446,6 +462,7 @@ def _blocks(source: ByteSource) -> Iterator[bytes]:
         size += len(piece)
         if size < _BLOCK:
             continue
+        STRIPE_MEMORY.check(size * _A_BYTE, source.path, "memory that one of its lines takes")
         # A line feed is the only safe place: a carriage return may be half of a line's end.
         cut = piece.rfind(b"\n") + 1
         if cut:
@@ -473,7 +490,14 @@ def _ends(block: bytes) -> Any:
 def _lines(block: bytes, ends: Any) -> pa.Array:
     """The lines without their ends, as a string column whose bytes need not be UTF-8."""
     data = np.frombuffer(block, np.uint8)
-    kept = (data != ord("\n")) & (data != ord("\r"))  # all of these end a line
+    feeds, returns = data == ord("\n"), data == ord("\r")
+    lengths = np.diff(ends, prepend=0)
+    if len(data):
+        # A carriage return before a line feed is in the same line.
+        pairs = feeds[ends - 1] & (lengths > 1) & returns[ends - 2]
+        lengths = lengths - (feeds[ends - 1] | returns[ends - 1]) - pairs
     offsets = np.zeros(len(ends) + 1, np.int32)
-    offsets[1:] = np.cumsum(kept)[ends - 1]
-    return pa.Array.from_buffers(pa.string(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(data[kept])])
+    offsets[1:] = np.cumsum(lengths)
+    feeds |= returns  # all of these end a line
+    kept = data[~feeds]
+    return pa.Array.from_buffers(pa.string(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(kept)])

@@ -39,6 +39,8 @@ _ENTRY = 16
 """Of a dictionary: where it is, and how long."""
 _PADDING = 100
 """Bytes that chunks of old writers are longer than they say; Arrow reads as many more."""
+_PAGE = 16 * 1024
+"""Bytes that are decoded in the time that the header of a page takes."""
 _GAP = 256 * 1024
 """Remote ranges that lie closer than this are fetched as one."""
 
@@ -104,7 +106,7 @@ class RowGroups:
             columns: names as Arrow is asked for them; None for all.
 
         Returns:
-            About how many bytes they take.
+            About how many bytes they take, for each page as many as are decoded while its header is.
 
         Raises:
             LimitError: they would.
@@ -127,7 +129,7 @@ class RowGroups:
                     self._add(total, leaf, chunk, (start, end), read)
             if total.bytes + sum(total.doubtful.values()) > STRIPE_MEMORY.value:
                 self._add_exactly(total, i)
-        return total.bytes + sum(total.doubtful.values())
+        return total.bytes + sum(total.doubtful.values()) + total.pages * _PAGE
 
     def _wanted(self, columns: Sequence[str] | None) -> list[_Leaf]:
         if columns is None:
