@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, TypeVar
@@ -17,6 +16,7 @@ from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import COMPRESSION_NAMES, DEFAULT_BLOCK_SIZE, ChunkError, TooLarge, decompress
 from acidctl.orc.limits import COLUMNS, STRIPES, TAIL, LimitError
+from acidctl.orc.parts import LEAST_PART, count_parts
 from acidctl.orc.source import ByteSource
 from acidctl.orc.types import OrcType, Schema, schema_of
 
@@ -30,12 +30,8 @@ FIRST_READ = 16 * 1024
 
 KNOWN_VERSIONS = ((0, 11), (0, 12))
 CALENDARS = {1: "julian_gregorian", 2: "proleptic_gregorian"}
-_LARGE = 1 << 20
-"""Messages of more bytes are counted through before they are parsed."""
-_PARTS_A_COLUMN = 8
-"""A column's streams, encoding and statistics."""
-_LENGTHS = 2
-_MOST_BITS = 70
+_PARTS_A_COLUMN, _PARTS_A_STRIPE = 24, 3
+"""Messages and texts in one message, for each column and stripe that a file may have."""
 
 WRITERS = ("ORC Java", "ORC C++", "Presto", "Scritchley Go", "Trino", "cuDF")
 
@@ -372,8 +368,7 @@ def _parse(message: type[_Parsed], raw: bytes | memoryview, codec: tuple[str, in
     """A protobuf message from a section of the file."""
     try:
         plain = decompress(raw, *codec)
-        if len(plain) > _LARGE:
-            _check_counts(plain, path, what)
+        _check_parts(message, plain, path, what)
         return message.FromString(plain)
     except TooLarge as error:
         raise TAIL.error(path, f"decompressed size of its {what}") from error
@@ -387,46 +382,11 @@ def _parse(message: type[_Parsed], raw: bytes | memoryview, codec: tuple[str, in
         raise type(error)(f"{path}: {error.what}", error.why, error.hint) from error
 
 
-def _check_counts(plain: bytes, path: str, what: str) -> None:
-    """Refuse a large message of very many parts: an empty one takes two bytes here, and a hundred in memory."""
-    most = _PARTS_A_COLUMN * COLUMNS.value + STRIPES.value
-    try:
-        count = sum(1 for _ in zip(top_fields(plain), range(most + 1), strict=False))
-    except IndexError:
-        return  # cut short: whoever parses it says so
-    if count > most:
-        raise COLUMNS.error(path, f"number of the parts of its {what}", count)
-
-
-def top_fields(plain: bytes) -> Iterator[int]:
-    """The numbers of a message's own fields, one by one, without parsing what is in them.
-
-    Raises:
-        IndexError: it is cut short.
-    """
-    at = 0
-    while at < len(plain):
-        key, at = _varint(plain, at)
-        wire = key & 7
-        if wire == _LENGTHS:
-            length, at = _varint(plain, at)
-            at += length
-        elif wire == 0:
-            _, at = _varint(plain, at)
-        else:
-            at += {1: 8, 5: 4}.get(wire, 0)
-        yield key >> 3
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80 or shift > _MOST_BITS:
-            return value, at
-        shift += 7
+def _check_parts(message: type[Message], plain: bytes, path: str, what: str) -> None:
+    """Refuse a message of very many parts: an empty one takes two bytes here, and a hundred in memory."""
+    most = _PARTS_A_COLUMN * COLUMNS.value + _PARTS_A_STRIPE * STRIPES.value
+    if len(plain) > LEAST_PART * most and count_parts(message.DESCRIPTOR, plain, most) > most:
+        raise COLUMNS.error(path, f"number of the parts of its {what}")
 
 
 def as_text(value: str | bytes) -> str:

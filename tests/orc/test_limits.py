@@ -13,10 +13,10 @@ from pyarrow import orc as native
 
 from acidctl.errors import BadDataError, MemoryProblem, UsageProblem
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc import tail as tail_module
 from acidctl.orc.codecs import COMPRESSION_NAMES, encode_zlib
 from acidctl.orc.integer_runs import bound_of_runs, unsigned_runs
 from acidctl.orc.limits import LIMITS, STRIPE_MEMORY, LimitError
+from acidctl.orc.parts import count_parts
 from acidctl.orc.reader import open_orc
 from acidctl.orc.source import ByteSource, native_errors
 from acidctl.orc.tail import read_tail
@@ -49,6 +49,7 @@ def made(
     *,
     more_footer: bytes = b"",
     statistics: bytes = b"",
+    more_stripe_footer: bytes = b"",
 ) -> str:
     """A file of one stripe; encodings are (kind, size of the dictionary) of the columns from 1 on."""
     tree = renumbered(OrcType("struct", children=tuple(columns), names=tuple(f"c{i}" for i in range(len(columns)))))
@@ -60,7 +61,7 @@ def made(
         packed = encode_zlib(raw, BLOCK)[0]
         stripe.streams.add(kind=stream, column=column, length=len(packed))  # type: ignore[arg-type]
         data += packed
-    end = encode_zlib(stripe.SerializeToString(), BLOCK)[0]
+    end = encode_zlib(stripe.SerializeToString() + more_stripe_footer, BLOCK)[0]
     footer = pb.Footer(headerLength=3, types=to_proto(tree), numberOfRows=rows, rowIndexStride=0)
     footer.stripes.add(offset=3, indexLength=0, dataLength=len(data), footerLength=len(end), numberOfRows=rows)
     footer.contentLength = 3 + len(data) + len(end)
@@ -153,7 +154,7 @@ def test_a_dictionary_of_one_long_text_is_no_bomb(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.parametrize("field", [3, 4, 5, 7], ids=["stripes", "types", "metadata", "statistics"])
 def test_footers_of_very_many_parts(tmp_path: Path, field: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = made(tmp_path / "f", [BIGINT], 1, more_footer=bytes((field << 3 | 2, 0)) * 20_000_000)
+    path = made(tmp_path / "f", [BIGINT], 1, more_footer=bytes((field << 3 | 2, 0)) * 5_000_000)
     monkeypatch.setattr(pb.Footer, "FromString", None)  # an empty part takes a hundred bytes once it is parsed
     with pytest.raises(LimitError, match=r"number of the parts of its footer is .*max-columns"):
         read_tail(ByteSource(LocalFileSystem(), path))
@@ -183,10 +184,61 @@ def test_statistics_of_very_many_columns(tmp_path: Path) -> None:
         _ = read_tail(ByteSource(LocalFileSystem(), path)).metadata
 
 
-def test_fields_of_a_message_are_counted_without_parsing() -> None:
-    footer = pb.Footer(headerLength=3, numberOfRows=7, types=[pb.Type(kind=pb.Type.INT)], writer=1)
-    raw = footer.SerializeToString()
-    assert sorted(tail_module.top_fields(raw)) == sorted(field.number for field, _ in footer.ListFields())
+def parts_of(message: Any) -> int:
+    """Messages and texts in a message, counted by what was parsed."""
+    count = 0
+    for field, value in message.ListFields():
+        values = value if field.is_repeated else [value]
+        if field.type in (field.TYPE_MESSAGE, field.TYPE_STRING, field.TYPE_BYTES):
+            count += len(values)
+        if field.type == field.TYPE_MESSAGE:
+            count += sum(map(parts_of, values))
+    return count
+
+
+def test_parts_of_a_message_are_counted_without_parsing(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    values = {"a": ["x", "y" * 300], "b": [[{"c": 1.5, "d": "z"}], []], "e": [(1 << 62), -1]}
+    native.write_table(pa.table(values), path, compression="zlib")
+    tail = read_tail(ByteSource(LocalFileSystem(), str(path)))
+    for message in (tail.footer, tail.metadata, tail.stripe_footer(0)):
+        raw = message.SerializeToString()
+        count = parts_of(message)
+        assert 0 < count == count_parts(message.DESCRIPTOR, raw, 1000)
+        assert count_parts(message.DESCRIPTOR, raw, 2) == 3
+        with pytest.raises(ValueError, match="a message is cut short"):
+            count_parts(message.DESCRIPTOR, raw + b"\xff", 1000)
+        with pytest.raises(ValueError, match="groups, which ORC does not have"):
+            count_parts(message.DESCRIPTOR, raw + b"\x0b", 1000)
+
+
+@pytest.mark.parametrize("where", ["names", "statistics", "statistics of the file", "streams"])
+def test_parts_inside_of_others(tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 5_000_000
+    field = {"names": 3, "streams": 1}.get(where, 1)
+    many = bytes((field << 3 | 2, 0)) * count
+    inside = lambda number: bytes((number << 3 | 2,)) + varint(len(many)) + many  # noqa: E731
+    footer = inside(4) if where == "names" else b""
+    statistics = inside(1) if where == "statistics" else b""
+    if where == "statistics of the file":
+        path = made(tmp_path / "f", [BIGINT], 1, more_footer=b"\x3a\x04\x22\x00\x22\x00" * (count // 2))
+    elif where == "streams":
+        path = made(tmp_path / "f", [BIGINT], 1, more_stripe_footer=many)
+    else:
+        path = made(tmp_path / "f", [BIGINT], 1, more_footer=footer, statistics=statistics)
+    message = {"statistics": pb.Metadata, "streams": pb.StripeFooter}.get(where, pb.Footer)
+    monkeypatch.setattr(message, "FromString", None)
+    with pytest.raises(LimitError, match="number of the parts of its"):
+        tail = read_tail(ByteSource(LocalFileSystem(), path))
+        _ = tail.metadata if where == "statistics" else tail.stripe_footer(0)
+
+
+def varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    return bytes((*out, value))
 
 
 def test_values_of_limits(monkeypatch: pytest.MonkeyPatch) -> None:
