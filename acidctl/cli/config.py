@@ -139,6 +139,7 @@ def _settings(settings: Settings, *, with_defaults: bool) -> Iterator[tuple[Name
         )
         if found:
             yield (key,), found
+    yield from _limits(settings, with_defaults=with_defaults)
     for prefix, options in settings.storage.items():
         for key, found in options.items():
             yield ("storage", prefix, key), Value(HIDDEN, found.origin) if is_secret_name(key) else found
@@ -146,6 +147,21 @@ def _settings(settings: Settings, *, with_defaults: bool) -> Iterator[tuple[Name
         one = command_named(name)
         if one is not None:
             yield from _of_command(one, (name,), settings, with_defaults=with_defaults)
+
+
+def _limits(settings: Settings, *, with_defaults: bool) -> Iterator[tuple[Name, Value]]:
+    from acidctl.cli.settings import Value
+    from acidctl.orc.limits import LIMITS
+
+    for limit in LIMITS:
+        found = settings.limits.get(limit.key)
+        if text := os.environ.get(limit.variable):
+            _ = limit.value  # says so where it is no number
+            found = Value(text, f"environment {limit.variable}")
+        elif not found and with_defaults:
+            found = Value(limit.default, _DEFAULT)
+        if found:
+            yield ("limits", limit.key), found
 
 
 def _of_command(

@@ -159,6 +159,7 @@ def cli(ctx: click.Context, log_format: str, profile: str | None, config_file: s
     if ctx.invoked_subcommand == "config":
         return  # which looks itself, to tell what is wrong
     from acidctl.cli.config_files import load
+    from acidctl.orc.limits import configure
 
     try:
         settings = load(config_file, profile, command_named)
@@ -168,6 +169,7 @@ def cli(ctx: click.Context, log_format: str, profile: str | None, config_file: s
         return
     ctx.default_map = settings.default_map(command_named)
     ctx.meta["acidctl.settings"] = settings
+    configure({key: found.value for key, found in settings.limits.items()})
     general = settings.general.get("log-format")
     if general and general.value == "json" and ctx.get_parameter_source("log_format") == ParameterSource.DEFAULT:
         _log_json(ctx.invoked_subcommand or "")

@@ -9,6 +9,8 @@ A file has a table for each command, whose keys are the command's options withou
     exit-code = true
     [storage."webhdfs://nn:9870"]
     user = "hive"
+    [limits]
+    stripe-memory = "8G"
     [profile.prod.compact]
     master = "yarn"
 """
@@ -34,7 +36,7 @@ what is to be done at all."""
 
 TRUSTED = "trusted-projects"
 GENERAL = ("log-format",)
-_TABLES = ("storage", "profile")
+_TABLES = ("storage", "profile", "limits")
 
 
 class Value(NamedTuple):
@@ -71,11 +73,13 @@ class Settings:
         options: by command and name of the option.
         storage: by prefix of URL and name of the option.
         general: options of the program itself.
+        limits: what one file may cost, by name.
     """
 
     options: dict[CommandPath, dict[str, Value]] = field(default_factory=dict)
     storage: dict[str, dict[str, Value]] = field(default_factory=dict)
     general: dict[str, Value] = field(default_factory=dict)
+    limits: dict[str, Value] = field(default_factory=dict)
 
     def storage_values(self) -> dict[str, dict[str, str]]:
         """Options of stores by prefix of URL."""
@@ -155,6 +159,7 @@ def _below(merged: Settings, part: Settings) -> None:
     for prefix, options in part.storage.items():
         merged.storage[prefix] = options | merged.storage.get(prefix, {})
     merged.general.update(part.general | merged.general)
+    merged.limits.update(part.limits | merged.limits)
 
 
 # --- one file ---
@@ -170,6 +175,8 @@ def _read(
         place = (*above, key)
         if key == "storage":
             read.storage.update(_storage(layer, place, _table(layer, place, value)))
+        elif key == "limits":
+            read.limits.update(_limits(layer, place, _table(layer, place, value)))
         elif key in GENERAL:
             read.general[key] = _general(layer, place, value)
         elif command := None if key in _TABLES else commands(key):
@@ -184,7 +191,7 @@ def _read(
 def _top_level(*, top: bool) -> list[str]:
     from acidctl.cli.main import SUMMARIES
 
-    return [*SUMMARIES, *GENERAL, "storage", *(["profile", TRUSTED] if top else [])]
+    return [*SUMMARIES, *GENERAL, "storage", "limits", *(["profile", TRUSTED] if top else [])]
 
 
 def _options(
@@ -242,6 +249,22 @@ def _storage(layer: Layer, place: CommandPath, table: Mapping[str, Any]) -> Iter
             _keep_secret(layer, (*at, key), key, text)
             found[key] = Value(text, layer.origin)
         yield prefix, found
+
+
+def _limits(layer: Layer, place: CommandPath, table: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
+    from acidctl.orc.limits import LIMITS, check_value
+
+    known = {limit.key: limit for limit in LIMITS}
+    for key, value in table.items():
+        at = (*place, key)
+        if key not in known:
+            _refuse(layer, at, "there is no such limit", _near(key, [*known]) or f"limits: {', '.join(known)}")
+        text = _text(layer, at, value)
+        try:
+            check_value(known[key], text)
+        except UsageProblem as error:
+            _refuse(layer, at, error.why, error.hint)
+        yield key, Value(text, layer.origin)
 
 
 def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

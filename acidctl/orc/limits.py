@@ -1,13 +1,14 @@
 """What one file may cost: bounds that real tables never meet, so that a hostile file costs an error and no machine.
 
-Each is a variable of the environment, ``ACIDCTL_LIMIT_<NAME>``: a whole number, with K, M, G or T behind it where
-wanted, in powers of 1024.
+Each is a variable of the environment, ``ACIDCTL_LIMIT_<NAME>``, or a key of the table ``[limits]`` of a configuration:
+a whole number, with K, M, G or T behind it where wanted, in powers of 1024.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -16,6 +17,10 @@ from acidctl.errors import BadDataError, UsageProblem
 _SIZE = re.compile(r"(\d{1,18})([KMGT]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
 _POWERS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+PREFIX = "ACIDCTL_LIMIT_"
+"""Of all variables."""
 
 
 class LimitError(BadDataError):
@@ -39,9 +44,14 @@ class Limit:
     meaning: str
 
     @property
+    def key(self) -> str:
+        """Its name in the table ``[limits]`` of a configuration."""
+        return self.name.removeprefix("max-")
+
+    @property
     def variable(self) -> str:
         """The variable of the environment that sets it."""
-        return "ACIDCTL_LIMIT_" + self.name.removeprefix("max-").replace("-", "_").upper()
+        return PREFIX + self.key.replace("-", "_").upper()
 
     @property
     def value(self) -> int:
@@ -70,7 +80,8 @@ class Limit:
         return LimitError(
             f"{path}: {what} is {'too large' if amount is None else self.shown(amount)}",
             f"a decompression bomb, or larger than the limit {self.name} ({self.shown(self.value)})",
-            f"if you trust the file and have the memory, set {self.variable} higher",
+            f"if you trust the file and have the memory, set {self.variable}, or {self.key} below [limits] in the"
+            " configuration, higher",
         )
 
 
@@ -130,6 +141,34 @@ def size_text(amount: float) -> str:
         amount /= 1024
         power += 1
     return f"{amount:.0f} {_UNITS[power]}" if float(amount).is_integer() else f"{amount:.1f} {_UNITS[power]}"
+
+
+_configured: set[str] = set()
+"""Variables that are set by a configuration."""
+
+
+def configure(values: Mapping[str, str]) -> None:
+    """Let the limits of a configuration count where the environment has none: here and in processes started from here.
+
+    Args:
+        values: texts by :attr:`Limit.key`; they take the place of those of the last call.
+    """
+    for variable in _configured:
+        os.environ.pop(variable, None)
+    _configured.clear()
+    for limit in LIMITS:
+        if limit.key in values and not os.environ.get(limit.variable):
+            os.environ[limit.variable] = values[limit.key]
+            _configured.add(limit.variable)
+
+
+def check_value(limit: Limit, text: str) -> None:
+    """Refuse what cannot be the value of a limit.
+
+    Raises:
+        UsageProblem: it cannot.
+    """
+    _parsed(limit.key, text)
 
 
 @lru_cache(maxsize=16)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from acidctl.errors import EnvironmentProblem, UsageProblem
 from acidctl.imports import import_path
+from acidctl.orc.limits import PREFIX
 from acidctl.spark.java import Java, choose_java
 from acidctl.spark.properties import parsed, trimmed
 
@@ -132,6 +133,10 @@ def plan_session(options: SparkOptions, environ: Mapping[str, str], package: Pat
 
     same_python = changes["PYSPARK_PYTHON"] == sys.executable
     conf = _defaults(master, options, loopback=loopback, fast_workers=local and own_jars and same_python)
+    if not local:
+        conf |= {
+            f"spark.executorEnv.{key}": value for key, value in environ.items() if key.startswith(PREFIX) and value
+        }
     # An administrator's file comes before our taste, the command line before both.
     asked = {"spark.app.name", "spark.master"} | ({"spark.yarn.queue"} if options.queue else set())
     kept = conf.keys() | {"spark.driver.extraJavaOptions"}

@@ -65,6 +65,16 @@ def test_a_cluster_is_not_told_about_this_machine(environ: dict[str, str], spark
     )
 
 
+def test_executors_have_the_limits_of_files(environ: dict[str, str], spark_home: Path) -> None:
+    environ |= {"ACIDCTL_LIMIT_STRIPE_MEMORY": "8G", "ACIDCTL_LIMIT_TAIL": "", "ACIDCTL_CAT_LIMIT": "1"}
+    made = plan(SparkOptions(master="yarn"), environ, spark_home)
+    assert made.conf["spark.executorEnv.ACIDCTL_LIMIT_STRIPE_MEMORY"] == "8G"
+    assert sum(key.startswith("spark.executorEnv.") for key in made.conf) == 1
+    own = SparkOptions(master="yarn", conf=(("spark.executorEnv.ACIDCTL_LIMIT_STRIPE_MEMORY", "9G"),))
+    assert plan(own, environ, spark_home).conf["spark.executorEnv.ACIDCTL_LIMIT_STRIPE_MEMORY"] == "9G"
+    assert plan(SparkOptions(), environ, spark_home).environ["ACIDCTL_LIMIT_STRIPE_MEMORY"] == "8G"
+
+
 def test_yarn_leaves_room_for_python(environ: dict[str, str], spark_home: Path) -> None:
     made = plan(SparkOptions(master="yarn", conf=(("spark.executor.cores", "4"),)), environ, spark_home)
     assert made.conf["spark.executor.memoryOverhead"] == "6144m"
