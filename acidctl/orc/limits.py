@@ -104,9 +104,13 @@ _ALWAYS = 16 << 30
 """Decoded bytes that any file may have: what decoding takes no minute."""
 
 
+_A_PART = 1 << 20
+"""Bytes that are decoded in the time that it takes to begin with a stripe or row group."""
+
+
 @dataclass(slots=True)
 class Work:
-    """What was decoded of one open file; its parts count once, however often they are read.
+    """What was decoded of one open file; its stripes or row groups count once, however often they are read.
 
     Attributes:
         path: for messages.
@@ -117,9 +121,27 @@ class Work:
     size: int
     _parts: dict[int, float] = field(default_factory=dict)
     _total: float = 0.0
+    _error: LimitError | None = None
+
+    def require(self) -> None:
+        """Refuse whatever comes after it was too much: to look at it takes time, too.
+
+        Raises:
+            LimitError: it was.
+        """
+        if self._error is not None:
+            raise self._error
+
+    def add_part(self, part: int, amount: float) -> None:
+        """Count a stripe or row group of so many decoded bytes.
+
+        Raises:
+            LimitError: it is too much for so small a file.
+        """
+        self.add(part, amount + _A_PART)
 
     def add(self, part: int, amount: float) -> None:
-        """Count a stripe, row group or block.
+        """Count what takes no time of its own.
 
         Raises:
             LimitError: it is too much for so small a file.
@@ -131,7 +153,11 @@ class Work:
         self._total += more
         if self._total > _ALWAYS:
             what = f"number of bytes that its {size_text(self.size)} unpack to, for each of them,"
-            RATIO.check(self._total / max(1, self.size), self.path, what)
+            try:
+                RATIO.check(self._total / max(1, self.size), self.path, what)
+            except LimitError as error:
+                self._error = error
+                raise
 
 
 def size_text(amount: float) -> str:

@@ -282,10 +282,11 @@ class OrcFile:
 
     def _check_size(self, i: int, chosen: dict[str, int] | None) -> None:
         """Refuse what would take too much memory, before any is taken."""
+        self._work.require()
         try:
             self._fetch_ahead(i, chosen)
             size = check_stripe(self.tail, i, self._stripe_footer(i), self._tree(chosen), self._piece)
-            self._work.add(i, size)
+            self._work.add_part(i, size)
         except LimitError:
             raise
         except BadDataError as error:

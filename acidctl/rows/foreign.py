@@ -246,15 +246,19 @@ class _ParquetReader(ForeignReader):
     def _read(self, i: int, columns: Sequence[str] | None) -> pa.RecordBatch:
         wanted = None if columns is None else list(columns)
         with native_errors(self._source.path, i):
-            self._work.add(i, self._groups.check(i, wanted))
+            self._work.require()
+            self._work.add_part(i, self._groups.check(i, wanted))
             table = self._file.read_row_group(i, columns=wanted)
             exact = table if self._exact is None else self._exact.read_row_group(i, columns=wanted)
             arrays, names = [], []
+            places = {name: place for place, name in enumerate(table.schema.names)}
+            if len(places) != table.num_columns:
+                raise BadDataError(f"{self._source.path} cannot be read", "several of its columns have one name")
             for name, kind in self._tail.type_tree.fields():
-                if name in table.schema.names:
-                    column = _whole(table.column(name))
+                if name in places:
+                    column = _whole(table.column(places[name]))
                     if self._exact is not None:
-                        column = _finer(column, _whole(exact.column(name)))
+                        column = _finer(column, _whole(exact.column(places[name])))
                     array = _as_orc(column, kind)
                     arrays.append(array if self._time.is_plain else as_meant(array, self._time))
                     names.append(name)

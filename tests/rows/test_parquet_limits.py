@@ -271,6 +271,13 @@ def test_random_bytes_in_pages_and_footers(tmp_path: Path) -> None:
             assert error.what
 
 
+def test_columns_of_one_name(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    native.write_table(pa.Table.from_arrays([[1], [2]], names=["a", "a"]), path)
+    with pytest.raises(BadDataError, match="several of its columns have one name"):
+        rows_of(path)
+
+
 def test_unsigned_numbers_beyond_bigint(tmp_path: Path) -> None:
     values = [0, None, (1 << 64) - 1, 5]
     path = tmp_path / "f"

@@ -8,7 +8,9 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet as native
 
 from acidctl.errors import BadDataError
 from acidctl.orc import limits
@@ -64,6 +66,22 @@ def test_ends_of_lines(tmp_path: Path, text: bytes) -> None:
     else:
         with pytest.raises(BadDataError):
             lines_of(path)
+
+
+def test_very_many_stripes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "f"
+    native.write_table(pa.table({"a": range(50)}), path, row_group_size=1)
+    monkeypatch.setattr(limits, "_ALWAYS", 41 << 20)
+    source = ByteSource(LocalFileSystem(), str(path))
+    found = read_any_tail(source)
+    reader = open_foreign(source, found.format, found.tail)
+    monkeypatch.setenv(RATIO.variable, "1")
+    for i in range(39):
+        for _ in range(3):
+            reader.read_stripe(i)
+    for i in (40, 0):
+        with pytest.raises(LimitError, match="unpack to, for each of them"):
+            reader.read_stripe(i)
 
 
 def test_parts_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
