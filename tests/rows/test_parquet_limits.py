@@ -319,3 +319,34 @@ def test_repeated_column_of_old_writers_is_bounded_too(tmp_path: Path) -> None:
     path.write_bytes(parquet([ROOT, leaf("a", INT64, REPEATED)], [Column(INT64, ["a"], 1, pages, len(NUMBERS))], 1))
     with pytest.raises(LimitError):
         rows_of(path)
+
+
+class Remote(LocalFileSystem):
+    """Files that are not on the local disk; tells what is read of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads: list[tuple[int, int | None]] = []
+
+    def local_path(self, path: str) -> str | None:
+        return None
+
+    def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        self.reads.append((offset, length))
+        return super().read_bytes(path, offset, length)
+
+
+def test_of_remote_files_nothing_is_read_twice(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    rows = 100_000
+    native.write_table(
+        pa.table({"a": range(rows), "b": [str(i % 999) for i in range(rows)]}), path, row_group_size=rows
+    )
+    fs = Remote()
+    source = ByteSource(fs, str(path))
+    found = read_any_tail(source)
+    reader = open_foreign(source, found.format, found.tail)
+    fs.reads.clear()
+    assert reader.read_stripe(0).num_rows == rows
+    reader.close()
+    assert len(fs.reads) == 2  # the end, and all columns
