@@ -152,6 +152,8 @@ def _read_run(fs: FileSystem, location: str, run_id: str, access: Access | None)
     phase = next((phase for phase, mark in _MARKS.items() if mark in present), Phase.UNFINISHED)
     if phase is not Phase.IN_TRASH:
         return TrashRun(location, run_id, (), 0, phase)
+    if why := not_ours(fs, here, MANIFEST):
+        return TrashRun(location, run_id, (), 0, Phase.DAMAGED, problem=f"its {MANIFEST}: {why}")
     path = f"{here}/{MANIFEST}"
     try:
         manifest = json.loads(read_note(fs, path))

@@ -138,6 +138,7 @@ def _read(fs: FileSystem, location: str, name: str) -> Run:
     names = {entry.path for entry in fs.list_dir(run.path).entries}
     if MANIFEST not in names:
         return run
+    require_ours(fs, run.path, MANIFEST)
     try:
         found = json.loads(read_note(fs, path))
         if found["version"] != _VERSION:

@@ -137,12 +137,15 @@ class Beneath:
         return True
 
     def make_dirs(self, path: str) -> None:
-        """As ``os.makedirs``, for directories that may be there."""
+        """As ``os.makedirs``, for directories that may be there; new ones nobody but this user may write to.
+
+        A default ACL above takes the place of the umask: whoever owns that directory could let himself in so.
+        """
         if path.rstrip("/") in (self.root.rstrip("/"), ""):
             return
         try:
             with self.parent(path) as (at, name):
-                os.mkdir(name, dir_fd=at)
+                os.mkdir(name, 0o755, dir_fd=at)
         except FileNotFoundError:
             self.make_dirs(path.rpartition("/")[0])
             self.make_dirs(path)

@@ -216,6 +216,7 @@ class HdfsFileSystem:
     def set_access(self, path: str, access: Access) -> None:
         now = self.access(path)
         assert now is not None
+        access = access.of_someone(now)
         if (now.owner, now.group) != (access.owner, access.group):
             try:
                 self._client.set_owner(path, access.owner, access.group)

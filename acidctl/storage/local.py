@@ -19,7 +19,7 @@ from acidctl.storage import problems
 from acidctl.storage.access import Access
 from acidctl.storage.arrival import incomplete, require_content
 from acidctl.storage.beneath import Anywhere, Beneath
-from acidctl.storage.local_access import access_of, all_access, set_access
+from acidctl.storage.local_access import access_of, all_access, require_made_here, set_access
 from acidctl.storage.local_rename import rename_no_replace
 from acidctl.storage.local_walk import (
     list_children,
@@ -57,6 +57,7 @@ class LocalFileSystem:
         self.spec = spec or FileSystemSpec("file")
         root = dict(self.spec.options).get(BENEATH)
         self._paths: Beneath | Anywhere = Beneath(root) if root else Anywhere()
+        self._new_mode = 0o644 if root else 0o666  # default ACLs take the place of the umask
 
     def display(self, path: str) -> str:
         return path
@@ -146,13 +147,15 @@ class LocalFileSystem:
         with problems.mapped("set the owner and the mode of", path), self._paths.parent(path) as (at, name):
             descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
             try:
+                if at is not None:
+                    require_made_here(descriptor, at)
                 set_access(descriptor, access)
             finally:
                 os.close(descriptor)
 
     def open_output(self, path: str, *, private: bool = False) -> BinaryIO:
         with problems.mapped("create", path):
-            raw = _DurableFile(path, self._paths, 0o600 if private else 0o666)
+            raw = _DurableFile(path, self._paths, 0o600 if private else self._new_mode)
             with self._paths.parent(path) as (at, name):
                 _remove_checksum(name, at)
         return cast(BinaryIO, io.BufferedWriter(raw, _WRITE_BUFFER))

@@ -58,6 +58,7 @@ def set_access(descriptor: int, access: Access) -> None:
         OSError: it is not ours.
     """
     now = os.fstat(descriptor)
+    access = access.of_someone(access_of(now))
     if (now.st_uid, now.st_gid) != (int(access.owner), int(access.group)):
         access = _given(descriptor, access, now)
     for name in _ACLS:
@@ -67,6 +68,18 @@ def set_access(descriptor: int, access: Access) -> None:
         name, _, value = entry.partition("=")
         if name in _ACLS:
             os.setxattr(descriptor, name, bytes.fromhex(value))
+
+
+def require_made_here(made: int, directory: int) -> None:
+    """Raises OSError where somebody may have put something else at the place of what we made in a directory of ours.
+
+    Another user's file could be moved there, and be given away then. Owners are compared with each other and not with
+    this user, as NFS may store all that root makes under another name.
+    """
+    now, place = os.fstat(made), os.fstat(directory)
+    is_linked = stat.S_ISREG(now.st_mode) and now.st_nlink != 1
+    if now.st_uid != place.st_uid or is_linked or place.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise OSError(errno.ESTALE, "it was exchanged meanwhile, or others may write to its directory")
 
 
 def _given(descriptor: int, access: Access, now: os.stat_result) -> Access:

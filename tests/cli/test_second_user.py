@@ -136,6 +136,22 @@ def test_a_planted_trash(acidctl: Acidctl, table: Path, of_root: bool) -> None:
         assert (table / "delta_0000001_0000001_0000").exists()
 
 
+@pytest.mark.parametrize("folder", [".acidctl-trash", ".acidctl-backup"])
+def test_a_manifest_of_another_user_in_a_run_of_roots(acidctl: Acidctl, table: Path, folder: str) -> None:
+    """Whatever let him write there."""
+    run = table / folder / RUN
+    (run / "base_0000009").mkdir(parents=True)
+    step = {"act": "move", "source": "delta_0000001_0000001_0000", "target": f"{folder}/{RUN}/old/x"}
+    text = manifest("base_0000009") if folder == ".acidctl-trash" else repair_manifest(step)
+    (run / "manifest.json").write_text(text)
+    os.chown(run / "manifest.json", OTHER, OTHER)
+    before = look(table)
+    for line in EVERY_CHANGE[3:5] if folder == ".acidctl-trash" else EVERY_CHANGE[5:]:
+        done = acidctl(*line, table)
+        assert f"it belongs to the user {OTHER}" in done.err, (line, done.err)
+        assert look(table) == before
+
+
 PLANTED = {
     "a move out of the table": {"act": "move", "source": "../victim/base_0000007", "target": "stolen"},
     "an absolute path": {"act": "move", "source": "/etc", "target": "stolen"},

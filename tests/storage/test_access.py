@@ -16,8 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows.tables_made import write_delta
 from servers.hdfs_server import HdfsServer
+from tables import CLEAN_NOW
 
+from acidctl.errors import StorageError
 from acidctl.storage.access import Access, narrowest
+from acidctl.storage.options import StorageOptions
 from acidctl.storage.registry import open_location
 
 OTHER = 65534
@@ -35,20 +38,28 @@ def may(access: Access, owner: str, groups: frozenset[str]) -> int:
 ENTRIES = st.builds(Access, st.sampled_from("ab"), st.sampled_from("gh"), st.integers(0, 0o777))
 
 
-@given(st.lists(ENTRIES, min_size=1, max_size=4), ENTRIES)
-def test_nobody_but_the_owner_gets_more(found: list[Access], place: Access) -> None:
-    made = narrowest(found, place, is_dir=False)
+@given(st.lists(ENTRIES, min_size=1, max_size=4), ENTRIES, st.booleans())
+def test_nobody_gets_more(found: list[Access], place: Access, is_dir: bool) -> None:
+    """Whoever owns one of them may change its mode anyway; but not that of the others."""
+    made = narrowest(found, place, is_dir=is_dir)
     for user, groups in product("abc", (frozenset(), frozenset("g"), frozenset("h"), frozenset("gh"))):
-        if user == made.owner or any(user == access.owner for access in found):
-            continue  # who may change the mode anyway
         for access in found:
-            assert may(made, user, groups) & ~may(access, user, groups) == 0
+            if user == made.owner:
+                assert may(access, user, groups) & 4 or user == access.owner
+            elif not any(user == other.owner for other in found):
+                assert may(made, user, groups) & ~may(access, user, groups) == 0
 
 
-def test_of_several_owners_that_of_the_table_decides() -> None:
+def test_of_several_owners_who_may_read_all_gets_it() -> None:
     place = Access("hive", "hadoop", 0o750)
-    found = [Access("a", "g", 0o640), Access("b", "g", 0o660)]
-    assert narrowest(found, place, is_dir=False) == Access("hive", "g", 0o640)
+    open_to_all = [Access("a", "g", 0o644), Access("b", "g", 0o664)]
+    assert narrowest(open_to_all, place, is_dir=False) == Access("hive", "g", 0o644)
+    one_is_private = [Access("a", "g", 0o644), Access("b", "g", 0o600)]
+    assert narrowest(one_is_private, place, is_dir=False) == Access("b", "g", 0o600)
+    both_are = [Access("a", "g", 0o640), Access("b", "g", 0o660)]
+    assert narrowest(both_are, place, is_dir=False) == Access("", "g", 0o640)
+    found = [Access("a", "g", 0o755), Access("b", "g", 0o744)]
+    assert narrowest(found, place, is_dir=True) == Access("b", "g", 0o744 | 0o700)
     assert narrowest([Access("a", "g", 0o640), Access("a", "h", 0o664)], place, is_dir=False) == Access(
         "a", "hadoop", 0o600
     )
@@ -111,6 +122,52 @@ def test_owners_are_kept(acidctl, table: Path) -> None:  # type: ignore[no-untyp
 
 
 @needs_root
+def test_the_owner_of_the_table_does_not_get_to_read_what_another_hid_in_it(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+    for path in (table, *table.rglob("*")):
+        os.chown(path, OTHER, OTHER)
+    private = [table / "delta_0000001_0000001_0000" / "bucket_00000", table / "delta_0000002_0000002_0000"]
+    for path, owner in zip(private, (4711, 4712), strict=True):
+        os.chown(path, owner, owner)
+        path.chmod(0o600 if path.is_file() else 0o700)
+    done = acidctl(*COMPACT, "--major", table)
+    assert done.status == 0, done.err
+    (base,) = table.glob("base_*")
+    assert (base.stat().st_uid, mode(base)) == (4712, 0o700)
+    assert {(file.stat().st_uid, mode(file)) for file in base.iterdir()} == {(4711, 0o600)}
+
+
+@needs_root
+@pytest.mark.parametrize("how", ["another's file", "a second name", "others may write beside it"])
+def test_what_was_put_in_the_place_of_a_new_file_is_not_given_away(tmp_path: Path, how: str) -> None:
+    fs, path = open_location(str(tmp_path), StorageOptions(own_links=True))
+    fs.make_dirs(f"{path}/new")
+    fs.write_bytes(f"{path}/new/file", b"secret")
+    made = tmp_path / "new" / "file"
+    if how == "another's file":
+        os.chown(made, OTHER - 1, 0)
+    elif how == "a second name":
+        os.link(made, tmp_path / "second")
+    else:
+        made.parent.chmod(0o775)
+    before = made.stat()
+    with pytest.raises(StorageError, match="exchanged meanwhile"):
+        fs.set_access(str(made), Access(str(OTHER), "0", 0o644))
+    assert (made.stat().st_uid, made.stat().st_mode) == (before.st_uid, before.st_mode)
+
+
+@needs_root
+def test_a_default_acl_lets_nobody_into_what_acidctl_makes(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+    try:
+        os.setxattr(table, "system.posix_acl_default", EVERYTHING_FOR_BOB)
+    except OSError:
+        pytest.skip("this disk keeps no ACLs")
+    assert acidctl(*COMPACT, "--major", table).status == 0
+    assert acidctl(*CLEAN_NOW, "--assume-committed=0s", table).status == 0
+    for path in (trash := table / ".acidctl-trash", *trash.glob("*"), *trash.glob("*/manifest.json")):
+        assert mode(path) & 0o022 == 0, path  # with an ACL the group's bits are the most that it grants
+
+
+@needs_root
 def test_a_repair_keeps_what_the_file_had(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
     marker = table / "delta_0000001_0000001_0000" / "_orc_acid_version"
     data = marker.with_name("bucket_00000")
@@ -128,6 +185,9 @@ def acl_of(*entries: tuple[int, int, int]) -> bytes:
 
 
 BOB = acl_of((1, 6, 0xFFFFFFFF), (2, 4, 1234), (4, 0, 0xFFFFFFFF), (0x10, 4, 0xFFFFFFFF), (0x20, 0, 0xFFFFFFFF))
+EVERYTHING_FOR_BOB = acl_of(
+    (1, 7, 0xFFFFFFFF), (2, 7, 1234), (4, 7, 0xFFFFFFFF), (0x10, 7, 0xFFFFFFFF), (0x20, 5, 0xFFFFFFFF)
+)
 ACL = "system.posix_acl_access"
 
 
