@@ -19,6 +19,7 @@ from acidctl.errors import AcidctlError
 from acidctl.storage.lock import LOCK
 from acidctl.storage.owner import OWNER, Owner
 from acidctl.storage.port import FileSystem
+from acidctl.storage.small import MOST_METADATA, read_small
 from acidctl.storage.snapshot import Snapshot
 
 _MANIFEST = "_tmp."
@@ -125,7 +126,7 @@ def _against(snapshot: Snapshot, name: str, children: Mapping[str, list[Entry]],
 def _at_work(snapshot: Snapshot, path: str, doing: str) -> str:
     """That the process which a file names still runs, as far as this machine can tell."""
     try:
-        owner = Owner.from_bytes(snapshot.fs.read_bytes(snapshot.absolute(path)))
+        owner = Owner.from_bytes(read_small(snapshot.fs, snapshot.absolute(path), MOST_METADATA))
     except AcidctlError as error:
         return f"who {doing} cannot be read: {error.why or error.what}"
     return f"{owner} {doing}" if owner and owner.is_alive() else ""

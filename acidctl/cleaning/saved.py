@@ -38,6 +38,7 @@ from acidctl.storage.walk import location_at
 
 KIND = "acidctl-cleaning-plan"
 SCHEMA_VERSION = 1
+_MOST_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +216,10 @@ def read_plans(path: str) -> list[SavedPlan]:
         NotFoundError, AccessError: it cannot be read.
         BadDataError: it is no plan that acidctl wrote, or was changed.
     """
-    with mapped("read", path):
-        data = Path(path).read_bytes()
+    with mapped("read", path), Path(path).open("rb") as file:
+        data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise BadDataError(f"cannot use {path}", f"it is a bomb, or larger than the limit: {_MOST_BYTES:,} bytes")
     try:
         content = json.loads(data)
         if content["kind"] != KIND:

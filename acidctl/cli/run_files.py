@@ -130,11 +130,11 @@ def refuse_replacing(path: Path, kind: str) -> None:
         RefusedError: the file is none of ours, would lie among the data of a table, or behind a link of another user.
         AccessError: what is there cannot be read.
     """
-    from acidctl.storage.own_files import followed
+    from acidctl.storage.own_files import followed, open_folder
     from acidctl.storage.problems import mapped
 
     with mapped("write", str(path)):
-        followed(path)
+        os.close(open_folder(followed(path).parent))
     refuse_in_table(path, f"the {kind}")
     if not path.is_file():
         return

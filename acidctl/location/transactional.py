@@ -37,6 +37,7 @@ from acidctl.storage.neighbours import around, within
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import FileSystem, join
 from acidctl.storage.registry import open_location
+from acidctl.storage.small import MOST_LENGTHS, read_small
 from acidctl.storage.snapshot import Look
 
 _LOOKED_INTO = 4
@@ -167,7 +168,7 @@ def _has_acid_columns(fs: FileSystem, path: str, file: DataFile) -> bool:
         length = None
         if file.flush_length_path:
             side = join(path, file.flush_length_path)
-            length = parse_flush_length(fs.read_bytes(side), side)
+            length = parse_flush_length(read_small(fs, side, MOST_LENGTHS), side)
         return read_tail(ByteSource(fs, join(path, file.path), length, file.size)).is_acid
     except AcidctlError:  # whoever reads the rows says what is wrong with it
         return False

@@ -18,6 +18,7 @@ from acidctl.orc.tail import read_tail
 from acidctl.repair.plan import LIVE_HINT, Fix, Made, Refused, Scope, directories, native_files
 from acidctl.repair.rows import stripe_ids
 from acidctl.storage.port import FileSystem
+from acidctl.storage.small import MOST_LENGTHS, read_small
 from acidctl.storage.snapshot import Snapshot
 
 _LONE = "look for the data file; when it is not needed, remove the side file by hand"
@@ -58,7 +59,7 @@ def _look(snapshot: Snapshot, file: DataFile, entry: Entry, side: Entry, scope: 
         return Refused(file.path, live, LIVE_HINT)
     fs, path = snapshot.fs, snapshot.absolute(file.path)
     try:
-        committed = committed_length(fs.read_bytes(snapshot.absolute(side.path)))
+        committed = committed_length(read_small(fs, snapshot.absolute(side.path), MOST_LENGTHS))
         if committed > entry.size:
             raise BadDataError(
                 "",

@@ -24,6 +24,7 @@ from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.repair.plan import LIVE_HINT, Fix, Made, Refused, Scope, directories
 from acidctl.repair.rows import events_digest
+from acidctl.storage.small import MOST_METADATA, read_small
 from acidctl.storage.snapshot import Snapshot
 
 _MARKERS = (METADATA_ACID, ORC_ACID_VERSION)
@@ -147,10 +148,10 @@ def _missing_markers(snapshot: Snapshot, inner: str, around: Sequence[Entry], in
         name = entry.path.rpartition("/")[2]
         if name not in _MARKERS:
             continue
-        content = snapshot.fs.read_bytes(snapshot.absolute(entry.path))
+        content = read_small(snapshot.fs, snapshot.absolute(entry.path), MOST_METADATA)
         if name not in have:
             made.append(Made(f"{inner}/{name}", 0, content, replaces=False))
-        elif snapshot.fs.read_bytes(snapshot.absolute(have[name].path)) != content:
+        elif read_small(snapshot.fs, snapshot.absolute(have[name].path), MOST_METADATA) != content:
             raise BadDataError("", f"{entry.path} and {have[name].path} differ", _BY_HAND)
     return made
 

@@ -15,6 +15,7 @@ from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.repair.plan import LIVE_HINT, Fix, Made, Refused, Scope, directories
 from acidctl.repair.rows import stripe_ids
+from acidctl.storage.small import MOST_LENGTHS, read_small
 from acidctl.storage.snapshot import Snapshot
 
 _V1_HINT = "run `acidctl compact --major`: what it writes is of version 2, with the marker"
@@ -89,7 +90,7 @@ def _evidence(snapshot: Snapshot, directory: AcidDirectory, entries: list[Entry]
         length: int | None = file.size
         if file.flush_length_path:
             side = snapshot.absolute(file.flush_length_path)
-            length = parse_flush_length(snapshot.fs.read_bytes(side), snapshot.fs.display(side))
+            length = parse_flush_length(read_small(snapshot.fs, side, MOST_LENGTHS), snapshot.fs.display(side))
         if not length:
             continue  # nothing committed
         path = snapshot.absolute(file.path)

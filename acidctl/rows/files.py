@@ -19,6 +19,7 @@ from acidctl.orc.source import ByteSource
 from acidctl.rows.events import EventFile, open_event_files
 from acidctl.rows.foreign import Format, read_any_tail
 from acidctl.storage.port import FileSystem, base_name, parent_of
+from acidctl.storage.small import MOST_LENGTHS, read_small
 from acidctl.storage.snapshot import take_snapshot
 
 
@@ -55,7 +56,7 @@ def _flush_length(fs: FileSystem, path: str) -> int | None:
     side = path + FLUSH_LENGTH_SUFFIX
     if not fs.exists(side):
         return None
-    return parse_flush_length(fs.read_bytes(side), fs.display(side))
+    return parse_flush_length(read_small(fs, side, MOST_LENGTHS), fs.display(side))
 
 
 def _acid_directory(path: str) -> AcidDirectory | None:

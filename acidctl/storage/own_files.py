@@ -14,6 +14,7 @@ from pathlib import Path
 from acidctl.errors import RefusedError
 from acidctl.storage.access import Access
 from acidctl.storage.arrival import require_content
+from acidctl.storage.beneath import Beneath, ForeignLinkError
 from acidctl.storage.port import FileSystem, join, parent_of
 from acidctl.storage.problems import printable
 
@@ -23,6 +24,8 @@ MOST_BYTES = 64 << 20
 TORN = "_torn.json"
 """In a hidden run: a small file that is being written."""
 _MOST_LINKS = 40
+_OPEN_FILES = "/proc/", "/dev/fd/"
+_THROUGH = os.O_WRONLY | os.O_NOCTTY | os.O_CLOEXEC
 
 
 def replace_file(path: Path, data: bytes, *, is_private: bool = False) -> None:
@@ -38,11 +41,14 @@ def replace_file(path: Path, data: bytes, *, is_private: bool = False) -> None:
         RefusedError: a link of another user lies there.
     """
     target = followed(path)
-    if path.exists() and not path.is_file():
-        _write_through(path, data)
+    if str(target).startswith(_OPEN_FILES) and not target.exists() and path.exists():  # a pipe
+        _write_through(os.open(path, _THROUGH), data)
         return
-    folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+    folder = open_folder(target.parent)
     try:
+        if _is_stream(target.name, folder):
+            _write_through(os.open(target.name, _THROUGH | os.O_NOFOLLOW, dir_fd=folder), data)
+            return
         staged = f".acidctl-{secrets.token_hex(8)}.tmp"
         descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=folder)
         try:
@@ -60,8 +66,30 @@ def replace_file(path: Path, data: bytes, *, is_private: bool = False) -> None:
         os.close(folder)
 
 
-def _write_through(path: Path, data: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_NOCTTY)  # neither made nor emptied, should it be a file by now
+def open_folder(folder: Path) -> int:
+    """A descriptor of a directory that this user's files go to.
+
+    Raises:
+        RefusedError: a link of another user on the way to it leads to what is not his.
+        OSError: it cannot be opened.
+    """
+    here = os.path.join(Path.cwd(), folder)  # noqa: PTH118 - with its "..", which lead out of what links lead to
+    try:
+        return Beneath(here).open(here, os.O_RDONLY | os.O_DIRECTORY)
+    except ForeignLinkError as error:
+        raise RefusedError(f"will not write to {printable(str(folder))}", error.why, "give another place") from None
+
+
+def _is_stream(name: str, folder: int) -> bool:
+    """Whether what is there is written to, and not replaced."""
+    try:
+        return not stat.S_ISREG(kind := os.lstat(name, dir_fd=folder).st_mode) and not stat.S_ISLNK(kind)
+    except FileNotFoundError:
+        return False
+
+
+def _write_through(descriptor: int, data: bytes) -> None:
+    """Neither made nor emptied, should it be a file by now."""
     with os.fdopen(descriptor, "wb") as stream:
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
@@ -79,12 +107,12 @@ def followed(path: Path) -> Path:
         try:
             status = path.lstat()
         except FileNotFoundError:
-            return path.parent.resolve() / path.name
+            return path.parent / path.name
         if status.st_uid not in (os.geteuid(), 0) and not stat.S_ISREG(status.st_mode):
             what = "a link" if stat.S_ISLNK(status.st_mode) else "what lies there is no file, and"
             raise RefusedError(f"will not write to {path}", f"{what} of another user", "give another place")
         if not stat.S_ISLNK(status.st_mode):
-            return path.parent.resolve() / path.name
+            return path.parent / path.name
         path = path.parent / path.readlink()
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 

@@ -14,6 +14,7 @@ from acidctl.acid.state import AcidState, base_metadata, select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
+from acidctl.storage.small import MOST_LENGTHS, MOST_METADATA, read_small
 from acidctl.storage.walk import list_location
 
 
@@ -59,7 +60,7 @@ class Snapshot:
         if file.flush_length_path is None:
             return None
         path = self.absolute(file.flush_length_path)
-        return parse_flush_length(self.fs.read_bytes(path), self.fs.display(path))
+        return parse_flush_length(read_small(self.fs, path, MOST_LENGTHS), self.fs.display(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def look_at(
     for entry in base_metadata(listing):
         full = join(path, entry.path)
         try:
-            data = fs.read_bytes(full, 0, entry.size)  # stores would be asked for the length, too
+            data = read_small(fs, full, MOST_METADATA, entry.size)
             look.base_formats[entry.path.partition("/")[0]] = parse_metadata_acid(data, fs.display(full))
         except AcidctlError as error:
             look.bad_metadata[entry.path] = error

@@ -20,6 +20,7 @@ from acidctl.orc.types import ACID_COLUMNS, OrcType, hive_type
 from acidctl.rows.foreign import Format, TableFile, read_any_tail
 from acidctl.storage.port import FileSystem, FileSystemSpec
 from acidctl.storage.registry import open_file_system
+from acidctl.storage.small import MOST_LENGTHS, read_small
 from acidctl.validation.column_types import misfit
 from acidctl.validation.findings import Finding, Severity, Unchecked
 from acidctl.validation.isolate import Beat
@@ -171,7 +172,7 @@ class _Look:
         side = self._file.flush_length_path
         if side is None:
             return None
-        content = self._fs.read_bytes(self._task.path.removesuffix(self._file.path) + side)
+        content = read_small(self._fs, self._task.path.removesuffix(self._file.path) + side, MOST_LENGTHS)
         lengths: tuple[int, ...] = struct.unpack(f">{len(content) // 8}q", content[: len(content) // 8 * 8])
         finding = rule("V36").finding
         self._is_side_bad = True

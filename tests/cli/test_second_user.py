@@ -271,6 +271,48 @@ def test_an_endless_manifest(acidctl: Acidctl, table: Path) -> None:
     assert (run / "manifest.json").exists()
 
 
+@pytest.mark.parametrize("line", [*EVERY_CHANGE, ("ls",), ("cat",), ("validate",), ("validate", "--deep"), ("why",)])
+@pytest.mark.parametrize("name", ["_metadata_acid", "bucket_00000_flush_length", "_orc_acid_version"])
+def test_an_endless_side_file(acidctl: Acidctl, table: Path, line: tuple[str, ...], name: str) -> None:
+    """A terabyte that costs its owner nothing; each command says so, or needs none of it."""
+    directory = table / ("base_0000002" if name == "_metadata_acid" else "delta_0000003_0000004")
+    directory.mkdir()
+    (directory / "bucket_00000").write_bytes((table / "delta_0000002_0000002_0000" / "bucket_00000").read_bytes())
+    with (directory / name).open("wb") as file:
+        file.truncate(1 << 40)
+    own(directory)
+    done = acidctl(*line, table)
+    assert done.status in (0, 3, 4, 7, 14, 15), done.err
+    assert (directory / name).stat().st_size == 1 << 40
+    if line == COMPACT and name == "_metadata_acid":
+        assert "it is a bomb, or larger than any file of its name is" in done.err
+
+
+@pytest.mark.parametrize("option", ["--report", "--metrics-file", "--plan"])
+def test_a_link_on_the_way_to_what_is_written(acidctl: Acidctl, table: Path, tmp_path: Path, option: str) -> None:
+    """In a directory that everybody may write to somebody made the next one first."""
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tmp" / "acidctl").symlink_to(tmp_path / "etc")
+    os.lchown(tmp_path / "tmp" / "acidctl", OTHER, OTHER)
+    done = acidctl(*CLEAN, option, tmp_path / "tmp" / "acidctl" / "file.json", table)
+    assert done.status == 7, done.err
+    assert "will not write to" in done.err
+    assert not list((tmp_path / "etc").iterdir())
+    os.lchown(tmp_path / "tmp" / "acidctl", 0, 0)
+    assert acidctl(*CLEAN, option, tmp_path / "tmp" / "acidctl" / "file.json", table).status == 0
+    assert list((tmp_path / "etc").iterdir())
+
+
+def test_an_endless_plan(acidctl: Acidctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("acidctl.cleaning.saved._MOST_BYTES", 1 << 20)
+    with (tmp_path / "plan.json").open("wb") as file:
+        file.truncate(1 << 40)
+    done = acidctl("apply", "--yes", tmp_path / "plan.json")
+    assert done.status == 4
+    assert "a bomb, or larger than the limit" in done.err
+
+
 class TestPlans:
     """What is committed is not taken from a file that somebody else may have written."""
 

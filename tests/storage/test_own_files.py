@@ -140,7 +140,7 @@ def test_a_pipe_of_ones_own(tmp_path: Path) -> None:
 def test_what_became_a_file_is_not_emptied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "report"
     path.write_text("mine")
-    monkeypatch.setattr(Path, "is_file", lambda _: False)
+    monkeypatch.setattr("acidctl.storage.own_files._is_stream", lambda *_: True)
     with pytest.raises(FileExistsError):
         replace_file(path, b"new")
     assert path.read_text() == "mine"
