@@ -67,7 +67,7 @@ def require_content(fs: Store, path: str, data: bytes, explain: Explain = nobody
         StorageError: it holds something else, or is not there.
     """
     try:
-        found = fs.read_bytes(path, 0, len(data) + 1)
+        found = fs.read_bytes(path)
     except NotFoundError:
         raise gone(fs.display(path)) from None
     if found == data:
