@@ -12,6 +12,7 @@ from acidctl.errors import AcidctlError, BadDataError, NotFoundError
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.storage.port import join
+from acidctl.storage.small import MOST_LENGTHS, read_small
 from acidctl.storage.snapshot import Snapshot
 
 _LOOKED_INTO = 16
@@ -53,7 +54,7 @@ class Contents:
         try:
             if file.flush_length_path:
                 side = join(self._snapshot.path, file.flush_length_path)
-                length = parse_flush_length(fs.read_bytes(side), side)
+                length = parse_flush_length(read_small(fs, side, MOST_LENGTHS), side)
             if length == 0:  # nothing was committed: readers do not open it
                 return ""
             tail = read_tail(ByteSource(fs, path, length))

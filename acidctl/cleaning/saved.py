@@ -25,13 +25,13 @@ from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.cleaning.leftovers import is_query_staging, query_staging
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import Policy
-from acidctl.errors import AcidctlError, BadDataError, ConflictError
+from acidctl.errors import AcidctlError, BadDataError, ConflictError, RefusedError
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.transactional import not_known, refuse_part_of_others
 from acidctl.storage.own_files import replace_file
 from acidctl.storage.port import FileSystem
-from acidctl.storage.problems import mapped
+from acidctl.storage.problems import mapped, printable
 from acidctl.storage.registry import open_location
 from acidctl.storage.snapshot import Snapshot, take_snapshot
 from acidctl.storage.walk import location_at
@@ -215,7 +215,9 @@ def read_plans(path: str) -> list[SavedPlan]:
     Raises:
         NotFoundError, AccessError: it cannot be read.
         BadDataError: it is no plan that acidctl wrote, or was changed.
+        RefusedError: it is a pipe of another user, who could let this wait for ever.
     """
+    _refuse_foreign_pipe(path)
     with mapped("read", path), Path(path).open("rb") as file:
         data = file.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
@@ -234,6 +236,14 @@ def read_plans(path: str) -> list[SavedPlan]:
         is_said = isinstance(error, _UnusableError)
         why = str(error) if is_said else "it is no plan of `acidctl clean --plan`, or is damaged"
         raise BadDataError(f"cannot use {path}", why, "make a new one: acidctl clean --plan FILE") from None
+
+
+def _refuse_foreign_pipe(path: str) -> None:
+    with mapped("read", path):
+        status = Path(path).stat()
+    if stat.S_ISFIFO(status.st_mode) and status.st_uid not in (os.geteuid(), 0):
+        why = "it is a pipe of another user, who may never write to it"
+        raise RefusedError(f"will not read {printable(path)}", why, "copy what you want of it to a file of your own")
 
 
 class _UnusableError(ValueError):

@@ -143,8 +143,11 @@ def _write_file(
 
 def _refuse_target(fs: FileSystem, path: str, name: str) -> None:
     """Say what is wrong with the name of a new file before anything is read."""
+    import os
+
     from acidctl.cli.run_files import refuse_in_table
     from acidctl.errors import ConflictError, NotFoundError
+    from acidctl.storage.own_files import open_folder
     from acidctl.storage.port import parent_of
 
     is_dir = False
@@ -162,6 +165,7 @@ def _refuse_target(fs: FileSystem, path: str, name: str) -> None:
         folder = fs.display(parent_of(path))
         raise NotFoundError(f"cannot create {fs.display(path)}", f"there is no directory {folder}", "make it first")
     if (local := fs.local_path(path)) is not None:
+        os.close(open_folder(Path(local).parent))
         refuse_in_table(Path(local), "rows")
 
 

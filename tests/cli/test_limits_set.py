@@ -99,6 +99,14 @@ def test_what_cannot_be_one(acidctl: Acidctl, config: Callable[[str], Path], tex
     assert words in result.err
 
 
+def test_a_variable_for_no_limit(acidctl: Acidctl, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACIDCTL_LIMIT_STRIPES_MEMORY", "1G")
+    done = acidctl("ls", table)
+    assert done.status == 2
+    assert "ACIDCTL_LIMIT_STRIPES_MEMORY is set, but there is no such limit" in done.err
+    assert "ACIDCTL_LIMIT_STRIPE_MEMORY" in done.err
+
+
 def bomb() -> bytes:
     """One list of more than 4 GiB."""
     from tests.rows.test_parquet_limits import NUMBERS, in_one_list
