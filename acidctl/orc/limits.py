@@ -36,22 +36,22 @@ class Limit:
         default: without the variable.
         is_bytes: whether it counts bytes.
         meaning: one sentence.
+        variable: the one of the environment that sets it.
     """
 
     name: str
     default: int
     is_bytes: bool
     meaning: str
+    variable: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variable", PREFIX + self.key.replace("-", "_").upper())
 
     @property
     def key(self) -> str:
         """Its name in the table ``[limits]`` of a configuration."""
         return self.name.removeprefix("max-")
-
-    @property
-    def variable(self) -> str:
-        """The variable of the environment that sets it."""
-        return PREFIX + self.key.replace("-", "_").upper()
 
     @property
     def value(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from types import TracebackType
@@ -19,7 +19,7 @@ from acidctl.orc import wide_time
 from acidctl.orc.limits import LimitError, Work
 from acidctl.orc.map_keys import check_map_keys
 from acidctl.orc.source import ByteSource, FileReader, Window, native_errors
-from acidctl.orc.stripe_size import check_rows, check_stripe, is_small_at_first
+from acidctl.orc.stripe_size import check_numbers, check_rows, check_stripe, is_small_at_first
 from acidctl.orc.tail import FIRST_READ, Tail, as_text, read_tail
 from acidctl.orc.types import ACID_COLUMNS, OrcType, arrow_type, hive_type, restricted
 from acidctl.orc.union_nulls import UnionNulls, present_streams
@@ -29,6 +29,9 @@ _READ_WHOLE = 1 << 20
 """Remote stripes of no more bytes than this are fetched in one piece, whichever columns are wanted."""
 _GAP = 256 * 1024
 """Remote ranges that lie closer than this are fetched as one."""
+_SMALL_STRIPE = 64 * 1024
+"""Bytes that are read as fast at once as in parts."""
+
 _SMALL_PART = 8
 _FIRST_BYTES = 512 * 1024
 """The beginning of a stream that is fetched for the first rows: a compressed chunk of most writers, and what the native
@@ -285,12 +288,32 @@ class OrcFile:
         self._work.require()
         try:
             self._fetch_ahead(i, chosen)
-            size = check_stripe(self.tail, i, self._stripe_footer(i), self._tree(chosen), self._piece)
+            tree = self._tree(chosen)
+            size = check_numbers(self.tail, i, tree)
+            if size is None:
+                footer, read = self._look_into(i)
+                size = check_stripe(self.tail, i, footer, tree, read)
             self._work.add_part(i, size)
         except LimitError:
             raise
         except BadDataError as error:
             raise BadDataError(f"stripe {i} of {self.path} cannot be read", str(error), error.hint) from error
+
+    def _look_into(self, i: int) -> tuple[pb.StripeFooter, Callable[[int, int], bytes]]:
+        """The footer of a stripe, and what gives its bytes; all of a small one is read at once."""
+        stripe = self.tail.stripes[i]
+        start = stripe.offset + stripe.indexLength
+        size = stripe.dataLength + stripe.footerLength
+        if self._window is not None or size > _SMALL_STRIPE:
+            return self._stripe_footer(i), self._piece
+        data = self.tail.source.read(start, size)
+        footer = self.tail.parse_stripe_footer(i, data[stripe.dataLength :])
+
+        def read(offset: int, count: int) -> bytes:
+            inside = start <= offset and offset + count <= start + size
+            return data[offset - start : offset - start + count] if inside else self._piece(offset, count)
+
+        return footer, read
 
     def _piece(self, offset: int, count: int) -> bytes:
         return self.tail.source.read(offset, count) if self._window is None else self._window.piece(offset, count)

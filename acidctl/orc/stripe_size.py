@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -33,6 +33,7 @@ _WIDTHS = {
 _TEXTS = frozenset(("string", "varchar", "char", "binary"))
 _LISTS = frozenset(("array", "map"))
 _WIDEST = 8
+_WHAT = "decompressed size of its rows"
 _IDS = 32
 """Bytes of a row's ids."""
 
@@ -64,6 +65,33 @@ def check_all_rows(tail: Tail) -> None:
         LimitError: it has.
     """
     Work(tail.path, tail.source.size).add(0, tail.rows * _IDS)
+
+
+def check_numbers(tail: Tail, i: int, tree: OrcType) -> float | None:
+    """As :func:`check_stripe` where the types alone settle it, which takes no look at the stripe; None elsewhere.
+
+    Raises:
+        LimitError: its rows would take more memory than the limit.
+    """
+    width = _width(tree)
+    if width is None:
+        return None
+    size = width * tail.stripes[i].numberOfRows
+    STRIPE_MEMORY.check(size, f"stripe {i} of {tail.path}", _WHAT)
+    return size
+
+
+def _width(node: OrcType) -> float | None:
+    """Bytes of a value; None where they depend on it."""
+    if node.kind in _TEXTS or node.kind in _LISTS:
+        return None
+    width: float = _WIDTHS.get(node.kind, _WIDEST)
+    for child in node.children:
+        below = _width(child)
+        if below is None:
+            return None
+        width += below
+    return width
 
 
 def check_stripe(tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType, read: Read) -> float:
@@ -133,6 +161,7 @@ class _Size:
     most: int | None = None
     is_exact: bool = False
     total: float = 0.0
+    limit: int = field(default_factory=lambda: STRIPE_MEMORY.value)
 
     @property
     def _where(self) -> str:
@@ -155,7 +184,8 @@ class _Size:
 
     def _grow(self, amount: float) -> None:
         self.total += amount
-        STRIPE_MEMORY.check(self.total, self._where, "decompressed size of its rows")
+        if self.total > self.limit:
+            raise STRIPE_MEMORY.error(self._where, _WHAT, self.total)
 
     def _text(self, column: int, count: float) -> float:
         """Bytes of the texts of a column; for a dictionary those it is read into first, too."""
@@ -165,7 +195,7 @@ class _Size:
         self._grow(entries * _WIDEST)
         own, longest = self._lengths(column, entries)
         self._grow(own)
-        if not self.is_exact or self.total + longest * count <= STRIPE_MEMORY.value:
+        if not self.is_exact or self.total + longest * count <= self.limit:
             return longest * count
         return self._used(column, entries, count)
 

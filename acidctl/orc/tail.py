@@ -30,6 +30,8 @@ FIRST_READ = 16 * 1024
 
 KNOWN_VERSIONS = ((0, 11), (0, 12))
 CALENDARS = {1: "julian_gregorian", 2: "proleptic_gregorian"}
+_FEW_BYTES = 64 * 1024
+"""Of these nothing large can be made."""
 _PARTS_A_COLUMN, _PARTS_A_STRIPE = 24, 3
 """Messages and texts in one message, for each column and stripe that a file may have."""
 
@@ -384,6 +386,8 @@ def _parse(message: type[_Parsed], raw: bytes | memoryview, codec: tuple[str, in
 
 def _check_parts(message: type[Message], plain: bytes, path: str, what: str) -> None:
     """Refuse a message of very many parts: an empty one takes two bytes here, and a hundred in memory."""
+    if len(plain) <= _FEW_BYTES:
+        return
     most = _PARTS_A_COLUMN * COLUMNS.value + _PARTS_A_STRIPE * STRIPES.value
     if len(plain) > LEAST_PART * most and count_parts(message.DESCRIPTOR, plain, most) > most:
         raise COLUMNS.error(path, f"number of the parts of its {what}")
