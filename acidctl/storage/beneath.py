@@ -16,7 +16,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from acidctl.acid.names import is_hidden
 from acidctl.errors import RefusedError
 from acidctl.storage.problems import printable
 
@@ -140,9 +139,7 @@ class Beneath:
     def make_dirs(self, path: str) -> None:
         """As ``os.makedirs``, for directories that may be there; new ones nobody but this user may write to.
 
-        A default ACL above takes the place of the umask: whoever owns that directory could let himself in so. Of what
-        is missing on the way only hidden directories are made: a partition that was dropped meanwhile does not come
-        back.
+        A default ACL above takes the place of the umask: whoever owns that directory could let himself in so.
         """
         if path.rstrip("/") in (self.root.rstrip("/"), ""):
             return
@@ -150,10 +147,7 @@ class Beneath:
             with self.parent(path) as (at, name):
                 os.mkdir(name, 0o755, dir_fd=at)
         except FileNotFoundError:
-            parent = path.rpartition("/")[0]
-            if not any(map(is_hidden, self._parts(parent))):
-                raise
-            self.make_dirs(parent)
+            self.make_dirs(path.rpartition("/")[0])
             self.make_dirs(path)
         except FileExistsError:
             if not stat.S_ISDIR(self.stat(path).st_mode):
