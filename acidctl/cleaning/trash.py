@@ -110,6 +110,7 @@ class TrashRun:
             "validTxns": self.txns,
             "states": self.states,
         }
+        fs.stat(self.location)  # what was dropped meanwhile is not made again
         fs.make_dirs(f"{self.location}/{TRASH}")
         require_ours(fs, self.location, TRASH)
         fs.make_dirs(self.path)

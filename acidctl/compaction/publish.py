@@ -44,6 +44,7 @@ def stage_directories(plan: CompactionPlan) -> None:
     """
     fs = plan.snapshot.fs
     require_place(plan)
+    fs.stat(plan.snapshot.path)  # what was dropped meanwhile is not made again
     fs.make_dirs(f"{plan.staging}/{ATTEMPTS}")
     write_checked(fs, f"{plan.staging}/{OWNER}", Owner.this().to_bytes())
 
