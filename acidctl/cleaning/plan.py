@@ -311,7 +311,7 @@ class _Judge:
 
     def _unreadable(self, state: AcidState) -> Iterator[tuple[str, str]]:
         """What others are obsolete for, and is no data that readers can read."""
-        for name in {by for verdict in _removable(state) for by in verdict.reason.by}:
+        for name in sorted({by for verdict in _removable(state) for by in verdict.reason.by}):
             directory = self._verdicts[name].directory
             if directory and (why := self._contents.fault(directory, self._entries.get(name, ()))):
                 yield name, why

@@ -29,6 +29,7 @@ from acidctl.errors import AcidctlError, BadDataError, ConflictError, RefusedErr
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.transactional import not_known, refuse_part_of_others
+from acidctl.storage.neighbours import Surroundings
 from acidctl.storage.own_files import replace_file
 from acidctl.storage.port import FileSystem
 from acidctl.storage.problems import mapped, printable
@@ -90,7 +91,11 @@ class SavedPlan:
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
     def plan(
-        self, storage: Mapping[str, str], lists: SnapshotLists | None = None, said: TableType | None = None
+        self,
+        storage: Mapping[str, str],
+        lists: SnapshotLists | None = None,
+        said: TableType | None = None,
+        surroundings: Surroundings | None = None,
     ) -> CleaningPlan:
         """The same plan of the location as it is now.
 
@@ -98,13 +103,14 @@ class SavedPlan:
             storage: options of the store, which are not saved.
             lists: what is committed by now; where they say nothing, what the file says is taken.
             said: what the user says that the table is.
+            surroundings: what was found above other locations.
 
         Raises:
             ConflictError: the location changed since; the message names what.
             RefusedError: it is not known to be of a transactional table.
             AcidctlError: whatever keeps it from being listed or planned.
         """
-        refuse_part_of_others(self.url, storage)
+        refuse_part_of_others(self.url, storage, surroundings or Surroundings())
         fs, path = open_location(self.url, storage)
         alone = bool(self.names) and all(is_query_staging(name) for name in self.names)
         snapshot = query_staging(fs, path) if alone else self._snapshot(fs, path, lists, said)

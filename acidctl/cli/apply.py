@@ -80,6 +80,7 @@ def command(
     from acidctl.cli.clean_results import Printer
     from acidctl.cli.output import note
     from acidctl.errors import AcidctlError
+    from acidctl.storage.neighbours import Surroundings
 
     saved = read_plans(plan_file)
     if not saved:
@@ -93,8 +94,9 @@ def command(
     locking = replace(locking, age=min(filter(None, (one.policy.older_than for one in saved)), default=0.0))
     work = CleaningWork(yes, locking, jobs, Stop.after(deadline), way(no_trash, trash))
     printer = Printer(output, run)
+    surroundings = Surroundings()
     plans = []
-    for one, result in work.each(saved, lambda one: one.plan(storage, lists, said)):
+    for one, result in work.each(saved, lambda one: one.plan(storage, lists, said, surroundings)):
         if isinstance(result, AcidctlError):
             printer.failed(one.url, result)
         elif result is None:

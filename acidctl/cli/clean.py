@@ -120,6 +120,7 @@ def command(
     from acidctl.cli.run_files import refuse_replacing
     from acidctl.cli.strangers import Strangers
     from acidctl.location.find import find
+    from acidctl.storage.neighbours import Surroundings
 
     if plan_file is not None:
         how = ("no_trash", "trash", "dry_run", "jobs", "lock", "lock_wait", "break_lock")  # asked for by `apply`
@@ -132,7 +133,7 @@ def command(
     work = CleaningWork(yes, locking, jobs, Stop.after(deadline), way(no_trash, trash))
     printer = Printer(output, run, locations)
     strangers = Strangers(lambda error: printer.failed("", error), printer.skipped)
-    places = once(find(locations, storage, lists, strangers.observer, to_change=True))
+    places = once(find(locations, storage, lists, strangers.observer, surroundings=Surroundings()))
     known = strangers.changeable(places, TableType(table_type) if table_type else None)
     every = with_tables(known, locations, storage) if leftovers else ((found, False) for found in known)
     planned = within(_plans(every, lists, policy, work.stop, printer), max_bytes)

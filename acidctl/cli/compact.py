@@ -222,6 +222,7 @@ def command(
     from acidctl.cli.compact_results import Printer
     from acidctl.cli.strangers import Strangers
     from acidctl.location.find import find
+    from acidctl.storage.neighbours import Surroundings
 
     table_properties = dict(key_and_value(item, "--property") for item in properties)
     until, closed = _until(window, deadline)
@@ -243,7 +244,7 @@ def command(
     printer = Printer(output, dry_run, run)
     plans: list[CompactionPlan] = []
     strangers = Strangers(printer.cannot_list, printer.skipped)
-    places = find(locations, storage, lists, strangers.observer, to_change=True)
+    places = find(locations, storage, lists, strangers.observer, surroundings=Surroundings())
     for found in strangers.changeable(places, wanted.table_type):
         if closed or _is_past(until):
             printer.postponed(found.shown, closed or _TIME_IS_UP)

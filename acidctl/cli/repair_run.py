@@ -24,6 +24,7 @@ from acidctl.repair.apply import apply_repair, forget, plan_repair, require_rena
 from acidctl.repair.backup import Run, RunState, list_runs
 from acidctl.repair.plan import Kind, RepairPlan, Scope
 from acidctl.storage.lock import Locking
+from acidctl.storage.neighbours import Surroundings
 from acidctl.storage.port import FileSystem, base_name, parent_of
 from acidctl.storage.registry import open_location
 from acidctl.storage.walk import Location, Observer
@@ -126,14 +127,15 @@ def _places(
     options: Options, strangers: Strangers, said: TableType | None, failures: Failures
 ) -> Iterator[tuple[Place, str]]:
     """(location, path inside it): a user may also name a directory of a location, or a file."""
+    surroundings = Surroundings()
     for text in options.locations:
         try:
             fs, path = open_location(text, options.storage.of(text))
             location, inside = _location_of(fs, path)
             top = fs.display(location)
-            places = find([top], options.storage, SnapshotLists(), strangers.observer, to_change=True)
+            places = find([top], options.storage, SnapshotLists(), strangers.observer, surroundings=surroundings)
             if inside:
-                refuse_part_of_others(top, options.storage)
+                refuse_part_of_others(top, options.storage, surroundings)
                 places = iter([Place(open_location(top, options.storage)[0], Location(location, ""), True)])
             for found in strangers.changeable(places, said):
                 yield found, inside

@@ -15,6 +15,7 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.transactional import Evidence, evidence_of, refuse_part_of_others
+from acidctl.storage.neighbours import Surroundings
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
 from acidctl.storage.snapshot import Look, Snapshot, look_at, take_snapshot
@@ -89,7 +90,7 @@ def find(
     observer: Observer | None = None,
     *,
     looks: bool = True,
-    to_change: bool = False,
+    surroundings: Surroundings | None = None,
 ) -> Iterator[Found]:
     """Every location at or below the given paths, in their order; stores that take long to answer are asked ahead.
 
@@ -97,7 +98,8 @@ def find(
         lists: what the user gave; write ids are numbered by table, so one list is good for one table.
         observer: told what else there is; of several paths one that cannot be listed, too.
         looks: at the locations themselves too; False where no snapshots are taken of them.
-        to_change: refuse what lies in something that is not ours, which a walk from above would not have entered.
+        surroundings: for who changes what is found: what lies in something that is not ours, which a walk from above
+            would not have entered, is refused.
 
     Raises:
         NotFoundError, AccessError, StorageError: a path cannot be listed.
@@ -108,8 +110,8 @@ def find(
     for path in paths:
         fs, root = open_location(path, storage)
         walk = _walk(fs, root, observer or Observer(), looks=looks)
-        if to_change:
-            walk = _after(partial(refuse_part_of_others, path, storage), walk)
+        if surroundings:
+            walk = _after(partial(refuse_part_of_others, path, storage, surroundings), walk)
         for found in walk if len(paths) == 1 else _going_on(walk, observer or Observer()):
             tables.setdefault(found.location.table)
             lists.require_one_table(list(tables), found.shown)

@@ -33,7 +33,7 @@ from acidctl.acid.names import (
 from acidctl.acid.sidefiles import parse_flush_length
 from acidctl.errors import AcidctlError, RefusedError
 from acidctl.storage.ends import END
-from acidctl.storage.neighbours import around, within
+from acidctl.storage.neighbours import Surroundings, within
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import FileSystem, join
 from acidctl.storage.registry import open_location
@@ -78,19 +78,20 @@ def not_known(shown: str, evidence: Evidence) -> RefusedError:
     return RefusedError(f"{shown} is not known to be a transactional table", evidence.text, hint)
 
 
-def refuse_part_of_others(url: str, storage: Mapping[str, str]) -> None:
+def refuse_part_of_others(url: str, storage: Mapping[str, str], surroundings: Surroundings) -> None:
     """Refuse to change what lies in a table of another format, in an export, in a trash.
 
     Args:
         url: what a user gives; what a walk meets on its way down from there it leaves out by itself.
         storage: options of the store.
+        surroundings: what was found above other paths.
 
     Raises:
         RefusedError: it does.
     """
     options = storage.of(url) if isinstance(storage, StorageOptions) else storage
     fs, path = open_location(url, options)  # not the one for changes, which sees nothing above the path
-    if found := around(fs, path):
+    if found := surroundings.of(fs, path):
         above, what = found
         raise RefusedError(
             f"{fs.display(path)} is no table of its own",

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import ChunkError, decompress
 from acidctl.orc.tail import RecordKey, Tail, stripe_length
+from acidctl.orc.varint import TooLongError, signed
 
 _OPERATION, _ORIGINAL, _BUCKET, _ROW_ID, _CURRENT = _COLUMNS = range(1, 6)
 """Column ids (format section 3.1)."""
@@ -162,8 +163,8 @@ def progression(data: bytes, count: int) -> tuple[int, int] | None:
                 base = _signed(int.from_bytes(data[start + 1 : at], "big"))
             elif head >> 6 == _DELTA and not head & _WIDTH:
                 length = ((head & 1) << 8 | data[at + 1]) + 1
-                base, middle = _varint(data, at + 2)
-                delta, at = _varint(data, middle)
+                base, middle = signed(data, at + 2)
+                delta, at = signed(data, middle)
             else:
                 return None
             if not seen:
@@ -174,7 +175,7 @@ def progression(data: bytes, count: int) -> tuple[int, int] | None:
             if head >> 6 == _DELTA:
                 times, at = _counting(data, start, (middle, at), base, delta) if delta else _repeats(data, start, at)
             seen += length * times
-    except IndexError:
+    except (IndexError, TooLongError):
         return None
     return (first, step) if seen == count and abs(first) + count < _MOST else None
 
@@ -225,18 +226,6 @@ def _counting(data: bytes, start: int, ends_of_first: tuple[int, int], base: int
 def _leading(flags: NDArray[np.bool_]) -> int:
     """How many of the first are all true."""
     return len(flags) if flags.all() else int(flags.argmin())
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A signed number of 7 bits a byte, and where it ends."""
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return _signed(value), at
-        shift += 7
 
 
 def _signed(value: int) -> int:

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from acidctl.orc.varint import TooLongError, signed, unsigned
+
 Floats = NDArray[np.float64]
 Run = tuple[Floats, int]
 """Values, and how often each of them counts: one value many times, or many once."""
@@ -30,6 +32,7 @@ def unsigned_runs(data: bytes, *, version: int) -> Iterator[Run]:
 
     Raises:
         IndexError: it ends within a run.
+        TooLongError: so does no run of any writer.
     """
     at = 0
     step = _run_2 if version == 2 else _run_1
@@ -64,7 +67,7 @@ def bound_of_runs(data: bytes, count: float) -> tuple[float, float]:
                 total += most * times + more
                 most += more
             longest = max(longest, most)
-    except IndexError:
+    except (IndexError, TooLongError):
         pass
     return float(total), float(longest)
 
@@ -84,9 +87,8 @@ def _bound_patched(data: bytes, at: int, width: int, count: int) -> tuple[int, i
 
 def _bound_delta(data: bytes, at: int, width: int, count: int) -> tuple[int, int, int]:
     is_even = not data[at] >> 1 & 31
-    base, at = _varint(data, at + 2)
-    delta, at = _varint(data, at)
-    delta = delta >> 1 ^ -(delta & 1)
+    base, at = unsigned(data, at + 2)
+    delta, at = signed(data, at)
     if is_even:
         return base + abs(delta) * (count - 1), 0, at
     steps = max(0, count - 2)
@@ -101,14 +103,14 @@ def _run_1(data: bytes, at: int) -> tuple[Floats, int, int]:
     if head < _V1_REPEATS:
         count = head + 3
         delta = data[at + 1] - 256 * (data[at + 1] >> 7)
-        base, at = _varint(data, at + 2)
+        base, at = unsigned(data, at + 2)
         if not delta:
             return np.array([base], np.float64), count, at
         return _clean(base + delta * np.arange(count, dtype=np.float64)), 1, at
     values = []
     at += 1
     for _ in range(256 - head):
-        value, at = _varint(data, at)
+        value, at = unsigned(data, at)
         values.append(value)
     return np.array(values, np.float64), 1, at
 
@@ -125,9 +127,8 @@ def _run_2(data: bytes, at: int) -> tuple[Floats, int, int]:
         return values, 1, end
     if kind == 2:
         return _patched(data, at, _WIDTHS[code], count)
-    base, at = _varint(data, at + 2)
-    delta, at = _varint(data, at)
-    delta = delta >> 1 ^ -(delta & 1)
+    base, at = unsigned(data, at + 2)
+    delta, at = signed(data, at)
     if not code:
         if not delta:
             return np.array([base], np.float64), count, at
@@ -172,15 +173,3 @@ def _packed(data: bytes, at: int, width: int, count: int) -> tuple[Floats, int]:
 def _clean(values: Floats) -> Floats:
     """Without what only damage can make negative: unsigned readers see huge numbers there."""
     return np.where(values < 0, 2.0**63, values)
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while shift < 70:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-    raise IndexError("a number is too long")

@@ -7,12 +7,13 @@ from typing import Any, Final, TypeAlias
 
 from google.protobuf.descriptor import FieldDescriptor
 
+from acidctl.orc.varint import unsigned
+
 LEAST_PART: Final = 2
 """Bytes of an empty message or text, which takes a hundred once it is parsed."""
 
 _LENGTHS, _NUMBER = 2, 0
 _FIXED: Final = {1: 8, 5: 4}
-_MOST_BITS: Final = 63
 
 Shape: TypeAlias = "dict[int, Shape]"
 """The fields that count, by their number, each with those of its own."""
@@ -45,10 +46,10 @@ def _count(shape: Shape, plain: bytes, most: int) -> int:
             end, shape = above.pop()
         if at >= end:
             break
-        key, at = _varint(plain, at)
+        key, at = unsigned(plain, at)
         wire = key & 7
         if wire == _LENGTHS:
-            length, at = _varint(plain, at)
+            length, at = unsigned(plain, at)
             inner = shape.get(key >> 3)
             if inner is not None:
                 count += 1
@@ -58,7 +59,7 @@ def _count(shape: Shape, plain: bytes, most: int) -> int:
             else:
                 at += length
         elif wire == _NUMBER:
-            _, at = _varint(plain, at)
+            _, at = unsigned(plain, at)
         else:
             at += _fixed(wire)
     return count
@@ -79,20 +80,3 @@ def _shape(kind: Any) -> Shape:
         elif field.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES):
             found[field.number] = {}
     return found
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = data[at]
-    if value < 0x80:
-        return value, at + 1
-    value &= 0x7F
-    shift = 7
-    while True:
-        at += 1
-        byte = data[at]
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at + 1
-        shift += 7
-        if shift > _MOST_BITS:
-            raise ValueError("a number is too long")

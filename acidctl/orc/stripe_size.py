@@ -19,6 +19,7 @@ from acidctl.orc.integer_runs import Run, bound_of_runs, unsigned_runs
 from acidctl.orc.limits import STRIPE_MEMORY, TAIL, LimitError, Work
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import OrcType
+from acidctl.orc.varint import TooLongError
 
 _WIDTHS = {
     "boolean": 0.125,
@@ -232,7 +233,7 @@ class _Size:
         is_cut = self.most is not None and length > self.most
         raw = self._bytes(column, kind)
         seen = 0
-        with suppress(IndexError):
+        with suppress(IndexError, TooLongError):
             for number, (values, times) in enumerate(unsigned_runs(raw, version=self._version(column))):
                 if seen >= count:
                     return

@@ -79,8 +79,8 @@ def _check_footer(source: ByteSource, window: Window | None) -> int:
     raw = read(start, length) if length + _LENGTH_AND_MAGIC > count else end[-_LENGTH_AND_MAGIC - length : -8]
     try:
         groups = _check_parts(raw, source.path)
-    except (ThriftError, IndexError) as error:
-        why = str(error) if isinstance(error, ThriftError) else "it is cut short"
+    except (ValueError, IndexError) as error:
+        why = "it is cut short" if isinstance(error, IndexError) else str(error)
         raise BadDataError(f"{source.path} is damaged", f"its footer: {why}", "restore the file") from error
     return min(length, max(COLUMNS.value, groups, _LISTS))
 

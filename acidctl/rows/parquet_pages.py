@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from pyarrow import parquet as pq
 
 from acidctl.errors import BadDataError
-from acidctl.rows.thrift import LIST, STRUCT, ThriftError, fields_of, varint
+from acidctl.orc.varint import unsigned
+from acidctl.rows.thrift import LIST, STRUCT, fields_of
 
 Read = Callable[[int, int], bytes]
 """Gives the bytes at an offset of the file."""
@@ -76,7 +77,7 @@ def _header(read: Read, at: int, end: int, path: str) -> tuple[dict[int, Any], i
         raw = read(at, min(size, end - at))
         try:
             header, length = fields_of(raw, 0)
-        except ThriftError as error:
+        except ValueError as error:
             raise _damaged(path, at, str(error)) from error
         except IndexError as error:
             if size >= min(_LARGEST_HEADER, end - at):
@@ -147,7 +148,7 @@ def _packed_count(values: bytes) -> int:
     """How many integers a series of differences holds: the third number of its header."""
     at = 0
     for _ in range(3):
-        count, at = varint(values, at)
+        count, at = unsigned(values, at)
     return count
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from acidctl.orc.varint import signed, unsigned
+
 STRUCT, LIST = 12, 9
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _SET, _MAP = 1, 2, 3, 7, 8, 10, 11
 _INTEGERS = frozenset((4, 5, 6))
 _FIXED = {_BYTE: 1, _DOUBLE: 8, 13: 16}
 _DEEPEST = 64
-_MOST_BITS = 63
 
 
 class ThriftError(ValueError):
@@ -36,8 +37,7 @@ def _fields(data: bytes, at: int, depth: int) -> tuple[dict[int, Any], int]:
         if not kind:
             return found, at
         if kind in _INTEGERS:
-            value, at = varint(data, at)
-            found[number] = value >> 1 ^ -(value & 1)
+            found[number], at = signed(data, at)
         elif kind in (_TRUE, _FALSE):
             found[number] = kind == _TRUE
         elif kind == STRUCT and depth < _DEEPEST:
@@ -62,8 +62,8 @@ def next_field(data: bytes, at: int, last: int) -> tuple[int, int, int]:
         return last, 0, at
     if head >> 4:
         return last + (head >> 4), head & 15, at
-    number, at = varint(data, at)
-    return number >> 1 ^ -(number & 1), head & 15, at
+    number, at = signed(data, at)
+    return number, head & 15, at
 
 
 def list_head(data: bytes, at: int) -> tuple[int, int, int]:
@@ -71,7 +71,7 @@ def list_head(data: bytes, at: int) -> tuple[int, int, int]:
     head = data[at]
     if head >> 4 < 15:
         return head >> 4, head & 15, at + 1
-    count, at = varint(data, at + 1)
+    count, at = unsigned(data, at + 1)
     return count, head & 15, at
 
 
@@ -83,9 +83,9 @@ def skip(data: bytes, at: int, kind: int, depth: int = 0) -> int:
         IndexError: it is cut short.
     """
     if kind in _INTEGERS:
-        return varint(data, at)[1]
+        return unsigned(data, at)[1]
     if kind == _BINARY:
-        length, at = varint(data, at)
+        length, at = unsigned(data, at)
         return at + length
     if kind in (_TRUE, _FALSE):
         return at
@@ -104,7 +104,7 @@ def skip(data: bytes, at: int, kind: int, depth: int = 0) -> int:
         count, inner, at = list_head(data, at)
         return _skip_elements(data, at, count, (inner,), depth)
     if kind == _MAP:
-        count, at = varint(data, at)
+        count, at = unsigned(data, at)
         return _skip_elements(data, at + 1, count, (data[at] >> 4, data[at] & 15), depth) if count else at
     raise ThriftError("a field has an unknown type")
 
@@ -119,17 +119,3 @@ def _skip_elements(data: bytes, at: int, count: int, kinds: tuple[int, ...], dep
         for kind in kinds:
             at = skip(data, at, kind, depth + 1)
     return at
-
-
-def varint(data: bytes, at: int) -> tuple[int, int]:
-    """An unsigned number, and where it ends."""
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-        if shift > _MOST_BITS:
-            raise ThriftError("a number is too long")

@@ -74,23 +74,35 @@ def within(fs: FileSystem, path: str, tree: Listing) -> tuple[str, str] | None:
     return None
 
 
-def around(fs: FileSystem, path: str) -> tuple[str, str] | None:
-    """What a directory lies in, or is, that keeps it from being a table of its own.
+class Surroundings:
+    """What directories lie in; what lies above several of them is looked at once."""
 
-    Whoever walks down to a directory has met it on the way; who is given its path has not.
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], str] = {}
 
-    Args:
-        fs: one that may list what lies above the path; what may not be listed there is passed over.
+    def of(self, fs: FileSystem, path: str) -> tuple[str, str] | None:
+        """What a directory lies in, or is, that keeps it from being a table of its own.
 
-    Returns:
-        A path and what it is, with an article; None where there is nothing of the kind.
-    """
-    for above in _and_above(_as_linked(fs, path)):
-        if _ASIDE.fullmatch(base_name(above)):
-            return above, "for what was deleted or saved, or is being written"
-        if above != path and (what := _what_is(fs, above)):
-            return above, what
-    return None
+        Whoever walks down to a directory has met it on the way; who is given its path has not.
+
+        Args:
+            fs: one that may list what lies above the path; what may not be listed there is passed over.
+
+        Returns:
+            A path and what it is, with an article; None where there is nothing of the kind.
+        """
+        for above in _and_above(_as_linked(fs, path)):
+            if _ASIDE.fullmatch(base_name(above)):
+                return above, "for what was deleted or saved, or is being written"
+            if above != path and (what := self._what_is(fs, above)):
+                return above, what
+        return None
+
+    def _what_is(self, fs: FileSystem, path: str) -> str:
+        key = (fs.url, path)
+        if key not in self._known:
+            self._known[key] = _what_is(fs, path)
+        return self._known[key]
 
 
 def _what_is(fs: FileSystem, path: str) -> str:

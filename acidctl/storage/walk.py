@@ -49,7 +49,7 @@ from acidctl.acid.names import (
 )
 from acidctl.errors import AccessError, AcidctlError, NotFoundError, RefusedError
 from acidctl.storage.local_walk import leads_back
-from acidctl.storage.neighbours import around, other_format
+from acidctl.storage.neighbours import Surroundings, other_format
 from acidctl.storage.port import FileSystem, FileSystemSpec, base_name, join, parent_of
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ class _Walk:
         if directory == self._root or not self._fs.is_local or not os.path.islink(directory):
             return ""
         plain = FileSystemSpec("file").open()  # the one for changes sees nothing above its own path
-        found = around(plain, directory)
+        found = Surroundings().of(plain, directory)
         return f"a link into {found[0]}, which is {found[1]}" if found else ""
 
     def _tables_below(self, directory: str, children: _Children) -> dict[str, str]:

@@ -37,7 +37,7 @@ COMMANDS = (
     ("ls",),
     ("advise",),
     ("clean", "--dry-run", "-o", "jsonl"),
-    ("compact", "--auto", "--dry-run", "-o", "jsonl"),
+    ("compact", "--auto", "--assume-committed=0s", "--dry-run", "-o", "jsonl"),
 )
 
 

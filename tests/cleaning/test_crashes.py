@@ -15,7 +15,7 @@ from acidctl.cleaning.apply import How, apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.readers import what_is_read
 from acidctl.cleaning.retention import Policy
-from acidctl.cleaning.trash import TRASH, changes_since, list_runs, purge, restore
+from acidctl.cleaning.trash import TRASH, TrashRun, changes_since, list_runs, purge, restore
 from acidctl.errors import AccessError, AcidctlError, NotFoundError, StorageError
 from acidctl.storage.local import LocalFileSystem
 from acidctl.storage.lock import LOCK, locked
@@ -237,3 +237,11 @@ def test_the_trash_of_an_encryption_zone(table: Path, tmp_path: Path, monkeypatc
         assert files(table) == whole
     done = apply_plan(plan, How.HDFS)
     assert all(place.startswith(f"{zone}/.Trash/etl/Current{table}/") for place in done.places)
+
+
+def test_a_location_that_was_dropped_is_not_made_again(table: Path) -> None:
+    fs = LocalFileSystem(FileSystemSpec("file"))
+    table.rename(table.parent / "dropped")
+    with pytest.raises(NotFoundError):
+        TrashRun(str(table), "20260101T000000.000Z-0", (), 0).write_manifest(fs)
+    assert not table.exists()

@@ -14,6 +14,12 @@ import pytest
 from pyarrow import orc, parquet
 from tables import CLEAN_NOW, read_rows
 
+from acidctl.acid.listing import Listing
+from acidctl.location.find import find
+from acidctl.location.lists import SnapshotLists
+from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.neighbours import Surroundings
+
 Call = Callable[..., Any]
 PA = pa.table({"id": [1, 2, 3]})
 MAJOR = ("compact", "--assume-committed=0s", "--engine", "local", "--major")
@@ -178,6 +184,23 @@ def test_named_itself_it_is_refused(acidctl: Call, tmp_path: Path, write: Any, c
         inside = acidctl(*command, table / "base_5")
         assert inside.status != 0
         assert everything(table) == before
+
+
+def test_what_lies_above_many_paths_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [tmp_path / "t" / f"day={number}" for number in range(5)]
+    for path in paths:
+        put(path / "delta_1_1" / "bucket_00000")
+    listed: list[str] = []
+    real = LocalFileSystem.list_dir
+
+    def counting(fs: LocalFileSystem, path: str) -> Listing:
+        listed.append(path)
+        return real(fs, path)
+
+    monkeypatch.setattr(LocalFileSystem, "list_dir", counting)
+    found = list(find([*map(str, paths)], {}, SnapshotLists(), surroundings=Surroundings()))
+    assert len(found) == len(paths)
+    assert listed.count(str(tmp_path / "t")) == listed.count(str(tmp_path)) == 1
 
 
 def test_a_stray_file_does_not_make_tables_original_files(acidctl: Call, tmp_path: Path) -> None:

@@ -19,8 +19,9 @@ from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.compaction import kernel
 from acidctl.compaction.plan import CompactionPlan, plan_compaction, refuse_unsafe
+from acidctl.compaction.publish import stage_directories
 from acidctl.compaction.run import Outcome, compact
-from acidctl.errors import BadDataError, ConflictError, RefusedError
+from acidctl.errors import BadDataError, ConflictError, NotFoundError, RefusedError
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.storage.local import LocalFileSystem
@@ -288,3 +289,13 @@ def test_what_could_not_be_taken_back_is_kept_and_finished(table: Path, monkeypa
     assert "appeared alone" in error.what
     assert finish_half_published(snapshot_of(table)) == ("delta_0000001_0000003",)
     assert found(table) == rows
+
+
+def test_a_location_that_was_dropped_is_not_made_again(table: Path) -> None:
+    """What makes directories makes those above them, too."""
+    plan = plan_of(table, MAJOR)
+    table.rename(table.parent / "dropped")
+    assert isinstance(run(plan).error, NotFoundError)
+    with pytest.raises(NotFoundError):
+        stage_directories(plan)
+    assert not table.exists()

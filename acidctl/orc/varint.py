@@ -1,0 +1,38 @@
+"""Numbers of 7 bits a byte, the lowest first, as ORC's streams, Protocol Buffers and Thrift write them."""
+
+from __future__ import annotations
+
+_MOST_BITS = 63
+"""Before the last byte: so many, and a hostile one takes no time that grows with its square."""
+
+
+class TooLongError(ValueError):
+    """More bytes than a number of 64 bits has."""
+
+
+def unsigned(data: bytes, at: int) -> tuple[int, int]:
+    """The number at a place, and where it ends.
+
+    Raises:
+        IndexError: it is cut short.
+        TooLongError: it is longer than any number of 64 bits.
+    """
+    value = data[at]
+    if value < 0x80:
+        return value, at + 1
+    value &= 0x7F
+    shift = 7
+    while shift <= _MOST_BITS:
+        at += 1
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at + 1
+        shift += 7
+    raise TooLongError("a number is too long")
+
+
+def signed(data: bytes, at: int) -> tuple[int, int]:
+    """The same of a number whose sign is in its lowest bit (zigzag)."""
+    value, at = unsigned(data, at)
+    return value >> 1 ^ -(value & 1), at

@@ -1,0 +1,49 @@
+"""Numbers of 7 bits a byte, against Protocol Buffers' own, and those that no writer writes."""
+
+from __future__ import annotations
+
+import pytest
+from google.protobuf.internal import encoder, wire_format  # type: ignore[import-untyped]
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acidctl.orc.id_runs import progression
+from acidctl.orc.integer_runs import bound_of_runs, unsigned_runs
+from acidctl.orc.varint import TooLongError, signed, unsigned
+
+ENDLESS = b"\x80" * 11 + b"\1"
+
+
+def written(value: int) -> bytes:
+    parts: list[bytes] = []
+    encoder._EncodeVarint(parts.append, value)
+    return b"".join(parts)
+
+
+@given(st.integers(0, 2**64 - 1), st.binary(max_size=3), st.binary(max_size=3))
+def test_unsigned(value: int, before: bytes, behind: bytes) -> None:
+    raw = written(value)
+    assert unsigned(before + raw + behind, len(before)) == (value, len(before) + len(raw))
+
+
+@given(st.integers(-(2**63), 2**63 - 1))
+def test_signed(value: int) -> None:
+    raw = written(wire_format.ZigZagEncode(value))
+    assert signed(raw, 0) == (value, len(raw))
+
+
+@given(st.integers(128, 2**64 - 1))
+def test_cut_short(value: int) -> None:
+    with pytest.raises(IndexError):
+        unsigned(written(value)[:-1], 0)
+
+
+def test_one_that_does_not_end_is_given_up() -> None:
+    """Each further byte would take as long as all before it together."""
+    with pytest.raises(TooLongError):
+        unsigned(ENDLESS, 0)
+    repeat = b"\xc0\x01"  # two values, a first one and a difference
+    assert progression(repeat + ENDLESS + b"\0", 2) is None
+    assert bound_of_runs(repeat + ENDLESS + b"\0", 2) == (0.0, 0.0)
+    with pytest.raises(TooLongError):
+        list(unsigned_runs(repeat + ENDLESS + b"\0", version=2))
