@@ -12,6 +12,7 @@ import pytest
 from pyarrow import orc as native
 
 from acidctl.errors import BadDataError, MemoryProblem, UsageProblem
+from acidctl.orc import limits
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import COMPRESSION_NAMES, encode_zlib
 from acidctl.orc.integer_runs import bound_of_runs, unsigned_runs
@@ -175,6 +176,25 @@ def test_columns_and_stripes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("ACIDCTL_LIMIT_STRIPES", "0")
     with pytest.raises(LimitError, match="number of its stripes is 1"):
         read_tail(ByteSource(LocalFileSystem(), path))
+
+
+@pytest.mark.parametrize("types", [pa.int64(), pa.string()], ids=str)
+def test_work_in_proportion_to_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, types: pa.DataType) -> None:
+    """Each stripe is within limits, all of them together are not; one that is read again costs nothing more."""
+    rows = 200_000
+    table = pa.table({"x": pa.repeat(pa.scalar(1).cast(types), rows)})
+    with native.ORCWriter(tmp_path / "f", stripe_size=1, compression="zlib") as writer:
+        for _ in range(4):
+            writer.write(table)
+    monkeypatch.setattr(limits, "_ALWAYS", 6 << 20)
+    monkeypatch.setenv("ACIDCTL_LIMIT_RATIO", "10")
+    with open_orc(LocalFileSystem(), str(tmp_path / "f")) as orc:
+        assert len({orc.read_stripe(0).num_rows for _ in range(30)}) == 1
+        with pytest.raises(LimitError, match="max-ratio"):
+            for stripe in range(orc.stripe_count):
+                orc.read_stripe(stripe)
+        with pytest.raises(LimitError, match="max-ratio"):
+            orc.read_stripe(0)  # nothing more of such a file
 
 
 def test_statistics_of_very_many_columns(tmp_path: Path) -> None:
