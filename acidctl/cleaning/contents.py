@@ -9,8 +9,6 @@ from acidctl.acid.listing import Entry
 from acidctl.acid.names import METADATA_ACID, ORC_ACID_VERSION, AcidDirectory
 from acidctl.acid.sidefiles import parse_flush_length
 from acidctl.errors import AcidctlError, BadDataError, NotFoundError
-from acidctl.orc.source import ByteSource
-from acidctl.orc.tail import read_tail
 from acidctl.storage.port import join
 from acidctl.storage.small import MOST_LENGTHS, read_small
 from acidctl.storage.snapshot import Snapshot
@@ -49,6 +47,10 @@ class Contents:
         return next(filter(None, faults), "")
 
     def _fault_of(self, file: DataFile) -> str:
+        # Most directories are known by their small files: what reads ORC is loaded for the others alone.
+        from acidctl.orc.source import ByteSource
+        from acidctl.orc.tail import read_tail
+
         path = join(self._snapshot.path, file.path)
         fs, length = self._snapshot.fs, None
         try:

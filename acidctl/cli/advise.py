@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from acidctl.cli.options import examples, locations_argument, output_option, snapshot_options, storage_options
+from acidctl.cli.options import (
+    examples,
+    locations_argument,
+    output_option,
+    snapshot_options,
+    snapshot_words,
+    storage_options,
+)
 
 if TYPE_CHECKING:
     from acidctl.acid.advice import Advice
@@ -88,13 +95,13 @@ def command(
     records = Records(output)
     ranked: list[dict[str, Any]] = []
     strangers = Strangers(failures.add)
+    told = snapshot_words()
     for found in strangers.known(find(locations, storage, lists, strangers.observer)):
         try:
             snapshot = found.snapshot(lists)
             advice = advise(snapshot.listing, snapshot.state)
-            ranked.append(
-                _record(found.shown, advice, _delete_rows(snapshot, advice) if rows else None, _words(advice))
-            )
+            delete_rows = _delete_rows(snapshot, advice) if rows else None
+            ranked.append(_record(found.shown, advice, delete_rows, [*_offline(advice), *told]))
         except AcidctlError as error:
             failures.add(error, found.shown)
     ranked.sort(key=lambda one: one["location"])
@@ -113,13 +120,11 @@ def _delete_rows(snapshot: Snapshot, advice: Advice) -> int:
     return sum(footer_rows(snapshot, file, full=True) or 0 for file in files)
 
 
-def _words(advice: Advice) -> list[str]:
-    """What the command of an advice is told: what this one was told, and of what is already known that it would ask."""
+def _offline(advice: Advice) -> list[str]:
+    """What the command of an advice would ask for: whether both kinds of delta may appear one after the other."""
     from acidctl.acid.triggers import CompactionKind
-    from acidctl.cli.options import snapshot_words
 
-    needs_offline = advice.kind is CompactionKind.MINOR and advice.delete_files
-    return [*(["--offline"] if needs_offline else []), *snapshot_words()]
+    return ["--offline"] if advice.kind is CompactionKind.MINOR and advice.delete_files else []
 
 
 def _record(location: str, advice: Advice, delete_rows: int | None, words: Sequence[str] = ()) -> dict[str, Any]:
