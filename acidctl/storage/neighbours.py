@@ -63,6 +63,10 @@ def within(fs: FileSystem, path: str, tree: Listing) -> tuple[str, str] | None:
     Args:
         tree: everything in the location.
     """
+    # What no name anywhere can tell, those of one directory cannot.
+    names = {entry.path.rpartition("/")[2] for entry in tree.entries}
+    if not (names & {"metadata", "_metadata"} or any(is_it(names) for _, is_it in _RULES)):
+        return None
     below: dict[str, list[Entry]] = {}
     for entry in tree.entries:
         directory, _, name = entry.path.rpartition("/")
