@@ -71,9 +71,9 @@ class Death:
         return call
 
     def _around(self, real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any) -> Any:
+        def call(*args: Any, **options: Any) -> Any:
             self.point()
-            result = real(*args)
+            result = real(*args, **options)
             self.point()
             return result
 
@@ -120,7 +120,7 @@ class ObjectDeath(Death):
 
     def install(self, patch: pytest.MonkeyPatch, store: type = MemoryFileSystem) -> None:
         super().install(patch, store)
-        patch.setattr(store, "make_dirs", lambda *_: None)  # there are none
+        patch.setattr(store, "make_dirs", lambda *_, **__: None)  # there are none
         patch.setattr(store, "write_bytes", self._around(store.write_bytes))  # type: ignore[attr-defined]
 
     _create_exclusive = Death._around

@@ -110,10 +110,9 @@ class TrashRun:
             "validTxns": self.txns,
             "states": self.states,
         }
-        fs.stat(self.location)  # what was dropped meanwhile is not made again
-        fs.make_dirs(f"{self.location}/{TRASH}")
+        fs.make_dirs(f"{self.location}/{TRASH}", below=self.location)
         require_ours(fs, self.location, TRASH)
-        fs.make_dirs(self.path)
+        fs.make_dirs(self.path, below=self.location)
         write_whole(fs, f"{self.path}/{MANIFEST}", json.dumps(manifest, indent=1).encode())
 
     def drop_unused(self, fs: FileSystem) -> None:

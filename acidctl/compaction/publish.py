@@ -44,8 +44,7 @@ def stage_directories(plan: CompactionPlan) -> None:
     """
     fs = plan.snapshot.fs
     require_place(plan)
-    fs.stat(plan.snapshot.path)  # what was dropped meanwhile is not made again
-    fs.make_dirs(f"{plan.staging}/{ATTEMPTS}")
+    fs.make_dirs(f"{plan.staging}/{ATTEMPTS}", below=plan.snapshot.path)
     write_checked(fs, f"{plan.staging}/{OWNER}", Owner.this().to_bytes())
 
 
@@ -226,7 +225,7 @@ def _finish(plan: CompactionPlan, name: str, files: Sequence[OutputFile]) -> Non
     """Give the chosen attempts their names, where that can be done, and add the side files (section 8.6)."""
     fs = plan.snapshot.fs
     directory = f"{plan.staging}/{name}"
-    fs.make_dirs(directory)
+    fs.make_dirs(directory, below=plan.snapshot.path)
     for file in files if fs.can_rename else ():
         fs.rename(file.attempt_path, f"{directory}/{file.name}")
     for side, content in _side_files(plan).items():

@@ -99,10 +99,10 @@ def _carry_out(plan: RepairPlan) -> Run:
     paths = tuple(fix.path for fix in plan.fixes)
     run = Run(location, empty.id, plan.kind.value, paths, plan.bytes, steps, RunState.DONE)
     try:
-        fs.make_dirs(join(location, BACKUP))
+        fs.make_dirs(join(location, BACKUP), below=location)
         require_ours(fs, location, BACKUP)
         for directory in sorted({parent_of(join(location, p)) for s in steps for p in _staged(s, run.relative)}):
-            fs.make_dirs(directory)
+            fs.make_dirs(directory, below=location)
         for fix in plan.fixes:
             _stage(fs, location, run, fix)
         for fix in plan.fixes:

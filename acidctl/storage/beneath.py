@@ -136,10 +136,13 @@ class Beneath:
             return False
         return True
 
-    def make_dirs(self, path: str) -> None:
+    def make_dirs(self, path: str, below: str = "") -> None:
         """As ``os.makedirs``, for directories that may be there; new ones nobody but this user may write to.
 
         A default ACL above takes the place of the umask: whoever owns that directory could let himself in so.
+
+        Args:
+            below: a directory above it that is not made, nor what lies above that.
         """
         if path.rstrip("/") in (self.root.rstrip("/"), ""):
             return
@@ -147,8 +150,11 @@ class Beneath:
             with self.parent(path) as (at, name):
                 os.mkdir(name, 0o755, dir_fd=at)
         except FileNotFoundError:
-            self.make_dirs(path.rpartition("/")[0])
-            self.make_dirs(path)
+            above = path.rstrip("/").rpartition("/")[0]
+            if above.rstrip("/") == below.rstrip("/") != "":
+                raise
+            self.make_dirs(above, below)
+            self.make_dirs(path, below)
         except FileExistsError:
             if not stat.S_ISDIR(self.stat(path).st_mode):
                 raise
@@ -200,7 +206,9 @@ class Anywhere:
             return False
         return True
 
-    def make_dirs(self, path: str) -> None:
+    def make_dirs(self, path: str, below: str = "") -> None:
+        if below:
+            os.stat(below)
         os.makedirs(path, exist_ok=True)
 
 

@@ -188,9 +188,11 @@ class FsspecFileSystem:
             mode = "xb" if self._protocol == "s3" else "wb"
             return cast(BinaryIO, _MappedOutput(self, path, self._fs.open(self._inner(path), mode)))
 
-    def make_dirs(self, path: str) -> None:
+    def make_dirs(self, path: str, *, below: str = "") -> None:
         if not self._has_directories:  # fsspec would make a bucket
             return
+        if below:
+            self.stat(below)
         with self._mapped("create", path):
             self._fs.makedirs(self._inner(path), exist_ok=True)
 

@@ -282,7 +282,9 @@ class HdfsFileSystem:
         why = hdfs_quota.used_up(self._client.content_summary, path, needed)
         return why, hdfs_quota.HINT if why else ""
 
-    def make_dirs(self, path: str) -> None:
+    def make_dirs(self, path: str, *, below: str = "") -> None:
+        if below:
+            self.stat(below)
         self._client.make_dirs(path)
 
     def rename(self, source: str, target: str) -> None:

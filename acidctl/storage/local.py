@@ -160,9 +160,9 @@ class LocalFileSystem:
                 _remove_checksum(name, at)
         return cast(BinaryIO, io.BufferedWriter(raw, _WRITE_BUFFER))
 
-    def make_dirs(self, path: str) -> None:
+    def make_dirs(self, path: str, *, below: str = "") -> None:
         with problems.mapped("create", path):
-            self._paths.make_dirs(path)
+            self._paths.make_dirs(path, below)
 
     def rename(self, source: str, target: str) -> None:
         doing = f"rename {problems.printable(source)} to"

@@ -110,10 +110,12 @@ class MemoryFileSystem:
                 raise problems.already_exists("create", self.display(path))
         return cast(BinaryIO, _MemoryOutput(lambda data: self._create(path, data)))
 
-    def make_dirs(self, path: str) -> None:
+    def make_dirs(self, path: str, *, below: str = "") -> None:
         if not self.can_rename:  # it has no directories
             return
         with _LOCK:
+            if below and not self._is_directory(below):
+                raise problems.missing("create", self.display(path))
             while path != "/":
                 if path in self._fs.store:
                     raise ConflictError(f"cannot create {self.display(path)}", "a file is there", "use another path")

@@ -178,11 +178,16 @@ class FileSystem(Protocol):
         """
         ...
 
-    def make_dirs(self, path: str) -> None:
+    def make_dirs(self, path: str, *, below: str = "") -> None:
         """Make a directory with its parents; fine when it exists; nothing to do on stores without directories.
+
+        Args:
+            below: a directory above it that is never made, nor what lies above that: a location that was dropped or
+                renamed meanwhile is not to come back.  HDFS makes all parents by itself, so there a moment is left.
 
         Raises:
             ConflictError: a file is there.
+            NotFoundError: ``below`` is not there any more.
         """
         ...
 

@@ -100,7 +100,7 @@ def show_copies(fs: FileSystem, location: str, staging: str, copies: Sequence[Co
     shown: list[str] = []
     try:
         for source, target in copies:
-            _bring(fs, join(staging, source), join(location, target))
+            _bring(fs, join(staging, source), location, target)
             shown.append(target)
             if _took_back(fs, join(staging, source), join(location, target)):
                 shown.pop()
@@ -134,12 +134,13 @@ def _half_shown(fs: FileSystem, location: str, target: str, why: str) -> Storage
     )
 
 
-def _bring(fs: FileSystem, source: str, target: str) -> None:
+def _bring(fs: FileSystem, source: str, location: str, name: str) -> None:
+    target = join(location, name)
     try:
         if fs.can_copy:
             fs.copy(source, target)
         else:  # what an object store left half-way, copied to where files are renamed
-            fs.make_dirs(parent_of(target))
+            fs.make_dirs(parent_of(target), below=location)
             fs.rename(source, target)
     except AcidctlError:
         # It may have been done, and only its answer lost; or asked for again by the store's own client, in vain.
@@ -275,7 +276,7 @@ def finish_half_published(snapshot: Snapshot) -> tuple[str, ...]:
         for name in waiting:
             if sources:
                 source, target = join(root, sources[name]), snapshot.absolute(name)
-                _bring(snapshot.fs, source, target)
+                _bring(snapshot.fs, source, snapshot.path, name)
                 if snapshot.fs.can_copy and _took_back(snapshot.fs, source, target):
                     raise _no_copy(snapshot.fs, source, target)
             else:

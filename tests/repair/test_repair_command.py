@@ -203,7 +203,7 @@ def test_no_permission(acidctl: Any, table: Path, monkeypatch: pytest.MonkeyPatc
     from acidctl.errors import AccessError
     from acidctl.storage.local import LocalFileSystem
 
-    def denied(self: object, path: str) -> None:
+    def denied(self: object, path: str, *, below: str = "") -> None:
         raise AccessError(f"cannot create {path}", "permission denied")
 
     monkeypatch.setattr(LocalFileSystem, "make_dirs", denied)

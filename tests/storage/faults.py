@@ -125,12 +125,13 @@ class FaultyFileSystem:
         if name not in CHANGING + READING + ("write_bytes",):
             return real
 
-        def call(path: str, *more: Any) -> Any:
+        def call(path: str, *more: Any, **options: Any) -> Any:
             kind = self._faults.kind_of(name, path)
             self._raise(kind, name.replace("_", " "), path)
             if kind in ("reset", "full"):
                 raise (_reset if kind == "reset" else _full)(self._what(name, path))
-            result = real(path, *(_untrue(kind, data) for data in more) if kind in ("short", "garbled") else more)
+            told = [_untrue(kind, data) for data in more] if kind in ("short", "garbled") else more
+            result = real(path, *told, **options)
             if kind == "lost":
                 raise _trouble(self._what(name, path))
             return self._listed(kind, name, path, result) if name in LISTS else result

@@ -249,6 +249,23 @@ def test_make_dirs(store: Store) -> None:
         store.fs.make_dirs(join(store.root, "file/below"))
 
 
+def test_a_location_that_is_gone_is_not_made_again(store: Store) -> None:
+    if not store.has_directories:
+        pytest.skip("this store has no directories")
+    location = join(store.root, "t/day=1")
+    store.fs.make_dirs(location)
+    store.fs.make_dirs(join(location, "a/b"), below=location)
+    assert paths(store) == ["t", "t/day=1", "t/day=1/a", "t/day=1/a/b"]
+    store.fs.remove_tree(location)
+    for path in ("a", "a/b/c"):
+        with pytest.raises(NotFoundError):
+            store.fs.make_dirs(join(location, path), below=location)
+    store.fs.remove_tree(join(store.root, "t"))
+    with pytest.raises(NotFoundError):
+        store.fs.make_dirs(join(location, "a"), below=location)
+    assert paths(store) == []
+
+
 def test_remove_takes_everything_below(store: Store) -> None:
     fill(store, "d/1", "d/e/2", "d/e/f/g/[3]", "d.x", "dd/1")
     store.fs.remove_tree(join(store.root, "d"))
