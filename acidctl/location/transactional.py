@@ -35,7 +35,7 @@ from acidctl.errors import AcidctlError, RefusedError
 from acidctl.storage.ends import END
 from acidctl.storage.neighbours import Surroundings, within
 from acidctl.storage.options import StorageOptions
-from acidctl.storage.port import FileSystem, join
+from acidctl.storage.port import FileSystem, base_name, join
 from acidctl.storage.registry import open_location
 from acidctl.storage.small import MOST_LENGTHS, read_small
 from acidctl.storage.snapshot import Look
@@ -54,7 +54,7 @@ class Evidence:
     Attributes:
         is_known: it is of a transactional table.
         code: for programs: side-file, acid-columns, insert-only-layout, said; or why not: empty, no-acid-directories,
-            other-names, no-acid-columns, tables-below, other-format-below.
+            other-names, no-acid-columns, tables-below, other-format-below, part-of-a-table.
         text: a sentence without a full stop: by what it is known, or why it is not.
         table_type: None where that is not known.
     """
@@ -73,7 +73,7 @@ class Evidence:
 def not_known(shown: str, evidence: Evidence) -> RefusedError:
     """The error for a location that was named itself, or planned, and may not be changed."""
     hint = "if it is one, say so: --table-type full-acid or --table-type insert-only"
-    if evidence.code in ("tables-below", "other-format-below"):
+    if evidence.code in ("tables-below", "other-format-below", "part-of-a-table"):
         hint = "give the table itself, or move away what does not belong to this folder"
     return RefusedError(f"{shown} is not known to be a transactional table", evidence.text, hint)
 
@@ -115,9 +115,11 @@ def evidence_of(fs: FileSystem, path: str, look: Look, said: TableType | None = 
         return Evidence(False, "tables-below", f"it is a folder of tables: {below} stands deeper in it")
     if found := within(fs, path, look.listing):
         return Evidence(False, "other-format-below", f"{found[0]}, which lies in it, is {found[1]}")
-    if said is not None:
-        return Evidence(True, "said", f"it is said to be {said.value}", said)
     children = entries_by_child(look.listing)
+    if said is not None:
+        if _parsed(base_name(path)) and not any(map(_parsed, children)):
+            return Evidence(False, "part-of-a-table", "its name is that of a directory inside of a table")
+        return Evidence(True, "said", f"it is said to be {said.value}", said)
     if all(map(is_hidden, children)):
         return Evidence(False, "empty", "it is empty")
     directories = [directory for name in sorted(children) if (directory := _parsed(name))]
@@ -184,10 +186,13 @@ def _by_layout(
 ) -> Evidence | None:
     """An insert-only table, or a full one of loaded files alone: nothing but what Hive names, a delta among it.
 
-    Of ``delta_1_1`` that says nothing; but nobody else writes the number of a statement, or of a transaction, or pads
-    write ids to seven digits.
+    Of ``base_5`` and ``delta_1_1`` that says nothing; but nobody else writes the number of a statement, or of a
+    transaction, or pads write ids to seven digits. What deletes rows has the ACID columns, always.
     """
-    if len(sound) < len(directories) or not any(map(_is_as_hive_spells, directories)):
+    kinds = {directory.kind for directory in directories}
+    if len(sound) < len(directories) or Kind.DELTA not in kinds or Kind.DELETE_DELTA in kinds:
+        return None
+    if not all(map(_is_as_hive_spells, directories)):
         return None
     files = [file for file in _data_files(reversed(directories), children) if file.size]
     if not files or any(file.native_name for file in files):
@@ -200,8 +205,6 @@ def _by_layout(
 
 
 def _is_as_hive_spells(directory: AcidDirectory) -> bool:
-    if directory.kind is not Kind.DELTA:
-        return False
     has_more = directory.statement_id != NO_STATEMENT or directory.visibility_txn
     return bool(has_more) or directory.name == directory.canonical_name
 

@@ -88,6 +88,12 @@ def test_insert_only_layouts(kind: str, name: str, tmp_path: Path) -> None:
         {"delta_0000001_0000001_0000/000000_0": b"1\t2\n"},
         {"delta_0000001_0000001_0000/000000_0": bytes_of("parquet", **{"org.apache.spark.version": "3.5"})},
         {"delta_0000001_0000001_0000/000000_0": bytes_of("parquet"), "base_5/x.csv": b"1,2\n"},
+        {"delta_0000001_0000001_0000/000000_0": bytes_of("orc"), "base_5/000000_0": bytes_of("orc")},
+        {"delta_0000001_0000001_0000/000000_0": bytes_of("orc"), "delta_2_2/000000_0": bytes_of("orc")},
+        {
+            "delta_0000001_0000001_0000/000000_0": bytes_of("orc"),
+            "delete_delta_0000001_0000001_0000/000000_0": bytes_of("orc"),
+        },
         {"000000_0": bytes_of("orc")},
         {"base_5/_metadata_acid": b"{}"},
         {"base_5/_orc_acid_version": b""},
@@ -121,6 +127,17 @@ def test_a_directory_that_a_rename_put_into_another_is_no_table(tmp_path: Path) 
     (table / name / name).mkdir()
     (table / name / name / "bucket_00000").write_bytes((table / name / "bucket_00000").read_bytes())
     assert known(table).is_known
+
+
+def test_a_directory_of_a_table_is_none_whatever_is_said(tmp_path: Path) -> None:
+    table = put(tmp_path / "t", {"delta_0000001_0000001_0000/000000_0": bytes_of("parquet")})
+    inside = table / "delta_0000001_0000001_0000"
+    for said in (None, *TableType):
+        assert not known(inside, said).is_known
+        assert not known(inside, said).may_change
+    assert known(inside, TableType.INSERT_ONLY).code == "part-of-a-table"
+    named = put(tmp_path / "base_5", {"delta_0000001_0000001_0000/000000_0": bytes_of("parquet")})
+    assert known(named, TableType.INSERT_ONLY).code == "said"
 
 
 def test_where_nothing_is(tmp_path: Path) -> None:
