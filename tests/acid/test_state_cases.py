@@ -389,7 +389,7 @@ def test_example_23() -> None:
     )
 
 
-# --- the pitfalls of format section 17 that selection decides ---------------------------------------------------------
+# --- pitfalls that selection decides ---------------------------------------------------------------------------
 
 
 def test_pitfall_1_wide_ids_sort_as_numbers() -> None:
