@@ -53,9 +53,9 @@ def show(ctx: click.Context, origin: bool, with_defaults: bool, output: str) -> 
 
     A variable of the environment because of which a command would refuse to run is told, too.
     """
+    from acidctl.cli.command_table import command_named
     from acidctl.cli.config_files import how_to_trust, read_files
     from acidctl.cli.failures import Failures
-    from acidctl.cli.main import command_named
     from acidctl.cli.output import console, note, put_json, put_line, table_of
     from acidctl.cli.settings import merge
 
@@ -115,7 +115,7 @@ def path(ctx: click.Context, output: str) -> None:
 
 
 def _wrong_variables() -> Iterator[UsageProblem]:
-    from acidctl.cli.main import SUMMARIES, command_named
+    from acidctl.cli.command_table import SUMMARIES, command_named
     from acidctl.cli.variables import wrong_variables
 
     for name in SUMMARIES:
@@ -128,7 +128,7 @@ Name = tuple[str, ...]
 
 def _settings(settings: Settings, *, with_defaults: bool) -> Iterator[tuple[Name, Value]]:
     """Every setting by its place in a file."""
-    from acidctl.cli.main import SUMMARIES, command_named
+    from acidctl.cli.command_table import SUMMARIES, command_named
     from acidctl.cli.redact import HIDDEN, is_secret_name
     from acidctl.cli.settings import GENERAL, Value, variable_of
 

@@ -19,7 +19,8 @@ from click.shell_completion import BashComplete, FishComplete, ShellComplete, Zs
 
 from acidctl import __version__
 from acidctl.acid.state import State
-from acidctl.cli.main import SECTIONS, SUMMARIES, cli
+from acidctl.cli.command_table import SECTIONS, SUMMARIES
+from acidctl.cli.main import cli
 from acidctl.errors import exit_statuses
 from acidctl.orc.limits import LIMITS
 from acidctl.rows.export.forms import FORMS

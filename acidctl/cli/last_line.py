@@ -12,10 +12,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import TextIO
 
 _EVERY = 0.2
 """Seconds between two looks at what is to be shown."""
 _ERASE = "\r\x1b[K"
+
+
+def own_stream(stream: TextIO) -> TextIO:
+    """What is behind a screen (:class:`acidctl.cli.streams.Screened`), where there is one: for printable text."""
+    behind: TextIO = getattr(stream, "behind", stream)
+    return behind
+
 
 Text = Callable[[int], str]
 """What is to be shown on so many columns; empty for nothing."""
@@ -68,8 +76,6 @@ class LastLine:
     def _put(self, text: str) -> None:
         if text == self._shown:
             return
-        from acidctl.cli.streams import own_stream
-
         with suppress(OSError, ValueError):  # the terminal is gone: what is to be printed will say so
             behind = own_stream(sys.stderr)
             behind.write(_ERASE + text)

@@ -7,13 +7,13 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from typing import NoReturn
 
 import click
 from click.core import ParameterSource
 
 from acidctl import __version__
+from acidctl.cli.command_table import AFTER_INTERRUPT, ALIASES, SECTIONS, SUMMARIES, command_named
 from acidctl.cli.last_line import listings
 from acidctl.cli.streams import ending_signals, standard_streams
 from acidctl.errors import BROKEN_PIPE, INTERRUPTED, AcidctlError, out_of_memory
@@ -25,66 +25,12 @@ _SELDOM = 100_000
 COMPLETION = "_ACIDCTL_COMPLETE"
 """Set by the shells' completion scripts."""
 
-SECTIONS: dict[str, dict[str, str]] = {
-    "See": {
-        "ls": "List directories with their state: current, obsolete, aborted, ignored.",
-        "why": "Prove a directory's state, and say what cleaning waits for.",
-        "cat": "Print the rows that a reader would see.",
-        "dump": "Print the events of ORC files with their synthetic columns.",
-        "meta": "Show what an ORC file's tail says.",
-        "history": "Show what every write id did: rows inserted, updated, deleted.",
-        "blame": "Show where a row was inserted, rewritten and deleted.",
-        "diff": "Print the rows that changed between two write ids.",
-    },
-    "Compact and clean": {
-        "advise": "Rank locations by what they cost readers, and what compaction saves.",
-        "compact": "Merge deltas: minor, major, or what the thresholds ask for.",
-        "clean": "Remove obsolete and aborted directories, after showing the plan.",
-        "apply": "Carry out a cleaning that was planned before.",
-        "restore": "Bring back what a cleaning run moved to the trash.",
-        "purge": "Delete the trash of earlier cleaning runs for good.",
-    },
-    "Try and check": {
-        "validate": "Check names, files and rows against the rules of the format.",
-        "repair": "Mend files and directories that validate finds broken.",
-        "demo": "Write a table to try things on.",
-        "config": "Show the settings that count, and where they are from.",
-        "doctor": "Show which Java, Spark and packages are used.",
-    },
-}
-"""Every command with its one line; a command's module is imported when it is called, and not before."""
-
-ALIASES = {"check": "validate"}
-"""Other names of commands; help and man pages do not list them."""
-
-SUMMARIES = {name: text for section in SECTIONS.values() for name, text in section.items()}
-
-AFTER_INTERRUPT = {
-    "compact": "run it again: it finishes or clears away what was staged",
-    "clean": "run it again: it plans what is left",
-    "apply": "plan again: acidctl clean --plan; what was removed can be restored",
-    "restore": "run it again: it moves back what is left",
-    "purge": "run it again: it deletes what is left",
-    "repair": "run it again: it finishes what was begun; `acidctl repair undo` takes it back",
-}
-"""What to do when a command that changes a table was interrupted."""
-
-
 GLOBAL = ("--log-format", "--profile", "--config")
 """Options of the program that take a value: they may stand anywhere on the line, as --debug may."""
 
 
-def command_named(name: str) -> click.Command | None:
-    """A command, imported now; None where none is called so."""
-    name = ALIASES.get(name, name)
-    if name not in SUMMARIES:
-        return None
-    command: click.Command = import_module(f"acidctl.cli.{name}").command
-    return command
-
-
 class LazyGroup(click.Group):
-    """Commands by name from :data:`SECTIONS`; their modules are imported one at a time."""
+    """Commands by name from :data:`acidctl.cli.command_table.SECTIONS`; their modules are imported one at a time."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(SUMMARIES)

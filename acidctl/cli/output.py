@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from acidctl.cli.last_line import own_stream
 from acidctl.cli.logs import json_log
 from acidctl.cli.redact import hidden, hidden_in
-from acidctl.cli.streams import on_terminal, own_stream, uninterrupted
+from acidctl.cli.streams import on_terminal, uninterrupted
 from acidctl.printable import printable, printable_json
 
 if TYPE_CHECKING:

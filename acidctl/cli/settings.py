@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import click
 
+from acidctl.cli.command_table import SUMMARIES
 from acidctl.cli.redact import is_secret_name, remember_pair
 from acidctl.errors import RefusedError, UsageProblem
 
@@ -189,8 +190,6 @@ def _read(
 
 
 def _top_level(*, top: bool) -> list[str]:
-    from acidctl.cli.main import SUMMARIES
-
     return [*SUMMARIES, *GENERAL, "storage", "limits", *(["profile", TRUSTED] if top else [])]
 
 

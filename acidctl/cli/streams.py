@@ -68,11 +68,6 @@ class Screened(io.TextIOBase):
         return self.behind.fileno()
 
 
-def own_stream(stream: TextIO) -> TextIO:
-    """What is behind a screen, where there is one: for text that was made printable."""
-    return stream.behind if isinstance(stream, Screened) else stream
-
-
 @contextmanager
 def on_terminal(stream: TextIO, text: str) -> Iterator[None]:
     """Around writing a text to a stream: on a terminal, where what is on its last line makes room."""

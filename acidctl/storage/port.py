@@ -23,6 +23,8 @@ from acidctl.storage.access import Access
 class FileSystemSpec:
     """Everything needed to open the same file system again, in another process too: small and picklable.
 
+    :func:`acidctl.storage.registry.open_file_system` does.
+
     Attributes:
         protocol: ``file``, ``memory``, ``webhdfs``, ``s3``...
         options: sorted pairs; may hold credentials, so they are left out of the repr.
@@ -32,17 +34,6 @@ class FileSystemSpec:
     protocol: str
     options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     authority: str = ""
-
-    def open(self) -> FileSystem:
-        """Connect again.
-
-        Raises:
-            EnvironmentProblem: the package for this kind of store is not installed here.
-            UsageProblem: the options do not fit the store.
-        """
-        from acidctl.storage.registry import open_file_system
-
-        return open_file_system(self)
 
 
 class FileSystem(Protocol):

@@ -51,6 +51,7 @@ from acidctl.errors import AccessError, AcidctlError, NotFoundError, RefusedErro
 from acidctl.storage.local_walk import leads_back
 from acidctl.storage.neighbours import Surroundings, other_format
 from acidctl.storage.port import FileSystem, FileSystemSpec, base_name, join, parent_of
+from acidctl.storage.registry import open_file_system
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -208,7 +209,7 @@ class _Walk:
         """What a symbolic link led into, where that is not ours: what lies above was not walked."""
         if directory == self._root or not self._fs.is_local or not os.path.islink(directory):
             return ""
-        plain = FileSystemSpec("file").open()  # the one for changes sees nothing above its own path
+        plain = open_file_system(FileSystemSpec("file"))  # the one for changes sees nothing above its own path
         found = Surroundings().of(plain, directory)
         return f"a link into {found[0]}, which is {found[1]}" if found else ""
 

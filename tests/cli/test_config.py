@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from terminals import Terminals
 
 from acidctl.cli import redact, settings
-from acidctl.cli.main import command_named, lifted, value_of
+from acidctl.cli.command_table import command_named
+from acidctl.cli.main import lifted, value_of
 from acidctl.cli.settings import Layer, merge, options_of, variable_of
 from acidctl.errors import StorageError, UsageProblem
 from acidctl.storage.options import StorageOptions
@@ -213,7 +214,7 @@ def test_completion_is_not_stopped_by_a_variable() -> None:
 
 def test_no_dangerous_option_may_be_set() -> None:
     """Every option that waives a safeguard is one of those that count on the command line only."""
-    from acidctl.cli.main import SUMMARIES
+    from acidctl.cli.command_table import SUMMARIES
 
     found = {}
 
@@ -345,7 +346,7 @@ NEEDED = {
 
 def with_stores() -> Iterator[tuple[str, ...]]:
     """Every command that has --storage-option."""
-    from acidctl.cli.main import SUMMARIES
+    from acidctl.cli.command_table import SUMMARIES
 
     for name in SUMMARIES:
         command = command_named(name)

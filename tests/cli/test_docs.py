@@ -16,7 +16,8 @@ import pytest
 
 from acidctl.acid.state import State
 from acidctl.cli import docs
-from acidctl.cli.main import SUMMARIES, cli
+from acidctl.cli.command_table import SUMMARIES
+from acidctl.cli.main import cli
 from acidctl.errors import AcidctlError, exit_statuses
 from acidctl.rows.export.forms import FORMS
 

@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from acidctl import __version__
-from acidctl.cli.main import SECTIONS, SUMMARIES, cli
+from acidctl.cli.command_table import SECTIONS, SUMMARIES
+from acidctl.cli.main import cli
 
 REPO = Path(__file__).resolve().parents[2]
 HEAVY = {
@@ -46,7 +47,8 @@ def test_help_of_the_program_is_light() -> None:
 def test_help_of_the_commands_is_light() -> None:
     program = """
 import json, sys
-from acidctl.cli.main import SUMMARIES, cli
+from acidctl.cli.command_table import SUMMARIES
+from acidctl.cli.main import cli
 loaded = {}
 for name in SUMMARIES:
     before = set(sys.modules)

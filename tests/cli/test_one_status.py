@@ -10,7 +10,7 @@ import click
 import pytest
 from terminals import Terminals
 
-from acidctl.cli.main import SUMMARIES, command_named
+from acidctl.cli.command_table import SUMMARIES, command_named
 
 Acidctl = Callable[..., Any]
 MAJOR = ("compact", "--major", "--engine", "local", "--assume-committed=0s")

@@ -16,6 +16,7 @@ from acidctl.cleaning.retention import AT_ONCE
 from acidctl.cleaning.trash import list_runs, restore
 from acidctl.errors import ConflictError, NotFoundError, RefusedError, StorageError
 from acidctl.storage.port import join
+from acidctl.storage.registry import open_file_system
 from acidctl.storage.snapshot import take_snapshot
 
 MISSING: dict[str, Callable[[Store, str], object]] = {
@@ -436,7 +437,7 @@ def test_of_eight_creators_one_wins(store: Store) -> None:
 
 def test_pickling_reconnects(store: Store) -> None:
     fill(store, "file", data=b"x")
-    for again in (pickle.loads(pickle.dumps(store.fs)), pickle.loads(pickle.dumps(store.fs.spec)).open()):
+    for again in (pickle.loads(pickle.dumps(store.fs)), open_file_system(pickle.loads(pickle.dumps(store.fs.spec)))):
         assert again.read_bytes(join(store.root, "file")) == b"x"
         assert again.spec == store.fs.spec
         assert again.url == store.fs.url

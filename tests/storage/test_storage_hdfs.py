@@ -17,7 +17,7 @@ from acidctl.storage import native_client
 from acidctl.storage.hdfs import HdfsFileSystem
 from acidctl.storage.hdfs_problems import from_remote
 from acidctl.storage.port import FileSystem, FileSystemSpec
-from acidctl.storage.registry import open_location
+from acidctl.storage.registry import open_file_system, open_location
 from acidctl.storage.retry import PassingError
 
 pytest.importorskip("hdfs_native", reason="hdfs-native is not installed")
@@ -119,12 +119,12 @@ class TestRealServer:
 def test_a_forked_process_opens_it_again(hdfs: HdfsServer) -> None:
     script = (
         "import os, sys\n"
-        "from acidctl.storage.registry import open_location\n"
+        "from acidctl.storage.registry import open_file_system, open_location\n"
         "fs, _ = open_location(sys.argv[1])\n"
         "assert fs.exists('/')\n"
         "pid = os.fork()\n"
         "if pid == 0:\n"
-        "    os._exit(0 if fs.spec.open().exists('/') else 1)\n"
+        "    os._exit(0 if open_file_system(fs.spec).exists('/') else 1)\n"
         "sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
     )
     subprocess.run([sys.executable, "-c", script, f"hdfs://root@{hdfs.rpc_authority}/"], check=True, timeout=60)
@@ -147,7 +147,7 @@ def test_a_nameservice_survives_its_active_name_node(pair: HaHdfsServer, monkeyp
     assert open_location("hdfs:///t")[0].spec == ways[0].spec
     assert ways[1].spec.authority == pair.authority
     monkeypatch.delenv("HADOOP_CONF_DIR")  # as on an executor
-    ways += [fs.spec.open() for fs in ways]
+    ways += [open_file_system(fs.spec) for fs in ways]
 
     def use(turn: str) -> None:
         for index, fs in enumerate(ways):

@@ -18,7 +18,7 @@ from acidctl.errors import AccessError, AcidctlError, StorageError
 from acidctl.storage import native_client
 from acidctl.storage.delegation import delegated
 from acidctl.storage.port import FileSystem, FileSystemSpec
-from acidctl.storage.registry import open_location
+from acidctl.storage.registry import open_file_system, open_location
 
 WAYS = ["webhdfs", "hdfs"]
 LOGIN = {"kerberos": "true", "retries": "0"}
@@ -127,7 +127,7 @@ class TestRealKerberos:
         spec = delegated(self.open(realm, "webhdfs").spec)
         assert delegated(self.open(realm, "webhdfs").spec) is spec
         realm.kdestroy()
-        fs = spec.open()
+        fs = open_file_system(spec)
         fs.make_dirs("/token/d")
         fs.write_bytes("/token/d/f", b"0123")
         fs.rename("/token/d", "/token/e")

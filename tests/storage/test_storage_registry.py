@@ -11,7 +11,7 @@ import pytest
 from acidctl.errors import EnvironmentProblem, NotFoundError, UsageProblem
 from acidctl.storage import fsspec_fs
 from acidctl.storage.port import FileSystemSpec, base_name, join, parent_of
-from acidctl.storage.registry import open_location
+from acidctl.storage.registry import open_file_system, open_location
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def test_s3_has_timeouts_and_tries_of_its_own() -> None:
     }
     assert fsspec_fs._with_patience(FileSystemSpec("s3", (), "bucket")) == ()
     with pytest.raises(UsageProblem, match="timeout"):
-        FileSystemSpec("s3", (("timeout", "0"),), "bucket").open()
+        open_file_system(FileSystemSpec("s3", (("timeout", "0"),), "bucket"))
 
 
 def test_secrets_are_not_shown() -> None:

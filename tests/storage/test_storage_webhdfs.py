@@ -21,7 +21,7 @@ from acidctl.errors import (
     StorageError,
 )
 from acidctl.storage.port import FileSystem, FileSystemSpec
-from acidctl.storage.registry import open_location
+from acidctl.storage.registry import open_file_system, open_location
 
 
 def open_as(server: HdfsServer, user: str) -> FileSystem:
@@ -257,7 +257,7 @@ def test_kerberos_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setitem(sys.modules, "hdfs.ext.kerberos", None)
     with pytest.raises(EnvironmentProblem, match="Kerberos"):
-        FileSystemSpec("webhdfs", (("kerberos", "true"), ("user", "x")), "nn:9870").open()
+        open_file_system(FileSystemSpec("webhdfs", (("kerberos", "true"), ("user", "x")), "nn:9870"))
 
 
 def test_a_token_takes_the_place_of_the_user(answers: tuple[type[Answers], FileSystem]) -> None:
@@ -270,7 +270,8 @@ def test_a_token_takes_the_place_of_the_user(answers: tuple[type[Answers], FileS
 
     handler.do_GET = note
     handler.body = json.dumps({"FileStatus": {"type": "DIRECTORY", "modificationTime": 0, "length": 0}}).encode()
-    assert FileSystemSpec("webhdfs", (("token", "abc"), ("user", "x")), fs.spec.authority).open().exists("/t")
+    spec = FileSystemSpec("webhdfs", (("token", "abc"), ("user", "x")), fs.spec.authority)
+    assert open_file_system(spec).exists("/t")
     assert "delegation=abc" in seen[0]
     assert "user.name" not in seen[0]
 

@@ -13,6 +13,7 @@ import pytest
 from acidctl.errors import AccessError, NotFoundError, StorageError
 from acidctl.storage import webhdfs_quick
 from acidctl.storage.port import FileSystem, FileSystemSpec
+from acidctl.storage.registry import open_file_system
 
 LIST = json.dumps(
     {"FileStatuses": {"FileStatus": [{"pathSuffix": "f", "type": "FILE", "length": 3, "modificationTime": 0}]}}
@@ -85,7 +86,7 @@ def stack() -> Iterator[ExitStack]:
 
 
 def opened(authority: str, **options: str) -> FileSystem:
-    return FileSystemSpec("webhdfs", tuple(sorted({"user": "root", **options}.items())), authority).open()
+    return open_file_system(FileSystemSpec("webhdfs", tuple(sorted({"user": "root", **options}.items())), authority))
 
 
 @pytest.mark.parametrize(
