@@ -86,6 +86,8 @@ class Assumed:
         """What was assumed, as sentences without a full stop."""
         age = self.assumption.age
         what = f"what is older than {duration(age)}" if age > 0 else "everything on disk"
+        if not self.of_write_ids:
+            return (f"assumed, since no list of transactions was given: of _v directories {what} is committed",)
         return (f"assumed, since no list was given: {what} is committed", *filter(None, [self.stop]))
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from acidctl.acid.names import AcidDirectory, Kind
+from acidctl.acid.names import NO_STATEMENT, AcidDirectory, Kind
 
 
 def straddles(directory: AcidDirectory, write_id: int) -> bool:
@@ -36,15 +36,22 @@ def below_all(directories: Iterable[AcidDirectory], write_id: int) -> tuple[int,
 
 
 def crossing(directories: Iterable[AcidDirectory], low: int, high: int) -> AcidDirectory | None:
-    """A directory that shares write ids with a compacted delta, and neither holds all of it nor lies within it.
+    """A directory that would be read beside a compacted delta, with write ids of both.
 
-    Were both read, rows would come twice: of a base below its end, and of a delta that begins below it and ends inside.
+    Rows would come twice: of a base below its end, of a delta that begins below it and ends inside, and of the delta of
+    another compaction of the same range, of which Hive reads as many as there are.
 
     Args:
         directories: those that it is not made from.
     """
     for directory in sorted(directories, key=lambda d: d.name):
         is_base = directory.kind is Kind.BASE
-        if low <= directory.max_write_id < high and (is_base or directory.min_write_id < low):
+        is_inside = low <= directory.max_write_id < high and (is_base or directory.min_write_id < low)
+        if is_inside or (not is_base and _is_compacted_delta(directory, low, high)):
             return directory
     return None
+
+
+def _is_compacted_delta(directory: AcidDirectory, low: int, high: int) -> bool:
+    same = (directory.min_write_id, directory.max_write_id) == (low, high)
+    return same and directory.statement_id == NO_STATEMENT

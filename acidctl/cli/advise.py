@@ -9,11 +9,13 @@ import click
 
 from acidctl.cli.options import (
     examples,
+    global_words,
     locations_argument,
     output_option,
     snapshot_options,
     snapshot_words,
     storage_options,
+    storage_words,
 )
 
 if TYPE_CHECKING:
@@ -79,34 +81,40 @@ def command(
     each file of rows. The gain is what the better of the two compactions saves at every full read, for each byte that
     it rewrites once.
 
-    The command to run, in the forms for programs, says of the snapshot what was said here, or else that what is older
-    than an hour is committed. With --offline it is one for a time when nothing reads the table.
+    The command to run, in the forms for programs, says what was said here of the snapshot and of the storage (of
+    secrets the names only), or else that what is older than an hour is committed. With --offline it is one for a time
+    when nothing reads the table.
 
     Only listings are read, unless --rows asks for the footers of delete deltas.
     """
     from acidctl.acid.advice import advise
     from acidctl.cli.failures import Failures
+    from acidctl.cli.odd_layouts import OddLayouts
     from acidctl.cli.output import Records
     from acidctl.cli.strangers import Strangers
     from acidctl.errors import AcidctlError
     from acidctl.location.find import find
+    from acidctl.rows.odd_layout import odd_layout
 
     failures = Failures()
     records = Records(output)
     ranked: list[dict[str, Any]] = []
+    odd = OddLayouts()
     strangers = Strangers(failures.add)
-    told = snapshot_words()
+    told, program = [*snapshot_words(), *storage_words()], ["acidctl", *global_words()]
     for found in strangers.known(find(locations, storage, lists, strangers.observer)):
         try:
             snapshot = found.snapshot(lists)
+            odd.add(odd_layout(snapshot))
             advice = advise(snapshot.listing, snapshot.state)
             delete_rows = _delete_rows(snapshot, advice) if rows else None
-            ranked.append(_record(found.shown, advice, delete_rows, [*_offline(advice), *told]))
+            ranked.append(_record(found.shown, advice, delete_rows, [*_offline(advice), *told], program))
         except AcidctlError as error:
             failures.add(error, found.shown)
     ranked.sort(key=lambda one: one["location"])
     ranked.sort(key=_ORDERS[order], reverse=True)
     _show(ranked, limit, output, records)
+    odd.tell()
     strangers.tell()
     return failures.worst
 
@@ -127,11 +135,18 @@ def _offline(advice: Advice) -> list[str]:
     return ["--offline"] if advice.kind is CompactionKind.MINOR and advice.delete_files else []
 
 
-def _record(location: str, advice: Advice, delete_rows: int | None, words: Sequence[str] = ()) -> dict[str, Any]:
+def _record(
+    location: str,
+    advice: Advice,
+    delete_rows: int | None,
+    words: Sequence[str] = (),
+    program: Sequence[str] = ("acidctl",),
+) -> dict[str, Any]:
     """Its JSON form.
 
     Args:
         words: further ones of the command to run.
+        program: those before its name.
     """
     import shlex
 
@@ -151,7 +166,7 @@ def _record(location: str, advice: Advice, delete_rows: int | None, words: Seque
         "rewritten": advice.rewritten,
         "saved": advice.saved,
         "gain": round(advice.gain, 4),
-        "command": shlex.join(["acidctl", "compact", f"--{kind}", *words, location]) if kind else None,
+        "command": shlex.join([*program, "compact", f"--{kind}", *words, location]) if kind else None,
     }
 
 

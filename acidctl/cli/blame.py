@@ -42,10 +42,12 @@ def command(location: str, row: str, lists: SnapshotLists, storage: dict[str, st
     number of the bucket file, whatever the statement; or ROW__ID as `cat --row-id` prints it. Obsolete and aborted
     directories are looked at too.
     """
+    from acidctl.cli.odd_layouts import tell
     from acidctl.cli.output import note, put_json, warn
     from acidctl.errors import UsageProblem
     from acidctl.location.find import find
     from acidctl.rows.blame import blame, parse_row_id
+    from acidctl.rows.odd_layout import odd_layout
 
     wanted = parse_row_id(row)
     places = list(find((location,), storage, lists))
@@ -58,6 +60,7 @@ def command(location: str, row: str, lists: SnapshotLists, storage: dict[str, st
     snapshot = places[0].snapshot(lists)
     for text in snapshot.state.notes:
         note(text)
+    tell(odd_layout(snapshot))
     found = blame(snapshot, wanted)
     for problem in found.problems:
         warn(f"not looked at: {problem}")

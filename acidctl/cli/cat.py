@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from acidctl.rows.live import Loss
     from acidctl.storage.snapshot import Snapshot
 
-SHOWN_WARNINGS = 10
 """Of thousands of directories all may have the same fault."""
 
 
@@ -88,9 +87,10 @@ def command(
 
     Conditions are SQL: = <> < <= > >= IN BETWEEN LIKE IS NULL AND OR NOT, with numbers, 'text', dates and timestamps.
     """
+    from acidctl.cli.odd_layouts import tell
     from acidctl.cli.options import refuse_unused
-    from acidctl.cli.output import note, put_line, warn
-    from acidctl.cli.rows_out import form_of, write_rows
+    from acidctl.cli.output import note, put_line
+    from acidctl.cli.rows_out import begin_document, form_of, write_rows
     from acidctl.errors import UsageProblem
     from acidctl.rows.table import table_at
 
@@ -102,6 +102,7 @@ def command(
     if count:
         refuse_unused("--count", "output")
     output = form_of(output, out, EXPORT_FORMS)
+    begin_document("" if count else output, out)
     wanted = _partition(partitions)
     losses: list[Loss] = []
     table = table_at(location, storage, lists)
@@ -119,10 +120,7 @@ def command(
     newest = _newest(scan.snapshots)
     if at is not None and newest < at:
         note(f"write id {at} is beyond the newest one here, {newest}: these are the rows of now")
-    for text in scan.warnings[:SHOWN_WARNINGS]:
-        warn(text)
-    if len(scan.warnings) > SHOWN_WARNINGS:
-        warn(f"and {len(scan.warnings) - SHOWN_WARNINGS} more like these")
+    tell(scan.warnings)
     if count:
         found = scan.count()
         put_line(str(found if limit is None else min(found, limit)))

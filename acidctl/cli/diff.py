@@ -65,9 +65,10 @@ def command(
     An UPDATE takes away the old row and adds the new one. With --key the two are one line (~) with `old` and `new`, and
     all changed rows are held in memory. Status 10 once a compaction destroyed one of the snapshots.
     """
+    from acidctl.cli.odd_layouts import tell
     from acidctl.cli.options import refuse_unused
     from acidctl.cli.output import note, put_json
-    from acidctl.cli.rows_out import form_of, write_rows
+    from acidctl.cli.rows_out import begin_document, form_of, write_rows
     from acidctl.errors import UsageProblem
     from acidctl.rows.difference import difference
     from acidctl.rows.table import table_at
@@ -77,6 +78,7 @@ def command(
     if count:
         refuse_unused("--count", "output")
     output = form_of(output, to_file, ROW_FORMS)
+    begin_document("" if count else output, to_file)
     keys = [name.strip() for name in (key or "").split(",") if name.strip()]
     if key is not None and not keys:
         raise click.BadParameter("no column is named", param_hint="--key")
@@ -87,6 +89,7 @@ def command(
     found = difference(table, start, end, columns, row_id=row_id)
     for text in found.notes:
         note(text)
+    tell(found.warnings)
     if count:
         gone, new = found.count()
         put_json({"schema_version": SCHEMA_VERSION, "disappeared": gone, "appeared": new}, lines=True)

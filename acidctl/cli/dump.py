@@ -52,11 +52,12 @@ def command(
     The lines are those of `hive --orcfiledump -d`. Files without synthetic columns (originals, LOAD DATA) get those
     that readers would give them. What a reader would see is printed by `acidctl cat`.
     """
-    from acidctl.cli.rows_out import write_rows
+    from acidctl.cli.rows_out import begin_document, write_rows
     from acidctl.rows.files import event_files_at
     from acidctl.rows.selection import limited
     from acidctl.storage.registry import open_location
 
+    begin_document(output)
     sources: list[EventFile] = []
     for path in paths:
         fs, inner = open_location(path, storage)

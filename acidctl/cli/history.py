@@ -40,16 +40,19 @@ def command(location: str, lists: SnapshotLists, storage: dict[str, str], output
     base whose deltas are gone only the rows that were left can be counted: `?` stands for the rest.
     """
     from acidctl.cli.failures import Failures
+    from acidctl.cli.odd_layouts import OddLayouts
     from acidctl.cli.output import Records, note, put_csv
     from acidctl.cli.strangers import Strangers
     from acidctl.errors import AcidctlError
     from acidctl.location.find import find
     from acidctl.rows.history import read_history
+    from acidctl.rows.odd_layout import odd_layout
 
     failures = Failures()
     header: tuple[str, ...] | None = _COLUMNS
     known = lists.is_told
     notes: dict[str, None] = {}
+    odd = OddLayouts()
     records = Records(output)
     strangers = Strangers(failures.add)
     for found in find((location,), storage, lists, strangers.observer):
@@ -62,6 +65,7 @@ def command(location: str, lists: SnapshotLists, storage: dict[str, str], output
             failures.add(error, found.shown)
             continue
         notes |= dict.fromkeys(snapshot.state.notes)
+        odd.add(odd_layout(snapshot))
         for problem in history.problems:
             failures.warn(problem)
         if output == "table":
@@ -75,6 +79,7 @@ def command(location: str, lists: SnapshotLists, storage: dict[str, str], output
             records.put(_report(found.shown, history, known=known))
     for text in notes:
         note(text)
+    odd.tell()
     strangers.tell()
     return failures.worst
 

@@ -138,12 +138,15 @@ class _Csv:
     """One line an entry."""
 
     def __init__(self, **_: bool) -> None:
+        from acidctl.cli.odd_layouts import OddLayouts
         from acidctl.cli.output import put_csv
 
         self._put = put_csv
+        self._odd = OddLayouts()
         self._header: tuple[str, ...] | None = _COLUMNS
 
     def location(self, found: Found, snapshot: Snapshot, report: dict[str, Any], *, detail: bool) -> None:
+        self._odd.add(report["summary"]["warnings"])
         rows = ([report["location"], *(entry[column] for column in _COLUMNS[1:])] for entry in report["entries"])
         self._put(self._header, rows)
         self._header = None
@@ -151,22 +154,27 @@ class _Csv:
     def close(self, status: int) -> None:
         if self._header:
             self._put(self._header, ())
+        self._odd.tell()
 
 
 class _Tables:
     """Tables for people; the lines of a tree's locations are gathered into one."""
 
     def __init__(self, *, show_all: bool, timeline: bool, rows: bool) -> None:
+        from acidctl.cli.odd_layouts import OddLayouts
+
         self._show_all, self._timeline, self._rows = show_all, timeline, rows
         self._overview: list[dict[str, Any]] = []
         self._page = _FIRST_PAGE
         self._due = 0
         self._unknown = 0
         self._notes: dict[str, None] = {}
+        self._odd = OddLayouts()
         self._seen = 0
 
     def location(self, found: Found, snapshot: Snapshot, report: dict[str, Any], *, detail: bool) -> None:
         self._notes |= dict.fromkeys(report["summary"]["notes"])
+        self._odd.add(report["summary"]["warnings"])
         self._seen += 1
         if not detail:
             self._due += report["summary"]["compaction"] is not None
@@ -251,6 +259,7 @@ class _Tables:
             note("no table was found there")
         for text in self._notes:
             note(text)
+        self._odd.tell()
 
     def _print_overview(self) -> None:
         from acidctl.cli.output import console

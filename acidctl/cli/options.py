@@ -212,6 +212,28 @@ def snapshot_words() -> list[str]:
     return words if is_told else [*words, "--assume-committed"]
 
 
+def storage_words() -> list[str]:
+    """What this command was told of the store, as words for the line of another one; of secrets the names only."""
+    from acidctl.cli.redact import HIDDEN, is_secret_name
+
+    words = []
+    for item in click.get_current_context().params.get("storage_option") or ():
+        key, _, value = item.partition("=")
+        words.append(f"--storage-option={key}={HIDDEN if is_secret_name(key) else value}")
+    return words
+
+
+def global_words() -> list[str]:
+    """What stood before the name of this command of configuration files and profiles."""
+    root = click.get_current_context().find_root()
+    return [
+        f"{param.opts[0]}={root.params[param.name or '']}"
+        for param in root.command.params
+        if param.name in ("profile", "config_file")
+        and root.get_parameter_source(param.name) is ParameterSource.COMMANDLINE
+    ]
+
+
 def storage_options(function: F) -> F:
     """``--storage-option k=v``: passed on as the keyword `storage`, a dictionary."""
 

@@ -13,6 +13,7 @@ from acidctl.acid.triggers import Decision, Thresholds, decide, figures_of
 from acidctl.cli.output import iso_time
 from acidctl.errors import AcidctlError
 from acidctl.location.transactional import Evidence
+from acidctl.rows.odd_layout import odd_layout
 from acidctl.storage.snapshot import Snapshot
 
 SCHEMA_VERSION = 1
@@ -152,6 +153,7 @@ def _summary(
         "compactionReason": decision.text,
         "historyProblem": state.history_problem.text if state.history_problem else None,
         "notes": list(state.notes),
+        "warnings": odd_layout(snapshot),
     }
 
 

@@ -12,15 +12,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from acidctl.orc.types import OrcType
+    from acidctl.rows.export.sinks import JsonArray
     from acidctl.storage.port import FileSystem
 
-ROW_FORMS = ("jsonl", "csv", "table", "parquet", "arrow")
-EXPORT_FORMS = ("jsonl", "csv", "table", "arrow", "parquet", "orc")
+ROW_FORMS = ("jsonl", "json", "csv", "table", "parquet", "arrow")
+EXPORT_FORMS = ("jsonl", "json", "csv", "table", "arrow", "parquet", "orc")
 SUFFIXES = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".parquet": "parquet", ".arrow": "arrow",
     ".arrows": "arrow", ".orc": "orc",
 }  # fmt: skip
 """The form that the end of a file's name stands for."""
+_DOCUMENT = "acidctl.document"
 _BINARY = ("parquet", "arrow", "orc")
 TABLE_ROWS = 1000
 """A table for people stops here: its columns are aligned, so all of it is in memory at once."""
@@ -46,7 +48,7 @@ def form_of(output: str, to: str | None, forms: Sequence[str]) -> str:
     suffix = "" if to is None else Path(base_name(to)).suffix.lower()
     wanted = SUFFIXES.get(suffix)
     if click.get_current_context().get_parameter_source("output") is ParameterSource.COMMANDLINE:
-        if wanted not in (None, output):
+        if wanted not in (None, output) and (suffix, output) != (".json", "json"):
             what = f"--out {to} is not a name for {output}"
             raise UsageProblem(what, f"{suffix} stands for {wanted}", f"leave -o {output} out, or choose another name")
         return output
@@ -90,8 +92,38 @@ def write_rows(
             name = f"{form} is not for a terminal"
             raise UsageProblem(name, "it is binary", f"redirect it: ... -o {form} > rows.{form}")
         out = out_stream()
-        _write(batches, form, types, schema, out)
+        if form == "json":
+            _write_document(batches, types)
+        else:
+            _write(batches, form, types, schema, out)
         out.flush()
+
+
+def begin_document(form: str, to: str | None = None) -> None:
+    """Of ``-o json`` on standard output: what is written is one document, however the command ends."""
+    import click
+
+    from acidctl.cli.output import out_stream
+    from acidctl.rows.export.sinks import JsonArray
+
+    if form != "json" or to is not None:
+        return
+    context = click.get_current_context()
+    document = context.meta[_DOCUMENT] = JsonArray(out_stream())
+
+    def end() -> None:
+        document.close()
+        out_stream().flush()
+
+    context.call_on_close(end)
+
+
+def _write_document(batches: Iterable[pa.RecordBatch], types: OrcType | None) -> None:
+    import click
+
+    document: JsonArray = click.get_current_context().meta[_DOCUMENT]
+    for batch in batches:
+        document.write(batch, types)
 
 
 def _write(

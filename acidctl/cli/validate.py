@@ -238,6 +238,8 @@ def _run(
             try:
                 counted = lists.of((seen := readable(found, closed)).look, at.table, time.time())
             except RefusedError as error:
+                if found.is_given and len(locations) == 1:
+                    raise
                 printer.cannot_list(error)
             except AcidctlError:  # its report says so
                 yield Place(found.fs, at.path, partition=at.partition)

@@ -52,14 +52,17 @@ def command(location: str, names: tuple[str, ...], lists: SnapshotLists, storage
     NAME is a directory or a file of the location; its numbers may be written without zeros.
     """
     from acidctl.cli.failures import Failures
+    from acidctl.cli.odd_layouts import OddLayouts
     from acidctl.cli.output import Records, note
     from acidctl.cli.readable import readable
     from acidctl.cli.strangers import Strangers
     from acidctl.errors import AcidctlError, UsageProblem
     from acidctl.location.find import find
+    from acidctl.rows.odd_layout import odd_layout
 
     failures = Failures()
     notes: dict[str, None] = {}
+    odd = OddLayouts()
     records = Records(output)
     seen, below = 0, ""
     strangers = Strangers(failures.add)
@@ -76,6 +79,7 @@ def command(location: str, names: tuple[str, ...], lists: SnapshotLists, storage
             failures.add(error, found.shown)
             continue
         notes |= dict.fromkeys(snapshot.state.notes)
+        odd.add(odd_layout(snapshot))
         if output == "table":
             report.print(blank=seen > 0)
         else:
@@ -88,6 +92,7 @@ def command(location: str, names: tuple[str, ...], lists: SnapshotLists, storage
     if output == "table":
         for text in notes:
             note(text)
+        odd.tell()
         if not seen and not failures.worst:
             note("no table was found there")
     return failures.worst
@@ -99,13 +104,13 @@ def evidence_of(snapshot: Snapshot) -> Evidence:
     from acidctl.acid.state import EntryKind
     from acidctl.cleaning.plan import plan_cleaning
     from acidctl.cleaning.retention import Policy
-    from acidctl.errors import HistoryError, RefusedError
+    from acidctl.errors import BadDataError, HistoryError, RefusedError
     from acidctl.storage.publication import half_published
 
     unfinished = frozenset(staging for staging, _ in half_published(snapshot))
     try:
         plan = plan_cleaning(snapshot, Policy(leftovers=True))
-    except (HistoryError, RefusedError) as error:
+    except (BadDataError, HistoryError, RefusedError) as error:
         answer = CleaningAnswer(refusal=str(error), hint=error.hint, unfinished=unfinished)
     else:
         staging = {verdict.name for verdict in snapshot.state.verdicts if verdict.kind is EntryKind.STAGING}

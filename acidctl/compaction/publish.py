@@ -13,7 +13,7 @@ from acidctl.acid.listing import Listing
 from acidctl.acid.names import MAXL, METADATA_ACID, ORC_ACID_VERSION, AcidDirectory, Kind
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED, ORC_ACID_VERSION_2
 from acidctl.acid.state import AcidState
-from acidctl.acid.straddle import straddles
+from acidctl.acid.straddle import crossing, straddles
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.checksum import Proof
 from acidctl.compaction.plan import CompactionPlan, require_atomic
@@ -275,12 +275,14 @@ def _side_files(plan: CompactionPlan) -> dict[str, bytes]:
     return sides
 
 
-def _is_in_the_way(directory: AcidDirectory, write_id: int) -> bool:
-    """Of a directory that came: those of other compactions, in the same range, are as good as the inputs."""
+def _is_in_the_way(directory: AcidDirectory, plan: CompactionPlan) -> bool:
+    """Of a directory that came: one of another compaction is as good as the inputs, unless both would be read."""
+    low, high = plan.min_write_id, plan.max_write_id
     if directory.visibility_txn:
-        return straddles(directory, write_id)
+        is_minor = plan.kind is CompactionKind.MINOR
+        return straddles(directory, high) or (is_minor and crossing([directory], low, high) is not None)
     first = directory.max_write_id if directory.kind is Kind.BASE else directory.min_write_id
-    return first <= write_id
+    return first <= high
 
 
 def _recheck(plan: CompactionPlan) -> None:
@@ -322,7 +324,7 @@ def _changes(plan: CompactionPlan, before: Snapshot, now: AcidState) -> str:
     known = {verdict.name for verdict in before.state.verdicts}
     for verdict in now.verdicts:
         # Whether its rows are visible or not: the output would hide it, or lie across it.
-        if verdict.directory and verdict.name not in known and _is_in_the_way(verdict.directory, plan.max_write_id):
+        if verdict.directory and verdict.name not in known and _is_in_the_way(verdict.directory, plan):
             return f"{verdict.name} appeared"
     if plan.kind is CompactionKind.MAJOR and before.state.originals != now.originals:
         return "its original files changed"

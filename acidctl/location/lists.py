@@ -71,6 +71,12 @@ class SnapshotLists:
         """
         if len(set(tables)) < 2:
             return
+        if alike := self._alike(tables):
+            raise RefusedError(
+                f"the write-id list of {tables[-1]} cannot be told",
+                f"that for {tables[-1].rpartition('.')[2]} names no database, and {alike} is there, too",
+                "name the tables as Hive does: db.table:hwm:minOpen:open:aborted",
+            )
         if self.table is not None:
             raise RefusedError(
                 "--table names one table, and there are several",
@@ -83,6 +89,13 @@ class SnapshotLists:
                 f"{shown} is of {tables[-1]}, not of {next(iter(self.by_table))}",
                 "give one table, or the lists of all: --write-ids 'txn$list$list...' or --write-ids-from FILE",
             )
+
+    def _alike(self, tables: Sequence[str]) -> str:
+        """A table that would take the list of the newest, which names no database, as well; empty without one."""
+        name = tables[-1].lower().rpartition(".")[2]
+        if self.table is not None or name not in (self.by_table or {}):
+            return ""
+        return next((table for table in tables[:-1] if table.lower().rpartition(".")[2] == name), "")
 
     def write_ids_of(self, table: str) -> ValidWriteIds | None:
         """The list for a table; None when none was given.

@@ -23,6 +23,7 @@ from acidctl.rows.deletes import Bools, DeleteSet, DeleteSetBuilder
 from acidctl.rows.events import EventFile, Events, Ids
 from acidctl.rows.key_ranges import KeyRanges
 from acidctl.rows.live import live_rows, load_deletes, open_sources
+from acidctl.rows.odd_layout import odd_layout
 from acidctl.rows.ranges import StripeRange
 from acidctl.rows.scan import Scan
 from acidctl.rows.schema import merge_row_types
@@ -91,6 +92,10 @@ class _Side(Scan):
     @property
     def notes(self) -> tuple[str, ...]:
         return self._snapshot.state.notes
+
+    @property
+    def warnings(self) -> list[str]:
+        return odd_layout(self._snapshot)
 
     def _stripes(self, columns: Sequence[Column]) -> Iterator[tuple[Events, int, FileColumns]]:
         for events, stripe, files in super()._stripes(columns):
@@ -183,6 +188,11 @@ class Difference:
     def notes(self) -> list[str]:
         """Sentences on what the snapshots assume."""
         return list(dict.fromkeys(text for pair in self._sides for side in pair for text in side.notes))
+
+    @property
+    def warnings(self) -> list[str]:
+        """As of :attr:`TableScan.warnings`, of both snapshots."""
+        return list(dict.fromkeys(text for pair in self._sides for side in pair for text in side.warnings))
 
     @property
     def listed_type(self) -> OrcType:

@@ -14,7 +14,6 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from acidctl.acid.doubts import layout_problems
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import BadDataError, NotFoundError, UsageProblem
 from acidctl.location.find import Found
@@ -24,6 +23,7 @@ from acidctl.rows.columns import PartitionColumn
 from acidctl.rows.events import EventFile
 from acidctl.rows.kinds import Needs, look, varies
 from acidctl.rows.live import OnLoss, Unreadable, open_sources, row_types, with_loss
+from acidctl.rows.odd_layout import odd_layout
 from acidctl.rows.past import seen_at
 from acidctl.rows.predicate import Predicate
 from acidctl.rows.scan import Scan
@@ -324,16 +324,7 @@ class TableScan:
     @cached_property
     def warnings(self) -> list[str]:
         """What Hive never writes but somebody did, and what it means for the rows. A sentence each; none as a rule."""
-        found = []
-        for snapshot in self.snapshots:
-            problems = layout_problems(snapshot.listing, snapshot.state)
-            read = {file.path for file in snapshot.files()} if problems else set()
-            for problem in problems:
-                effect = "it is read" if problem.path in read else "it is not read"
-                if problem.others:
-                    effect = "both are read, as Hive does, so rows may come twice"
-                found.append(f"{snapshot.fs.display(snapshot.path)}: {problem.text}: {effect}")
-        return found
+        return [text for snapshot in self.snapshots for text in odd_layout(snapshot)]
 
     def to_batches(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
         """The rows, a stripe at a time, location by location; memory is bounded by a stripe and the deletes.

@@ -93,7 +93,8 @@ _DIRECTORIES = (
     Rule(
         "V9", _E, _LISTING, "A delta begins at or below the base's write id and ends above it.",
         "It is read whole, so rows that the base holds appear twice; Impala refuses it.",
-        "Compare its rows up to the base's write id with the base, then compact.", "6.3",
+        "Compare its rows up to the base's write id with the base, and move the wrong one away.",
+        "6.3",
     ),
     Rule(
         "V10", _E, _LISTING, "Two visible directories differ in their visibility id only.",

@@ -48,6 +48,11 @@ def test_the_example_of_a_snapshot_below_a_compacted_delta() -> None:
         ("delta_0000005_0000008_v0000002", 5, 12, False),
         ("delta_0000001_0000012_v0000002", 5, 12, False),
         ("delta_0000001_0000004", 5, 12, False),
+        ("delta_0000005_0000012_v0000002", 5, 12, True),
+        ("delete_delta_0000005_0000012_v0000002", 5, 12, True),
+        ("delta_0000005_0000012", 5, 12, True),
+        ("delta_0000005_0000005", 5, 5, True),
+        ("delta_0000005_0000005_0001", 5, 5, False),
     ],
 )
 def test_what_would_be_read_beside_a_compacted_delta(name: str, low: int, high: int, crosses: bool) -> None:

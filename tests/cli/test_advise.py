@@ -13,6 +13,7 @@ from tables import age, snapshot_of
 
 from acidctl.orc.types import OrcType
 from acidctl.rows.scan import Scan
+from acidctl.storage.registry import open_location
 from acidctl.storage.walk import find_locations
 
 
@@ -47,6 +48,23 @@ def test_what_is_said_to_cost_nothing_needs_no_compaction(acidctl, warehouse: Pa
     again = next(one for one in acidctl("advise", "-o", "jsonl", warehouse).lines() if one["location"].endswith("worn"))
     assert first["cost"] - again["cost"] == first["saved"]
     assert Scan(snapshot_of(warehouse / "worn")).count() == rows
+
+
+def test_its_commands_say_of_the_storage_what_was_said(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """Of secrets the names: they would stand in logs."""
+    url = "memory://advised/sales.db/worn"
+    fs, path = open_location(url)
+    acidctl("demo", tmp_path / "worn")
+    for file in (tmp_path / "worn").rglob("*_*"):
+        if file.is_file():
+            fs.make_dirs(f"{path}/{file.parent.name}")
+            fs.write_bytes(f"{path}/{file.parent.name}/{file.name}", file.read_bytes())
+    config = tmp_path / "config"
+    config.write_text("")
+    told = ("--storage-option", "user=hive", "--storage-option=token=abcdefghij")
+    (line,) = acidctl("--config", config, "advise", "-o", "jsonl", *told, url).lines()
+    words = "--assume-committed --storage-option=user=hive '--storage-option=token=***'"
+    assert line["command"] == f"acidctl --config={config} compact --major {words} memory:///advised/sales.db/worn"
 
 
 @pytest.mark.parametrize(

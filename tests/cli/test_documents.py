@@ -64,6 +64,28 @@ def test_none_one_and_several(acidctl: Acidctl, warehouse: Path, tmp_path: Path,
     assert len(both(acidctl, *line, warehouse / "a")) == (0 if trash else 1)
 
 
+def test_rows(acidctl: Acidctl, warehouse: Path, tmp_path: Path) -> None:
+    table = warehouse / "a"
+    file = next(table.glob("delta_*/bucket_00000"))
+    for line in (("cat", table), ("cat", "--limit", "0", table), ("cat", "--where", "id > 99", table), ("dump", file),
+                 ("diff", table, "--from", "1"), ("diff", table, "--from", "1", "--key", "id")):  # fmt: skip
+        both(acidctl, *line)
+    assert acidctl("cat", "-o", "json", "--out", tmp_path / "rows.json", table).status == 0
+    assert json.loads((tmp_path / "rows.json").read_text()) == acidctl("cat", "-o", "json", table).json()
+
+
+def test_rows_up_to_a_damaged_file(acidctl: Acidctl, warehouse: Path) -> None:
+    table = warehouse / "a"
+    for line in (("cat", warehouse / "none"), ("diff", warehouse / "none", "--from", "1"), ("dump", table / "none")):
+        failed = acidctl(*line, "-o", "json")
+        assert (failed.status, failed.json()) == (3, [])
+    file = table / "delta_0000001_0000001_0000" / "bucket_00000"
+    file.write_bytes(b"ORC" + b"\xff" * 258 + file.read_bytes()[261:])  # the rows, not the tail
+    for line in (("cat", table), ("dump", table), ("diff", table, "--from", "1")):
+        failed = acidctl(*line, "-o", "json")
+        assert (failed.status, isinstance(failed.json(), list)) == (4, True)
+
+
 def test_with_a_trash_and_backups(acidctl: Acidctl, warehouse: Path) -> None:
     assert acidctl(*MAJOR, warehouse).status == 0
     assert [one["result"] for one in acidctl(*CLEAN_NOW, "-o", "json", warehouse).json()] == ["cleaned"] * 3

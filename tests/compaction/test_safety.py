@@ -213,11 +213,13 @@ def test_a_result_that_nobody_would_read(tmp_path: Path, txn: int) -> None:
     assert plan_compaction(snapshot, MINOR, f"_tmp_{uuid.uuid4()}", visibility_txn=txn)
 
 
-@pytest.mark.parametrize("other", ["base_0000002_v0000007", "delta_0000001_0000002_v0000007"])
+@pytest.mark.parametrize(
+    "other", ["base_0000002_v0000007", "delta_0000001_0000002_v0000007", "delta_0000001_0000003_v0000007"]
+)
 def test_another_compaction_that_is_not_committed_yet(table: Path, other: str) -> None:
     """Its directory is there, but not read; once it is, its rows would come beside those of the new delta."""
     write_acid(table / other / "bucket_00000", (0, 1, B0, 0, 1, (0, 0)))
-    for name in ("delta_1_1_0", "delete_delta_2_2_0") if other.startswith("delta") else ():
+    for name in ("delta_1_1_0", "delete_delta_2_2_0") if "1_0000002" in other else ():
         (table / name / "bucket_00000").unlink()
         (table / name).rmdir()
     snapshot = snapshot_of(table, ValidWriteIds().for_compactor(), ValidTxns.parse("9:7:7:"))

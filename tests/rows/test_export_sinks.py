@@ -65,6 +65,15 @@ def test_jsonl_is_what_the_encoder_gives(case: Case) -> None:
     assert written("jsonl", case.batch, case.batch, types=case.types) == 2 * encode_json_lines(case.batch, case.types)
 
 
+@RELAXED
+@given(cases())
+def test_json_is_one_document_of_the_same_rows(case: Case) -> None:
+    lines = encode_json_lines(case.batch, case.types).split(b"\n")[:-1] * 2
+    document = written("json", case.batch, case.batch, types=case.types)
+    assert document == (b"[\n" + b",\n".join(lines) + b"\n]\n" if lines else b"[]\n")
+    assert [json.dumps(row) for row in json.loads(document)] == [json.dumps(json.loads(line)) for line in lines]
+
+
 def parsed_csv(data: bytes, delimiter: str = ",") -> list[list[tuple[bool, str]]]:
     """Rows of (was it quoted, text): an RFC 4180 parser of its own, as Python's forgets the quotes."""
     text = data.decode()

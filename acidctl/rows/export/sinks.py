@@ -1,4 +1,4 @@
-"""Where exported rows go: JSON lines, CSV, Parquet or Arrow IPC, written batch by batch to a binary stream.
+"""Where exported rows go: JSON, CSV, Parquet or Arrow IPC, written batch by batch to a binary stream.
 
 A sink writes to the stream that the caller opened and never closes it; ``BrokenPipeError`` passes through.
 Parquet and Arrow hold the types of the table at the top of :mod:`acidctl.rows.export.storable`.
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SINK_KINDS", "Sink", "SinkOptions", "cell_rows", "open_sink"]
 
-SINK_KINDS = ("jsonl", "csv", "parquet", "arrow")
+SINK_KINDS = ("jsonl", "json", "csv", "parquet", "arrow")
 
 # A row group of Parquet gathers batches up to this size: small groups are slow to read and compress badly.
 ROW_GROUP_ROWS = 1 << 20
@@ -86,7 +86,7 @@ def open_sink(
     """The sink for `kind`, one of SINK_KINDS, on the stream `out`.
 
     Args:
-        kind: ``jsonl``, ``csv``, ``parquet`` or ``arrow``.
+        kind: ``jsonl``, ``json``, ``csv``, ``parquet`` or ``arrow``.
         out: a binary stream, only written to, in order.
         types: the struct whose fields are the columns, for CHAR(n).
         schema: the columns, for a result without any row.  The first batch decides otherwise, as it may know better
@@ -99,6 +99,8 @@ def open_sink(
     options = options or SinkOptions()
     if kind == "jsonl":
         return _JsonLines(out, types)
+    if kind == "json":
+        return JsonArray(out, types)
     if kind == "csv":
         return _Csv(out, types, schema, options)
     if kind in ("parquet", "arrow"):
@@ -117,6 +119,31 @@ class _JsonLines:
 
     def close(self) -> None:
         """Nothing is left to write: every line is complete."""
+
+
+class JsonArray:
+    """One JSON document: an array with an object a row, a row a line."""
+
+    def __init__(self, out: BinaryIO, types: OrcType | None = None) -> None:
+        self._out = out
+        self._types = types
+        self._begun = False
+        self._is_open = True
+        self._is_whole = True
+
+    def write(self, batch: pa.RecordBatch, types: OrcType | None = None) -> None:
+        for lines in json_buffers(batch, types or self._types):
+            # Line feeds inside of texts are escaped: each one here ends a row.
+            text = (b",\n" if self._begun else b"[\n") + bytes(lines[:-1]).replace(b"\n", b",\n")
+            self._begun, self._is_whole = True, False
+            self._out.write(text)
+            self._is_whole = True
+
+    def close(self) -> None:
+        """End the document, once; not where a row was written in part."""
+        if self._is_open and self._is_whole:
+            self._out.write(b"\n]\n" if self._begun else b"[]\n")
+        self._is_open = False
 
 
 class _Csv:
