@@ -113,7 +113,7 @@ def command(
             failures.add(error, found.shown)
     ranked.sort(key=lambda one: one["location"])
     ranked.sort(key=_ORDERS[order], reverse=True)
-    _show(ranked, limit, output, records)
+    _show(ranked, limit, output, records, failed=failures.worst > 0)
     odd.tell()
     strangers.tell()
     return failures.worst
@@ -170,7 +170,7 @@ def _record(
     }
 
 
-def _show(ranked: Sequence[dict[str, Any]], limit: int | None, output: str, records: Records) -> None:
+def _show(ranked: Sequence[dict[str, Any]], limit: int | None, output: str, records: Records, *, failed: bool) -> None:
     from acidctl.cli.output import note, put_csv
 
     if output in ("json", "jsonl"):
@@ -184,7 +184,7 @@ def _show(ranked: Sequence[dict[str, Any]], limit: int | None, output: str, reco
         left = len(ranked) - (limit or _SHOWN)
         if left > 0:
             note(f"{left} more, which come after these; --limit shows them")
-    else:
+    elif not failed:
         note("no table was found there")
 
 

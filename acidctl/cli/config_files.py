@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acidctl.cli.settings import TRUSTED, Layer, Settings, merge
-from acidctl.errors import AccessError, NotFoundError, RefusedError, UsageProblem
+from acidctl.errors import NotFoundError, RefusedError, UsageProblem
+from acidctl.storage.problems import from_os_error
 
 if TYPE_CHECKING:
     import click
@@ -138,7 +139,7 @@ def _read(path: Path, *, own: bool) -> tuple[dict[str, Any], str]:
     except IsADirectoryError:
         raise NotFoundError(f"{path} is a directory", "a file was expected", "give the path of a file") from None
     except OSError as error:
-        raise AccessError(f"cannot read {path}", (error.strerror or str(error)).lower()) from error
+        raise from_os_error(error, "read", str(path)) from error
     if len(data) > _MOST_BYTES:
         raise UsageProblem(f"cannot use {path}", "it is larger than any configuration")
     try:

@@ -15,6 +15,7 @@ from click.core import ParameterSource
 from acidctl import __version__
 from acidctl.cli.command_table import AFTER_INTERRUPT, ALIASES, SECTIONS, SUMMARIES, command_named
 from acidctl.cli.last_line import listings
+from acidctl.cli.options import FILE
 from acidctl.cli.streams import ending_signals, standard_streams
 from acidctl.errors import BROKEN_PIPE, INTERRUPTED, AcidctlError, out_of_memory
 from acidctl.imports import forget_current_directory
@@ -85,6 +86,7 @@ class LazyGroup(click.Group):
     "--config",
     "config_file",
     metavar="FILE",
+    type=FILE,
     envvar="ACIDCTL_CONFIG",
     help="Read this file instead of the user's own; /dev/null for none.",
 )

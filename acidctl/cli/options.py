@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from acidctl.cli.amounts import DURATION
+from acidctl.errors import NotFoundError
 from acidctl.printable import printable
 
 if TYPE_CHECKING:
@@ -32,6 +33,11 @@ class Place(click.types.StringParamType):
     def __init__(self, completed_as: str) -> None:
         self._completed_as = completed_as
 
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "" and self._completed_as == "file":
+            self.fail("the path is empty.", param, ctx)
+        return super().convert(value, param, ctx)
+
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
         from click.shell_completion import CompletionItem
 
@@ -45,6 +51,8 @@ class NewFile(Place):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "-":
             self.fail("standard output holds the results: give a file, or ./- for one that is called so.", param, ctx)
+        if str(value).endswith("/"):
+            raise NotFoundError(f"{value} is a directory", "a file is written", "give the name of a file")
         return super().convert(value, param, ctx)
 
 

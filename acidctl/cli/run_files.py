@@ -20,6 +20,7 @@ from acidctl.errors import (
     RefusedError,
     StorageError,
 )
+from acidctl.storage.problems import mapped
 
 if TYPE_CHECKING:
     from acidctl.cli.run_report import RunReport
@@ -110,10 +111,12 @@ def refuse_target(path: Path, kind: str) -> None:
         AccessError: its directory may not be written.
         RefusedError: the file is no report of ours, or would lie among the data of a table.
     """
-    parent = path.resolve().parent
     what = f"cannot write the {kind} {path}"
-    if path.is_dir() or not parent.is_dir():
-        why = "it is a directory" if path.is_dir() else "its directory is not there"
+    with mapped("write", str(path)):  # a name may be too long
+        is_dir, parent = path.is_dir(), path.resolve().parent
+        is_placed = parent.is_dir()
+    if is_dir or not is_placed:
+        why = "it is a directory" if is_dir else "its directory is not there"
         raise NotFoundError(what, why, "give the name of a file in a directory that is there")
     if not os.access(parent, os.W_OK):
         raise AccessError(what, f"{parent} may not be written", "give another place, or ask for the permission")
@@ -131,7 +134,6 @@ def refuse_replacing(path: Path, kind: str) -> None:
         AccessError: what is there cannot be read.
     """
     from acidctl.storage.own_files import followed, open_folder
-    from acidctl.storage.problems import mapped
 
     with mapped("write", str(path)):
         os.close(open_folder(followed(path).parent))

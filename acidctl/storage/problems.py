@@ -28,6 +28,10 @@ _TOO_LONG: _Row = (StorageError, "the name is too long for the file system", "us
 _TWO_DISKS: _Row = (StorageError, "source and target are on different file systems", "keep both on one file system")
 _BUSY: _Row = (StorageError, "the device or a mount point is busy", "find out what uses it and try again")
 
+_MOST = 4096
+_ENDS = 60
+"""As much of both ends of a name that is too long is shown."""
+
 _BY_ERRNO: dict[int, _Row] = {
     errno.ENOENT: _NOT_FOUND,
     errno.ENOTDIR: _NOT_DIRECTORY,
@@ -60,15 +64,21 @@ def from_os_error(error: OSError, doing: str, shown: str) -> AcidctlError:
     row = _BY_ERRNO.get(error.errno) if error.errno is not None else None
     if row is None:
         row = next((row for cls, row in _BY_CLASS if isinstance(error, cls)), None)
-    what = f"cannot {doing} {printable(shown)}"
+    is_too_long = row is _TOO_LONG
+    what = f"cannot {doing} {printable(_short(shown) if is_too_long or len(shown) > _MOST else shown)}"
     if row is None:
         return StorageError(what, printable(error.strerror or str(error) or type(error).__name__), "try again")
     kind, why, hint = row
     # Deep inside a tree the path that failed is another one than the one asked for.
     name = error.filename
-    if isinstance(name, str) and name and not shown.endswith(name):
+    if isinstance(name, str) and name and not shown.endswith(name) and not is_too_long:
         why = f"{why}: {printable(name)}"
     return kind(what, why, hint)
+
+
+def _short(name: str) -> str:
+    """A name that is too long for a file system would fill the screen, too."""
+    return name if len(name) <= 2 * _ENDS else f"{name[:_ENDS]}...{name[-_ENDS:]}"
 
 
 @contextmanager

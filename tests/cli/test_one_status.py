@@ -67,6 +67,31 @@ def test_a_path_that_is_not_there(acidctl: Acidctl, crud: Path, tmp_path: Path, 
     assert "missing" in found.err
 
 
+@pytest.mark.parametrize("line", [*LOCATIONS, *EITHER, *READ, *WRITTEN], ids=joined)
+def test_a_path_of_nothing(acidctl: Acidctl, crud: Path, line: tuple[str, ...]) -> None:
+    """It was taken and ignored for reports, metrics and configuration."""
+    words = [word.replace("{}", "").replace("{t}", str(crud)) for word in line]
+    found = acidctl(*words, *([] if "{}" in line else [""]))
+    assert found.status == 2, found.err
+    assert "the path is empty" in found.err
+
+
+@pytest.mark.parametrize("line", [*LOCATIONS, *EITHER, *READ, *WRITTEN], ids=joined)
+def test_a_name_that_is_too_long(acidctl: Acidctl, crud: Path, tmp_path: Path, line: tuple[str, ...]) -> None:
+    found = acidctl(*with_path(line, tmp_path / ("n" * 300), crud))
+    assert found.status == 6, found.err
+    assert "the name is too long" in found.err
+    assert "n" * 60 in found.err
+    assert "n" * 200 not in found.err
+
+
+@pytest.mark.parametrize("line", WRITTEN, ids=joined)
+def test_a_directory_for_a_new_file(acidctl: Acidctl, crud: Path, tmp_path: Path, line: tuple[str, ...]) -> None:
+    found = acidctl(*with_path(line, tmp_path / "new", crud)[:-1], f"{tmp_path}/new/")
+    assert found.status == 3, found.err
+    assert not (tmp_path / "new").exists()
+
+
 @pytest.mark.parametrize("line", LOCATIONS, ids=joined)
 @pytest.mark.parametrize("name", ["file.txt", "crud_table/delta_0000001_0000001_0000/bucket_00000"])
 def test_a_file_for_a_location(
