@@ -16,6 +16,8 @@ from typing import TextIO
 
 _EVERY = 0.2
 """Seconds between two looks at what is to be shown."""
+_USUAL = 80
+"""Columns of a terminal that does not tell."""
 _ERASE = "\r\x1b[K"
 
 
@@ -69,7 +71,7 @@ class LastLine:
         with self._lock:
             if not self._is_free or self._ticking is None:
                 return
-            width = _columns()
+            width = terminal_columns()
             texts = (text(width - 1)[: width - 1] for text in reversed(self._texts))
             self._put(next(filter(None, texts), ""))
 
@@ -101,10 +103,11 @@ class LastLine:
 LAST_LINE = LastLine()
 
 
-def _columns() -> int:
+def terminal_columns() -> int:
+    """How wide the terminal of standard error is; one of a script, say, may not know it, and tells 0."""
     with suppress(OSError, ValueError):
-        return max(20, os.get_terminal_size(sys.stderr.fileno()).columns)
-    return 80
+        return max(20, os.get_terminal_size(sys.stderr.fileno()).columns or _USUAL)
+    return _USUAL
 
 
 class Listed:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from acidctl.cli.last_line import own_stream
+from acidctl.cli.last_line import own_stream, terminal_columns
 from acidctl.cli.logs import json_log
 from acidctl.cli.redact import hidden, hidden_in
 from acidctl.cli.streams import on_terminal, uninterrupted
@@ -52,7 +52,7 @@ def say(label: str, text: str, **style: Any) -> None:
     with suppress(OSError):
         if sys.stderr.isatty():
             indent = " " * (len(label) + 1)
-            width = max(20, os.get_terminal_size(sys.stderr.fileno()).columns - len(indent))
+            width = max(20, terminal_columns() - len(indent))
             broken = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
             lines = [indent * bool(place) + line for place, line in enumerate(broken)] or [""]
             shown = label if os.environ.get("NO_COLOR") else click.style(label, **style)

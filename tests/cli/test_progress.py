@@ -111,6 +111,16 @@ def test_lines_stand_above(terminal: Terminals) -> None:
     assert "at it [############" in raw
 
 
+def test_a_terminal_that_does_not_tell_its_width(terminal: Terminals) -> None:
+    """It tells 0 columns; lines were broken as for 20."""
+    status, raw = terminal.execute(sys.executable, "-c", SCRIPT, columns=0)
+    assert status == 0, raw
+    assert "at it [######........" in raw
+    words = "a note that is as long as sixty columns and stays on one line"
+    code = f"from acidctl.cli.output import note; note({words!r})"
+    assert words in terminal.execute(sys.executable, "-c", code, columns=0)[1]
+
+
 STRESS = """
 import sys
 from acidctl.cli import last_line, progress
