@@ -18,7 +18,7 @@ from acidctl.cleaning.contents import Contents
 from acidctl.cleaning.leftovers import find_leftovers, is_query_staging, query_staging
 from acidctl.cleaning.readers import Lists, broken_reader, may_supersede
 from acidctl.cleaning.retention import Policy, may_go, utc
-from acidctl.errors import BadDataError, RefusedError
+from acidctl.errors import RefusedError
 from acidctl.storage.publication import refuse_half_published
 from acidctl.storage.snapshot import Snapshot, take_snapshot
 
@@ -135,9 +135,8 @@ def plan_cleaning(snapshot: Snapshot, policy: Policy | None = None, now: float |
 
     Raises:
         HistoryError: the snapshot cannot be read, so nothing may be removed.
-        BadDataError: a delta lies across the base.
-        RefusedError: a compaction was interrupted while it was published, or the plan would change what readers see
-            (it proves itself before it is returned).
+        RefusedError: a compaction was interrupted while it was published, a delta lies across the base, or the plan
+            would change what readers see (it proves itself before it is returned).
     """
     policy, now = policy or Policy(), time.time() if now is None else now
     snapshot.state.require_history()
@@ -169,10 +168,10 @@ def plan_cleaning(snapshot: Snapshot, policy: Policy | None = None, now: float |
 
 
 def _refuse_straddling(snapshot: Snapshot) -> None:
-    """Raises BadDataError where a base and a delta overlap: one of the two is wrong, and nobody knows which."""
+    """Raises RefusedError where a base and a delta overlap: one of the two is wrong, and nobody knows which."""
     problems = [one for one in layout_problems(snapshot.listing, snapshot.state) if one.rule == "V9"]
     if problems:
-        raise BadDataError(
+        raise RefusedError(
             f"cannot clean {snapshot.fs.display(snapshot.path)}",
             f"{problems[0].text} (V9)",
             "find out which of the two is right, and move the other away",

@@ -104,13 +104,13 @@ def evidence_of(snapshot: Snapshot) -> Evidence:
     from acidctl.acid.state import EntryKind
     from acidctl.cleaning.plan import plan_cleaning
     from acidctl.cleaning.retention import Policy
-    from acidctl.errors import BadDataError, HistoryError, RefusedError
+    from acidctl.errors import HistoryError, RefusedError
     from acidctl.storage.publication import half_published
 
     unfinished = frozenset(staging for staging, _ in half_published(snapshot))
     try:
         plan = plan_cleaning(snapshot, Policy(leftovers=True))
-    except (BadDataError, HistoryError, RefusedError) as error:
+    except (HistoryError, RefusedError) as error:
         answer = CleaningAnswer(refusal=str(error), hint=error.hint, unfinished=unfinished)
     else:
         staging = {verdict.name for verdict in snapshot.state.verdicts if verdict.kind is EntryKind.STAGING}

@@ -221,7 +221,7 @@ def test_what_already_lies_across_is_an_error_everywhere(acidctl: Call, table: P
     assert len(listing["summary"]["warnings"]) == 1
     for command in ((*MAJOR, "--assume-committed"), CLEAN_NOW, (*CLEAN_NOW, "--assume-committed")):
         refused = acidctl(*command, table)
-        assert refused.status == 4
+        assert refused.status in (4, 7)
         assert "begins below the end of base_0000002, and ends above it" in refused.err
     assert names(table) == before
     assert any(line["rule"] == "V9" for line in acidctl("validate", "-o", "jsonl", table).lines())
