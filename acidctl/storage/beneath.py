@@ -2,7 +2,8 @@
 
 Whoever owns a table may put a link anywhere in it, at any moment: a look before the act proves nothing. So the
 directory is opened once, and what lies below is reached from its descriptor, step by step, each on a descriptor too. A
-link is followed only where its owner also owns what it leads to: he could have put that there himself.
+link is followed only where its owner also owns what it leads to: he could have put that there himself. What lies above
+that is not his: nobody else's link is followed by a ``..``.
 """
 
 # ruff: noqa: PTH103, PTH116 (descriptors, not paths, are the subject)
@@ -35,6 +36,14 @@ def foreign_link(path: str, link: str, owner: int, other: int) -> ForeignLinkErr
         f"will not follow the symbolic link at {printable(path)}",
         f"{printable(link)} is of user {owner}, and leads to what is of user {other}",
         "if that is meant, say so: --follow-links",
+    )
+
+
+def _parent_behind(path: str, link: str, owner: int) -> ForeignLinkError:
+    return ForeignLinkError(
+        f"will not follow the '..' in {printable(path)}",
+        f"it stands behind the symbolic link {printable(link)} of user {owner}, who decides by it where that leads",
+        "write the path without '..', or, if that is meant, say so: --follow-links",
     )
 
 
@@ -224,6 +233,7 @@ class _Walk:
         self._at = os.dup(start)
         self._links = 0
         self._open: list[tuple[int, int, str]] = []  # (components left when the target is reached, owner, link)
+        self._arrived: tuple[int, str] | None = None  # by the link of another user that was followed last
 
     def __enter__(self) -> _Walk:
         return self
@@ -236,6 +246,8 @@ class _Walk:
         rest = parts[::-1]
         while rest:
             name = rest.pop()
+            if name == ".." and self._arrived and not self._open:
+                raise _parent_behind(self._shown, self._arrived[1], self._arrived[0])
             found = os.open(name, _LOOK, dir_fd=self._at)
             info = os.fstat(found)
             if stat.S_ISLNK(info.st_mode):
@@ -276,6 +288,7 @@ class _Walk:
             _, owner, name = self._open.pop()
             if info.st_uid != owner:
                 raise foreign_link(self._shown, name, owner, info.st_uid)
+            self._arrived = owner, name
 
     def _last(self, name: str, flags: int, seen: os.stat_result) -> int:
         """Open what was looked at; O_NOFOLLOW, as a link may have taken its place meanwhile."""

@@ -20,6 +20,7 @@ from acidctl.storage.access import Access
 from acidctl.storage.arrival import incomplete, require_content
 from acidctl.storage.beneath import Anywhere, Beneath
 from acidctl.storage.local_access import access_of, all_access, require_made_here, set_access
+from acidctl.storage.local_mounts import refuse_mounts
 from acidctl.storage.local_rename import rename_no_replace
 from acidctl.storage.local_walk import (
     list_children,
@@ -331,6 +332,7 @@ def _remove_directory(path: str, name: str, at: int | None) -> None:
     """``shutil.rmtree``, which goes through no link; others may remove from, or add to, the same tree."""
     for attempt in range(3):
         try:
+            refuse_mounts(path, name, at)
             shutil.rmtree(name, dir_fd=at)
         except FileNotFoundError:
             if not _is_there(name, at):

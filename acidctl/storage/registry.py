@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from acidctl.errors import NotFoundError, UsageProblem
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import FileSystem, FileSystemSpec
-from acidctl.storage.problems import printable
+from acidctl.storage.problems import mapped, printable
 
 if TYPE_CHECKING:
     from acidctl.storage.hadoop_conf import HadoopConf
@@ -55,7 +55,7 @@ def open_location(
         raise UsageProblem("the path is empty", "", "give the directory of a table, a partition or a database")
     match = _URL.fullmatch(url_or_path) or _SHORT_URL.fullmatch(url_or_path)
     if match is None:
-        return _local(_absolute(url_or_path), own_links)
+        return _local(_absolute(url_or_path, own_links), own_links)
     protocol = _ALIASES.get(match[1].lower(), match[1].lower())
     authority, path = match[2], match[3]
     if ":" in authority.rpartition("@")[0]:
@@ -70,7 +70,7 @@ def open_location(
             raise UsageProblem(
                 f"not a local path: {printable(url_or_path)}", "", f"write three slashes: file:///{authority}{path}"
             )
-        return _local(_absolute(path or "/"), own_links)
+        return _local(_absolute(path or "/", own_links), own_links)
     if protocol == "memory":
         own = tuple(item for item in (options or {}).items() if item == ("objects", "true"))
         return open_file_system(FileSystemSpec("memory", own)), _normal(f"/{authority}{path}")
@@ -137,16 +137,39 @@ def _local(path: str, own_links: bool) -> tuple[FileSystem, str]:
     return open_file_system(FileSystemSpec("file", (("beneath", path),) if own_links else ())), path
 
 
-def _absolute(path: str) -> str:
-    """Absolute, symbolic links kept; ``..`` behind a link means the parent of the link's target, as for the kernel."""
+def _absolute(path: str, own_links: bool) -> str:
+    """Absolute, symbolic links kept; ``..`` behind a link means the parent of the link's target, as for the kernel.
+
+    Args:
+        own_links: nobody else's link decides where that is.
+    """
     try:
         full = os.path.abspath(path)  # noqa: PTH100
     except FileNotFoundError as error:
         raise NotFoundError(f"cannot find {printable(path)}", "the current directory was removed") from error
     if ".." in path.split("/") and "\0" not in path:
         real = os.path.realpath(path)
-        full = full if os.path.realpath(full) == real else real
+        if os.path.realpath(full) != real:
+            full = _behind_links(path) if own_links else real
     return "/" + full.lstrip("/")
+
+
+def _behind_links(path: str) -> str:
+    """Where a path with ``..`` behind links leads to, by a descriptor: links are looked at while they are followed.
+
+    Raises:
+        RefusedError: one of them is another user's.
+        NotFoundError: nothing is there, or nobody can say how it is called.
+    """
+    from acidctl.storage.beneath import Beneath
+
+    here = os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH118 - with its ".."
+    with mapped("find", path):
+        descriptor = Beneath(here).open(here, os.O_PATH)
+        try:
+            return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
+        finally:
+            os.close(descriptor)
 
 
 def _normal(path: str) -> str:

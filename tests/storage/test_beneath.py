@@ -320,3 +320,42 @@ def test_beneath_knows_what_is_there(table: Path) -> None:
     paths = Beneath(str(table))
     assert paths.exists(str(table))
     assert not paths.exists(str(table / "delta" / "file" / "below"))
+
+
+@needs_root
+def test_dots_behind_links_of_others(table: Path) -> None:
+    """Whoever owns the link decides by it where `..` leads: to what is above his own directory, that is not his."""
+    theirs = table.parent / "theirs"
+    (theirs / "sub").mkdir(parents=True)
+    os.chown(theirs / "sub", OTHER, OTHER)
+    foreign(table / "link", theirs / "sub")
+    assert guarded(table).stat(str(table / "link")).is_dir
+    (theirs / "t").mkdir()
+    for path in (table / "link" / ".." / "t", table / "link" / ".." / "nothing", table / "link" / "." / ".." / "t"):
+        with pytest.raises(ForeignLinkError, match=r"'\.\.'"):
+            guarded(path)
+        with pytest.raises(ForeignLinkError):
+            Beneath(f"{path}/..").open(f"{path}/..", os.O_PATH)
+    _, path = open_location(str(table / "link" / ".." / "t"))
+    assert path == str(theirs / "t"), "who only reads may follow it"
+
+
+def test_dots_behind_links_of_ours(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    far = table.parent / "far"
+    (far / "away").mkdir(parents=True)
+    (far / "t").mkdir()
+    (table / "link").symlink_to("../far/away")
+    (table / "over").symlink_to("link/../t")
+    monkeypatch.chdir(table)
+    for written in ("link/../t", f"file://{table}/link/../t", "link/../t/", "over/../t"):
+        assert open_location(written, StorageOptions(own_links=True))[1] == str(far / "t"), written
+    assert open_location("delta/../delta", StorageOptions(own_links=True))[1] == str(table / "delta")
+    with pytest.raises(NotFoundError, match="cannot find link/"):
+        open_location("link/../nothing", StorageOptions(own_links=True))
+
+
+@needs_root
+def test_dots_in_a_link_itself_are_judged_by_where_it_leads(table: Path) -> None:
+    foreign(table / "link", "../outside")
+    os.chown(table.parent / "outside", OTHER, OTHER)
+    assert guarded(table).stat(str(table / "link")).is_dir
