@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from acidctl.acid.layout import TableType
@@ -20,7 +20,7 @@ from acidctl.location.find import Found as Place
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.transactional import refuse_part_of_others
-from acidctl.repair.apply import apply_repair, forget, plan_repair, require_renames, undo_last, unfinished
+from acidctl.repair.apply import FORGOTTEN, apply_repair, forget, plan_repair, require_renames, undo_last, unfinished
 from acidctl.repair.backup import Run, RunState, list_runs
 from acidctl.repair.plan import Kind, RepairPlan, Scope
 from acidctl.storage.lock import Locking
@@ -116,8 +116,10 @@ def _plans(kind: Kind, options: Options, failures: Failures) -> Iterator[Found]:
         try:
             snapshot = place.snapshot(SnapshotLists())
             options.run.saw(snapshot)
-            plan = plan_repair(snapshot, kind, scope)
-            yield Found(plan, scope, tuple(unfinished(fs, path)))
+            plan, left = plan_repair(snapshot, kind, scope), tuple(unfinished(fs, path))
+            begun = {path for run in left if run.state is RunState.INTERRUPTED for path in run.paths}
+            refused = tuple(one for one in plan.refused if one.path not in begun)  # those are finished first
+            yield Found(replace(plan, refused=refused), scope, left)
         except AcidctlError as error:
             failures.add(error, fs.display(path))
     strangers.tell()
@@ -321,11 +323,12 @@ def forget_all(
                 found[one.fs.url, one.location.path] = one.fs, runs
         except AcidctlError as error:
             failures.add(error, one.shown)
-    going = [run for _, runs in found.values() for run in runs if run.state is RunState.DONE]
+    going = [run for _, runs in found.values() for run in runs if run.state in FORGOTTEN]
     for fs, runs in found.values():
         for each in runs:
-            kept = "" if each.state is RunState.DONE else f", {each.state}: it stays"
-            put_line(f"{fs.display(each.path)}: {each.kind}, {human_bytes(each.bytes)}{kept}")
+            what = f"{each.kind}, {human_bytes(each.bytes)}" if each.kind else "what an interrupted run left"
+            kept = "" if each.state in FORGOTTEN else f", {each.state}: it stays"
+            put_line(f"{fs.display(each.path)}: {what}{kept}")
     if not going:
         put_line("there are no backups")
     if not going or dry_run:

@@ -213,18 +213,25 @@ def _require_newest(fs: FileSystem, run: Run) -> None:
             )
 
 
+FORGOTTEN = RunState.DONE, RunState.STAGED
+"""The states of runs that can be forgotten: nothing is left to be done or undone."""
+
+
 def forget(fs: FileSystem, location: str, locking: Locking | None = None) -> list[Run]:
-    """Remove the backups of a location for good; what was interrupted stays. The runs that went.
+    """Remove the backups of a location for good, and what is left of others; a repair that was interrupted stays.
+
+    Returns:
+        The runs that went.
 
     Raises:
         ConflictError: the location is locked.
     """
     with (locking or Locking()).at(fs, location):
-        done = [run for run in list_runs(fs, location) if run.state is RunState.DONE]
-        for run in done:
+        going = [run for run in list_runs(fs, location) if run.state in FORGOTTEN]
+        for run in going:
             drop(fs, run)
         _leave(fs, location)
-    return done
+    return going
 
 
 def _leave(fs: FileSystem, location: str) -> None:

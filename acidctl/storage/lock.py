@@ -1,8 +1,8 @@
 """One at a time: a hidden file of a location that names who works there.
 
 Whoever takes the lock creates the file, which only one can; every command that changes a location holds it, and those
-that were told not to look for it. A lock whose process has ended on this machine is taken over; that of another machine
-is broken only by who knows that it is dead.
+that were told not to look for it. A lock whose process has ended on this machine is taken over; that of another one, or
+of another container of this one, is broken only by who knows that it is dead.
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
-from acidctl.errors import AcidctlError, ConflictError, EnvironmentProblem, NotFoundError, StorageError
+from acidctl.errors import (
+    AcidctlError,
+    BadDataError,
+    ConflictError,
+    EnvironmentProblem,
+    NotFoundError,
+    RefusedError,
+    StorageError,
+)
 from acidctl.storage.own_files import write_checked
 from acidctl.storage.owner import Owner
 from acidctl.storage.port import FileSystem, join
@@ -49,7 +57,8 @@ class Locking:
     Attributes:
         hold: True holds the lock; False only sees that nobody else does; None holds it where the store can.
         wait: seconds that another holder is waited for.
-        break_stale: remove the lock of a process on another machine, or one that cannot be read.
+        break_stale: remove the lock of a process on another machine, or in another container, or one that cannot be
+            read.
         tell: called with a sentence on a lock that was taken over, is waited for, or cannot be held.
         age: what is done under it was decided by what is older than so many seconds; 0 where no age decided.
     """
@@ -205,7 +214,7 @@ def require_locked(fs: FileSystem, location: str) -> None:
 
 def _is_this(owner: Owner) -> bool:
     this = Owner.this()
-    return (owner.host, owner.pid, owner.started) == (this.host, this.pid, this.started)
+    return owner.is_here() and (owner.pid, owner.started) == (this.pid, this.started)
 
 
 def refuse_locked(snapshot: Snapshot) -> None:
@@ -221,6 +230,8 @@ def refuse_locked_at(fs: FileSystem, location: str) -> None:
         owner = Owner.from_bytes(fs.read_bytes(path, 0, _MOST_BYTES))
     except NotFoundError:  # or it ended since
         return
+    except (BadDataError, RefusedError):
+        raise _explained(fs, location, path) from None
     if owner is None or not _is_this(owner):
         raise _explained(fs, location, path)
 
@@ -230,7 +241,7 @@ def _explained(fs: FileSystem, location: str, path: str) -> ConflictError:
     try:
         owner = Owner.from_bytes(fs.read_bytes(path, 0, _MOST_BYTES))
     except AcidctlError as error:
-        return ConflictError(what, f"the lock cannot be read: {error.why or error.what}", "try again")
+        return ConflictError(what, f"the lock cannot be read: {error.why or error.what}", _after(fs, path, error))
     if owner is None:
         return ConflictError(
             what,
@@ -246,11 +257,19 @@ def _explained(fs: FileSystem, location: str, path: str) -> ConflictError:
         )
     if owner.is_alive():
         return ConflictError(what, f"{owner} works there {since}", "try again when it has ended")
+    where = "the container that it is in" if owner.host == Owner.this().host else "that machine"
     return ConflictError(
         what,
-        f"{owner} took the lock, {since}; whether it still runs only that machine can tell",
+        f"{owner} took the lock, {since}; whether it still runs only {where} can tell",
         "try again when it has ended; if it has, give --break-lock to remove the lock",
     )
+
+
+def _after(fs: FileSystem, path: str, error: AcidctlError) -> str:
+    """What to do about a lock that cannot be read: acidctl makes no directories, pipes or links of that name."""
+    if isinstance(error, NotFoundError | BadDataError | RefusedError) and fs.exists(path):
+        return f"acidctl did not make it so: look who did, and move {fs.display(path)} away"
+    return "try again"
 
 
 def _break(fs: FileSystem, location: str, path: str, *, foreign: bool, torn: bool) -> str:
@@ -267,13 +286,16 @@ def _break(fs: FileSystem, location: str, path: str, *, foreign: bool, torn: boo
         data, modified = fs.read_bytes(path, 0, _MOST_BYTES), fs.stat(path).modified
     except NotFoundError:
         return ""
+    except (BadDataError, RefusedError):
+        raise _explained(fs, location, path) from None
     owner = Owner.from_bytes(data)
     if owner and _is_this(owner):
         may_go = data not in _held  # ours, which could not be removed
     elif owner:
         may_go = not owner.is_alive() if foreign else owner.is_dead()
     else:
-        may_go = torn and modified is not None and time.time() - modified >= _TORN_SECONDS
+        # What is from a time to come never gets old.
+        may_go = torn and modified is not None and abs(time.time() - modified) >= _TORN_SECONDS
     if not may_go:
         return ""
     claim = f"{path}-{hashlib.sha256(data).hexdigest()[:12]}"
@@ -288,7 +310,7 @@ def _break(fs: FileSystem, location: str, path: str, *, foreign: bool, torn: boo
         finally:
             fs.remove_tree(claim)
     whose = f"of {owner}, {_since(owner)}" if owner else "that was torn"
-    ended = ", which has ended" if owner and not owner.is_alive() else ""
+    ended = "" if owner is None else ", which has ended" if owner.is_dead() else ", as --break-lock says"
     return f"{fs.display(location)}: took over the lock {whose}{ended}"
 
 

@@ -24,6 +24,8 @@ class Owner:
     Attributes:
         started: when the process began, in the kernel's ticks; 0 where that is not known. Process ids are used again.
         since: when it began this work, seconds since the epoch.
+        where: the machine, its start, and the space of process ids that `pid` is one of, as containers have their own,
+            often under the name of their host; empty where that is not known.
     """
 
     host: str
@@ -31,6 +33,7 @@ class Owner:
     started: int
     user: str
     since: float
+    where: str = ""
 
     @classmethod
     def this(cls) -> Owner:
@@ -39,7 +42,7 @@ class Owner:
             user = getpass.getuser()
         except (KeyError, OSError):  # no name for the user id, as in a container
             user = str(os.getuid())
-        return cls(socket.gethostname(), os.getpid(), _started(os.getpid()), user, time.time())
+        return cls(socket.gethostname(), os.getpid(), _started(os.getpid()), user, time.time(), _here())
 
     def to_bytes(self) -> bytes:
         """JSON."""
@@ -50,17 +53,16 @@ class Owner:
         """None when it is torn, or somebody else's."""
         try:
             found = json.loads(data)
-            owner = cls(
-                str(found["host"]), int(found["pid"]), int(found["started"]), str(found["user"]), float(found["since"])
-            )
+            names = str(found["host"]), int(found["pid"]), int(found["started"]), str(found["user"])
+            owner = cls(*names, float(found["since"]), str(found.get("where", "")))
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             return None
         return owner if 0 < owner.pid < _NO_PID else None  # nobody else's can be asked for
 
     def is_dead(self) -> bool:
-        """Whether the process certainly ended: only the machine it ran on can tell."""
-        if self.host != socket.gethostname():
-            return False
+        """Whether the process certainly ended: only the machine, and the container, it ran in can tell."""
+        if not self.is_here():
+            return self.host == socket.gethostname() and _has_restarted(self.where, _here())
         try:
             os.kill(self.pid, 0)
         except ProcessLookupError:
@@ -71,10 +73,37 @@ class Owner:
 
     def is_alive(self) -> bool:
         """Whether the process certainly still runs: on this machine, and not only another one of the same id."""
-        return self.host == socket.gethostname() and not self.is_dead()
+        return self.is_here() and not self.is_dead()
+
+    def is_here(self) -> bool:
+        """Whether its process id means the same here."""
+        return self.host == socket.gethostname() and (not self.where or self.where == _here())
 
     def __str__(self) -> str:
         return f"process {self.pid} of {self.user} on {self.host}"
+
+
+def _here() -> str:
+    """``<machine>/<start of the kernel>/<space of process ids>``; empty where the kernel does not tell."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{_machine()}/{boot}/{Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return ""
+
+
+def _machine() -> str:
+    """What stays when it is started again; empty in many containers."""
+    try:
+        return Path("/etc/machine-id").read_text().strip().replace("/", "")
+    except OSError:
+        return ""
+
+
+def _has_restarted(before: str, now: str) -> bool:
+    """Whether a machine was started since, so that nothing runs any more that ran then."""
+    old, new = before.split("/"), now.split("/")
+    return len(old) == len(new) == 3 and bool(old[0]) and old[0] == new[0] and old[1] != new[1]
 
 
 def _started(pid: int) -> int:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,12 @@ from acidctl.cleaning.apply import apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.errors import ConflictError, NotFoundError, StorageError
+from acidctl.storage import owner as owner_module
 from acidctl.storage.local import LocalFileSystem
 from acidctl.storage.lock import LOCK, Locking, locked, refuse_locked_at
+from acidctl.storage.options import StorageOptions
 from acidctl.storage.owner import Owner
+from acidctl.storage.registry import open_location
 
 FS = LocalFileSystem()
 
@@ -315,3 +319,89 @@ def test_what_others_planted_in_its_place(tmp_path: Path, kind: str) -> None:
         with pytest.raises(ConflictError, match="is locked"), Locking(True, break_stale=breaking).at(FS, str(tmp_path)):
             raise AssertionError
     assert lock.exists()
+
+
+HERE = "machine/boot/pid:[1]"
+
+
+@pytest.mark.parametrize(
+    ("where", "is_dead"),
+    [
+        (HERE, True),
+        ("", True),
+        ("machine/boot/pid:[2]", False),
+        ("machine/other boot/pid:[2]", True),
+        ("other machine/other boot/pid:[1]", False),
+        ("/other boot/pid:[1]", False),
+        ("machine", False),
+    ],
+)
+def test_process_ids_of_another_container_say_nothing(
+    where: str, is_dead: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Containers often have the name of their host; a machine that was started again has ended all that ran on it."""
+    monkeypatch.setattr(owner_module, "_here", lambda: HERE)
+    owner = replace(dead_owner(), where=where)
+    assert Owner.from_bytes(owner.to_bytes()) == owner
+    assert owner.is_dead() == is_dead
+    assert not owner.is_alive()
+    put(tmp_path, owner)
+    if is_dead:
+        with locked(FS, str(tmp_path)):
+            return
+    with pytest.raises(ConflictError, match="only the container that it is in can tell"), locked(FS, str(tmp_path)):
+        raise AssertionError
+    said: list[str] = []
+    with locked(FS, str(tmp_path), break_stale=True, on_break=said.append):
+        assert said[0].endswith("as --break-lock says")
+
+
+def test_a_living_process_is_not_seen_from_a_container(tmp_path: Path) -> None:
+    """Of the same name, with process ids of its own."""
+    command = ["unshare", "-rpf", "--mount-proc", sys.executable, "-c", TRY_LOCK, str(tmp_path)]
+    with locked(FS, str(tmp_path)):
+        try:
+            tried = subprocess.run(command, capture_output=True, text=True, check=False)
+        except FileNotFoundError:
+            pytest.skip("there is no unshare")
+        if "unshare" in tried.stderr or "mount" in tried.stderr:
+            pytest.skip("this user may not make containers")
+        assert "only the container" in tried.stderr
+        refuse_locked_at(FS, str(tmp_path))
+
+
+TRY_LOCK = """
+import sys
+from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.lock import locked
+with locked(LocalFileSystem(), sys.argv[1]):
+    pass
+"""
+
+
+def test_a_torn_one_from_a_time_to_come(tmp_path: Path) -> None:
+    """The clock that it is from was wrong: it would be young for ever."""
+    put(tmp_path, b"{")
+    age(tmp_path, -100)
+    with locked(FS, str(tmp_path), break_stale=True):
+        pass
+
+
+@pytest.mark.parametrize("kind", ["directory", "pipe", "link"])
+@pytest.mark.parametrize("hold", [True, False])
+def test_what_is_no_file_is_moved_away_by_hand(kind: str, hold: bool, tmp_path: Path) -> None:
+    """And not waited for."""
+    fs, path = open_location(str(tmp_path), StorageOptions(own_links=True))
+    lock = tmp_path / LOCK
+    if kind == "link" and os.geteuid() != 0:
+        pytest.skip("only root can make links of somebody else")
+    if kind == "link":
+        lock.symlink_to("/etc/hostname")
+        os.lchown(lock, 65534, 65534)
+    else:
+        (lock.mkdir if kind == "directory" else lambda: os.mkfifo(lock))()
+    if kind == "directory" and not hold:
+        return  # there is no lock
+    with pytest.raises(ConflictError, match="is locked") as error, Locking(hold, break_stale=hold).at(fs, path):
+        raise AssertionError
+    assert f"look who did, and move {lock} away" in error.value.hint

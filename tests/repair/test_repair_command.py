@@ -11,6 +11,7 @@ from validation.planted import healthy, insert, write_events
 
 from acidctl.orc.tail import KEY_INDEX
 from acidctl.repair.backup import BACKUP
+from acidctl.storage.local import LocalFileSystem
 from repair.helpers import age, streamed, tree
 from repair.test_locks import interrupted
 
@@ -178,6 +179,35 @@ def test_forget_keeps_what_is_not_done(acidctl: Any, table: Path) -> None:
     found = acidctl("repair", "forget", "-y", table)
     assert "it stays" in found.out
     assert (table / BACKUP).exists()
+
+
+def test_forget_finishes_what_an_interrupted_one_began(acidctl: Any, table: Path) -> None:
+    """The manifest goes first; what is left has none, and its size counts no less."""
+    assert acidctl("repair", "key-index", "-y", table).status == 0
+    (manifest,) = table.glob(f"{BACKUP}/*/manifest.json")
+    manifest.unlink()
+    assert "what an interrupted run left" in acidctl("repair", "forget", "-n", table).out
+    assert "1 backup deleted" in acidctl("repair", "forget", "-y", table).out
+    assert not (table / BACKUP).exists()
+
+
+def test_what_is_finished_first_is_not_refused(acidctl: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed between its two renames, a repair leaves a file that was just written, as by a writer at work."""
+    table = tmp_path / "streamed"
+    streamed(table / "delta_0000001_0000003" / "bucket_00000", [insert(1, 0)], [insert(2, 0)])
+    age(table, 7200)
+    rename = LocalFileSystem.rename
+
+    def dies(fs: LocalFileSystem, source: str, target: str) -> None:
+        if source.endswith("_flush_length"):
+            raise KeyboardInterrupt
+        rename(fs, source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalFileSystem, "rename", dies)
+        assert acidctl("repair", "flush-length", "-y", table).status == 130
+    done = acidctl("repair", "flush-length", "-y", table)
+    assert (done.status, "finished" in done.out, "writer may be at work" in done.err) == (0, True, False)
 
 
 def test_paths_that_are_none(acidctl: Any, table: Path, tmp_path: Path) -> None:
