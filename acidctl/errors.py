@@ -168,6 +168,19 @@ def out_of_memory(doing: str = "", detail: str = "") -> MemoryProblem:
     return MemoryProblem(what, detail, hint)
 
 
+NO_THREAD = "can't start new thread"
+"""What Python says, as a RuntimeError, when the kernel gives it no more."""
+
+
+def out_of_threads() -> EnvironmentProblem:
+    """The error for it, wherever it was met."""
+    return EnvironmentProblem(
+        "no further thread can be started",
+        "this user, or this container, runs as many processes and threads as it may",
+        "end some of them, or raise the limit (ulimit -u, pids.max)",
+    )
+
+
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 """What a shell reports for a program that SIGPIPE ended: `acidctl cat t | head` ends quietly, as `cat` does."""

@@ -17,7 +17,7 @@ from acidctl.cli.command_table import AFTER_INTERRUPT, ALIASES, SECTIONS, SUMMAR
 from acidctl.cli.last_line import listings
 from acidctl.cli.options import FILE
 from acidctl.cli.streams import ending_signals, standard_streams
-from acidctl.errors import BROKEN_PIPE, INTERRUPTED, AcidctlError, out_of_memory
+from acidctl.errors import BROKEN_PIPE, INTERRUPTED, NO_THREAD, AcidctlError, out_of_memory, out_of_threads
 from acidctl.imports import forget_current_directory
 
 _SELDOM = 100_000
@@ -127,6 +127,8 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run acidctl and exit with the status of the error table."""
     if args is None:
         forget_current_directory()
+        # NumPy's OpenBLAS, which nothing here uses, starts a thread a core, and ends a process that may have no more.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     given = list(sys.argv[1:] if args is None else args)
     debug = "--debug" in given or bool(os.environ.get("ACIDCTL_DEBUG"))
     with standard_streams(), ending_signals(), _seldom_collected():
@@ -213,17 +215,27 @@ def _run(args: Sequence[str], debug: bool) -> int:
         problem = out_of_memory(detail=" ".join(str(error).split())[:300])
         _say(problem.what, problem.why, problem.hint, problem.exit_status, problem.code)
         return problem.exit_status
+    except RuntimeError as error:
+        if NO_THREAD not in str(error):
+            return _bug(error, debug)
+        limit = out_of_threads()
+        _say(limit.what, limit.why, limit.hint, limit.exit_status, limit.code)
+        return limit.exit_status
     except Exception as error:  # noqa: BLE001 - the last resort: a bug is reported as one, without a wall of text
-        if debug:
-            _trace()
-        _say(
-            f"unexpected {type(error).__name__}: {error}",
-            "this is a bug in acidctl",
-            "run again with --debug, report it",
-            AcidctlError.exit_status,
-        )
-        return AcidctlError.exit_status
+        return _bug(error, debug)
     return result if isinstance(result, int) else 0
+
+
+def _bug(error: Exception, debug: bool) -> int:
+    if debug:
+        _trace()
+    _say(
+        f"unexpected {type(error).__name__}: {error}",
+        "this is a bug in acidctl",
+        "run again with --debug, report it",
+        AcidctlError.exit_status,
+    )
+    return AcidctlError.exit_status
 
 
 def _say(what: str, why: str, hint: str, status: int, code: str = "") -> None:

@@ -1,6 +1,6 @@
 """The local disk (and whatever is mounted on it): one scandir walk, exclusive creates, durable writes, safe renames."""
 
-# ruff: noqa: PTH118, PTH120, PTH123
+# ruff: noqa: PTH118, PTH120
 # Paths stay text: pathlib would fold "//" and ".", and an object a call buys nothing here.
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class LocalFileSystem:
 
     def open_input(self, path: str) -> BinaryIO:
         descriptor, _ = self._open_file(path)
-        return cast(BinaryIO, open(descriptor, "rb"))  # the caller closes it
+        return cast(BinaryIO, io.BufferedReader(_Input(path, descriptor)))  # the caller closes it
 
     def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         descriptor, size = self._open_file(path)
@@ -244,7 +244,11 @@ class LocalFileSystem:
         with problems.mapped("read", path):
             # Without O_NONBLOCK, opening a pipe would wait for a writer for ever.
             descriptor = self._paths.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        found = os.fstat(descriptor)
+            try:
+                found = os.fstat(descriptor)
+            except BaseException:
+                os.close(descriptor)
+                raise
         if stat.S_ISREG(found.st_mode):
             return descriptor, found.st_size
         os.close(descriptor)
@@ -255,6 +259,22 @@ class LocalFileSystem:
     def _sync(self, *directories: str) -> None:
         for directory in set(directories):
             sync_directory(directory, self._paths)
+
+
+class _Input(io.FileIO):
+    """A file that is read: what the kernel says then names it, as everywhere."""
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        super().__init__(descriptor, "rb")
+        self._path = path
+
+    def readinto(self, buffer: object, /) -> int | None:
+        with problems.mapped("read", self._path):
+            return super().readinto(buffer)  # type: ignore[arg-type]
+
+    def readall(self) -> bytes:
+        with problems.mapped("read", self._path):
+            return super().readall()
 
 
 class _DurableFile(io.FileIO):

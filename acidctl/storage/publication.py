@@ -44,6 +44,7 @@ def show(fs: FileSystem, location: str, staging: str, names: Sequence[str]) -> N
     Raises:
         ConflictError: one of them is there already; nothing is left shown.
         StorageError: a rename failed half-way and could not be undone; the message says how to finish.
+        KeyboardInterrupt: and whatever else interrupts it: all of them are shown, or none.
     """
     if len(names) > 1:
         write_checked(fs, join(staging, INTENT), json.dumps({"names": list(names)}).encode())
@@ -54,10 +55,12 @@ def show(fs: FileSystem, location: str, staging: str, names: Sequence[str]) -> N
             fs.rename(join(staging, name), join(location, name))
             shown.append(name)
     except BaseException as error:
-        # The rename that failed may have been done, and only its answer lost.
-        if isinstance(error, StorageError) and len(names) > len(shown) and _arrived(fs, location, staging, name):
-            shown.append(name)
-        _undo(fs, location, staging, shown)
+        # The rename that failed, or was interrupted, may have been done, and only its answer lost.
+        is_lost = isinstance(error, StorageError) or not isinstance(error, AcidctlError)
+        if is_lost and len(names) > len(shown) and _arrived(fs, location, staging, names[len(shown)]):
+            shown.append(names[len(shown)])
+        if isinstance(error, AcidctlError) or len(names) > len(shown):
+            _undo(fs, location, staging, shown)
         raise
 
 

@@ -298,3 +298,37 @@ def test_too_little_memory_is_no_bug(acidctl, tmp_path: Path, monkeypatch: pytes
     assert "not enough memory" in found.err
     assert "no 5 bytes left" in found.err
     assert "bug" not in found.err
+
+
+def test_too_few_threads_are_no_bug(acidctl, crud: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    """The limits of a user (ulimit -u), and of a container (pids.max)."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    assert acidctl("compact", "--major", "--engine", "local", "--assume-committed=0s", crud).status == 0
+    monkeypatch.setattr("acidctl.cli.clean_work.ThreadPoolExecutor.submit", fail)
+    found = acidctl("clean", "--yes", "--older-than", "0", "--unsafe-retention", crud)
+    assert found.status == 8
+    assert "pids.max" in found.err
+    assert "bug" not in found.err
+    monkeypatch.setattr("acidctl.cli.clean_work.ThreadPoolExecutor.submit", lambda *_: 1 / 0)
+    assert "this is a bug" in acidctl("clean", "--yes", "--older-than", "0", "--unsafe-retention", crud).err
+
+
+def test_no_threads_are_started_for_what_is_not_used(crud: Path) -> None:
+    """NumPy's OpenBLAS would start one a core, and interrupts a process that may have no more."""
+    script = f"""
+import contextlib, os, sys
+sys.argv = ["acidctl", "cat", {str(crud)!r}]
+from acidctl.cli.main import main
+with contextlib.suppress(SystemExit):
+    main()
+print(os.environ["OPENBLAS_NUM_THREADS"])
+"""
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "1"
+    environment["OPENBLAS_NUM_THREADS"] = "7"
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "7", "the user's own counts"

@@ -84,6 +84,31 @@ def test_a_minor_that_fails_between_its_renames_is_taken_back(
     assert found(table) == rows
 
 
+@pytest.mark.parametrize("dies_at", [1, 2])
+def test_a_minor_that_is_interrupted_after_a_rename_was_done(
+    table: Path, monkeypatch: pytest.MonkeyPatch, dies_at: int
+) -> None:
+    """Ctrl-C comes at any moment: before anybody has written down that the directory is shown, too."""
+    before, rows = contents(table), found(table)
+    rename = LocalFileSystem.rename
+    calls = []
+
+    def interrupted(self: LocalFileSystem, source: str, target: str) -> None:
+        rename(self, source, target)
+        if "/_tmp_" in source and "/_tmp_" not in target:
+            calls.append(target)
+            if len(calls) == dies_at:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(LocalFileSystem, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(plan_of(table, MINOR))
+    monkeypatch.undo()
+    assert found(table) == rows
+    shown = {"delete_delta_0000001_0000003", "delta_0000001_0000003"} if dies_at == 2 else set()
+    assert contents(table) == before | shown, "all of it, or nothing"
+
+
 def test_a_minor_that_was_killed_between_its_renames_is_finished(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = found(table)
     plan = plan_of(table, MINOR)

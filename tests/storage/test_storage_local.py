@@ -8,6 +8,7 @@ import socket
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,9 @@ from acidctl.errors import (
 from acidctl.storage import local, local_rename, local_walk
 from acidctl.storage.beneath import Anywhere
 from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.options import StorageOptions
 from acidctl.storage.problems import from_os_error, printable
+from acidctl.storage.registry import open_location
 
 FS = LocalFileSystem()
 
@@ -493,3 +496,41 @@ def test_an_output_is_on_the_disk_when_it_is_closed(tmp_path: Path, monkeypatch:
         assert synced == []
     assert synced == [str(tmp_path / "f"), str(tmp_path)]
     assert (tmp_path / "f").read_bytes() == b"x"
+
+
+class TestDisksThatFail:
+    """Not when a file is opened: later."""
+
+    @pytest.mark.parametrize("own_links", [True, False])
+    def test_a_look_at_what_was_opened(self, own_links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "f").write_bytes(b"x")
+        fs, path = open_location(str(tmp_path), StorageOptions(own_links=own_links))
+        fs.read_bytes(f"{path}/f")
+
+        def fails(_: int) -> None:
+            raise OSError(errno.EIO, "Input/output error")
+
+        before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fstat", fails)
+            for read in (fs.read_bytes, fs.open_input):
+                with pytest.raises(StorageError, match=f"cannot read {path}/f: Input/output error"):
+                    read(f"{path}/f")
+        assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+    def test_a_file_that_is_read_piece_by_piece(self, tmp_path: Path) -> None:
+        (tmp_path / "f").write_bytes(b"x" * 100)
+
+        reads: list[Callable[[Any], object]] = [
+            lambda file: file.read(),
+            lambda file: file.read(10),
+            lambda file: file.readline(),
+            lambda file: file.readinto(bytearray(10)),
+        ]
+        for read in reads:
+            with FS.open_input(str(tmp_path / "f")) as file:
+                directory = os.open(tmp_path, os.O_RDONLY)
+                os.dup2(directory, file.fileno())  # of which nothing can be read
+                os.close(directory)
+                with pytest.raises(NotFoundError, match=f"cannot read {tmp_path}/f: it is a directory"):
+                    read(file)
