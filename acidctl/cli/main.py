@@ -131,12 +131,15 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     given = list(sys.argv[1:] if args is None else args)
     debug = "--debug" in given or bool(os.environ.get("ACIDCTL_DEBUG"))
-    with standard_streams(), ending_signals(), _seldom_collected():
-        # Wherever it stands: whoever meets an error appends it to the line.
-        line = lifted([arg for arg in given if arg != "--debug"])
-        if "json" in (value_of("--log-format", line), os.environ.get("ACIDCTL_LOG_FORMAT")):
-            _log_json(next((arg for arg in line if arg in SUMMARIES), ""))
-        status = _run(line, debug)
+    try:
+        with standard_streams(), ending_signals(), _seldom_collected():
+            # Wherever it stands: whoever meets an error appends it to the line.
+            line = lifted([arg for arg in given if arg != "--debug"])
+            if "json" in (value_of("--log-format", line), os.environ.get("ACIDCTL_LOG_FORMAT")):
+                _log_json(next((arg for arg in line if arg in SUMMARIES), ""))
+            status = _run(line, debug)
+    except KeyboardInterrupt:  # before the command began, or while its end was told
+        status = INTERRUPTED
     sys.exit(status)
 
 

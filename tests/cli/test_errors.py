@@ -332,3 +332,11 @@ print(os.environ["OPENBLAS_NUM_THREADS"])
     environment["OPENBLAS_NUM_THREADS"] = "7"
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "7", "the user's own counts"
+
+
+def test_ctrl_c_before_the_command_begins(acidctl, crud: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("acidctl.cli.main._seldom_collected", interrupted)
+    assert acidctl("ls", crud).status == 130
