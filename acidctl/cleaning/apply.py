@@ -10,7 +10,7 @@ from enum import StrEnum
 from acidctl.cleaning.hdfs_trash import move_to_hdfs_trash, require_hdfs, trash_of
 from acidctl.cleaning.plan import CleaningPlan, Removal, plan_cleaning
 from acidctl.cleaning.trash import TrashRun
-from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedError
+from acidctl.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, RefusedError
 from acidctl.storage.lock import refuse_locked_at
 from acidctl.storage.port import FileSystem, base_name, join
 from acidctl.storage.snapshot import Snapshot
@@ -72,6 +72,7 @@ def apply_plan(
     if not plan.removals:
         return Cleaned()
     fs = plan.snapshot.fs
+    _require_children(plan)
     _refuse_store(fs, how, fs.display(plan.snapshot.path))
     fresh = _refuse_changed(plan)
     if should_stop():
@@ -91,11 +92,38 @@ def apply_plan(
             removed.append(removal)
             if on_removed:
                 on_removed(removal)
+    except AcidctlError as error:
+        raise _with_what_was_done(error, len(removed), len(plan.removals), how, run) from error
     finally:
         if run and not removed:
             with suppress(AcidctlError):
                 run.drop_unused(fs)
     return Cleaned(tuple(removed), run if removed else None, tuple(places))
+
+
+def _require_children(plan: CleaningPlan) -> None:
+    """Whatever a listing, or a saved plan, calls them: nothing but what lies in the location is removed."""
+    for name in plan.names:
+        if name in ("", ".", "..") or "/" in name:
+            raise BadDataError(
+                f"will not clean {plan.snapshot.fs.display(plan.snapshot.path)}",
+                f"{name!r} is no name of something in it",
+                "nothing was removed; report this",
+            )
+
+
+def _with_what_was_done(error: AcidctlError, done: int, planned: int, how: How, run: TrashRun | None) -> AcidctlError:
+    """An error in the middle of a cleaning leaves what was removed before it where it is."""
+    if not done:
+        return error
+    where = {
+        How.TRASH: f"in the trash as {run.id if run else ''}",
+        How.HDFS: "in the trash of HDFS",
+        How.DELETE: "deleted",
+    }
+    undo = "; acidctl restore brings it back" if run else ""
+    hint = "; ".join(filter(None, (error.hint, f"{done} of {planned} are {where[how]}{undo}")))
+    return type(error)(error.what, error.why, hint)
 
 
 def _remove(fs: FileSystem, source: str, trash: str, run: TrashRun | None) -> str:
@@ -113,7 +141,7 @@ def _remove(fs: FileSystem, source: str, trash: str, run: TrashRun | None) -> st
         raise ConflictError(
             f"{fs.display(source)} has gone meanwhile",
             "somebody else removes from this location, too",
-            "what was done stays done; run it again, with --lock",
+            "run it again, with --lock",
         ) from error
     return ""
 

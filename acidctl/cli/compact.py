@@ -217,6 +217,7 @@ def command(
     locking = replace(locking, age=lists.age)
     from acidctl.acid.layout import TableType
     from acidctl.acid.triggers import is_auto_off
+    from acidctl.cli.clean_work import once
     from acidctl.cli.compact_engine import EngineOptions
     from acidctl.cli.compact_plan import Wanted
     from acidctl.cli.compact_results import Printer
@@ -244,7 +245,7 @@ def command(
     printer = Printer(output, dry_run, run)
     plans: list[CompactionPlan] = []
     strangers = Strangers(printer.cannot_list, printer.skipped)
-    places = find(locations, storage, lists, strangers.observer, surroundings=Surroundings())
+    places = once(find(locations, storage, lists, strangers.observer, surroundings=Surroundings()))
     for found in strangers.changeable(places, wanted.table_type):
         if closed or _is_past(until):
             printer.postponed(found.shown, closed or _TIME_IS_UP)

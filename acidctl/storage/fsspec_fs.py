@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,12 +74,12 @@ class FsspecFileSystem:
         with self._mapped("list", path):
             # fsspec's own find() leaves out, without a word, what it may not read; a store's find() is one listing.
             found = list(self._find(path).values() if self._finds_at_once() else self._descend(path))
-        return self._ends.listed(self._listing(path, found), whole=True)
+        return self._ends.listed(self._listing(path, found, whole=True), whole=True)
 
     def list_dir(self, path: str) -> Listing:
         with self._mapped("list", path):
             found = self._children(path)
-        return self._ends.listed(self._listing(path, found), whole=False)
+        return self._ends.listed(self._listing(path, found, whole=False), whole=False)
 
     def stat(self, path: str) -> Entry:
         with self._mapped("look at", path):
@@ -218,10 +219,14 @@ class FsspecFileSystem:
         if path == "/":
             raise problems.root_is_kept(self.display(path))
         self._ends.forget()
-        if not self.stat(path).is_dir:
-            with self._mapped("remove", path):
-                self._fs.rm_file(self._inner(path))
-            return
+        entry = self.stat(path)
+        if not entry.is_dir:
+            if not self._has_directories and self._is_prefix(path):
+                self._remove_marker(path, entry)
+            else:
+                with self._mapped("remove", path):
+                    self._fs.rm_file(self._inner(path))
+                return
         with self._mapped("remove", path):
             found = self._find(path).values() if self._finds_at_once() else self._descend(path)
             infos = sorted(found, key=lambda info: str(info["name"]), reverse=True)
@@ -243,6 +248,25 @@ class FsspecFileSystem:
                 "something is still there after everything listed was removed",
                 "something writes into it, or the store keeps directory markers: look with the store's own tool",
             )
+
+    def _is_prefix(self, path: str) -> bool:
+        """Whether something lies below the path of an object: then it is a directory, too."""
+        with self._mapped("list", path):
+            self._fs.invalidate_cache()
+            return any(
+                name.rstrip("/") != self._inner(path) for name in self._fs.find(self._inner(path), withdirs=True)
+            )
+
+    def _remove_marker(self, path: str, entry: Entry) -> None:
+        """The empty object that once stood for a directory; one with content is somebody's file."""
+        if entry.size:
+            raise StorageError(
+                f"cannot remove {problems.printable(self.display(path))}",
+                "a file and a directory have this name",
+                "look with the store's own tool which of them is meant, and move the other away",
+            )
+        with self._mapped("remove", path):
+            self._fs.rm_file(self._inner(path))
 
     def remove_empty(self, path: str) -> None:
         # fsspec knows no such call; where there are no directories, an empty one is none.
@@ -280,7 +304,9 @@ class FsspecFileSystem:
 
     def _find(self, path: str) -> dict[str, dict[str, Any]]:
         self._fs.invalidate_cache()
-        found: dict[str, dict[str, Any]] = self._fs.find(self._inner(path), withdirs=True, detail=True)
+        # Of a file and a directory of one name s3fs keeps the directory, which keys imply anyway.
+        withdirs = self._protocol != "s3"
+        found: dict[str, dict[str, Any]] = self._fs.find(self._inner(path), withdirs=withdirs, detail=True)
         if not found or (list(found) == [self._inner(path)] and found[self._inner(path)]["type"] != "directory"):
             self._require_directory(path)
         return found
@@ -308,13 +334,14 @@ class FsspecFileSystem:
         if self.exists(path):
             raise problems.already_exists("create", self.display(path))
 
-    def _listing(self, path: str, found: list[dict[str, Any]]) -> Listing:
+    def _listing(self, path: str, found: list[dict[str, Any]], *, whole: bool) -> Listing:
         prefix = len(self._inner(path).rstrip("/")) + 1
         directories: dict[str, Entry] = {}
         files: list[Entry] = []
         for info in found:
             relative = info["name"][prefix:]
-            if not relative:  # the directory itself
+            # The directory itself; or a key like "table//x", which no path leads to: Hadoop leaves it out, too.
+            if not relative or relative.startswith("/"):
                 continue
             if info.get("size") == 0 and relative.endswith(_LEGACY_MARKER):
                 continue
@@ -329,6 +356,12 @@ class FsspecFileSystem:
                 directories.setdefault(name, Entry(name, 0, None, True))
         # An empty object of a directory's name is another old way to say "directory".
         files = [entry for entry in files if entry.size or entry.path not in directories]
+        if whole and (both := [entry.path for entry in files if entry.path in directories]):
+            # And one called "name/" is no directory where nothing is below it and "name" has content.
+            parents = {name.rpartition("/")[0] for name in (*directories, *(entry.path for entry in files))}
+            for name in both:
+                if name not in parents:
+                    del directories[name]
         return Listing(path, tuple(sorted([*files, *directories.values()], key=lambda entry: entry.path)))
 
     @contextmanager
@@ -398,7 +431,10 @@ def _connect(spec: FileSystemSpec, url: str) -> tuple[Any, str]:
     options = {"use_listings_cache": False, **cls._get_kwargs_from_urls(f"{url}/x"), **own}
     try:
         root = str(cls._strip_protocol(f"{url}/x")).removesuffix("/x")
-        return cls(**options), root
+        fs = cls(**options)
+        if protocol == "s3":
+            _require_listings(fs)
+        return fs, root
     except ImportError as error:
         hint = f"pip install {_EXTRAS.get(protocol, protocol)}"
         raise EnvironmentProblem(f"cannot open {url}", f"a Python package is missing: {error}", hint) from error
@@ -406,6 +442,21 @@ def _connect(spec: FileSystemSpec, url: str) -> tuple[Any, str]:
         raise UsageProblem(f"cannot open {url}", str(error), "check the storage options") from error
     except OSError as error:
         raise problems.from_os_error(error, "open", url) from error
+
+
+def _require_listings(fs: Any) -> None:
+    """Have s3fs refuse what is no answer to a question for a listing: an empty one says that nothing is there."""
+    if "_call_s3" in vars(fs):  # fsspec hands out one object for the same options
+        return
+    call = fs._call_s3
+
+    async def checked(method: str, *arguments: Any, **more: Any) -> Any:
+        answer = await call(method, *arguments, **more)
+        if method == "list_objects_v2" and not answer.keys() - {"ResponseMetadata"}:
+            raise OSError(errno.EIO, "the server answered with success and without a listing")
+        return answer
+
+    fs._call_s3 = checked
 
 
 def _with_patience(spec: FileSystemSpec) -> tuple[tuple[str, Any], ...]:

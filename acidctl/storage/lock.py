@@ -96,7 +96,11 @@ class Locking:
                 self._require_same_clock(fs, location)
                 yield
             finally:
-                _release(fs, join(location, LOCK), mine)
+                if not _release(fs, join(location, LOCK), mine):
+                    self._say(
+                        f"the lock of {fs.display(location)} could not be removed: the next run on this machine takes"
+                        " it over, one on another needs --break-lock"
+                    )
 
     def _require_same_clock(self, fs: FileSystem, location: str) -> None:
         """Of a store whose clock is behind ours, everything seems to be older than it is."""
@@ -186,16 +190,20 @@ def _create_whole(fs: FileSystem, path: str, mine: bytes) -> None:
         raise
 
 
-def _release(fs: FileSystem, path: str, mine: bytes) -> None:
+def _release(fs: FileSystem, path: str, mine: bytes) -> bool:
     """Remove our lock; not one that took its place, after somebody broke ours.
 
     What cannot be removed now names a process that has ended, and is taken over by the next one on this machine.
+
+    Returns:
+        Whether it is gone.
     """
     for _ in range(_TRIES):
         with suppress(AcidctlError):
             if fs.exists(path) and fs.read_bytes(path, 0, _MOST_BYTES) == mine:
                 fs.remove_tree(path)
-            return
+            return True
+    return False
 
 
 def require_locked(fs: FileSystem, location: str) -> None:

@@ -53,7 +53,7 @@ class MemoryFileSystem:
             found = {
                 name[len(prefix) :]: self._entry(name, name[len(prefix) :])
                 for name in [*self._fs.store, *self._fs.pseudo_dirs]
-                if name.startswith(prefix) and name != prefix
+                if name.startswith(prefix) and name != prefix and not name.startswith(f"{prefix}/")
             }
             for name in list(found):  # a directory may be there only because something is in it
                 while name := name.rpartition("/")[0]:

@@ -177,7 +177,7 @@ class NativeClient:
 
     def begin(self, path: str, mode: int | None = None) -> Any:
         """The package's writer of a new file."""
-        options = self._write_options(permission=mode)
+        options = self._write_options(permission=mode, create_parent=False)
         return self._within("create", path, lambda: self._client.create(path, options))
 
     def proceed(self, path: str, step: Callable[[], object]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Set
 
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import is_hidden
-from acidctl.errors import AcidctlError
+from acidctl.errors import AccessError, AcidctlError, NotFoundError
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
 
 _ICEBERG = re.compile(r".*\.metadata\.json(\.gz)?|version-hint\.text", re.DOTALL)
@@ -94,6 +94,9 @@ class Surroundings:
 
         Returns:
             A path and what it is, with an article; None where there is nothing of the kind.
+
+        Raises:
+            StorageError: it cannot be told.
         """
         for above in _and_above(_as_linked(fs, path)):
             if _ASIDE.fullmatch(base_name(above)):
@@ -112,7 +115,7 @@ class Surroundings:
 def _what_is(fs: FileSystem, path: str) -> str:
     try:
         return other_format(fs, path, _marks(fs, path) if fs.spec.protocol in _FLAT else fs.list_dir(path))
-    except AcidctlError:
+    except (AccessError, NotFoundError):  # a store that fails does not say that there is nothing
         return ""
 
 

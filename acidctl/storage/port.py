@@ -114,7 +114,7 @@ class FileSystem(Protocol):
     def write_bytes(self, path: str, data: bytes) -> None:
         """Create a file with this content, durable on return; the store has been asked for its length since.
 
-        The parent directory must exist; HDFS and stores without directories make it.
+        The parent directory must exist; WebHDFS before Hadoop 2.8 and stores without directories make it.
 
         Raises:
             ConflictError: something is there already; it is left as it was.

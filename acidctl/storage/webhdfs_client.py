@@ -191,10 +191,15 @@ class WebHdfsClient:
         return dict(self._call("ask for the quota of", path, "_get_content_summary", "ContentSummary"))
 
     def create(self, path: str, data: Any, mode: int | None = None) -> None:
-        """CREATE with overwrite=false, in two steps as WebHDFS wants it: ask where, then send the bytes there."""
+        """CREATE with overwrite=false, in two steps as WebHDFS wants it: ask where, then send the bytes there.
+
+        Servers before Hadoop 2.8 make missing parents all the same.
+        """
         given = {} if mode is None else {"permission": f"{mode:o}"}
         with self._mapped("create", path):
-            answer = _checked(self._client._create(path, strict=False, overwrite="false", **given))
+            answer = _checked(
+                self._client._create(path, strict=False, overwrite="false", createparent="false", **given)
+            )
             self._follow("PUT", path, answer.headers["location"], data)
         if "%" in path:
             try:

@@ -6,6 +6,7 @@ import json
 import pickle
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,38 @@ def test_an_interrupted_run_can_be_undone(tmp_path: Path, monkeypatch: pytest.Mo
     (run,) = list_runs(fs, path)
     restore(fs, run)
     assert names_of(table) == before
+
+
+@pytest.mark.parametrize("how", [How.TRASH, How.DELETE])
+def test_an_error_half_way_says_what_was_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: How) -> None:
+    table = make(tmp_path / "t", "base_5", "base_3", "delta_2_2_0000", "delta_1_1_0000")
+    plan = plan_at_once(snapshot_of(table))
+    kind = type(plan.snapshot.fs)
+    call = "rename" if how is How.TRASH else "remove_tree"
+    real = getattr(kind, call)
+
+    def fails(self: object, source: str, *more: str) -> None:
+        if source.endswith("base_3"):
+            raise StorageError("cannot", "a snapshot protects it", "delete the snapshots")
+        real(self, source, *more)
+
+    monkeypatch.setattr(kind, call, fails)
+    with pytest.raises(StorageError) as raised:
+        apply_plan(plan, how)
+    assert raised.value.hint.startswith("delete the snapshots; 2 of 3 are ")
+    assert ("acidctl restore" in raised.value.hint) == (how is How.TRASH)
+    assert names_of(table) == {"base_5", "base_3"}
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b"])
+def test_nothing_but_children_is_removed(tmp_path: Path, name: str) -> None:
+    """Whatever a store may list."""
+    table = make(tmp_path / "t", "base_5", "delta_1_1_0000")
+    plan = plan_at_once(snapshot_of(table))
+    nameless = replace(plan, removals=(replace(plan.removals[0], name=name),))
+    with pytest.raises(BadDataError, match="will not clean"):
+        apply_plan(nameless, How.DELETE)
+    assert names_of(table) == {"base_5", "delta_1_1_0000"}
 
 
 @pytest.mark.parametrize("arrives", [False, True])

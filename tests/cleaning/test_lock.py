@@ -405,3 +405,18 @@ def test_what_is_no_file_is_moved_away_by_hand(kind: str, hold: bool, tmp_path: 
     with pytest.raises(ConflictError, match="is locked") as error, Locking(hold, break_stale=hold).at(fs, path):
         raise AssertionError
     assert f"look who did, and move {lock} away" in error.value.hint
+
+
+def test_one_that_stays_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The work is done; but the next run may be another machine's."""
+    real, said = LocalFileSystem.remove_tree, list[str]()
+
+    def cannot(self: LocalFileSystem, path: str) -> None:
+        if path.endswith(LOCK):
+            raise StorageError("cannot remove", "safe mode")
+        real(self, path)
+
+    with monkeypatch.context() as patch, Locking(True, tell=said.append).at(FS, str(tmp_path)):
+        patch.setattr(LocalFileSystem, "remove_tree", cannot)
+    assert "could not be removed" in said[0]
+    assert "--break-lock" in said[0]

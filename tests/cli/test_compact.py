@@ -207,3 +207,21 @@ def test_windows(window: str, now: str, left: float | None) -> None:
     start, end = (datetime.strptime(part, "%H:%M").time() for part in window.split("-"))
     hour, minute = map(int, now.split(":"))
     assert Window(start, end).seconds_left(datetime(2026, 11, 22, hour, minute)) == left
+
+
+def test_a_location_that_is_named_twice(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
+    """Also below another one: it would meet its own lock."""
+    done = acidctl(
+        "compact",
+        "--major",
+        "--assume-committed=0s",
+        *LOCAL,
+        "-o",
+        "jsonl",
+        crud,
+        f"{crud}/",
+        crud.parent,
+        "--exit-code",
+    )
+    assert (done.status, done.err.count("locked")) == (0, 0)
+    assert [line["result"] for line in done.lines() if line["location"] == str(crud)] == ["compacted"]

@@ -15,6 +15,7 @@ from pyarrow import orc, parquet
 from tables import CLEAN_NOW, read_rows
 
 from acidctl.acid.listing import Listing
+from acidctl.errors import AccessError, AcidctlError, StorageError
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
 from acidctl.storage.local import LocalFileSystem
@@ -201,6 +202,26 @@ def test_what_lies_above_many_paths_is_looked_at_once(tmp_path: Path, monkeypatc
     found = list(find([*map(str, paths)], {}, SnapshotLists(), surroundings=Surroundings()))
     assert len(found) == len(paths)
     assert listed.count(str(tmp_path / "t")) == listed.count(str(tmp_path)) == 1
+
+
+def test_a_store_that_fails_does_not_say_that_nothing_is_above(
+    acidctl: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What may not be listed there is passed over; what did not answer may be a table of another format."""
+    table = tmp_path / "t" / "orders"
+    assert acidctl("demo", table).status == 0
+    real = LocalFileSystem.list_dir
+    for kind, status in ((StorageError, 6), (AccessError, 0)):
+
+        def fails(fs: LocalFileSystem, path: str, kind: type[AcidctlError] = kind) -> Listing:
+            if path == str(table.parent):
+                raise kind(f"cannot list {path}")
+            return real(fs, path)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(LocalFileSystem, "list_dir", fails)
+            assert acidctl(*MAJOR, table).status == status
+        assert (table / "base_0000003").exists() == (status == 0)
 
 
 def test_a_stray_file_does_not_make_tables_original_files(acidctl: Call, tmp_path: Path) -> None:

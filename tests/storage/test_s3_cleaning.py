@@ -18,6 +18,25 @@ from acidctl.storage.snapshot import take_snapshot
 pytestmark = pytest.mark.server
 
 
+@pytest.mark.parametrize("stray", ["/", "/000000_0", "/bucket_00000"])
+def test_a_stray_key_never_stands_for_the_table(bucket: str, s3_options: dict[str, str], stray: str) -> None:
+    """``t//`` has the empty name in ``t``: what is removed by that name is all of it."""
+    fs, path = open_location(f"s3://{bucket}/test-{uuid.uuid4().hex}/t", s3_options)
+    raw = fs._fs  # type: ignore[attr-defined]
+    for name in ("base_5", "delta_2_2_0"):
+        fs.write_bytes(f"{path}/{name}/bucket_00000", b"x")
+        fs.write_bytes(f"{path}/{name}/_metadata_acid", METADATA_ACID_COMPACTED)
+    raw.call_s3("put_object", Bucket=bucket, Key=f"{path[1:]}/{stray}", Body=b"" if stray == "/" else b"x")
+    plan = plan_cleaning(take_snapshot(fs, path), AT_ONCE)
+    assert plan.names == ("delta_2_2_0",)
+    with locked(fs, path):
+        apply_plan(plan, How.DELETE)
+    left = raw.call_s3("list_objects_v2", Bucket=bucket, Prefix=f"{path[1:]}/")["Contents"]
+    assert [entry["Key"].removeprefix(f"{path[1:]}/") for entry in left] == [
+        *(stray, "base_5/_metadata_acid", "base_5/bucket_00000"),
+    ]
+
+
 def test_a_table_on_s3(bucket: str, s3_options: dict[str, str]) -> None:
     fs, path = open_location(f"s3://{bucket}/test-{uuid.uuid4().hex}/t", s3_options)
     for name in ("base_5", "base_3", "delta_2_2_0"):

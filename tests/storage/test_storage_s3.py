@@ -76,3 +76,61 @@ def test_nobody_there() -> None:
     with pytest.raises(StorageError) as raised:
         fs.list_tree(path)
     assert "127.0.0.1:1" in raised.value.why
+
+
+def test_keys_that_no_path_leads_to(raw: Any, bucket: str, s3_options: dict[str, str]) -> None:
+    """``t//x``, of which a path makes ``t/x``: never a nameless child, which would be the directory itself."""
+    put(raw, bucket, "odd/t//", "odd/t///")
+    put(raw, bucket, "odd/t//000000_0", "odd/t//delta_1_1/bucket_00000", "odd/t/base_5/bucket_00000", body=b"data")
+    fs, path = open_location(f"s3://{bucket}/odd/t", s3_options)
+    assert [entry.path for entry in fs.list_tree(path).entries] == ["base_5", "base_5/bucket_00000"]
+    assert [entry.path for entry in fs.list_dir(path).entries] == ["base_5"]
+
+
+def test_a_file_and_a_directory_of_one_name(raw: Any, bucket: str, s3_options: dict[str, str]) -> None:
+    put(raw, bucket, "both/t/d/", "both/t/old", "both/t/bucket_00000/")
+    put(raw, bucket, "both/t/d/x", "both/t/old/x", "both/t/bucket_00000", "both/t/f", "both/t/f/x", body=b"data")
+    fs, path = open_location(f"s3://{bucket}/both/t", s3_options)
+    assert [(entry.path, entry.is_dir) for entry in fs.list_tree(path).entries] == [
+        *(("bucket_00000", False), ("d", True), ("d/x", False)),
+        *(("f", False), ("f", True), ("f/x", False), ("old", True), ("old/x", False)),
+    ]
+    fs.remove_tree(f"{path}/old")
+    before = keys(raw, bucket, "both/")
+    assert before == [
+        "both/t/bucket_00000",
+        "both/t/bucket_00000/",
+        "both/t/d/",
+        "both/t/d/x",
+        "both/t/f",
+        "both/t/f/x",
+    ]
+    with pytest.raises(StorageError, match="cannot remove") as raised:
+        fs.remove_tree(f"{path}/f")
+    assert raised.value.why == "a file and a directory have this name"
+    assert keys(raw, bucket, "both/") == before
+
+
+def test_success_without_a_listing(
+    raw: Any, bucket: str, s3_options: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a proxy says whose server has gone: not that the directory is empty, or ends there."""
+    import s3fs
+
+    put(raw, bucket, *(f"pages/t/{number}" for number in range(3)), body=b"data")
+    call, asked = s3fs.S3FileSystem._call_s3, []
+
+    async def answers(self: Any, method: str, *arguments: Any, **more: Any) -> Any:
+        if method != "list_objects_v2":
+            return await call(self, method, *arguments, **more)
+        asked.append(method)
+        if len(asked) > 1:
+            return {"ResponseMetadata": {"HTTPStatusCode": 200}}
+        return await call(self, method, *arguments, **{**more, "MaxKeys": 2})
+
+    monkeypatch.setattr(s3fs.S3FileSystem, "_call_s3", answers)
+    fs, path = open_location(f"s3://{bucket}/pages/t", s3_options | {"timeout": "59"})
+    with pytest.raises(StorageError, match="cannot list") as raised:
+        fs.list_tree(path)
+    assert "without a listing" in raised.value.why
+    assert len(asked) == 2
