@@ -113,7 +113,20 @@ def _carry_out(plan: RepairPlan) -> Run:
             drop(fs, run)
         raise
     finish(fs, run)
+    _require_mended(fs, run)
     return run
+
+
+def _require_mended(fs: FileSystem, run: Run) -> None:
+    """What finishes a run passes over what has gone, as a cleaning may have taken it; then this one did not mend it."""
+    on_the_way = tuple(f"{path}/" for path in (run.relative, *(step.source for step in run.steps)))
+    for step in run.steps:
+        if not f"{step.target}/".startswith(on_the_way) and not fs.exists(join(run.location, step.target)):
+            raise ConflictError(
+                f"{fs.display(run.location)} changed while it was repaired",
+                f"{step.target} is not there: what was to be repaired is gone, or the location was dropped",
+                "look what is there; `acidctl repair undo` takes back what was done",
+            )
 
 
 def _staged(step: Step, run: str) -> list[str]:

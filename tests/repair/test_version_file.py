@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from pathlib import Path
 
@@ -9,8 +10,12 @@ import pytest
 from rows.test_files_without_ids import write_plain
 from validation.planted import healthy, insert, write_events
 
+from acidctl.errors import ConflictError
+from acidctl.repair import apply
 from acidctl.repair.apply import undo_last
+from acidctl.repair.backup import Run
 from acidctl.repair.plan import Kind
+from acidctl.storage.port import FileSystem
 from repair.helpers import FS, planned, repair, rows, rules, tree
 
 DELTA = "delta_0000001_0000001_0000"
@@ -35,6 +40,22 @@ def test_missing(table: Path) -> None:
     assert (table / DELTA / "_orc_acid_version").read_bytes() == b"2"
     undo_last(FS, str(table))
     assert tree(table) == files
+
+
+def test_what_went_meanwhile_is_not_repaired(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by a DROP: a store that makes missing parents takes the manifest all the same."""
+    (table / DELTA / "_orc_acid_version").unlink()
+    write = apply.write_manifest
+
+    def dropped(fs: FileSystem, run: Run) -> None:
+        shutil.rmtree(table)
+        fs.make_dirs(run.path)
+        write(fs, run)
+
+    monkeypatch.setattr(apply, "write_manifest", dropped)
+    with pytest.raises(ConflictError, match="changed while it was repaired") as raised:
+        repair(table, Kind.VERSION_FILE)
+    assert f"{DELTA}/_orc_acid_version is not there" in raised.value.why
 
 
 @pytest.mark.parametrize("content", [b"", b"\n2", b"x"])

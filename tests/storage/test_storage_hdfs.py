@@ -116,6 +116,26 @@ class TestRealServer:
 
 
 @pytest.mark.server
+def test_a_new_file_makes_no_directory(hdfs: HdfsServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would bring back a location that was dropped. WebHDFS of Hadoop 2.7 does so all the same, but is told."""
+    fs = open_as(hdfs, "hdfs", "root")
+    for write in (lambda path: fs.write_bytes(path, b"x"), lambda path: fs.open_output(path).close()):
+        with pytest.raises(NotFoundError):
+            write("/never-made/t/file")
+    assert not fs.exists("/never-made")
+    client, asked = open_as(hdfs, "webhdfs", "root")._client._client, []  # type: ignore[attr-defined]
+    create = type(client)._create
+
+    def asking(path: str, **parameters: object) -> object:
+        asked.append(parameters)
+        return create(client, path, **parameters)
+
+    web = open_as(hdfs, "webhdfs", "root")
+    monkeypatch.setattr(web._client._client, "_create", asking)  # type: ignore[attr-defined]
+    web.write_bytes("/told-so", b"x")
+    assert [one["createparent"] for one in asked] == ["false"]
+
+
 def test_a_forked_process_opens_it_again(hdfs: HdfsServer) -> None:
     script = (
         "import os, sys\n"
