@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Set
 
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import is_hidden
-from acidctl.errors import AccessError, AcidctlError, NotFoundError
+from acidctl.errors import AccessError, AcidctlError, NotFoundError, StorageError
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
 
 _ICEBERG = re.compile(r".*\.metadata\.json(\.gz)?|version-hint\.text", re.DOTALL)
@@ -101,7 +101,11 @@ class Surroundings:
         for above in _and_above(_as_linked(fs, path)):
             if _ASIDE.fullmatch(base_name(above)):
                 return above, "for what was deleted or saved, or is being written"
-            if above != path and (what := self._what_is(fs, above)):
+            try:
+                what = "" if above == path else self._what_is(fs, above)
+            except StorageError as error:
+                raise type(error)(f"cannot tell what {fs.display(path)} lies in", str(error), error.hint) from error
+            if what:
                 return above, what
         return None
 
