@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from acidctl.rows.live import Loss
     from acidctl.storage.snapshot import Snapshot
 
-"""Of thousands of directories all may have the same fault."""
-
 
 @click.command(
     "cat",

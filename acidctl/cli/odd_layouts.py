@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 _SHOWN = 10
+"""Of thousands of directories all may have the same fault."""
 
 
 def tell(warnings: Sequence[str]) -> None:
