@@ -22,8 +22,8 @@ from acidctl.orc.source import ByteSource
 from acidctl.rows.events import EventFile
 from acidctl.rows.foreign import Format, read_any_tail
 from acidctl.rows.schema import merge_row_types
+from acidctl.storage import registry
 from acidctl.storage.port import FileSystem
-from acidctl.storage.registry import open_file_system
 from acidctl.storage.snapshot import Snapshot
 
 _NO_KEY = (0, 0, 0)
@@ -93,7 +93,7 @@ def run_concat(task: ConcatTask) -> BucketResult:
         RefusedError: the inputs cannot be put together without a change of meaning.
         VerifyError: what was written is not what was read.
     """
-    fs = open_file_system(task.storage)
+    fs = registry.open_file_system(task.storage)
     sources = [source for source in (_reopen(fs, item) for item in task.inputs) if source.rows]
     if not sources:
         return BucketResult(task.bucket, None, None, 0, 0)

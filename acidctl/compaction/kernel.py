@@ -44,8 +44,8 @@ from acidctl.rows.ranges import StripeRange
 from acidctl.rows.scan import live_rows, load_deletes, visible_events
 from acidctl.rows.schema import SIZED_TEXTS, all_null, conform, fit_text
 from acidctl.rows.selection import kept_rows
+from acidctl.storage import registry
 from acidctl.storage.port import FileSystem
-from acidctl.storage.registry import open_file_system
 
 HELD_ROWS = 20_000
 HELD_BYTES = 64 << 20
@@ -68,7 +68,7 @@ def run_task(task: Task) -> BucketResult:
 
 
 def _compact(task: BucketTask) -> BucketResult:
-    fs = open_file_system(task.storage)
+    fs = registry.open_file_system(task.storage)
     inserts = [_reopen(fs, item) for item in task.inserts]
     deletes = [_reopen(fs, item) for item in task.deletes]
     kills = [_reopen(fs, item) for item in task.kills]

@@ -24,9 +24,9 @@ from acidctl.orc.acid_writer import AcidFileResult, AcidWriter
 from acidctl.orc.reader import OrcFile, open_orc
 from acidctl.orc.tail import Tail
 from acidctl.rows.events import ID_COLUMNS, Ids, read_ids
+from acidctl.storage import registry
 from acidctl.storage.port import FileSystem
 from acidctl.storage.ranged import pieces
-from acidctl.storage.registry import open_file_system
 
 
 def open_writer(sink: SummedSink, task: BucketTask, block_size: int) -> AcidWriter:
@@ -48,7 +48,7 @@ def join(task: JoinTask) -> BucketResult:
         VerifyError: the file is not what the segments make.
     """
     like = task.like
-    fs = open_file_system(like.storage)
+    fs = registry.open_file_system(like.storage)
     stripes = [stripe for segment in task.segments for stripe in segment.stripes]
     expected = sum((segment.expected for segment in task.segments), Proof())
     if not stripes:

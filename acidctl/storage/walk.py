@@ -48,10 +48,10 @@ from acidctl.acid.names import (
     parse_partition,
 )
 from acidctl.errors import AccessError, AcidctlError, NotFoundError, RefusedError
+from acidctl.storage import registry
 from acidctl.storage.local_walk import leads_back
 from acidctl.storage.neighbours import Surroundings, other_format
 from acidctl.storage.port import FileSystem, FileSystemSpec, base_name, join, parent_of
-from acidctl.storage.registry import open_file_system
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -209,7 +209,7 @@ class _Walk:
         """What a symbolic link led into, where that is not ours: what lies above was not walked."""
         if directory == self._root or not self._fs.is_local or not os.path.islink(directory):
             return ""
-        plain = open_file_system(FileSystemSpec("file"))  # the one for changes sees nothing above its own path
+        plain = registry.open_file_system(FileSystemSpec("file"))  # the one for changes sees nothing above its own path
         found = Surroundings().of(plain, directory)
         return f"a link into {found[0]}, which is {found[1]}" if found else ""
 
@@ -257,7 +257,8 @@ def list_location(
     Args:
         top: its own children, where they were listed a moment ago.
         on_unreadable: told of each directory in it, by its relative path, that may not be listed; the rest is listed
-            then.  For what only shows: who decides anything must know all.
+            then.  For what only shows: who decides anything must know all.  Hidden ones, of other writers and in
+            trashes, hold nothing that counts, and are not told; ``_tmp_...`` may be half of a result.
 
     Raises:
         NotFoundError, AccessError, StorageError: as ``list_tree``.
@@ -268,16 +269,20 @@ def list_location(
             listing = fs.list_tree(path, top)
         except AccessError:
             closed: dict[str, AcidctlError] = {}
-            if on_unreadable is None:
-                raise
             listing = _what_can_be_listed(fs, path, closed)
-            if not closed:
+            counted = [name for name in closed if not _is_of_no_reader(name)]
+            if not closed or (counted and on_unreadable is None):
                 raise
-            for name, error in closed.items():
-                on_unreadable(name, error)
+            for name in counted:
+                assert on_unreadable
+                on_unreadable(name, closed[name])
         listing = without_partitions(listing)
     _tell(0, len(listing.entries))
     return listing
+
+
+def _is_of_no_reader(name: str) -> bool:
+    return is_hidden(name) and not name.startswith("_tmp")
 
 
 def _what_can_be_listed(fs: FileSystem, path: str, closed: dict[str, AcidctlError]) -> Listing:

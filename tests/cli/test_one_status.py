@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -211,7 +212,6 @@ READING = [
 
 
 def give_away(path: Path) -> None:
-    import os
 
     for parent in path.parents:
         if len(parent.parts) > 2:
@@ -268,3 +268,25 @@ def test_what_must_know_all_refuses(
     status, shown = terminal.run(*line, crud, nobody=True)
     assert status == 5, shown
     assert sorted(path.name for path in crud.iterdir()) == before
+
+
+@pytest.mark.skipif("os.geteuid() != 0", reason="another user is needed, and only root can become one")
+@pytest.mark.parametrize("line", [*READING, ("cat",), ("diff", "--from", "1")], ids="-".join)
+def test_hidden_directories_of_other_writers_hinder_nobody(
+    terminal: Terminals, acidctl: Acidctl, crud: Path, line: tuple[str, ...]
+) -> None:
+    for name in (".hive-staging_hive_2026-11-20_1", ".acidctl-trash/20261120T000000.000Z-0a1b2c3d"):
+        (crud / name / "below").mkdir(parents=True)
+        (crud / name).chmod(0)
+        os.utime(crud / name, (0, 0))  # a young one is a writer at work
+    give_away(crud)
+    status, shown = terminal.run(*line, crud, nobody=True)
+    assert status == 0, shown
+
+
+@pytest.mark.skipif("os.geteuid() != 0", reason="another user is needed, and only root can become one")
+def test_a_result_half_of_which_may_be_hidden(terminal: Terminals, acidctl: Acidctl, crud: Path) -> None:
+    (crud / "_tmp_0a1b2c3d").mkdir()
+    give_away(crud)
+    (crud / "_tmp_0a1b2c3d").chmod(0)
+    assert terminal.run(*MAJOR, crud, nobody=True)[0] == 5
