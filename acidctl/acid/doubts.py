@@ -214,22 +214,6 @@ def layout_errors(listing: Listing, state: AcidState) -> list[str]:
     return [f"{problem.text} ({problem.rule})" for problem in layout_problems(listing, state)]
 
 
-def layout_warnings(shown: str, problems: Iterable[LayoutProblem], read: AbstractSet[str]) -> list[str]:
-    """What :func:`layout_problems` mean for the rows that are read, a sentence each.
-
-    Args:
-        shown: the location.
-        read: the paths of the files that are read.
-    """
-    found = []
-    for problem in problems:
-        effect = "it is read" if problem.path in read else "it is not read"
-        if problem.others:
-            effect = "both are read, as Hive does, so rows may come twice"
-        found.append(f"{shown}: {problem.text}: {effect}")
-    return found
-
-
 def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
     """What Hive never writes among the current directories: rules V5, V7, V9, V17, V22, V25."""
     children = files_by_child(listing)

@@ -141,7 +141,7 @@ def _remove(fs: FileSystem, source: str, trash: str, run: TrashRun | None) -> st
         raise ConflictError(
             f"{fs.display(source)} has gone meanwhile",
             "somebody else removes from this location, too",
-            "run it again, with --lock",
+            "run it again",
         ) from error
     return ""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from acidctl.cli.amounts import DURATION
-from acidctl.cli.clean_work import Stop, Work, once, unattended_options, with_tables
+from acidctl.cli.clean_work import Stop, Work, unattended_options, with_tables
 from acidctl.cli.options import (
     NEW_FILE,
     changed_storage_options,
@@ -119,7 +119,7 @@ def command(
     from acidctl.cli.output import human_count, note
     from acidctl.cli.run_files import refuse_replacing
     from acidctl.cli.strangers import Strangers
-    from acidctl.location.find import find
+    from acidctl.location.find import find, once
     from acidctl.storage.neighbours import Surroundings
 
     if plan_file is not None:

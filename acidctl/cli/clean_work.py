@@ -62,16 +62,6 @@ class Stop:
         return self.until is not None and time.monotonic() >= self.until
 
 
-def once(places: Iterable[Found]) -> Iterator[Found]:
-    """Each location once, however often the paths lead to it."""
-    seen: set[tuple[str, str]] = set()
-    for found in places:
-        key = (found.fs.url, found.location.path)
-        if key not in seen:
-            seen.add(key)
-            yield found
-
-
 def with_tables(
     places: Iterable[Found], given: Sequence[str], storage: Mapping[str, str]
 ) -> Iterator[tuple[Found, bool]]:

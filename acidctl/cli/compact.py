@@ -217,12 +217,11 @@ def command(
     locking = replace(locking, age=lists.age)
     from acidctl.acid.layout import TableType
     from acidctl.acid.triggers import is_auto_off
-    from acidctl.cli.clean_work import once
     from acidctl.cli.compact_engine import EngineOptions
     from acidctl.cli.compact_plan import Wanted
     from acidctl.cli.compact_results import Printer
     from acidctl.cli.strangers import Strangers
-    from acidctl.location.find import find
+    from acidctl.location.find import find, once
     from acidctl.storage.neighbours import Surroundings
 
     table_properties = dict(key_and_value(item, "--property") for item in properties)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from acidctl.cli.amounts import DURATION
-from acidctl.cli.clean_work import Stop, Work, deadline_option, jobs_option, once, with_tables
+from acidctl.cli.clean_work import Stop, Work, deadline_option, jobs_option, with_tables
 from acidctl.cli.options import (
     changed_storage_options,
     examples,
@@ -88,7 +88,7 @@ def _due(
     """The runs of every location that began by then; those whose name tells no time only when no time is asked for."""
     from acidctl.cleaning.trash import Phase, damaged, list_runs
     from acidctl.errors import AcidctlError
-    from acidctl.location.find import find
+    from acidctl.location.find import find, once
     from acidctl.location.lists import SnapshotLists
     from acidctl.storage.walk import Observer
 

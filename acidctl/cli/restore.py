@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from acidctl.cli.clean_work import Stop, Work, deadline_option, jobs_option, once, with_tables
+from acidctl.cli.clean_work import Stop, Work, deadline_option, jobs_option, with_tables
 from acidctl.cli.options import (
     changed_storage_options,
     examples,
@@ -111,6 +111,7 @@ def _runs(locations: tuple[str, ...], storage: dict[str, str], work: Work, print
     """Every place that has a trash."""
     from acidctl.cleaning.trash import list_runs
     from acidctl.errors import AcidctlError
+    from acidctl.location.find import once
 
     every = []
     places = once(_places(locations, storage, printer))

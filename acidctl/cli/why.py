@@ -92,9 +92,9 @@ def command(location: str, names: tuple[str, ...], lists: SnapshotLists, storage
     if output == "table":
         for text in notes:
             note(text)
-        odd.tell()
         if not seen and not failures.worst:
             note("no table was found there")
+    odd.tell()
     return failures.worst
 
 

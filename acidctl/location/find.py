@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -174,3 +174,13 @@ def _look(found: Found) -> Look | AcidctlError:
 
 def _with_look(found: Found, ahead: Future[Look | AcidctlError]) -> Found:
     return replace(found, ahead=ahead.result())
+
+
+def once(places: Iterable[Found]) -> Iterator[Found]:
+    """Each location once, however often the paths lead to it."""
+    seen: set[tuple[str, str]] = set()
+    for found in places:
+        key = (found.fs.url, found.location.path)
+        if key not in seen:
+            seen.add(key)
+            yield found

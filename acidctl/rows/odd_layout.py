@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from acidctl.acid.doubts import layout_problems, layout_warnings
+from acidctl.acid.doubts import layout_problems
 from acidctl.storage.snapshot import Snapshot
 
 
 def odd_layout(snapshot: Snapshot) -> list[str]:
     """A sentence each; none as a rule."""
     problems = layout_problems(snapshot.listing, snapshot.state)
-    if not problems:
-        return []
-    read = {file.path for file in snapshot.files()}
-    return layout_warnings(snapshot.fs.display(snapshot.path), problems, read)
+    read = {file.path for file in snapshot.files()} if problems else set()
+    shown, found = snapshot.fs.display(snapshot.path), []
+    for problem in problems:
+        effect = "it is read" if problem.path in read else "it is not read"
+        if problem.others:
+            effect = "both are read, as Hive does, so rows may come twice"
+        found.append(f"{shown}: {problem.text}: {effect}")
+    return found

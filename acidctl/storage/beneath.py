@@ -9,7 +9,6 @@ that is not his: nobody else's link is followed by a ``..``.
 # ruff: noqa: PTH103, PTH116 (descriptors, not paths, are the subject)
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import stat
@@ -18,10 +17,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from acidctl.errors import RefusedError
+from acidctl.storage.openat2 import NO_SYMLINKS, openat2
 from acidctl.storage.problems import printable
 
-_OPENAT2 = 437
-_NO_SYMLINKS = 0x04
+_WALKED = (errno.ELOOP, errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG, errno.EAGAIN)
+"""Errors of ``openat2`` after which the way is gone component by component."""
 _MOST_LINKS = 40
 _LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -47,27 +47,16 @@ def _parent_behind(path: str, link: str, owner: int) -> ForeignLinkError:
     )
 
 
-class _How(ctypes.Structure):
-    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
-
-
-def _openat2(directory: int, path: bytes, flags: int) -> int:
+def _open_without_links(directory: int, path: bytes, flags: int) -> int:
     """Open a path on which no component is a symbolic link; -1 where one is, or the kernel has no such call.
 
     Raises:
         OSError: as ``os.open``.
     """
-    how = _How(flags, 0, _NO_SYMLINKS)
-    found = int(_libc.syscall(_OPENAT2, directory, path, ctypes.byref(how), ctypes.sizeof(how)))
-    if found >= 0:
+    found, number = openat2(directory, path, flags, NO_SYMLINKS)
+    if found >= 0 or number in _WALKED:
         return found
-    number = ctypes.get_errno()
-    if number in (errno.ELOOP, errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG, errno.EAGAIN):
-        return -1
     raise OSError(number, os.strerror(number), os.fsdecode(path))
-
-
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Beneath:
@@ -101,7 +90,7 @@ class Beneath:
         if not parts:
             return os.open(".", flags | os.O_CLOEXEC, dir_fd=self._opened())
         relative = "/".join(parts)
-        found = _openat2(self._opened(), os.fsencode(relative), flags | os.O_CLOEXEC)
+        found = _open_without_links(self._opened(), os.fsencode(relative), flags | os.O_CLOEXEC)
         if found >= 0:
             return found
         with _Walk(self._opened(), path) as walk:

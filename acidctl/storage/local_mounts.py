@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 
 from acidctl.errors import RefusedError
+from acidctl.storage.openat2 import NO_XDEV, openat2
 from acidctl.storage.problems import printable
 
-_OPENAT2 = 437
-_ONE_MOUNT = 0x01  # RESOLVE_NO_XDEV
 _LOOK = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-class _How(ctypes.Structure):
-    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
 
 def refuse_mounts(path: str, name: str, at: int | None) -> None:
@@ -29,7 +21,7 @@ def refuse_mounts(path: str, name: str, at: int | None) -> None:
 
     Raises:
         RefusedError: it is a mount point, or one lies in it.
-        OSError: a directory in it cannot be opened.
+        OSError: it cannot be looked at. What in it cannot be listed cannot be removed either, and is left out.
     """
     parent, _, last = name.rpartition("/")
     if at is not None:
@@ -56,12 +48,10 @@ def _refuse(shown: str, name: str, at: int) -> None:
 
 def _is_mount(name: str, at: int) -> bool:
     """Whether something else is mounted on a directory; a link to one is not."""
-    how = _How(_LOOK, 0, _ONE_MOUNT)
-    found = int(_libc.syscall(_OPENAT2, at, os.fsencode(name), ctypes.byref(how), ctypes.sizeof(how)))
+    found, number = openat2(at, os.fsencode(name), _LOOK, NO_XDEV)
     if found >= 0:
         os.close(found)
         return False
-    number = ctypes.get_errno()
     if number == errno.EXDEV:
         return True
     if number in (errno.ENOTDIR, errno.ELOOP, errno.ENOENT):  # a link, or gone meanwhile

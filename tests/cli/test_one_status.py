@@ -212,7 +212,6 @@ READING = [
 
 
 def give_away(path: Path) -> None:
-
     for parent in path.parents:
         if len(parent.parts) > 2:
             parent.chmod(0o755)

@@ -264,7 +264,7 @@ def test_exchanged_at_random(table: Path) -> None:
 @needs_root
 def test_without_openat2(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels before 5.6, and sandboxes that forbid the call."""
-    monkeypatch.setattr("acidctl.storage.beneath._openat2", lambda *_: -1)
+    monkeypatch.setattr("acidctl.storage.beneath._open_without_links", lambda *_: -1)
     fs = guarded(table)
     assert fs.read_bytes(str(table / "delta" / "file")) == b"data"
     foreign(table / "link", table.parent / "outside")

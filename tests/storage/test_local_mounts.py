@@ -18,8 +18,8 @@ from acidctl.errors import RefusedError
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.registry import open_location
 if sys.argv[1] == "old":
-    from acidctl.storage import local_mounts
-    local_mounts._OPENAT2 = 100000  # no kernel has it
+    from acidctl.storage import openat2
+    openat2.NUMBER = 100000  # no kernel has it
 for guarded, name in [(guarded, name) for guarded in (True, False) for name in sys.argv[3:]] + [(True, "plain")]:
         fs, path = open_location(sys.argv[2], StorageOptions(own_links=guarded))
         try:

@@ -1,0 +1,34 @@
+"""The kernel's ``openat2``, which Python does not have: it opens a path and refuses what it meets on the way."""
+
+from __future__ import annotations
+
+import ctypes
+
+NO_XDEV = 0x01
+"""Refuse to enter another mount: the error is EXDEV."""
+NO_SYMLINKS = 0x04
+"""Refuse to follow a symbolic link: the error is ELOOP."""
+NUMBER = 437
+"""Of the call; the same on every architecture. Linux has it since 5.6."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _How(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+def openat2(directory: int, path: bytes, flags: int, resolve: int) -> tuple[int, int]:
+    """Open a path below a directory's descriptor.
+
+    Args:
+        flags: as for ``os.open``.
+        resolve: NO_XDEV, NO_SYMLINKS.
+
+    Returns:
+        The descriptor and 0; or -1 and the number of the error: of ENOSYS, EPERM, EINVAL and E2BIG nobody knows whether
+        an old kernel or a sandbox said it.
+    """
+    how = _How(flags, 0, resolve)
+    found = int(_libc.syscall(NUMBER, directory, path, ctypes.byref(how), ctypes.sizeof(how)))
+    return (found, 0) if found >= 0 else (-1, ctypes.get_errno())
