@@ -256,6 +256,21 @@ def test_another_compaction_that_is_not_committed_yet(table: Path, other: str) -
     assert plan_compaction(aborted, MINOR, f"_tmp_{uuid.uuid4()}")
 
 
+@pytest.mark.parametrize(("kind", "shown"), [(MINOR, False), (MAJOR, True)])
+def test_another_compaction_that_ends_meanwhile(table: Path, kind: CompactionKind, shown: bool) -> None:
+    """Not read yet, once it is it would stand beside a delta of the same range; a base hides it."""
+    snapshot = snapshot_of(table, ValidWriteIds().for_compactor(), ValidTxns.parse("9:7:7:"))
+    plan = plan_compaction(snapshot, kind, f"_tmp_{uuid.uuid4()}", table_type=TableType.FULL_ACID)
+    other = "delta_0000001_0000003_v0000007"
+    write_acid(table / other / "bucket_00000", (0, 1, B0, 0, 1, (0, 0)))
+    before = contents(table)
+    outcome = run(plan)
+    assert (outcome.error is None, contents(table)) == (shown, before | ({"base_0000003"} if shown else set()))
+    if not shown:
+        assert isinstance(outcome.error, ConflictError)
+        assert f"{other} appeared" in str(outcome.error)
+
+
 @pytest.mark.parametrize("txns", [None, "30:26:26,27:", "20:20:20:5"])
 def test_the_transaction_of_the_compaction_itself_may_be_open(table: Path, txns: str | None) -> None:
     lists = ValidTxns.parse(txns) if txns else None
