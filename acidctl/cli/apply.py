@@ -10,7 +10,6 @@ import click
 from acidctl.cli.clean import CleaningWork, how_options, way, within
 from acidctl.cli.clean_work import Stop, unattended_options
 from acidctl.cli.options import (
-    FILE,
     changed_storage_options,
     examples,
     exit_code_option,
@@ -20,6 +19,7 @@ from acidctl.cli.options import (
     snapshot_options,
     table_type_option,
 )
+from acidctl.cli.places import FILE
 
 if TYPE_CHECKING:
     from acidctl.cli.run_report import RunReport

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from acidctl.cli.options import (
-    DIRECTORY,
-    NEW_FILE,
     WHOLE_FILE,
     columns_option,
     examples,
@@ -17,6 +15,7 @@ from acidctl.cli.options import (
     snapshot_options,
     storage_options,
 )
+from acidctl.cli.places import DIRECTORY, NEW_FILE
 from acidctl.cli.rows_out import EXPORT_FORMS
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ import click
 from acidctl.cli.amounts import DURATION
 from acidctl.cli.clean_work import Stop, Work, unattended_options, with_tables
 from acidctl.cli.options import (
-    NEW_FILE,
     changed_storage_options,
     examples,
     exit_code_option,
@@ -24,6 +23,7 @@ from acidctl.cli.options import (
     table_type_option,
     together,
 )
+from acidctl.cli.places import NEW_FILE
 from acidctl.cli.progress import progress
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from acidctl.cli.options import DIRECTORY, examples, storage_options
+from acidctl.cli.options import examples, storage_options
+from acidctl.cli.places import DIRECTORY
 
 
 @click.command(

@@ -6,16 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from acidctl.cli.options import (
-    DIRECTORY,
-    NEW_FILE,
-    WHOLE_FILE,
-    columns_option,
-    examples,
-    output_option,
-    snapshot_options,
-    storage_options,
-)
+from acidctl.cli.options import WHOLE_FILE, columns_option, examples, output_option, snapshot_options, storage_options
+from acidctl.cli.places import DIRECTORY, NEW_FILE
 from acidctl.cli.rows_out import ROW_FORMS
 
 if TYPE_CHECKING:

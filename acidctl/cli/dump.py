@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from acidctl.cli.options import FILE, columns_option, examples, limit_option, output_option, storage_options
+from acidctl.cli.options import columns_option, examples, limit_option, output_option, storage_options
+from acidctl.cli.places import FILE
 from acidctl.cli.rows_out import ROW_FORMS
 
 if TYPE_CHECKING:

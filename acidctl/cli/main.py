@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from acidctl import __version__
 from acidctl.cli.command_table import AFTER_INTERRUPT, ALIASES, SECTIONS, SUMMARIES, command_named
 from acidctl.cli.last_line import listings
-from acidctl.cli.options import FILE
+from acidctl.cli.places import FILE
 from acidctl.cli.streams import ending_signals, standard_streams
 from acidctl.errors import BROKEN_PIPE, INTERRUPTED, NO_THREAD, AcidctlError, out_of_memory, out_of_threads
 from acidctl.imports import forget_current_directory

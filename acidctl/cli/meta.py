@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from acidctl.cli.options import FILE, examples, output_option, storage_options
+from acidctl.cli.options import examples, output_option, storage_options
+from acidctl.cli.places import FILE
 
 
 @click.command(

@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from acidctl.cli.options import (
-    DIRECTORY,
     changed_storage_options,
     examples,
     exit_code_option,
@@ -18,6 +17,7 @@ from acidctl.cli.options import (
     table_type_option,
     together,
 )
+from acidctl.cli.places import DIRECTORY
 
 _dry_run = click.option("-n", "--dry-run", is_flag=True, help="Show what would be done and stop.")
 _yes = click.option("-y", "--yes", is_flag=True, help="Do not ask.")

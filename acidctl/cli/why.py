@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from acidctl.cli.ls import STATE_STYLES
-from acidctl.cli.options import DIRECTORY, examples, output_option, snapshot_options, storage_options
+from acidctl.cli.options import examples, output_option, snapshot_options, storage_options
+from acidctl.cli.places import DIRECTORY
 
 if TYPE_CHECKING:
     from rich.console import Console
