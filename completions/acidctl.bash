@@ -1,4 +1,4 @@
-# Made with click 8.5.1 by `python -m acidctl.cli.docs`: do not edit.
+# Made with click 8.5.1 by `python tools/make_docs.py`: do not edit.
 _acidctl_completion() {
     local IFS=$'\n'
     local response

@@ -1,4 +1,4 @@
-# Made with click 8.5.1 by `python -m acidctl.cli.docs`: do not edit.
+# Made with click 8.5.1 by `python tools/make_docs.py`: do not edit.
 function _acidctl_completion;
     set -l response (env _ACIDCTL_COMPLETE=fish_complete COMP_WORDS=(commandline -cp) COMP_CWORD=(commandline -t) acidctl);
 

@@ -1,4 +1,4 @@
-"""``python -m acidctl.cli.docs [--check]``: the man pages, the completion scripts and the tables of the README.
+"""``python tools/make_docs.py [--check]``: the man pages, the completion scripts and the tables of the README.
 
 Everything is made from what the program itself uses (the commands' options and examples, the error classes, the
 table of JSON forms), so that no page can say something else than ``--help``.
@@ -27,8 +27,8 @@ from acidctl.rows.export.forms import FORMS
 from acidctl.validation.findings import Depth
 from acidctl.validation.rules import RULES
 
-ROOT = Path(__file__).resolve().parents[2]
-COMMAND = "python -m acidctl.cli.docs"
+ROOT = Path(__file__).resolve().parents[1]
+COMMAND = "python tools/make_docs.py"
 COMPLETIONS: dict[str, type[ShellComplete]] = {
     "completions/acidctl.bash": BashComplete,
     "completions/_acidctl": ZshComplete,
