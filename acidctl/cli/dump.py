@@ -184,9 +184,9 @@ def _chosen(columns: list[str] | None, names: Sequence[str], rows: OrcType) -> t
 def _predicate(where: str | None, names: Sequence[str]) -> Predicate | None:
     if where is None:
         return None
-    from acidctl.rows.predicate import Predicate
+    from acidctl.rows.condition import parse_condition
 
-    return Predicate(where, names)
+    return parse_condition(where, names)
 
 
 def _ids_only(events: object, stripe: int) -> pa.RecordBatch:

@@ -40,8 +40,8 @@ from acidctl.orc.tail import read_tail, stripe_length
 from acidctl.orc.types import acid_tree, arrow_type
 from acidctl.rows.deletes import DELETE, INSERT, Bools
 from acidctl.rows.events import EventFile, Events, Ids, with_ids
+from acidctl.rows.live import live_rows, load_deletes, visible_events
 from acidctl.rows.ranges import StripeRange
-from acidctl.rows.scan import live_rows, load_deletes, visible_events
 from acidctl.rows.schema import SIZED_TEXTS, all_null, conform, fit_text
 from acidctl.rows.selection import kept_rows
 from acidctl.storage import registry

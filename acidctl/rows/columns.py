@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError, NotFoundError
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.compare import Literal, Moment
-from acidctl.rows.predicate import hidden
 from acidctl.rows.schema import all_null, conform, fit_text
 
 ROW_ID = "ROW__ID"
@@ -212,10 +212,16 @@ class FileColumns:
             array = self._child(array, node, position, picked=place in self._picked)
             node = node.children[position]
         if missing is not None:
-            array = hidden(array, missing)
+            array = null_where(array, missing)
         one = pa.StructArray.from_arrays([array], fields=[pa.field(name, array.type)])
         return fit_text(conform(one, pa.struct([field]), path).field(0), node, target)
 
     def _child(self, array: pa.StructArray, node: OrcType, position: int, *, picked: bool) -> pa.Array:
         # Beside a picked field others may have been left out: there names are unique, elsewhere all fields are.
         return array.field(array.type.get_field_index(node.names[position]) if picked else position)
+
+
+def null_where(array: pa.Array, missing: pa.BooleanArray) -> pa.Array:
+    """The array, NULL where `missing`."""
+    mask = missing.to_numpy(zero_copy_only=False)
+    return array.take(pa.array(np.arange(len(array), dtype=np.int64), mask=mask))

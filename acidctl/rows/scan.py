@@ -18,11 +18,10 @@ from acidctl.errors import BadDataError, UsageProblem
 from acidctl.orc.tail import stripe_length
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.changed import changed, refuse_changed
-from acidctl.rows.columns import ROW_ID, ROW_ID_TYPE, Column, FileColumns, Kind, Namespace, PartitionColumn
+from acidctl.rows.columns import ROW_ID_TYPE, Column, FileColumns, Kind, Namespace, PartitionColumn
 from acidctl.rows.deletes import Bools, DeleteSet
 from acidctl.rows.events import ID_COLUMNS, EventFile, Events, Ids, open_event_files, read_ids
 from acidctl.rows.live import (
-    Loss,
     OnLoss,
     Unreadable,
     dead_rows,
@@ -32,7 +31,6 @@ from acidctl.rows.live import (
     loss_of,
     open_sources,
     row_types,
-    visible_events,
     with_loss,
 )
 from acidctl.rows.predicate import Path, Predicate
@@ -41,19 +39,6 @@ from acidctl.rows.ranges import StripeRange
 from acidctl.rows.schema import merge_row_types
 from acidctl.rows.selection import kept_rows, without_places
 from acidctl.storage.snapshot import Snapshot
-
-__all__ = [
-    "ROW_ID",
-    "ROW_ID_TYPE",
-    "Loss",
-    "Piece",
-    "Scan",
-    "live_rows",
-    "load_deletes",
-    "open_event_files",
-    "scan_pieces",
-    "visible_events",
-]
 
 PIECE_BYTES = 64 << 20
 """What a piece of a scan is about as large as."""
@@ -111,6 +96,12 @@ class _Read:
     files: FileColumns
 
 
+def _parsed(where: str, row: OrcType) -> Predicate:
+    from acidctl.rows.condition import parse_condition  # and sqlglot, which takes longer than all else here
+
+    return parse_condition(where, row)
+
+
 class Scan:
     """The rows of one location, in Arrow batches, a stripe at a time.
 
@@ -165,7 +156,7 @@ class Scan:
             _refuse_twice([column.name for column in chosen])
         first = [self._names.row_id] if row_id and self._names.row_id not in chosen else []
         self._columns = [*first, *chosen]
-        self._where = Predicate(where, self._names.struct) if isinstance(where, str) else where
+        self._where = _parsed(where, self._names.struct) if isinstance(where, str) else where
         used = [self._names.find_path(path) for path in self._where.paths] if self._where else []
         self._used = dict(zip(self._where.paths, used, strict=True)) if self._where else {}
         self._where_ids = any(column.kind is Kind.ROW_ID for column in used)

@@ -12,7 +12,7 @@ from tables import json_rows, snapshot_of
 
 from acidctl.errors import NotFoundError
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.rows.predicate import Predicate
+from acidctl.rows.condition import parse_condition
 from acidctl.rows.scan import Scan
 from acidctl.rows.schema import all_null
 
@@ -74,5 +74,5 @@ def test_null_in_a_union() -> None:
     union = OrcType("uniontype", children=(OrcType("int"), OrcType("string")))
     row = OrcType("struct", children=(union,), names=("u",))
     column = all_null(3, arrow_type(union))
-    assert Predicate("u <=> NULL", row).mask(lambda path: column).to_pylist() == [True] * 3
-    assert Predicate("u IS NULL", row).mask(lambda path: column).to_pylist() == [True] * 3
+    assert parse_condition("u <=> NULL", row).mask(lambda path: column).to_pylist() == [True] * 3
+    assert parse_condition("u IS NULL", row).mask(lambda path: column).to_pylist() == [True] * 3

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from acidctl.errors import UsageProblem
-from acidctl.rows.predicate import Predicate
+from acidctl.rows.condition import parse_condition
 
 BATCH = pa.RecordBatch.from_pydict(
     {
@@ -35,7 +35,7 @@ BATCH = pa.RecordBatch.from_pydict(
     ],
 )
 def test_conditions(text: str, rows: list[int]) -> None:
-    predicate = Predicate(text, BATCH.schema.names)
+    predicate = parse_condition(text, BATCH.schema.names)
     assert predicate.apply(BATCH).column("rowId").to_pylist() == rows
 
 
@@ -55,10 +55,10 @@ def test_conditions(text: str, rows: list[int]) -> None:
 )
 def test_what_is_refused(text: str) -> None:
     with pytest.raises(UsageProblem):
-        Predicate(text, BATCH.schema.names).apply(BATCH)
+        parse_condition(text, BATCH.schema.names).apply(BATCH)
 
 
 def test_near_names_are_suggested() -> None:
     with pytest.raises(UsageProblem) as caught:
-        Predicate("operatoin = 1", BATCH.schema.names)
+        parse_condition("operatoin = 1", BATCH.schema.names)
     assert "operation" in caught.value.hint

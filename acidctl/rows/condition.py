@@ -1,0 +1,234 @@
+"""``--where``: a condition in SQL, parsed by sqlglot in Hive's dialect.
+
+=============================================  ====================================================================
+``= == <> != < <= > >= <=>``                   a column with a value or another column
+``IN (v, ...)``, ``BETWEEN v AND w``           values; also with ``NOT``
+``LIKE 'pattern'``                             ``%`` any text, ``_`` one character, ``\\`` escapes; also ``NOT LIKE``
+``IS NULL``, ``IS NOT NULL``                   any column
+``IS TRUE``, ``IS FALSE``, the column alone    boolean columns
+``AND``, ``OR``, ``NOT``, parentheses
+=============================================  ====================================================================
+
+Columns go by their names whatever the case, in back quotes when odd; a dot reaches into structs.  Values are numbers,
+``'text'``, ``DATE '2024-02-29'``, ``TIMESTAMP '2024-02-29 12:00:00.5'``, ``TRUE``, ``FALSE``, ``NULL``; text beside a
+number, date or timestamp column is read as such a value.  As in SQL a comparison with NULL is neither true nor false,
+and only rows for which the condition is true are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from difflib import get_close_matches
+
+import sqlglot
+from sqlglot import exp
+
+from acidctl.errors import UsageProblem
+from acidctl.orc.types import OrcType
+from acidctl.rows.compare import MIRRORED, Literal, MismatchError, parse_moment
+from acidctl.rows.predicate import (
+    AllOf,
+    AnyOf,
+    ColumnRef,
+    Comparison,
+    In,
+    IsNull,
+    Like,
+    Node,
+    Not,
+    Path,
+    Predicate,
+    cannot_use,
+)
+
+_SIGNS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+
+
+def parse_condition(text: str, columns: Sequence[str] | OrcType) -> Predicate:
+    """A condition in SQL.
+
+    Args:
+        text: the condition.
+        columns: what may be used: names, or better a struct type, by which fields and values are checked at once.
+
+    Raises:
+        UsageProblem: not a condition of the kind above, an unknown column, or a value that does not fit its column.
+    """
+    parser = _Parser(text, columns)
+    try:
+        root = parser.root()
+    except sqlglot.errors.SqlglotError as error:
+        raise cannot_use(text, str(error).splitlines()[0]) from None
+    except RecursionError:
+        raise cannot_use(text, "it is nested too deeply") from None
+    predicate = Predicate(text, root, parser.paths)
+    if isinstance(columns, OrcType):
+        predicate.check(columns)
+    return predicate
+
+
+class _Parser:
+    """From sqlglot's tree to ours.
+
+    Attributes:
+        paths: the columns, and fields inside columns, met so far.
+    """
+
+    def __init__(self, text: str, columns: Sequence[str] | OrcType) -> None:
+        self._text = text
+        self._types = columns if isinstance(columns, OrcType) else None
+        names = columns.names if isinstance(columns, OrcType) else columns
+        self._columns = {name.lower(): name for name in reversed(list(names))}
+        self.paths: dict[Path, None] = {}
+
+    def root(self) -> Node:
+        """The whole condition."""
+        return self._condition(sqlglot.parse_one(self._text, dialect="hive", into=exp.Condition))
+
+    def _refuse(self, why: str) -> UsageProblem:
+        return cannot_use(self._text, why)
+
+    def _condition(self, node: exp.Expr) -> Node:
+        found = self._plain(node)
+        # sqlglot puts the NOT of NOT LIKE into the node itself.
+        return Not(found) if node.args.get("negate") else found
+
+    def _plain(self, node: exp.Expr) -> Node:
+        if isinstance(node, exp.Paren):
+            return self._condition(node.this)
+        if isinstance(node, exp.And | exp.Or):
+            parts = tuple(self._condition(part) for part in node.flatten())
+            return AllOf(parts) if isinstance(node, exp.And) else AnyOf(parts)
+        if isinstance(node, exp.Not):
+            return Not(self._condition(node.this))
+        if isinstance(node, exp.Is):
+            return self._is(node)
+        if isinstance(node, exp.In) and node.expressions:
+            return In(self._column(node.this), tuple(self._literal(item) for item in node.expressions))
+        if isinstance(node, exp.Between):
+            low, high = (self._literal(node.args[side]) for side in ("low", "high"))
+            column = self._column(node.this)
+            return AllOf((Comparison(column, ">=", low), Comparison(column, "<=", high)))
+        if isinstance(node, exp.Like):
+            pattern = self._literal(node.expression)
+            if not isinstance(pattern, str):
+                raise self._refuse("LIKE needs a text")
+            return Like(self._column(node.this), pattern)
+        if isinstance(node, exp.Column | exp.Dot):
+            column = self._column(node)
+            if self._types is None or self._type_of(column.path).kind != "boolean":
+                raise self._refuse(f"{'.'.join(column.path)!r} alone is no condition: compare it with something")
+            return Comparison(column, "=", True)
+        return self._comparison(node)
+
+    def _comparison(self, node: exp.Expr) -> Node:
+        null_safe = isinstance(node, exp.NullSafeEQ)
+        sign = "=" if null_safe else _SIGNS.get(type(node))
+        if sign is None:
+            raise self._refuse(f"{node.sql(dialect='hive')!r} is no comparison that is known here")
+        left, right = node.this, node.expression
+        if not isinstance(left, exp.Column | exp.Dot):
+            left, right, sign = right, left, MIRRORED[sign]
+        column = self._column(left)
+        if isinstance(right, exp.Column | exp.Dot):
+            return Comparison(column, sign, self._column(right), null_safe)
+        return Comparison(column, sign, self._literal(right), null_safe)
+
+    def _is(self, node: exp.Is) -> Node:
+        column = self._column(node.this)
+        if isinstance(node.expression, exp.Null):
+            return IsNull(column)
+        if isinstance(node.expression, exp.Boolean):
+            return Comparison(column, "=", bool(node.expression.this), null_safe=True)
+        raise self._refuse(f"{node.sql(dialect='hive')!r} is no comparison that is known here")
+
+    def _column(self, node: exp.Expr) -> ColumnRef:
+        if not isinstance(node, exp.Column | exp.Dot):
+            raise self._refuse(f"{node.sql(dialect='hive')!r} is no column")
+        parts = tuple(part.name for part in node.parts)
+        whole = ".".join(parts)
+        if whole.lower() in self._columns:
+            path: Path = (self._columns[whole.lower()],)
+        elif parts[0].lower() in self._columns and len(parts) > 1:
+            path = (self._columns[parts[0].lower()], *parts[1:])
+        else:
+            raise self._unknown(whole, list(self._columns.values())[::-1])
+        if self._types is not None:
+            path = self._spelled(path)
+        self.paths[path] = None
+        return ColumnRef(path, self._types is not None and self._type_of(path).kind == "char")
+
+    def _spelled(self, path: Path) -> Path:
+        """The path as the types spell it."""
+        assert self._types is not None
+        node, spelled = self._types, list[str]()
+        for name in path:
+            known = {own.lower(): own for own in reversed(node.names)}
+            if name.lower() not in known:
+                raise self._unknown(".".join((*spelled, name)), [".".join((*spelled, own)) for own in node.names])
+            spelled.append(known[name.lower()])
+            node = node.children[node.names.index(spelled[-1])]
+        return tuple(spelled)
+
+    def _type_of(self, path: Path) -> OrcType:
+        assert self._types is not None
+        node = self._types
+        for name in path:
+            node = node.children[node.names.index(name)]
+        return node
+
+    def _unknown(self, name: str, known: Sequence[str]) -> UsageProblem:
+        folded = {one.lower(): one for one in known}
+        near = [folded[one] for one in get_close_matches(name.lower(), list(folded), 3)]
+        what = f"no column {name!r} in the condition"
+        why = f"the columns are {', '.join(known)}" if known else "there is nothing inside it"
+        return UsageProblem(what, why, f"did you mean {', '.join(near)}?" if near else "")
+
+    def _literal(self, node: exp.Expr) -> Literal:
+        if isinstance(node, exp.Paren):
+            return self._literal(node.this)
+        if isinstance(node, exp.Null):
+            return None
+        if isinstance(node, exp.Neg):
+            value = self._literal(node.this)
+            if isinstance(value, Decimal):
+                return value.copy_negate()  # a minus would round it to 28 digits
+            if isinstance(value, int) and not isinstance(value, bool):
+                return -value
+        if isinstance(node, exp.Boolean):
+            return bool(node.this)
+        if isinstance(node, exp.Literal):
+            return node.name if node.is_string else self._number(node.name)
+        if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
+            return self._cast(node)
+        raise self._refuse(f"{node.sql(dialect='hive')!r} is no value")
+
+    def _number(self, text: str) -> int | Decimal:
+        try:
+            return int(text) if text.isdigit() else Decimal(text)
+        except (ValueError, ArithmeticError):
+            raise self._refuse(f"{text[:40]!r} is no number") from None
+
+    def _cast(self, node: exp.Cast) -> Literal:
+        kind, text = node.to.this, node.this.name
+        if kind in exp.DataType.TEMPORAL_TYPES:
+            try:
+                moment = parse_moment(text)
+            except MismatchError as error:
+                raise self._refuse(str(error)) from None
+            if kind is exp.DataType.Type.DATE and ":" in text:
+                raise self._refuse(f"{text!r} is no date")
+            return moment
+        if kind in exp.DataType.NUMERIC_TYPES:
+            return self._number(text)
+        if kind in exp.DataType.TEXT_TYPES:
+            return str(text)
+        raise self._refuse(f"{node.sql(dialect='hive')!r} is no value")
