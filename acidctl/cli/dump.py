@@ -154,9 +154,8 @@ class _Selection:
 
 def _chosen(columns: list[str] | None, names: Sequence[str], rows: OrcType) -> tuple[list[str], list[str] | None]:
     """Synthetic columns and fields of `row`; None for all fields."""
-    from difflib import get_close_matches
-
     from acidctl.errors import NotFoundError
+    from acidctl.nearest import did_you_mean
 
     if columns is None:
         return list(names), None
@@ -175,9 +174,8 @@ def _chosen(columns: list[str] | None, names: Sequence[str], rows: OrcType) -> t
                 chosen.append(fields[key])
         else:
             known = [*synthetic.values(), "row", *(f"row.{name}" for name in rows.names)]
-            near = get_close_matches(column, known, 3)
-            hint = f"did you mean {', '.join(near)}?" if near else ""
-            raise NotFoundError(f"no column {column!r} in these files", f"there are {', '.join(known)}", hint)
+            what = f"no column {column!r} in these files"
+            raise NotFoundError(what, f"there are {', '.join(known)}", did_you_mean(column, known))
     return ids, chosen
 
 

@@ -19,6 +19,7 @@ from acidctl.cli.places import FILE
 from acidctl.cli.streams import ending_signals, standard_streams
 from acidctl.errors import BROKEN_PIPE, INTERRUPTED, NO_THREAD, AcidctlError, out_of_memory, out_of_threads
 from acidctl.imports import forget_current_directory
+from acidctl.nearest import did_you_mean
 
 _SELDOM = 100_000
 """New objects; Python's own collector looks at every 700."""
@@ -54,12 +55,10 @@ class LazyGroup(click.Group):
             return name, command, rest
         except click.UsageError as error:
             # click compares with the commands that are loaded already: here there are none.
-            from difflib import get_close_matches
-
-            close = get_close_matches(args[0], SUMMARIES)
-            if not close:
+            near = did_you_mean(args[0], SUMMARIES)
+            if not near:
                 raise
-            raise click.UsageError(f"{error.message} Did you mean {' or '.join(map(repr, close))}?", ctx) from None
+            raise click.UsageError(f"{error.message} {near.capitalize()}", ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, commands in SECTIONS.items():

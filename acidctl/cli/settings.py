@@ -26,6 +26,7 @@ import click
 from acidctl.cli.command_table import SUMMARIES
 from acidctl.cli.redact import is_secret_name, remember_pair
 from acidctl.errors import RefusedError, UsageProblem
+from acidctl.nearest import did_you_mean
 
 ONLY_TYPED = frozenset({
     "yes", "force", "no-trash", "unsafe-retention", "break-lock", "offline", "assume-committed",
@@ -309,10 +310,7 @@ def _refuse(layer: Layer, place: CommandPath, why: str, hint: str) -> NoReturn:
 
 
 def _near(name: str, known: Sequence[str]) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(name.replace("_", "-"), known)
-    return f"did you mean {' or '.join(close)}?" if close else ""
+    return did_you_mean(name.replace("_", "-"), known)
 
 
 def _command(path: CommandPath, commands: Callable[[str], click.Command | None]) -> click.Command:

@@ -170,15 +170,13 @@ def _refuse_unseen(rules: frozenset[str], left_out: frozenset[str], depth: Depth
 
 
 def _rule_ids(given: tuple[str, ...], option: str) -> frozenset[str]:
-    from difflib import get_close_matches
-
+    from acidctl.nearest import did_you_mean
     from acidctl.validation.rules import RULES
 
     for one in given:
         if one.upper() not in RULES:
-            close = get_close_matches(one.upper(), RULES)
-            near = f" Did you mean {' or '.join(close)}?" if close else " See --list-rules."
-            raise click.BadParameter(f"no rule is called {one!r}.{near}", param_hint=option)
+            near = did_you_mean(one, RULES, "see --list-rules.")
+            raise click.BadParameter(f"no rule is called {one!r}: {near}", param_hint=option)
     return frozenset(one.upper() for one in given)
 
 

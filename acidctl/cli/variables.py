@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from acidctl.cli.settings import CommandPath, options_of, typed_only, variable_of
 from acidctl.errors import UsageProblem
+from acidctl.nearest import did_you_mean
 
 
 def take_variables(command: click.Command, path: CommandPath) -> None:
@@ -38,13 +39,10 @@ def wrong_variables(command: click.Command, path: CommandPath) -> Iterator[Usage
         if name in typed:
             yield UsageProblem(f"{name} is set", f"{typed[name]} counts on the command line only", f"unset {name}")
             continue
-        from difflib import get_close_matches
-
-        close = get_close_matches(name, known)
         yield UsageProblem(
             f"{name} is set, but `acidctl {' '.join(path)}` has no such option",
             "",
-            f"did you mean {' or '.join(close)}?" if close else f"unset {name}",
+            did_you_mean(name, known, f"unset {name}"),
         )
 
 

@@ -136,9 +136,8 @@ def chosen(snapshot: Snapshot, names: Sequence[str], proofs: Sequence[Proof]) ->
 
 
 def _entry(snapshot: Snapshot, typed: str, known: Sequence[str]) -> str:
-    from difflib import get_close_matches
-
     from acidctl.errors import NotFoundError
+    from acidctl.nearest import asked, did_you_mean
 
     here = snapshot.fs.display(snapshot.path)
     # A shell completes paths: `orders/delta_1_1/` and `delta_1_1/bucket_00000` mean the entry.
@@ -149,11 +148,11 @@ def _entry(snapshot: Snapshot, typed: str, known: Sequence[str]) -> str:
     if len(same) == 1:
         return same[0]
     prefix = [other for other in known if _spelling(other).startswith(_spelling(name) + "_")]
-    near = same or prefix or get_close_matches(name, known, 3)
+    otherwise = f"`acidctl ls -a {here}` lists what is there"
     raise NotFoundError(
         f"nothing in {here} is called {typed}",
         "" if known else "it is empty",
-        f"did you mean {' or '.join(near[:5])}?" if near else f"`acidctl ls -a {here}` lists what is there",
+        asked((same or prefix)[:5]) or did_you_mean(name, known, otherwise),
     )
 
 

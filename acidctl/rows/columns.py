@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import Enum
 
 import numpy as np
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError, NotFoundError
+from acidctl.nearest import did_you_mean
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.compare import Literal, Moment
 from acidctl.rows.schema import all_null, conform, fit_text
@@ -135,13 +135,11 @@ class Namespace:
 
 
 def _unknown(name: str, known: Sequence[str], shown: str, inside: Column | None = None) -> NotFoundError:
-    folded = {one.lower(): one for one in known}
-    near = [folded[one] for one in get_close_matches(name.lower(), list(folded), 3)]
     if inside:
         why = f"{inside.name} is of type {inside.type.kind}" + (f" with {', '.join(known)}" if known else "")
     else:
         why = f"its columns are {', '.join(known) or 'unknown: there is no data file'}"
-    return NotFoundError(f"no column {name!r} in {shown}", why, f"did you mean {', '.join(near)}?" if near else "")
+    return NotFoundError(f"no column {name!r} in {shown}", why, did_you_mean(name, known))
 
 
 class FileColumns:

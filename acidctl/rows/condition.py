@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from difflib import get_close_matches
 
 import sqlglot
 from sqlglot import exp
 
 from acidctl.errors import UsageProblem
+from acidctl.nearest import did_you_mean
 from acidctl.orc.types import OrcType
 from acidctl.rows.compare import MIRRORED, Literal, MismatchError, parse_moment
 from acidctl.rows.predicate import (
@@ -186,11 +186,9 @@ class _Parser:
         return node
 
     def _unknown(self, name: str, known: Sequence[str]) -> UsageProblem:
-        folded = {one.lower(): one for one in known}
-        near = [folded[one] for one in get_close_matches(name.lower(), list(folded), 3)]
         what = f"no column {name!r} in the condition"
         why = f"the columns are {', '.join(known)}" if known else "there is nothing inside it"
-        return UsageProblem(what, why, f"did you mean {', '.join(near)}?" if near else "")
+        return UsageProblem(what, why, did_you_mean(name, known))
 
     def _literal(self, node: exp.Expr) -> Literal:
         if isinstance(node, exp.Paren):

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cached_property
 
 import pyarrow as pa
@@ -18,6 +17,7 @@ from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import BadDataError, NotFoundError, UsageProblem
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists, lists_of, read_lists
+from acidctl.nearest import did_you_mean
 from acidctl.orc.types import OrcType
 from acidctl.rows.columns import PartitionColumn
 from acidctl.rows.events import EventFile
@@ -214,11 +214,10 @@ class Table:
         own = {name.lower(): value for name, value in location.partition.items()}
         for name, value in wanted.items():
             if name.lower() not in own:
-                near = get_close_matches(name.lower(), list(own), 3)
                 raise NotFoundError(
                     f"no partition column {name!r} in {self._root}",
                     f"its partition columns are {', '.join(location.partition)}" if own else "it has no partitions",
-                    f"did you mean {', '.join(near)}?" if near else "",
+                    did_you_mean(name, location.partition),
                 )
             found = own[name.lower()]
             if value in (None, NULL_PARTITION):

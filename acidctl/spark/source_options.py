@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from acidctl.acid.writeids import Form
 from acidctl.errors import UsageProblem
 from acidctl.location.lists import SnapshotLists, read_lists
+from acidctl.nearest import did_you_mean
 
 TARGET_BYTES = 32 << 20
 """Stripes of about so many bytes make one partition of Spark's."""
@@ -86,11 +86,10 @@ def _refuse_unknown(given: list[str]) -> None:
         if name == "paths":
             raise UsageProblem("several paths are given", "", "load one table at a time, and union them")
         if name not in known:
-            near = [known[found] for found in get_close_matches(name, list(known), 2)]
             raise UsageProblem(
                 f"no option {name!r}",
                 f"the options are {', '.join(NAMES)} and {STORAGE}NAME",
-                f"did you mean {' or '.join(near)}?" if near else "",
+                did_you_mean(name, NAMES),
             )
 
 
