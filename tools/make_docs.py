@@ -21,7 +21,7 @@ from acidctl import __version__
 from acidctl.acid.state import State
 from acidctl.cli.command_table import SECTIONS, SUMMARIES
 from acidctl.cli.main import cli
-from acidctl.errors import exit_statuses
+from acidctl.errors import ExitStatus
 from acidctl.orc.limits import LIMITS
 from acidctl.rows.export.forms import FORMS
 from acidctl.validation.findings import Depth
@@ -363,7 +363,7 @@ def man_page(page: Page) -> str:
     if page.command.name == "validate":
         sections.append(("RULES", _rules()))
     sections += [
-        ("EXIT STATUS", _items((_bold(str(status)), _prose(meaning)) for status, meaning in exit_statuses())),
+        ("EXIT STATUS", _items((_bold(str(status.value)), _prose(status.meaning)) for status in ExitStatus)),
         ("EXAMPLES", _examples(page)),
         ("SEE ALSO", _see_also(page)),
     ]
@@ -406,7 +406,7 @@ def _markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def exit_status_table() -> str:
     """Markdown."""
-    return _markdown(("status", "meaning"), ((str(status), meaning) for status, meaning in exit_statuses()))
+    return _markdown(("status", "meaning"), ((str(status.value), status.meaning) for status in ExitStatus))
 
 
 def json_form_table() -> str:

@@ -197,13 +197,13 @@ class Printer(Results):
 
     def exit_status(self, speaks: bool) -> int:
         """With `speaks` there is a status for nothing to do and for what was left for later."""
-        from acidctl.errors import NothingToDo, Postponed
+        from acidctl.errors import ExitStatus
 
         if self.status or not speaks:
             return self.status
         if self._postponed:
-            return Postponed.exit_status
-        return 0 if self._cleaned else NothingToDo.exit_status
+            return ExitStatus.POSTPONED
+        return 0 if self._cleaned else ExitStatus.NOTHING_TO_DO
 
 
 def shown(snapshot: Snapshot) -> str:

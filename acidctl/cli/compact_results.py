@@ -96,7 +96,7 @@ class Printer:
     def exit_status(self, speaks: bool) -> int:
         """Of the whole run; with `speaks` there is a status for nothing to do and for work that was put off."""
         from acidctl.cli.output import note
-        from acidctl.errors import NothingToDo, Postponed
+        from acidctl.errors import ExitStatus
 
         if self._to_clean:
             more = f" (and {len(self._to_clean) - 1} more)" if len(self._to_clean) > 1 else ""
@@ -104,8 +104,8 @@ class Printer:
         if self._status or not speaks:
             return self._status
         if self._postponed:
-            return Postponed.exit_status
-        return 0 if self._worked else NothingToDo.exit_status
+            return ExitStatus.POSTPONED
+        return 0 if self._worked else ExitStatus.NOTHING_TO_DO
 
     def nothing(self, location: str, why: str, figures: Figures | None) -> None:
         """Nothing to do, and why; with the figures, where they decided."""

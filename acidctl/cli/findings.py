@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from acidctl.cli.failures import Failures
 from acidctl.cli.output import Records, console, human_count, put_json, put_line
 from acidctl.cli.redact import hidden
-from acidctl.errors import AcidctlError, FindingsError, UncheckedError
+from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.printable import printable
 from acidctl.validation.findings import Finding, Severity, Unchecked
 from acidctl.validation.model import Report
@@ -104,8 +104,8 @@ class Printer:
         """Findings that are bad enough, else what could not be checked, else 0."""
         bad = self._counts[Severity.ERROR] + (self._counts[Severity.WARNING] if fail_on == "warning" else 0)
         if bad:
-            return FindingsError.exit_status
-        return UncheckedError.exit_status if self._unchecked or self._failures.worst else 0
+            return ExitStatus.FINDINGS
+        return ExitStatus.UNCHECKED if self._unchecked or self._failures.worst else 0
 
     # --- for people ---
 

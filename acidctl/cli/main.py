@@ -17,7 +17,7 @@ from acidctl.cli.command_table import AFTER_INTERRUPT, ALIASES, SECTIONS, SUMMAR
 from acidctl.cli.last_line import listings
 from acidctl.cli.places import FILE
 from acidctl.cli.streams import ending_signals, standard_streams
-from acidctl.errors import BROKEN_PIPE, INTERRUPTED, NO_THREAD, AcidctlError, out_of_memory, out_of_threads
+from acidctl.errors import NO_THREAD, AcidctlError, ExitStatus, out_of_memory, out_of_threads
 from acidctl.imports import forget_current_directory
 from acidctl.nearest import did_you_mean
 
@@ -138,7 +138,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
                 _log_json(next((arg for arg in line if arg in SUMMARIES), ""))
             status = _run(line, debug)
     except KeyboardInterrupt:  # before the command began, or while its end was told
-        status = INTERRUPTED
+        status = ExitStatus.INTERRUPTED
     sys.exit(status)
 
 
@@ -202,10 +202,10 @@ def _run(args: Sequence[str], debug: bool) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         name = next((arg for arg in args if arg in SUMMARIES), "")
-        _say("interrupted", "", AFTER_INTERRUPT.get(name, ""), INTERRUPTED)
-        return INTERRUPTED
+        _say("interrupted", "", AFTER_INTERRUPT.get(name, ""), ExitStatus.INTERRUPTED)
+        return ExitStatus.INTERRUPTED
     except BrokenPipeError:
-        return BROKEN_PIPE
+        return ExitStatus.BROKEN_PIPE
     except AcidctlError as error:
         if debug:
             _trace()

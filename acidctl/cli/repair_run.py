@@ -15,7 +15,7 @@ from acidctl.cli.options import refuse_unused
 from acidctl.cli.output import Records, console, human_bytes, human_count, note, put_line, warn
 from acidctl.cli.screen import Column, FittedTable, Row
 from acidctl.cli.strangers import Strangers
-from acidctl.errors import AcidctlError, NotFoundError, NothingToDo, RefusedError
+from acidctl.errors import AcidctlError, ExitStatus, NotFoundError, RefusedError
 from acidctl.location.find import Found as Place
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
@@ -97,9 +97,9 @@ def repair(kind: Kind, options: Options) -> int:
         for one in work:
             _apply(one, options, failures)
     # What is broken and stays broken is no success.
-    refused = RefusedError.exit_status if any(one.plan.refused for one in found) else 0
+    refused = ExitStatus.REFUSED if any(one.plan.refused for one in found) else 0
     status = max(failures.worst, refused)
-    return NothingToDo.exit_status if options.exit_code and not work and not status else status
+    return ExitStatus.NOTHING_TO_DO if options.exit_code and not work and not status else status
 
 
 def _plans(kind: Kind, options: Options, failures: Failures) -> Iterator[Found]:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from acidctl.errors import (
-    BROKEN_PIPE,
-    INTERRUPTED,
     AccessError,
     AcidctlError,
+    ExitStatus,
     NotFoundError,
     RefusedError,
     StorageError,
@@ -63,9 +62,9 @@ def recorded(report: str | None, metrics: str | None) -> Iterator[RunReport]:
 def _status_of(error: BaseException) -> int:
     """What the entry point will exit with."""
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        return INTERRUPTED
+        return ExitStatus.INTERRUPTED
     if isinstance(error, BrokenPipeError):
-        return BROKEN_PIPE
+        return ExitStatus.BROKEN_PIPE
     if isinstance(error, click.ClickException):
         return error.exit_code
     return error.exit_status if isinstance(error, AcidctlError) else AcidctlError.exit_status

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from acidctl.cli.redact import hidden, hidden_in
-from acidctl.errors import INTERRUPTED, AcidctlError, NothingToDo, Postponed
+from acidctl.errors import AcidctlError, ExitStatus
 
 if TYPE_CHECKING:
     from acidctl.cli.figures import Figures, Seen
     from acidctl.storage.snapshot import Snapshot
 
 SCHEMA_VERSION = 1
-GOOD = (0, NothingToDo.exit_status, Postponed.exit_status)
+GOOD = (ExitStatus.DONE, ExitStatus.NOTHING_TO_DO, ExitStatus.POSTPONED)
 """Exit statuses of a run that did what it could."""
 _LISTINGS = 8
 """Locations that are listed at a time, once more, at the end."""
@@ -132,7 +132,7 @@ class RunReport:
         self.exit_status = status
         if isinstance(error, Exception):
             self.errors.append(as_error(error))
-        if self.is_wanted and status != INTERRUPTED:
+        if self.is_wanted and status != ExitStatus.INTERRUPTED:
             changed = [result for result in self.results.values() if result.is_changed and result.seen]
             if changed:
                 with ThreadPoolExecutor(min(_LISTINGS, len(changed))) as pool:
@@ -189,7 +189,7 @@ class RunReport:
         return self.failures or int(bool(self.errors))
 
     def _outcome(self) -> str:
-        if self.exit_status == INTERRUPTED:
+        if self.exit_status == ExitStatus.INTERRUPTED:
             return "interrupted"
         return "done" if self.is_good else "failed"
 

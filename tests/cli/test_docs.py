@@ -18,7 +18,7 @@ import pytest
 from acidctl.acid.state import State
 from acidctl.cli.command_table import SUMMARIES
 from acidctl.cli.main import cli
-from acidctl.errors import AcidctlError, exit_statuses
+from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.rows.export.forms import FORMS
 
 REPO = Path(__file__).resolve().parents[2]
@@ -90,9 +90,9 @@ def test_every_page_has_every_section(name: str | None) -> None:
     for option in page.options:
         for form in (*option.opts, *option.secondary_opts):
             assert docs.roff(form) in text
-    for status, meaning in exit_statuses():
-        assert rf"\fB{status}\fR" in text
-        assert docs.roff(meaning.partition("-")[0].split("--")[0]) in text
+    for status in ExitStatus:
+        assert rf"\fB{status.value}\fR" in text
+        assert docs.roff(status.meaning.partition("-")[0].split("--")[0]) in text
 
 
 def test_defaults_choices_and_ranges_are_said() -> None:
