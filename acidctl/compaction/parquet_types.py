@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from acidctl.orc.arrow import below, nested
 from acidctl.orc.types import OrcType, arrow_type, hive_type
-from acidctl.orc.wide_time import below, nested
 
 _UNITS: Final = ("s", "ms", "us", "ns")
 _WIDER: Final = ("tinyint", "smallint", "int", "bigint")

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.arrow import tags_of, union_buffer
 from acidctl.orc.splice import StripeParts
 from acidctl.orc.types import OrcType, renumbered
 from acidctl.orc.union_nulls import has_null_member
-from acidctl.orc.wide_time import tags_of, union_buffer
 
 _TAG = OrcType("tinyint")
 

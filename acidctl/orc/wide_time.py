@@ -13,7 +13,7 @@ different when read as signed.)  Both are put together wherever the timestamp wa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,6 +25,7 @@ from pyarrow import orc
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.arrow import below, nested, validity
 from acidctl.orc.codecs import encode_original
 from acidctl.orc.source import native_errors
 from acidctl.orc.tail import MAGIC, Tail, as_text
@@ -121,7 +122,7 @@ def narrowed(array: pa.Array) -> pa.Array:
     if len(seconds) and (seconds.min() < _NANOS_FIRST or seconds.max() > _NANOS_LAST):
         return array
     kind = pa.timestamp("ns", tz="UTC" if array.type.instant else None)
-    return pa.Array.from_buffers(kind, len(array), [_validity(array), pa.py_buffer(seconds * _NANOS + nanos)])
+    return pa.Array.from_buffers(kind, len(array), [validity(array), pa.py_buffer(seconds * _NANOS + nanos)])
 
 
 def parts(array: pa.Array) -> tuple[Any, Any]:
@@ -134,7 +135,7 @@ def parts(array: pa.Array) -> tuple[Any, Any]:
 def wide(seconds: Any, nanos: Any, like: pa.Array, instant: bool) -> pa.Array:
     """A WideTimestamp array of int64 seconds and nanoseconds, with the nulls of `like`."""
     children = [pa.array(seconds, pa.int64()), pa.array(nanos.astype(np.int32), pa.int32())]
-    storage = pa.Array.from_buffers(WIDE_STORAGE, len(like), [_validity(like)], children=children)
+    storage = pa.Array.from_buffers(WIDE_STORAGE, len(like), [validity(like)], children=children)
     return pa.ExtensionArray.from_storage(WideTimestamp(instant), storage)
 
 
@@ -301,15 +302,6 @@ def _outermost(tree: OrcType) -> set[int]:
     return {tree.column_id} if has_timestamp(tree) else set()
 
 
-def below(array: pa.Array) -> list[pa.Array]:
-    """The arrays nested directly in this one: a struct's fields, a list's values, a map's keys and values."""
-    if pa.types.is_struct(array.type) or pa.types.is_union(array.type):
-        return [array.field(i) for i in range(array.type.num_fields)]
-    if pa.types.is_map(array.type):
-        return [array.keys, array.items]
-    return [array.values] if pa.types.is_list(array.type) else []
-
-
 def _longest(array: pa.Array) -> int:
     """The most values of any array at or below this one: lists hold more than there are rows."""
     return max([len(array), *map(_longest, below(array))])
@@ -357,13 +349,6 @@ def _floored(seconds: Any, nanos: Any) -> Any:
     return seconds - ((seconds < 0) & (nanos > _MILLISECOND))
 
 
-def _validity(array: pa.Array) -> pa.Buffer | None:
-    """The null bitmap, shifted to start with the array."""
-    if array.null_count == 0:
-        return None
-    return pc.is_valid(array).buffers()[1]
-
-
 def _field(parent: pa.RecordBatch | pa.StructArray, child: OrcType) -> pa.Array:
     name = f"c{child.column_id}"
     return parent.column(name) if isinstance(parent, pa.RecordBatch) else parent.field(name)
@@ -400,38 +385,3 @@ def _only(rows: pa.Array, array: pa.Array) -> pa.Array:
 def _nanos_field(parent: pa.RecordBatch | pa.StructArray | None, child: OrcType) -> pa.Array | None:
     """None where nothing was read, because no timestamp is there."""
     return _field(parent, child) if parent is not None and has_timestamp(child) else None
-
-
-def nested(like: pa.Array, children: list[pa.Array], names: Sequence[str] = ()) -> pa.Array:
-    """An array of the same nulls, lengths and tags as `like` around other children, see :func:`below`.
-
-    `names` are the fields of a struct, where they are to differ from those of `like`.
-    """
-    if pa.types.is_struct(like.type):
-        labels = names or [like.type.field(i).name for i in range(like.type.num_fields)]
-        kind = pa.struct([pa.field(name, child.type) for name, child in zip(labels, children, strict=True)])
-        return pa.Array.from_buffers(kind, len(like), [_validity(like)], children=children)
-    if pa.types.is_map(like.type):
-        kind = pa.map_(children[0].type, children[1].type)
-        entry = pa.struct([kind.key_field, kind.item_field])
-        entries = pa.Array.from_buffers(entry, len(children[0]), [None], children=children)
-        return pa.Array.from_buffers(kind, len(like), like.buffers()[:2], offset=like.offset, children=[entries])
-    if pa.types.is_list(like.type):
-        kind = pa.list_(pa.field("item", children[0].type))
-        return pa.Array.from_buffers(kind, len(like), like.buffers()[:2], offset=like.offset, children=children)
-    labels = [like.type.field(i).name for i in range(like.type.num_fields)]
-    return pa.UnionArray.from_sparse(pa.array(tags_of(like), pa.int8()), children, labels)
-
-
-def tags_of(array: pa.UnionArray) -> np.ndarray[tuple[int], np.dtype[np.int8]]:
-    """Which alternative each row has, counted from 0 whatever Arrow's type codes are."""
-    places = np.zeros(128, np.int8)
-    places[list(array.type.type_codes)] = np.arange(array.type.num_fields)
-    tags: np.ndarray[tuple[int], np.dtype[np.int8]] = places[union_buffer(array, 1, np.dtype(np.int8))]
-    return tags
-
-
-def union_buffer(array: pa.UnionArray, number: int, kind: np.dtype[Any]) -> Any:
-    """The type codes (1) or offsets (2); pyarrow's own attributes overlook that an array is a slice."""
-    values = np.frombuffer(array.buffers()[number], kind) if len(array) else np.zeros(0, kind)
-    return values[array.offset : array.offset + len(array)]

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError, NotFoundError
 from acidctl.nearest import did_you_mean
+from acidctl.orc.arrow import null_where
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.compare import Literal, Moment
 from acidctl.rows.schema import all_null, conform, fit_text
@@ -217,9 +217,3 @@ class FileColumns:
     def _child(self, array: pa.StructArray, node: OrcType, position: int, *, picked: bool) -> pa.Array:
         # Beside a picked field others may have been left out: there names are unique, elsewhere all fields are.
         return array.field(array.type.get_field_index(node.names[position]) if picked else position)
-
-
-def null_where(array: pa.Array, missing: pa.BooleanArray) -> pa.Array:
-    """The array, NULL where `missing`."""
-    mask = missing.to_numpy(zero_copy_only=False)
-    return array.take(pa.array(np.arange(len(array), dtype=np.int64), mask=mask))

@@ -22,11 +22,12 @@ import pyarrow.compute as pc
 from acidctl.acid.layout import DataFile
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.arrow import below, nested
 from acidctl.orc.limits import STRIPE_MEMORY, Work
 from acidctl.orc.source import ByteSource, Window, native_errors
 from acidctl.orc.tail import MAGIC, Tail, read_tail
 from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
-from acidctl.orc.wide_time import below, nested, wide
+from acidctl.orc.wide_time import wide
 from acidctl.rows.parquet_file import open_parquet, window_on
 from acidctl.rows.parquet_size import RowGroups
 from acidctl.rows.parquet_time import ParquetTime, as_meant, parquet_time

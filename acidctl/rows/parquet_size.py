@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError
+from acidctl.orc.arrow import below
 from acidctl.orc.limits import STRIPE_MEMORY, STRIPES
 from acidctl.orc.source import ByteSource, Window, native_errors
-from acidctl.orc.wide_time import below
 from acidctl.rows.parquet_file import open_parquet
 from acidctl.rows.parquet_pages import (
     BY_DICTIONARY,

@@ -21,8 +21,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from acidctl.orc.arrow import below, nested
 from acidctl.orc.gregorian import SWITCH, same_labels
-from acidctl.orc.wide_time import WideTimestamp, below, nested, parts, wide, widened
+from acidctl.orc.wide_time import WideTimestamp, parts, wide, widened
 from acidctl.orc.zones import is_utc, zone
 
 _DAY = 86_400

@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError
+from acidctl.orc.arrow import below, nested, tags_of
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.orc.union_nulls import has_null_member, null_unions, with_nulls
-from acidctl.orc.wide_time import WideTimestamp, below, nested, tags_of, widened
+from acidctl.orc.wide_time import WideTimestamp, widened
 from acidctl.rows.export.cells import unquoted
 from acidctl.rows.export.text import Kernels
 

@@ -1,0 +1,67 @@
+"""What Arrow's own functions lack for nested arrays: what lies in one, the same around other children, unions' tags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def below(array: pa.Array) -> list[pa.Array]:
+    """The arrays nested directly in this one: a struct's fields, a list's values, a map's keys and values."""
+    if pa.types.is_struct(array.type) or pa.types.is_union(array.type):
+        return [array.field(i) for i in range(array.type.num_fields)]
+    if pa.types.is_map(array.type):
+        return [array.keys, array.items]
+    return [array.values] if pa.types.is_list(array.type) else []
+
+
+def nested(like: pa.Array, children: list[pa.Array], names: Sequence[str] = ()) -> pa.Array:
+    """An array of the same nulls, lengths and tags as `like` around other children, see :func:`below`.
+
+    `names` are the fields of a struct, where they are to differ from those of `like`.
+    """
+    if pa.types.is_struct(like.type):
+        labels = names or [like.type.field(i).name for i in range(like.type.num_fields)]
+        kind = pa.struct([pa.field(name, child.type) for name, child in zip(labels, children, strict=True)])
+        return pa.Array.from_buffers(kind, len(like), [validity(like)], children=children)
+    if pa.types.is_map(like.type):
+        kind = pa.map_(children[0].type, children[1].type)
+        entry = pa.struct([kind.key_field, kind.item_field])
+        entries = pa.Array.from_buffers(entry, len(children[0]), [None], children=children)
+        return pa.Array.from_buffers(kind, len(like), like.buffers()[:2], offset=like.offset, children=[entries])
+    if pa.types.is_list(like.type):
+        kind = pa.list_(pa.field("item", children[0].type))
+        return pa.Array.from_buffers(kind, len(like), like.buffers()[:2], offset=like.offset, children=children)
+    labels = [like.type.field(i).name for i in range(like.type.num_fields)]
+    return pa.UnionArray.from_sparse(pa.array(tags_of(like), pa.int8()), children, labels)
+
+
+def tags_of(array: pa.UnionArray) -> np.ndarray[tuple[int], np.dtype[np.int8]]:
+    """Which alternative each row has, counted from 0 whatever Arrow's type codes are."""
+    places = np.zeros(128, np.int8)
+    places[list(array.type.type_codes)] = np.arange(array.type.num_fields)
+    tags: np.ndarray[tuple[int], np.dtype[np.int8]] = places[union_buffer(array, 1, np.dtype(np.int8))]
+    return tags
+
+
+def union_buffer(array: pa.UnionArray, number: int, kind: np.dtype[Any]) -> Any:
+    """The type codes (1) or offsets (2); pyarrow's own attributes overlook that an array is a slice."""
+    values = np.frombuffer(array.buffers()[number], kind) if len(array) else np.zeros(0, kind)
+    return values[array.offset : array.offset + len(array)]
+
+
+def null_where(array: pa.Array, missing: pa.BooleanArray) -> pa.Array:
+    """The array, NULL where `missing`."""
+    mask = missing.to_numpy(zero_copy_only=False)
+    return array.take(pa.array(np.arange(len(array), dtype=np.int64), mask=mask))
+
+
+def validity(array: pa.Array) -> pa.Buffer | None:
+    """The null bitmap, shifted to start with the array; None where there are no nulls."""
+    if array.null_count == 0:
+        return None
+    return pc.is_valid(array).buffers()[1]
