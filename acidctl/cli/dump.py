@@ -199,16 +199,15 @@ def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
     import numpy as np
     import pyarrow as pa
 
-    value = batch.column("bucket").to_numpy(zero_copy_only=False).astype(np.int64) & 0xFFFFFFFF
-    version = value >> 29
-    bucket = np.select([version == 0, version == 1], [value, value >> 16 & 0xFFF], -1).astype(np.int32)
-    statement = np.select([version == 0, version == 1], [0, value & 0xFFF], -1).astype(np.int32)
+    from acidctl.rows.bucket_values import decode_all
+
+    parts = decode_all(batch.column("bucket").to_numpy(zero_copy_only=False))
     operation = batch.column("operation").to_numpy(zero_copy_only=False)
     names = pa.array(["INSERT", "UPDATE", "DELETE", "UNKNOWN"])
     place = np.where((operation >= 0) & (operation <= 2), operation, 3)
     columns = {name: batch.column(name) for name in batch.schema.names if name != "row"}
-    columns |= {"operationName": names.take(pa.array(place)), "bucketId": pa.array(bucket)}
-    columns["statementId"] = pa.array(statement)
+    columns |= {"operationName": names.take(pa.array(place)), "bucketId": pa.array(parts.bucket, pa.int32())}
+    columns["statementId"] = pa.array(parts.statement, pa.int32())
     if "row" in batch.schema.names:
         columns["row"] = batch.column("row")
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))

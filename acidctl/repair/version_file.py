@@ -15,6 +15,7 @@ from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.repair.plan import LIVE_HINT, Fix, Made, Refused, Scope, directories
 from acidctl.repair.rows import stripe_ids
+from acidctl.rows.bucket_values import versions_of
 from acidctl.storage.small import MOST_LENGTHS, read_small
 from acidctl.storage.snapshot import Snapshot
 
@@ -113,7 +114,7 @@ def _rows_show_it(snapshot: Snapshot, path: str, name: str, tail: Tail, director
     wanted = 2 if directory.kind is Kind.DELETE_DELTA else 0
     for ids in stripe_ids(snapshot.fs, path, tail):
         # A delete event names the row's own bucket, which may be one of Hive 2: then only the footer tells.
-        if tail.acid_version is None and ((ids.keys.bucket >> 29 & 7) != 1).any():
+        if tail.acid_version is None and (versions_of(ids.keys.bucket) != 1).any():
             raise _WrittenByHive2(f"{name} has plain bucket numbers: Hive 2 wrote it, without a marker")
         if (ids.operation != wanted).any():
             raise BadDataError("", f"{name} holds updates or deletes among inserts: ACID version 1", _V1_HINT)

@@ -19,6 +19,7 @@ from acidctl.acid.layout import Role
 from acidctl.acid.state import State
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.rows.archive import Archive, archives
+from acidctl.rows.bucket_values import decode_all
 from acidctl.rows.deletes import DELETE, Bools, DeleteSet, DeleteSetBuilder, Keys
 from acidctl.rows.events import EventFile, Ids
 from acidctl.rows.live import live_rows, visible_events
@@ -57,11 +58,7 @@ class RowId:
         if self.bucket is not None:
             found &= keys.bucket == self.bucket
             return found
-        value = keys.bucket & 0xFFFFFFFF
-        version = value >> 29
-        first = (version == 0) & (value == self.number)
-        second = (version == 1) & ((value >> 16) & 0xFFF == self.number)
-        found &= first | second
+        found &= decode_all(keys.bucket).bucket == self.number
         return found
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from acidctl.acid import bucket as codec
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role
 from acidctl.acid.names import MINL, NO_STATEMENT, AcidDirectory, Kind
 from acidctl.acid.writeids import ValidWriteIds
@@ -18,6 +17,7 @@ from acidctl.orc.map_keys import NullMapKey
 from acidctl.orc.reader import OrcFile, open_orc
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import RecordKey, Tail
+from acidctl.rows.bucket_values import decode_all, versions_of
 from acidctl.rows.deletes import Bools, Longs, valid_mask
 from acidctl.rows.events import ID_COLUMNS
 from acidctl.rows.foreign import ForeignReader, Format, open_foreign, read_any_tail
@@ -188,7 +188,7 @@ class _Look:
     def _events(self, ids: Events, bounds: Bounds, batch: pa.RecordBatch) -> None:
         task, directory = self._task, self._task.file.directory
         is_delete = task.file.role is Role.DELETE
-        is_v1 = task.is_old and not is_delete and not (_version(_few(ids.keys.bucket, bounds.bucket)) == 1).any()
+        is_v1 = task.is_old and not is_delete and not (versions_of(_few(ids.keys.bucket, bounds.bucket)) == 1).any()
         in_base = directory is not None and directory.kind is Kind.BASE
         if is_delete:
             text, allowed = "events are no deletes by their operation", (_DELETE, _DELETE)
@@ -324,20 +324,13 @@ def _few(values: Longs, bounds: tuple[int, int]) -> Longs:
     return values[:1] if bounds[0] == bounds[1] else values
 
 
-def _version(bucket: Longs) -> Longs:
-    """The codec of a bucket value: its highest three bits."""
-    found: Longs = (bucket & 0xFFFFFFFF) >> 29
-    return found
-
-
 def _bucket_faults(bucket: Longs, number: int) -> tuple[Bools, Bools]:
     """Which values no codec has, and which name another bucket than `number`."""
-    unsigned, version = bucket & 0xFFFFFFFF, _version(bucket)
-    bad: Bools = (version > 1) | ((version == 1) & ((unsigned & _RESERVED) != 0))
+    parts = decode_all(bucket)
+    bad: Bools = (parts.version > 1) | ((parts.version == 1) & ((bucket & _RESERVED) != 0))
     if number == NO_BUCKET:
         return bad, np.zeros_like(bad)
-    named = np.where(version == 1, (unsigned >> 16) & codec.MAX_BUCKET, unsigned)
-    return bad, ~bad & (named != number)
+    return bad, ~bad & (parts.bucket != number)
 
 
 def _range(directory: AcidDirectory) -> tuple[int, int]:
