@@ -17,7 +17,7 @@ from acidctl.compaction import stripes, working
 from acidctl.compaction.checksum import Proof, key_checksum
 from acidctl.compaction.insert_only import run_concat
 from acidctl.compaction.keys import KeyFacts, key_range
-from acidctl.compaction.merge import Chunk, Piece, StripeCopy, merge
+from acidctl.compaction.merge import Chunk, Piece, merge
 from acidctl.compaction.sent import SummedSink, require_bytes
 from acidctl.compaction.stripes import counts_of, fits, stripe_copy
 from acidctl.compaction.tasks import (
@@ -29,6 +29,7 @@ from acidctl.compaction.tasks import (
     JoinTask,
     OutputFile,
     Segment,
+    StripeCopy,
     Task,
     new_attempt,
 )

@@ -14,9 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from acidctl.compaction.keys import Key, is_sorted, repeats
-from acidctl.orc.acid_writer import CopiedStripe
-from acidctl.orc.id_runs import IdBytes
-from acidctl.orc.tail import stripe_length
+from acidctl.compaction.tasks import StripeCopy
 from acidctl.rows.deletes import Keys
 from acidctl.rows.events import Ids
 from acidctl.rows.schema import same_types
@@ -58,33 +56,6 @@ class Piece:
     copy: StripeCopy | None = None
     held: Chunk | None = None
     is_small: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class StripeCopy:
-    """A clean stripe: every event of it is kept, and the output can hold its bytes.
-
-    Small, so that it can be sent to another process.
-
-    Attributes:
-        path: absolute.
-        offset: where its bytes begin.
-        checksum: of its keys.
-        block_size: that its file's postscript claims.
-        ids: how its ids are written, where they were not decoded.
-    """
-
-    path: str
-    offset: int
-    stripe: CopiedStripe
-    checksum: int
-    block_size: int
-    ids: IdBytes | None = None
-
-    @property
-    def length(self) -> int:
-        """Its bytes."""
-        return stripe_length(self.stripe.info)
 
 
 @dataclass(frozen=True, slots=True)

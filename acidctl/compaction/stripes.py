@@ -17,8 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from acidctl.compaction.keys import KeyFacts
-from acidctl.compaction.merge import StripeCopy
-from acidctl.compaction.tasks import JULIAN_GREGORIAN, BucketTask
+from acidctl.compaction.tasks import JULIAN_GREGORIAN, BucketTask, StripeCopy
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.acid_writer import CopiedStripe
 from acidctl.orc.bloom import bloom_columns

@@ -10,11 +10,12 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.checksum import Proof
 from acidctl.compaction.keys import Key
-from acidctl.compaction.merge import StripeCopy
 from acidctl.compaction.split import StripeSpan
 from acidctl.compaction.verify import Verify
+from acidctl.orc.acid_writer import CopiedStripe
+from acidctl.orc.id_runs import IdBytes
 from acidctl.orc.settings import WriterSettings
-from acidctl.orc.tail import Tail
+from acidctl.orc.tail import Tail, stripe_length
 from acidctl.orc.types import OrcType
 from acidctl.rows.events import Synthetic
 from acidctl.rows.foreign import Format
@@ -131,6 +132,33 @@ class ConcatTask:
 def new_attempt(task: BucketTask | ConcatTask, name: str) -> str:
     """A path for a file of a task, never met by another attempt at it."""
     return f"{task.attempts}/{uuid.uuid4().hex}_{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class StripeCopy:
+    """A clean stripe: every event of it is kept, and the output can hold its bytes.
+
+    Small, so that it can be sent to another process.
+
+    Attributes:
+        path: absolute.
+        offset: where its bytes begin.
+        checksum: of its keys.
+        block_size: that its file's postscript claims.
+        ids: how its ids are written, where they were not decoded.
+    """
+
+    path: str
+    offset: int
+    stripe: CopiedStripe
+    checksum: int
+    block_size: int
+    ids: IdBytes | None = None
+
+    @property
+    def length(self) -> int:
+        """Its bytes."""
+        return stripe_length(self.stripe.info)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,10 @@ import pyarrow as pa
 from acidctl.acid.names import format_bucket
 from acidctl.compaction.checksum import Crc, Proof, add
 from acidctl.compaction.keys import Key, KeyFacts
-from acidctl.compaction.merge import StripeCopy
 from acidctl.compaction.second_reader import SecondReader
 from acidctl.compaction.sent import SummedSink, Taken, mismatch, require_again, require_bytes
 from acidctl.compaction.stripes import counts_of, describe
-from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, OutputFile, new_attempt
+from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, OutputFile, StripeCopy, new_attempt
 from acidctl.compaction.values import event_checksum
 from acidctl.compaction.working import through
 from acidctl.errors import BadDataError, VerifyError

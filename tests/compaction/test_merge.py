@@ -12,7 +12,8 @@ from rows.test_deletes import ids, keys_of
 
 from acidctl.compaction.checksum import add, key_checksum, subtract
 from acidctl.compaction.keys import KeyFacts, key_range
-from acidctl.compaction.merge import Chunk, Piece, StripeCopy, merge
+from acidctl.compaction.merge import Chunk, Piece, merge
+from acidctl.compaction.tasks import StripeCopy
 from acidctl.rows.deletes import Keys
 from acidctl.rows.events import Ids
 
