@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from acidctl.storage.local import LocalFileSystem
+from acidctl.location.owner import Owner
+from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.memory import MemoryFileSystem
-from acidctl.storage.owner import Owner
 from acidctl.storage.port import join
 
 T = TypeVar("T")

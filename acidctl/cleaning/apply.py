@@ -11,9 +11,9 @@ from acidctl.cleaning.hdfs_trash import move_to_hdfs_trash, require_hdfs, trash_
 from acidctl.cleaning.plan import CleaningPlan, Removal, plan_cleaning
 from acidctl.cleaning.trash import TrashRun
 from acidctl.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, RefusedError
-from acidctl.storage.lock import refuse_locked_at
+from acidctl.location.lock import refuse_locked_at
+from acidctl.location.snapshot import Snapshot
 from acidctl.storage.port import FileSystem, base_name, join
-from acidctl.storage.snapshot import Snapshot
 
 
 class How(StrEnum):

@@ -9,9 +9,9 @@ from acidctl.acid.listing import Entry
 from acidctl.acid.names import METADATA_ACID, ORC_ACID_VERSION, AcidDirectory
 from acidctl.acid.sidefiles import parse_flush_length
 from acidctl.errors import AcidctlError, BadDataError, NotFoundError
+from acidctl.location.snapshot import Snapshot
 from acidctl.storage.port import join
-from acidctl.storage.small import MOST_LENGTHS, read_small
-from acidctl.storage.snapshot import Snapshot
+from acidctl.storage.small_files import MOST_LENGTHS, read_small
 
 _LOOKED_INTO = 16
 """Of the files of one directory, so many from its beginning to its end."""

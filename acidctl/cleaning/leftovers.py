@@ -16,11 +16,11 @@ from acidctl.acid.state import Reason, select
 from acidctl.acid.writeids import Range, ValidWriteIds
 from acidctl.cleaning.retention import Policy, may_go, utc
 from acidctl.errors import AcidctlError
-from acidctl.storage.lock import LOCK
-from acidctl.storage.owner import OWNER, Owner
+from acidctl.location.lock import LOCK
+from acidctl.location.owner import OWNER, Owner
+from acidctl.location.snapshot import Snapshot
 from acidctl.storage.port import FileSystem
-from acidctl.storage.small import MOST_METADATA, read_small
-from acidctl.storage.snapshot import Snapshot
+from acidctl.storage.small_files import MOST_METADATA, read_small
 
 _MANIFEST = "_tmp."
 _COMPACTION = "_tmp_"

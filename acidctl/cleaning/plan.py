@@ -19,8 +19,8 @@ from acidctl.cleaning.leftovers import find_leftovers, is_query_staging, query_s
 from acidctl.cleaning.readers import Lists, broken_reader, may_supersede
 from acidctl.cleaning.retention import Policy, may_go, utc
 from acidctl.errors import RefusedError
-from acidctl.storage.publication import refuse_half_published
-from acidctl.storage.snapshot import Snapshot, take_snapshot
+from acidctl.location.publication import refuse_half_published
+from acidctl.location.snapshot import Snapshot, take_snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,10 @@ from enum import StrEnum
 from acidctl.acid.listing import Entry
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import BadDataError, ConflictError, NotFoundError, UsageProblem
+from acidctl.location.own_files import TORN, foreign, new_run_id, not_ours, read_note, require_ours, write_whole
+from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.storage.access import Access
-from acidctl.storage.own_files import TORN, foreign, new_run_id, not_ours, read_note, require_ours, write_whole
 from acidctl.storage.port import FileSystem
-from acidctl.storage.snapshot import Snapshot, take_snapshot
 
 TRASH = ".acidctl-trash"
 MANIFEST = "manifest.json"

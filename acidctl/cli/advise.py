@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from acidctl.acid.advice import Advice
     from acidctl.cli.output import Records
     from acidctl.location.lists import SnapshotLists
-    from acidctl.storage.snapshot import Snapshot
+    from acidctl.location.snapshot import Snapshot
 
 SCHEMA_VERSION = 1
 _SHOWN = 20

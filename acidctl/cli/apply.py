@@ -24,7 +24,7 @@ from acidctl.cli.places import FILE
 if TYPE_CHECKING:
     from acidctl.cli.run_report import RunReport
     from acidctl.location.lists import SnapshotLists
-    from acidctl.storage.lock import Locking
+    from acidctl.location.lock import Locking
 
 
 @click.command(
@@ -80,7 +80,7 @@ def command(
     from acidctl.cli.clean_results import Printer
     from acidctl.cli.output import note
     from acidctl.errors import AcidctlError
-    from acidctl.storage.neighbours import Surroundings
+    from acidctl.location.neighbours import Surroundings
 
     saved = read_plans(plan_file)
     if not saved:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from acidctl.location.lists import SnapshotLists
+    from acidctl.location.snapshot import Snapshot
     from acidctl.rows.live import Loss
-    from acidctl.storage.snapshot import Snapshot
 
 
 @click.command(

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from acidctl.cli.run_report import RunReport
     from acidctl.location.find import Found
     from acidctl.location.lists import SnapshotLists
-    from acidctl.storage.lock import Locking
+    from acidctl.location.lock import Locking
 
 how_options = together(
     click.option("-y", "--yes", is_flag=True, help="Do not ask."),
@@ -120,7 +120,7 @@ def command(
     from acidctl.cli.run_files import refuse_replacing
     from acidctl.cli.strangers import Strangers
     from acidctl.location.find import find, once
-    from acidctl.storage.neighbours import Surroundings
+    from acidctl.location.neighbours import Surroundings
 
     if plan_file is not None:
         how = ("no_trash", "trash", "dry_run", "jobs", "lock", "lock_wait", "break_lock")  # asked for by `apply`
@@ -216,7 +216,7 @@ class CleaningWork(Work):
         from acidctl.cleaning.apply import Cleaned
         from acidctl.cli.output import human_bytes, human_count
         from acidctl.errors import AcidctlError
-        from acidctl.storage.own_files import new_run_id
+        from acidctl.location.own_files import new_run_id
 
         self.run_id = new_run_id()
         if plans:

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from acidctl.cleaning.plan import CleaningPlan
     from acidctl.cli.run_report import RunReport
     from acidctl.errors import AcidctlError
+    from acidctl.location.evidence import Evidence
     from acidctl.location.find import Found
-    from acidctl.location.transactional import Evidence
-    from acidctl.storage.snapshot import Snapshot
+    from acidctl.location.snapshot import Snapshot
 
 NAMES_SHOWN = 8
 MOST_NOTES = 20

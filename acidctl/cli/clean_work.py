@@ -14,7 +14,7 @@ import click
 
 from acidctl.cli.amounts import DURATION, SIZE
 from acidctl.cli.options import can_ask, together
-from acidctl.storage.lock import Locking
+from acidctl.location.lock import Locking
 
 if TYPE_CHECKING:
     from acidctl.errors import AcidctlError
@@ -73,9 +73,9 @@ def with_tables(
         The place, and whether it is such a table's directory.
     """
     from acidctl.location.find import Found
+    from acidctl.location.walk import Location
     from acidctl.storage.port import parent_of
     from acidctl.storage.registry import open_location
-    from acidctl.storage.walk import Location
 
     within: list[tuple[str, str]] = []
     seen: set[tuple[str, str]] = set()

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from acidctl.compaction.plan import CompactionPlan
     from acidctl.compaction.writing import Writing
     from acidctl.location.lists import SnapshotLists
-    from acidctl.storage.lock import Locking
+    from acidctl.location.lock import Locking
 
 _engine_options = together(
     engine_options("spark", "<host>-compactor-<database>.<table>"),
@@ -222,7 +222,7 @@ def command(
     from acidctl.cli.compact_results import Printer
     from acidctl.cli.strangers import Strangers
     from acidctl.location.find import find, once
-    from acidctl.storage.neighbours import Surroundings
+    from acidctl.location.neighbours import Surroundings
 
     table_properties = dict(key_and_value(item, "--property") for item in properties)
     until, closed = _until(window, deadline)
@@ -431,7 +431,7 @@ def _unlocked(
 ) -> list[CompactionPlan]:
     """Those plans whose location nobody else holds; we do from here on."""
     from acidctl.errors import AcidctlError
-    from acidctl.storage.publication import shows_by_copies
+    from acidctl.location.publication import shows_by_copies
 
     free = []
     for plan in plans:

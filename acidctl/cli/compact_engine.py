@@ -69,7 +69,7 @@ def open_engine(
 def _for_executors(task: Task) -> Task:
     """The task with what opens its store on a machine where nobody logged in."""
     from acidctl.compaction.tasks import JoinTask
-    from acidctl.storage.delegation import delegated
+    from acidctl.storage.hdfs.delegation import delegated
 
     if isinstance(task, JoinTask):
         return replace(task, like=replace(task.like, storage=delegated(task.like.storage)))

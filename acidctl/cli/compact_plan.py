@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from acidctl.compaction.writing import Writing
     from acidctl.location.find import Found
     from acidctl.location.lists import SnapshotLists
-    from acidctl.storage.lock import Locking
-    from acidctl.storage.snapshot import Snapshot
+    from acidctl.location.lock import Locking
+    from acidctl.location.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Wanted:
         """The snapshot, after finishing a publication that was interrupted half-way."""
         from acidctl.cli.output import note
         from acidctl.compaction.publish import remove_dead_staging
-        from acidctl.storage.publication import (
+        from acidctl.location.publication import (
             finish_half_published,
             half_published,
             refuse_half_published,

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from acidctl.compaction.run import Outcome
     from acidctl.compaction.tasks import Task
     from acidctl.errors import AcidctlError
+    from acidctl.location.evidence import Evidence
     from acidctl.location.find import Found
-    from acidctl.location.transactional import Evidence
 
 
 class Working:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from acidctl.cli.settings import TRUSTED, Layer, Settings, merge
 from acidctl.errors import NotFoundError, RefusedError, UsageProblem
-from acidctl.storage.problems import from_os_error
+from acidctl.storage.os_errors import from_os_error
 
 if TYPE_CHECKING:
     import click

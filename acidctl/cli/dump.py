@@ -72,7 +72,7 @@ def command(
 def _places(fs: FileSystem, path: str) -> list[str]:
     """The path itself, or the partitions of the table that it is."""
     from acidctl.errors import UsageProblem
-    from acidctl.storage.walk import find_locations
+    from acidctl.location.walk import find_locations
 
     if not fs.stat(path).is_dir:
         return [path]

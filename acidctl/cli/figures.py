@@ -10,8 +10,8 @@ from acidctl.acid.advice import SMALL_FILE
 
 if TYPE_CHECKING:
     from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+    from acidctl.location.snapshot import Snapshot
     from acidctl.storage.port import FileSystem
-    from acidctl.storage.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class Seen:
         return cls(snapshot.fs, snapshot.path, snapshot.write_ids, snapshot.txns)
 
     def again(self) -> Figures:
-        """List it anew; errors as for :func:`acidctl.storage.snapshot.take_snapshot`."""
-        from acidctl.storage.snapshot import take_snapshot
+        """List it anew; errors as for :func:`acidctl.location.snapshot.take_snapshot`."""
+        from acidctl.location.snapshot import take_snapshot
 
         return figures_of(take_snapshot(self.fs, self.path, self.write_ids, self.txns))
 

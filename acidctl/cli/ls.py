@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from acidctl.cli.screen import FittedTable
     from acidctl.location.find import Found
     from acidctl.location.lists import SnapshotLists
-    from acidctl.storage.snapshot import Snapshot
+    from acidctl.location.snapshot import Snapshot
 
 STATE_STYLES = {"current": "green", "obsolete": "yellow", "aborted": "red", "ignored": "dim"}
 

@@ -51,7 +51,7 @@ def write_metrics(run: RunReport, path: Path) -> None:
     """
     from prometheus_client import generate_latest
 
-    from acidctl.storage.own_files import followed, replace_file
+    from acidctl.location.own_files import followed, replace_file
 
     with _alone(followed(path).parent):
         earlier = path.read_text("utf-8", "replace") if path.is_file() else ""  # not a pipe or /dev/stdout

@@ -311,7 +311,7 @@ def lock_options(function: F) -> F:
     @functools.wraps(function)
     def wrapper(*args: Any, lock: bool | None, lock_wait: float, break_lock: bool, **kwargs: Any) -> Any:
         from acidctl.cli.output import warn
-        from acidctl.storage.lock import Locking
+        from acidctl.location.lock import Locking
 
         if lock is False and (lock_wait or break_lock):
             raise click.UsageError("--no-lock takes no lock: leave out --lock-wait and --break-lock.")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from acidctl.cleaning.trash import TrashRun
     from acidctl.cli.run_report import RunReport
     from acidctl.location.find import Found
-    from acidctl.storage.lock import Locking
+    from acidctl.location.lock import Locking
 
 
 @click.command(
@@ -90,7 +90,7 @@ def _due(
     from acidctl.errors import AcidctlError
     from acidctl.location.find import find, once
     from acidctl.location.lists import SnapshotLists
-    from acidctl.storage.walk import Observer
+    from acidctl.location.walk import Observer
 
     every = []
     places = once(find(locations, storage, SnapshotLists(), Observer(printer.failures.add), looks=False))

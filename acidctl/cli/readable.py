@@ -23,7 +23,7 @@ def readable(found: Found, failed: Callable[[AcidctlError, str], None]) -> Found
         AccessError: the location itself may not be listed.
     """
     from acidctl.errors import AccessError
-    from acidctl.storage.snapshot import look_at
+    from acidctl.location.snapshot import look_at
 
     if found.ahead is not None and not isinstance(found.ahead, AccessError):
         return found

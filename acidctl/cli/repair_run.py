@@ -16,18 +16,18 @@ from acidctl.cli.output import Records, console, human_bytes, human_count, note,
 from acidctl.cli.screen import Column, FittedTable, Row
 from acidctl.cli.strangers import Strangers
 from acidctl.errors import AcidctlError, ExitStatus, NotFoundError, RefusedError
+from acidctl.location.evidence import refuse_part_of_others
 from acidctl.location.find import Found as Place
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
-from acidctl.location.transactional import refuse_part_of_others
+from acidctl.location.lock import Locking
+from acidctl.location.neighbours import Surroundings
+from acidctl.location.walk import Location, Observer
 from acidctl.repair.apply import FORGOTTEN, apply_repair, forget, plan_repair, require_renames, undo_last, unfinished
 from acidctl.repair.backup import Run, RunState, list_runs
 from acidctl.repair.plan import Kind, RepairPlan, Scope
-from acidctl.storage.lock import Locking
-from acidctl.storage.neighbours import Surroundings
 from acidctl.storage.port import FileSystem, base_name, parent_of
 from acidctl.storage.registry import open_location
-from acidctl.storage.walk import Location, Observer
 
 if TYPE_CHECKING:
     from acidctl.acid.names import AcidDirectory

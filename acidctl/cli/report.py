@@ -12,9 +12,9 @@ from acidctl.acid.state import EntryKind, State, Verdict
 from acidctl.acid.triggers import Decision, Thresholds, decide, figures_of
 from acidctl.cli.output import iso_time
 from acidctl.errors import AcidctlError
-from acidctl.location.transactional import Evidence
+from acidctl.location.evidence import Evidence
+from acidctl.location.snapshot import Snapshot
 from acidctl.rows.odd_layout import odd_layout
-from acidctl.storage.snapshot import Snapshot
 
 SCHEMA_VERSION = 1
 

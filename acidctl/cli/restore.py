@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from acidctl.cli.restore_results import Changes, Printer
     from acidctl.cli.run_report import RunReport
     from acidctl.location.find import Found
-    from acidctl.storage.lock import Locking
+    from acidctl.location.lock import Locking
 
 
 @click.command(
@@ -129,8 +129,8 @@ def _places(locations: tuple[str, ...], storage: dict[str, str], printer: Printe
     """What was named first, whatever it is; then the locations below it, and the directories of their tables."""
     from acidctl.location.find import Found, find
     from acidctl.location.lists import SnapshotLists
+    from acidctl.location.walk import Location, Observer
     from acidctl.storage.registry import open_location
-    from acidctl.storage.walk import Location, Observer
 
     for text in locations:
         fs, path = open_location(text, storage)

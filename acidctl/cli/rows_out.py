@@ -179,7 +179,7 @@ def _refuse_target(fs: FileSystem, path: str, name: str) -> None:
 
     from acidctl.cli.run_files import refuse_in_table
     from acidctl.errors import ConflictError, NotFoundError
-    from acidctl.storage.own_files import open_folder
+    from acidctl.location.own_files import open_folder
     from acidctl.storage.port import parent_of
 
     is_dir = False

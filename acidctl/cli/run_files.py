@@ -19,7 +19,7 @@ from acidctl.errors import (
     RefusedError,
     StorageError,
 )
-from acidctl.storage.problems import mapped
+from acidctl.storage.os_errors import mapped
 
 if TYPE_CHECKING:
     from acidctl.cli.run_report import RunReport
@@ -87,7 +87,7 @@ def _write(run: RunReport, targets: list[tuple[Path, str]]) -> None:
     for path, kind in targets:
         try:
             if kind == "report":
-                from acidctl.storage.own_files import replace_file
+                from acidctl.location.own_files import replace_file
 
                 replace_file(path, _json(run.as_json()))
             else:
@@ -132,7 +132,7 @@ def refuse_replacing(path: Path, kind: str) -> None:
         RefusedError: the file is none of ours, would lie among the data of a table, or behind a link of another user.
         AccessError: what is there cannot be read.
     """
-    from acidctl.storage.own_files import followed, open_folder
+    from acidctl.location.own_files import followed, open_folder
 
     with mapped("write", str(path)):
         os.close(open_folder(followed(path).parent))

@@ -14,7 +14,7 @@ from acidctl.errors import AcidctlError, ExitStatus
 
 if TYPE_CHECKING:
     from acidctl.cli.figures import Figures, Seen
-    from acidctl.storage.snapshot import Snapshot
+    from acidctl.location.snapshot import Snapshot
 
 SCHEMA_VERSION = 1
 GOOD = (ExitStatus.DONE, ExitStatus.NOTHING_TO_DO, ExitStatus.POSTPONED)

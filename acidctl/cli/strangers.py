@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
     from acidctl.acid.layout import TableType
     from acidctl.errors import AcidctlError
+    from acidctl.location.evidence import Evidence
     from acidctl.location.find import Found
-    from acidctl.location.transactional import Evidence
-    from acidctl.storage.walk import Observer
+    from acidctl.location.walk import Observer
 
 _NAMED = 3
 
@@ -37,7 +37,7 @@ class Strangers:
     @property
     def observer(self) -> Observer:
         """For the walk."""
-        from acidctl.storage.walk import Observer
+        from acidctl.location.walk import Observer
 
         return Observer(self.failed, lambda path, what: self._others.append(f"{path} is {what}"))
 
@@ -65,7 +65,7 @@ class Strangers:
             RefusedError: one that was named itself is not known to be transactional; or one type is said of two tables.
         """
         from acidctl.errors import AcidctlError
-        from acidctl.location.transactional import not_known
+        from acidctl.location.evidence import not_known
 
         first = None
         for found in places:

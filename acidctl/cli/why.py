@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from acidctl.acid.idruns import IdRun
     from acidctl.acid.proof import Proof, Step
     from acidctl.location.lists import SnapshotLists
-    from acidctl.storage.snapshot import Snapshot
+    from acidctl.location.snapshot import Snapshot
 
 SCHEMA_VERSION = 1
 
@@ -106,7 +106,7 @@ def evidence_of(snapshot: Snapshot) -> Evidence:
     from acidctl.cleaning.plan import plan_cleaning
     from acidctl.cleaning.retention import Policy
     from acidctl.errors import HistoryError, RefusedError
-    from acidctl.storage.publication import half_published
+    from acidctl.location.publication import half_published
 
     unfinished = frozenset(staging for staging, _ in half_published(snapshot))
     try:

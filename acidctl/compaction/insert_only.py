@@ -17,6 +17,7 @@ from acidctl.compaction.concat_parquet import write_parquet
 from acidctl.compaction.tasks import BucketResult, ConcatTask, Input, OutputFile, new_attempt
 from acidctl.compaction.writing import Writing, calendar_of, inputs_of
 from acidctl.errors import RefusedError
+from acidctl.location.snapshot import Snapshot
 from acidctl.orc.bloom import bloom_ids
 from acidctl.orc.source import ByteSource
 from acidctl.rows.events import EventFile
@@ -24,7 +25,6 @@ from acidctl.rows.foreign import Format, read_any_tail
 from acidctl.rows.schema import merge_row_types
 from acidctl.storage import registry
 from acidctl.storage.port import FileSystem
-from acidctl.storage.snapshot import Snapshot
 
 _NO_KEY = (0, 0, 0)
 

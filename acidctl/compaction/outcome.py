@@ -12,7 +12,7 @@ from acidctl.acid.state import AcidState, select
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidTxns
 from acidctl.errors import RefusedError
-from acidctl.storage.snapshot import Snapshot
+from acidctl.location.snapshot import Snapshot
 
 
 def require_read(

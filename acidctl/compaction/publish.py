@@ -19,12 +19,10 @@ from acidctl.compaction.checksum import Proof
 from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.compaction.tasks import ATTEMPTS, BucketResult, OutputFile
 from acidctl.errors import AcidctlError, ConflictError, RefusedError, StorageError, VerifyError
-from acidctl.storage.access import Access, narrowest
-from acidctl.storage.lock import require_locked
-from acidctl.storage.own_files import MOST_BYTES, not_ours, write_checked
-from acidctl.storage.owner import OWNER, Owner
-from acidctl.storage.port import base_name, join, parent_of
-from acidctl.storage.publication import (
+from acidctl.location.lock import require_locked
+from acidctl.location.own_files import MOST_BYTES, not_ours, write_checked
+from acidctl.location.owner import OWNER, Owner
+from acidctl.location.publication import (
     INTENT,
     Copy,
     half_published,
@@ -33,7 +31,9 @@ from acidctl.storage.publication import (
     show_copies,
     shows_by_copies,
 )
-from acidctl.storage.snapshot import Snapshot, take_snapshot
+from acidctl.location.snapshot import Snapshot, take_snapshot
+from acidctl.storage.access import Access, narrowest
+from acidctl.storage.port import base_name, join, parent_of
 
 
 def stage_directories(plan: CompactionPlan) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from acidctl.acid.layout import Role, TableType
 from acidctl.acid.layout import is_full_acid as shows_full_acid
 from acidctl.errors import RefusedError
+from acidctl.location.snapshot import Snapshot
 from acidctl.rows.events import EventFile
 from acidctl.rows.foreign import Format
-from acidctl.storage.snapshot import Snapshot
 
 
 def type_of(snapshot: Snapshot, sources: Sequence[EventFile], known: TableType | None) -> TableType:

@@ -1,1 +1,1 @@
-"""What a location is: found from a name, known to be transactional or not, and seen by a given snapshot."""
+"""What a location is: found from a name, known to be transactional or not, seen by a snapshot, one at a time changed."""

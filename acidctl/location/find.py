@@ -13,13 +13,13 @@ from acidctl.acid.layout import TableType
 from acidctl.acid.listing import Listing
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError
+from acidctl.location.evidence import Evidence, evidence_of, refuse_part_of_others
 from acidctl.location.lists import SnapshotLists
-from acidctl.location.transactional import Evidence, evidence_of, refuse_part_of_others
-from acidctl.storage.neighbours import Surroundings
+from acidctl.location.neighbours import Surroundings
+from acidctl.location.snapshot import Look, Snapshot, look_at, take_snapshot
+from acidctl.location.walk import Location, Observer, find_locations
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
-from acidctl.storage.snapshot import Look, Snapshot, look_at, take_snapshot
-from acidctl.storage.walk import Location, Observer, find_locations
 
 _THREADS = 8
 """That wait for a remote store."""

@@ -14,8 +14,8 @@ from pathlib import Path
 from acidctl.acid.assumption import Assumed, Assumption, assume
 from acidctl.acid.writeids import Form, ValidTxns, ValidWriteIds, WriteIdListError
 from acidctl.errors import RefusedError, UsageProblem
-from acidctl.storage.problems import mapped
-from acidctl.storage.snapshot import Look
+from acidctl.location.snapshot import Look
+from acidctl.storage.os_errors import mapped
 
 _MOST_BYTES = 64 << 20
 _SHOWN = 3
@@ -146,7 +146,7 @@ class SnapshotLists:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """The lists of one location, as :func:`acidctl.storage.snapshot.take_snapshot` takes them.
+    """The lists of one location, as :func:`acidctl.location.snapshot.take_snapshot` takes them.
 
     Attributes:
         assumed: what they were made from, where nobody gave them.

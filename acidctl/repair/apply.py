@@ -7,6 +7,9 @@ from contextlib import suppress
 from dataclasses import replace
 
 from acidctl.errors import AcidctlError, ConflictError, NotFoundError, StorageError
+from acidctl.location.lock import Locking
+from acidctl.location.own_files import new_run_id, require_ours
+from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.repair.backup import (
     BACKUP,
     Act,
@@ -28,10 +31,7 @@ from acidctl.repair.key_index import plan_key_index
 from acidctl.repair.nested import plan_nested
 from acidctl.repair.plan import Fix, Kind, RepairPlan, Scope
 from acidctl.repair.version_file import plan_version_file
-from acidctl.storage.lock import Locking
-from acidctl.storage.own_files import new_run_id, require_ours
 from acidctl.storage.port import FileSystem, join, parent_of
-from acidctl.storage.snapshot import Snapshot, take_snapshot
 
 _PLANS = {
     Kind.KEY_INDEX: plan_key_index,

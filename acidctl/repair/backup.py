@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from acidctl.errors import BadDataError, ConflictError, NotFoundError
-from acidctl.storage.own_files import read_note, require_ours, write_whole
+from acidctl.location.own_files import read_note, require_ours, write_whole
 from acidctl.storage.port import FileSystem, join, parent_of
 
 BACKUP = ".acidctl-backup"

@@ -13,13 +13,13 @@ from acidctl.acid.layout import DataFile
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import FLUSH_LENGTH_SUFFIX
 from acidctl.errors import BadDataError, VerifyError
+from acidctl.location.snapshot import Snapshot
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.repair.plan import LIVE_HINT, Fix, Made, Refused, Scope, directories, native_files
 from acidctl.repair.rows import stripe_ids
 from acidctl.storage.port import FileSystem
-from acidctl.storage.small import MOST_LENGTHS, read_small
-from acidctl.storage.snapshot import Snapshot
+from acidctl.storage.small_files import MOST_LENGTHS, read_small
 
 _LONE = "look for the data file; when it is not needed, remove the side file by hand"
 

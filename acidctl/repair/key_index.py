@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from acidctl.acid.layout import DataFile
 from acidctl.acid.listing import Entry
 from acidctl.errors import BadDataError, VerifyError
+from acidctl.location.snapshot import Snapshot
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import encode_section
 from acidctl.orc.source import ByteSource
@@ -18,7 +19,6 @@ from acidctl.orc.tail import KEY_INDEX, RecordKey, Tail, as_text, read_tail
 from acidctl.repair.plan import Fix, Made, Refused, Scope, native_files
 from acidctl.repair.rows import last_keys
 from acidctl.storage.port import FileSystem
-from acidctl.storage.snapshot import Snapshot
 
 
 def plan_key_index(snapshot: Snapshot, scope: Scope) -> tuple[list[Fix], list[Refused]]:

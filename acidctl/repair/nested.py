@@ -20,12 +20,12 @@ from acidctl.acid.names import (
 )
 from acidctl.acid.state import select
 from acidctl.errors import BadDataError
+from acidctl.location.snapshot import Snapshot
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.repair.plan import LIVE_HINT, Fix, Made, Refused, Scope, directories
 from acidctl.repair.rows import events_digest
-from acidctl.storage.small import MOST_METADATA, read_small
-from acidctl.storage.snapshot import Snapshot
+from acidctl.storage.small_files import MOST_METADATA, read_small
 
 _MARKERS = (METADATA_ACID, ORC_ACID_VERSION)
 _BY_HAND = "look at both with `acidctl dump`, and move one of them away by hand"

@@ -9,8 +9,8 @@ from enum import StrEnum
 from acidctl.acid.layout import DataFile, data_files_of, files_by_child
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import AcidDirectory
+from acidctl.location.snapshot import Snapshot
 from acidctl.storage.port import FileSystem
-from acidctl.storage.snapshot import Snapshot
 
 LIVE_SECONDS = 3600
 """Who has written within this time may be writing still: streaming writers commit far more often."""

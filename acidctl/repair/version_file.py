@@ -11,13 +11,13 @@ from acidctl.acid.listing import Entry
 from acidctl.acid.names import ORC_ACID_VERSION, AcidDirectory, BucketFile, Kind, parse_file
 from acidctl.acid.sidefiles import ORC_ACID_VERSION_2, parse_flush_length, parse_orc_acid_version
 from acidctl.errors import BadDataError
+from acidctl.location.snapshot import Snapshot
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.repair.plan import LIVE_HINT, Fix, Made, Refused, Scope, directories
 from acidctl.repair.rows import stripe_ids
 from acidctl.rows.bucket_values import versions_of
-from acidctl.storage.small import MOST_LENGTHS, read_small
-from acidctl.storage.snapshot import Snapshot
+from acidctl.storage.small_files import MOST_LENGTHS, read_small
 
 _V1_HINT = "run `acidctl compact --major`: what it writes is of version 2, with the marker"
 

@@ -11,11 +11,11 @@ from acidctl.acid.layout import data_files_of, files_by_child, original_files
 from acidctl.acid.names import MINL, NO_STATEMENT, AcidDirectory, Kind, is_visible_path
 from acidctl.acid.state import EntryKind, State, Verdict
 from acidctl.errors import AcidctlError
+from acidctl.location.snapshot import Snapshot
 from acidctl.orc.tail import MAGIC, stripe_length
 from acidctl.rows.events import EventFile, open_event_files
 from acidctl.rows.live import Unreadable
 from acidctl.rows.ranges import stripe_ranges
-from acidctl.storage.snapshot import Snapshot
 
 _INVISIBLE = ("visibility-open", "visibility-aborted", "unparseable")
 

@@ -18,13 +18,13 @@ import numpy as np
 from acidctl.acid.layout import Role
 from acidctl.acid.state import State
 from acidctl.errors import AcidctlError, UsageProblem
+from acidctl.location.snapshot import Snapshot
 from acidctl.rows.archive import Archive, archives
 from acidctl.rows.bucket_values import decode_all
 from acidctl.rows.deletes import DELETE, Bools, DeleteSet, DeleteSetBuilder, Keys
 from acidctl.rows.events import EventFile, Ids
 from acidctl.rows.live import live_rows, visible_events
 from acidctl.rows.ranges import StripeRange
-from acidctl.storage.snapshot import Snapshot
 
 _PLAIN = re.compile(r"(\d{1,19}):(?:(bucket=)(\d{1,4})|(-?\d{1,10})):(\d{1,19})", re.ASCII)
 _KEYS = {"writeid", "bucketid", "rowid"}

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from acidctl.acid.layout import Role
 from acidctl.errors import HistoryError
+from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.columns import Column, FileColumns
 from acidctl.rows.deletes import Bools, DeleteSet, DeleteSetBuilder
@@ -28,7 +29,6 @@ from acidctl.rows.ranges import StripeRange
 from acidctl.rows.scan import Scan
 from acidctl.rows.schema import merge_row_types
 from acidctl.rows.table import Table
-from acidctl.storage.snapshot import Snapshot
 
 GONE, NEW, CHANGED = "-", "+", "~"
 

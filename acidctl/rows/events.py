@@ -21,6 +21,7 @@ from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, files_
 from acidctl.acid.names import AcidDirectory, AcidNameError, Kind, parse_directory
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError, BadDataError
+from acidctl.location.snapshot import Snapshot
 from acidctl.orc.gregorian import is_hybrid, shown
 from acidctl.orc.reader import OrcFile, open_orc
 from acidctl.orc.source import ByteSource
@@ -30,9 +31,8 @@ from acidctl.orc.types import OrcType
 from acidctl.rows.deletes import Bools, Bound, Keys, Longs
 from acidctl.rows.foreign import ForeignReader, Format, open_foreign, read_any_tail
 from acidctl.rows.ranges import StripeRange, stripe_ranges
-from acidctl.storage.ends import fetch_ends
 from acidctl.storage.port import FileSystem
-from acidctl.storage.snapshot import Snapshot
+from acidctl.storage.tail_cache import fetch_ends
 
 ID_COLUMNS = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
 

@@ -15,12 +15,12 @@ from acidctl.acid.names import (
 )
 from acidctl.acid.sidefiles import parse_flush_length
 from acidctl.errors import AcidctlError, NotFoundError
+from acidctl.location.snapshot import take_snapshot
 from acidctl.orc.source import ByteSource
 from acidctl.rows.events import EventFile, open_event_files
 from acidctl.rows.foreign import Format, read_any_tail
 from acidctl.storage.port import FileSystem, base_name, parent_of
-from acidctl.storage.small import MOST_LENGTHS, read_small
-from acidctl.storage.snapshot import take_snapshot
+from acidctl.storage.small_files import MOST_LENGTHS, read_small
 
 
 def event_files_at(fs: FileSystem, path: str) -> list[EventFile]:

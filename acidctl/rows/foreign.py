@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from acidctl.acid.layout import DataFile
 from acidctl.errors import BadDataError
+from acidctl.location.snapshot import Snapshot
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below, nested
 from acidctl.orc.limits import STRIPE_MEMORY, Work
@@ -31,7 +32,6 @@ from acidctl.orc.wide_time import wide
 from acidctl.rows.parquet_file import open_parquet, window_on
 from acidctl.rows.parquet_size import RowGroups
 from acidctl.rows.parquet_time import ParquetTime, as_meant, parquet_time
-from acidctl.storage.snapshot import Snapshot
 
 LINE = OrcType("struct", children=(OrcType("string"),), names=("line",))
 """The row type of a text file."""

@@ -18,10 +18,10 @@ import numpy as np
 
 from acidctl.acid.layout import Role
 from acidctl.errors import AcidctlError
+from acidctl.location.snapshot import Snapshot
 from acidctl.rows.archive import Archive, Origin, archives
 from acidctl.rows.deletes import DELETE, Longs
 from acidctl.rows.events import EventFile, Ids
-from acidctl.storage.snapshot import Snapshot
 
 UPDATE = 1
 

@@ -10,10 +10,10 @@ import numpy as np
 from acidctl.acid.layout import DataFile, Role
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AccessError, AcidctlError, BadDataError, NotFoundError
+from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType
 from acidctl.rows.deletes import DELETE, Bools, DeleteSet, DeleteSetBuilder, valid_mask
 from acidctl.rows.events import EventFile, Ids, open_event_files
-from acidctl.storage.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acidctl.acid.doubts import layout_problems
-from acidctl.storage.snapshot import Snapshot
+from acidctl.location.snapshot import Snapshot
 
 
 def odd_layout(snapshot: Snapshot) -> list[str]:

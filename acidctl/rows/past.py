@@ -19,13 +19,13 @@ from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import HistoryError
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
+from acidctl.location.snapshot import Look, Snapshot, take_snapshot
 from acidctl.rows.archive import is_all_of
 from acidctl.rows.deletes import Bools
 from acidctl.rows.events import EventFile, Ids, open_event_files
 from acidctl.rows.key_ranges import KeyRanges
 from acidctl.rows.live import Unreadable, live_rows, load_deletes, visible_events
 from acidctl.storage.port import FileSystem
-from acidctl.storage.snapshot import Look, Snapshot, take_snapshot
 
 
 def seen_at(found: Found, lists: SnapshotLists, at: int | None) -> Snapshot:

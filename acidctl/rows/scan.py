@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from acidctl.acid.layout import Role
 from acidctl.errors import BadDataError, UsageProblem
+from acidctl.location.snapshot import Snapshot
 from acidctl.orc.tail import stripe_length
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.changed import changed, refuse_changed
@@ -38,7 +39,6 @@ from acidctl.rows.pruning import Bounds, constant, integers, stripe_bounds
 from acidctl.rows.ranges import StripeRange
 from acidctl.rows.schema import merge_row_types
 from acidctl.rows.selection import kept_rows, without_places
-from acidctl.storage.snapshot import Snapshot
 
 PIECE_BYTES = 64 << 20
 """What a piece of a scan is about as large as."""

@@ -17,6 +17,8 @@ from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import BadDataError, NotFoundError, UsageProblem
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists, lists_of, read_lists
+from acidctl.location.snapshot import Snapshot
+from acidctl.location.walk import Location, find_locations
 from acidctl.nearest import did_you_mean
 from acidctl.orc.types import OrcType
 from acidctl.rows.columns import PartitionColumn
@@ -32,8 +34,6 @@ from acidctl.rows.selection import limited
 from acidctl.rows.unify import lifted, one_table
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
-from acidctl.storage.snapshot import Snapshot
-from acidctl.storage.walk import Location, find_locations
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """The directory name that stands for NULL."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from acidctl.spark.engine import run_tasks
 from acidctl.spark.session import Session
-from acidctl.storage.delegation import delegated
+from acidctl.storage.hdfs.delegation import delegated
 from acidctl.validation.isolate import Limits, Pool, Task
 
 _ROUND = 4096

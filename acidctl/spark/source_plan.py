@@ -15,6 +15,8 @@ from acidctl.acid.listing import Listing
 from acidctl.acid.names import FLUSH_LENGTH_SUFFIX
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.location.find import Found
+from acidctl.location.snapshot import Snapshot
+from acidctl.location.walk import Location, find_locations
 from acidctl.orc.tail import stripe_length
 from acidctl.orc.types import OrcType
 from acidctl.rows.columns import PartitionColumn
@@ -26,8 +28,6 @@ from acidctl.rows.table import partition_kind, typed
 from acidctl.spark.source_options import SourceOptions
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
-from acidctl.storage.snapshot import Snapshot
-from acidctl.storage.walk import Location, find_locations
 
 PARALLEL_LOCATIONS = 16
 # Opening a file costs about as much as reading this many bytes.

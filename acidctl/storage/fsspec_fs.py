@@ -23,13 +23,13 @@ from acidctl.errors import (
     StorageError,
     UsageProblem,
 )
-from acidctl.storage import problems
+from acidctl.storage import os_errors
 from acidctl.storage.access import Access
-from acidctl.storage.arrival import require_content, require_length
-from acidctl.storage.ends import Ends
 from acidctl.storage.port import FileSystemSpec, base_name
 from acidctl.storage.ranged import RangedReader, behind_the_end, clamp
+from acidctl.storage.read_back import require_content, require_length
 from acidctl.storage.retry import PassingError, Patience
+from acidctl.storage.tail_cache import Ends
 
 _EXTRAS = {"s3": "'acidctl[s3]'", "gs": "gcsfs", "abfs": "adlfs", "sftp": "paramiko", "http": "aiohttp"}
 _EXCLUSIVE_CREATE = {"s3", "gs", "abfs"}
@@ -95,7 +95,7 @@ class FsspecFileSystem:
     def open_input(self, path: str) -> BinaryIO:
         entry = self.stat(path)
         if entry.is_dir:
-            raise problems.is_a_directory("read", self.display(path))
+            raise os_errors.is_a_directory("read", self.display(path))
         if isinstance(self._fs, AsyncFileSystem):
             return cast(
                 BinaryIO,
@@ -115,7 +115,7 @@ class FsspecFileSystem:
                 return behind_the_end(error, offset, lambda: self.stat(path).size)
         entry = self.stat(path)
         if entry.is_dir:
-            raise problems.is_a_directory("read", self.display(path))
+            raise os_errors.is_a_directory("read", self.display(path))
         start, end = clamp(offset, length, entry.size)
         return self._fetch(path, start, end) if start < end else b""
 
@@ -131,7 +131,7 @@ class FsspecFileSystem:
     def create_exclusive(self, path: str, data: bytes) -> None:
         if self._protocol not in _EXCLUSIVE_CREATE:
             raise StorageError(
-                f"cannot create {problems.printable(self.display(path))} exclusively",
+                f"cannot create {os_errors.printable(self.display(path))} exclusively",
                 f"{self._protocol}:// has no create that only one of several writers wins",
             )
         self._create(path, data)
@@ -198,17 +198,17 @@ class FsspecFileSystem:
             self._fs.makedirs(self._inner(path), exist_ok=True)
 
     def rename(self, source: str, target: str) -> None:  # noqa: ARG002 - never done
-        raise problems.cannot_rename(self.display(source), f"{self._protocol}://")
+        raise os_errors.cannot_rename(self.display(source), f"{self._protocol}://")
 
     def replace(self, source: str, target: str) -> None:
         self.rename(source, target)
 
     def copy(self, source: str, target: str) -> None:
         if not self.can_copy:
-            raise problems.cannot_copy(self.display(source))
+            raise os_errors.cannot_copy(self.display(source))
         entry = self.stat(source)
         if entry.is_dir:
-            raise problems.is_a_directory("copy", self.display(source))
+            raise os_errors.is_a_directory("copy", self.display(source))
         self._require_free(target)
         with self._mapped("create", target):
             # S3 checks this up to 5 GB; gcsfs, and s3fs for what is larger, leave the condition out.
@@ -217,7 +217,7 @@ class FsspecFileSystem:
 
     def remove_tree(self, path: str) -> None:
         if path == "/":
-            raise problems.root_is_kept(self.display(path))
+            raise os_errors.root_is_kept(self.display(path))
         self._ends.forget()
         entry = self.stat(path)
         if not entry.is_dir:
@@ -244,7 +244,7 @@ class FsspecFileSystem:
                         self._fs.call_s3("delete_object", Bucket=self._root, Key=info["name"][len(self._root) + 1 :])
         if self.exists(path):
             raise StorageError(
-                f"cannot remove {problems.printable(self.display(path))}",
+                f"cannot remove {os_errors.printable(self.display(path))}",
                 "something is still there after everything listed was removed",
                 "something writes into it, or the store keeps directory markers: look with the store's own tool",
             )
@@ -261,7 +261,7 @@ class FsspecFileSystem:
         """The empty object that once stood for a directory; one with content is somebody's file."""
         if entry.size:
             raise StorageError(
-                f"cannot remove {problems.printable(self.display(path))}",
+                f"cannot remove {os_errors.printable(self.display(path))}",
                 "a file and a directory have this name",
                 "look with the store's own tool which of them is meant, and move the other away",
             )
@@ -328,11 +328,11 @@ class FsspecFileSystem:
 
     def _require_directory(self, path: str) -> None:
         if path != "/" and self._info(path)["type"] != "directory":
-            raise problems.not_a_directory("list", self.display(path))
+            raise os_errors.not_a_directory("list", self.display(path))
 
     def _require_free(self, path: str) -> None:
         if self.exists(path):
-            raise problems.already_exists("create", self.display(path))
+            raise os_errors.already_exists("create", self.display(path))
 
     def _listing(self, path: str, found: list[dict[str, Any]], *, whole: bool) -> Listing:
         prefix = len(self._inner(path).rstrip("/")) + 1
@@ -373,10 +373,10 @@ class FsspecFileSystem:
         except AcidctlError:
             raise
         except OSError as error:
-            raise problems.from_os_error(error, doing, shown) from error
+            raise os_errors.from_os_error(error, doing, shown) from error
         except Exception as error:
             name = type(error).__name__
-            what, why = f"cannot {doing} {problems.printable(shown)}", problems.printable(f"{name}: {error}")
+            what, why = f"cannot {doing} {os_errors.printable(shown)}", os_errors.printable(f"{name}: {error}")
             if "Credential" in name or "Auth" in name or "Token" in name:
                 raise AccessError(what, why, f"give the credentials for {self.url}") from error
             raise StorageError(what, why, f"check that {self.url} can be reached and the storage options") from error
@@ -441,7 +441,7 @@ def _connect(spec: FileSystemSpec, url: str) -> tuple[Any, str]:
     except (TypeError, ValueError) as error:
         raise UsageProblem(f"cannot open {url}", str(error), "check the storage options") from error
     except OSError as error:
-        raise problems.from_os_error(error, "open", url) from error
+        raise os_errors.from_os_error(error, "open", url) from error
 
 
 def _require_listings(fs: Any) -> None:

@@ -16,11 +16,11 @@ from fsspec.implementations.memory import MemoryFile
 
 from acidctl.acid.listing import Entry, Listing
 from acidctl.errors import ConflictError
-from acidctl.storage import problems
+from acidctl.storage import os_errors
 from acidctl.storage.access import Access
-from acidctl.storage.arrival import incomplete
 from acidctl.storage.port import FileSystemSpec, base_name, parent_of
 from acidctl.storage.ranged import clamp
+from acidctl.storage.read_back import incomplete
 
 _LOCK = threading.RLock()
 """One for all instances, since fsspec's store is one for the process."""
@@ -66,7 +66,7 @@ class MemoryFileSystem:
     def stat(self, path: str) -> Entry:
         with _LOCK:
             if not self.exists(path):
-                raise problems.missing("look at", self.display(path))
+                raise os_errors.missing("look at", self.display(path))
             return self._entry(path, base_name(path))
 
     def exists(self, path: str) -> bool:
@@ -81,7 +81,7 @@ class MemoryFileSystem:
             file = self._fs.store.get(path)
             if file is None:
                 shown = self.display(path)
-                raise (problems.is_a_directory if self._is_directory(path) else problems.missing)("read", shown)
+                raise (os_errors.is_a_directory if self._is_directory(path) else os_errors.missing)("read", shown)
             data: bytes = file.getvalue()
         start, end = clamp(offset, length, len(data))
         return data[start:end]
@@ -107,7 +107,7 @@ class MemoryFileSystem:
             return cast(BinaryIO, _MemoryOutput(lambda data: self._fill(file, data)))
         with _LOCK:
             if self.exists(path):
-                raise problems.already_exists("create", self.display(path))
+                raise os_errors.already_exists("create", self.display(path))
         return cast(BinaryIO, _MemoryOutput(lambda data: self._create(path, data)))
 
     def make_dirs(self, path: str, *, below: str = "") -> None:
@@ -115,7 +115,7 @@ class MemoryFileSystem:
             return
         with _LOCK:
             if below and not self._is_directory(below):
-                raise problems.missing("create", self.display(path))
+                raise os_errors.missing("create", self.display(path))
             while path != "/":
                 if path in self._fs.store:
                     raise ConflictError(f"cannot create {self.display(path)}", "a file is there", "use another path")
@@ -126,16 +126,16 @@ class MemoryFileSystem:
     def rename(self, source: str, target: str) -> None:
         doing = f"rename {self.display(source)} to"
         if not self.can_rename:
-            raise problems.cannot_rename(self.display(source), self.url)
+            raise os_errors.cannot_rename(self.display(source), self.url)
         with _LOCK:
             if not self.exists(source):
-                raise problems.missing("rename", self.display(source))
+                raise os_errors.missing("rename", self.display(source))
             if self.exists(target):
-                raise problems.already_exists(doing, self.display(target))
+                raise os_errors.already_exists(doing, self.display(target))
             if target.startswith(source + "/"):
                 raise ConflictError(f"cannot {doing} {self.display(target)}", "the target lies inside the source")
             if not self._is_directory(parent_of(target)):
-                raise problems.missing(f"rename {self.display(source)} into", self.display(parent_of(target)))
+                raise os_errors.missing(f"rename {self.display(source)} into", self.display(parent_of(target)))
             self.make_dirs(parent_of(source))  # which is not to vanish with the last thing in it
             self.make_dirs(parent_of(target))
             for name in [name for name in self._fs.store if _is_within(name, source)]:
@@ -152,11 +152,11 @@ class MemoryFileSystem:
 
     def replace(self, source: str, target: str) -> None:
         if not self.can_rename:
-            raise problems.cannot_rename(self.display(source), self.url)
+            raise os_errors.cannot_rename(self.display(source), self.url)
         with _LOCK:
             for path in (source, target):
                 if path not in self._fs.store:
-                    raise problems.missing("rename" if path == source else "replace", self.display(path))
+                    raise os_errors.missing("rename" if path == source else "replace", self.display(path))
             self.make_dirs(parent_of(source))
             file = self._fs.store.pop(source)
             file.path = target
@@ -164,10 +164,10 @@ class MemoryFileSystem:
 
     def remove_tree(self, path: str) -> None:
         if path == "/":
-            raise problems.root_is_kept(self.display(path))
+            raise os_errors.root_is_kept(self.display(path))
         with _LOCK:
             if not self.exists(path):
-                raise problems.missing("remove", self.display(path))
+                raise os_errors.missing("remove", self.display(path))
             self.make_dirs(parent_of(path))
             for name in [name for name in self._fs.store if _is_within(name, path)]:
                 del self._fs.store[name]
@@ -184,7 +184,7 @@ class MemoryFileSystem:
     def _create(self, path: str, data: bytes) -> Any:
         with _LOCK:
             if self.exists(path):
-                raise problems.already_exists("create", self.display(path))
+                raise os_errors.already_exists("create", self.display(path))
             self.make_dirs(parent_of(path))
             file = self._fs.store[path] = MemoryFile(self._fs, path, data)
             self._require_whole(file, data)
@@ -215,9 +215,9 @@ class MemoryFileSystem:
 
     def _require_directory(self, doing: str, path: str) -> None:
         if path in self._fs.store:
-            raise problems.not_a_directory(doing, self.display(path))
+            raise os_errors.not_a_directory(doing, self.display(path))
         if not self._is_directory(path):
-            raise problems.missing(doing, self.display(path))
+            raise os_errors.missing(doing, self.display(path))
 
 
 class _MemoryOutput(io.BytesIO):

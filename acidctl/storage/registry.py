@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from acidctl.errors import NotFoundError, UsageProblem
 from acidctl.storage.options import StorageOptions
+from acidctl.storage.os_errors import mapped, printable
 from acidctl.storage.port import FileSystem, FileSystemSpec
-from acidctl.storage.problems import mapped, printable
 
 if TYPE_CHECKING:
-    from acidctl.storage.hadoop_conf import HadoopConf
+    from acidctl.storage.hdfs.conf import HadoopConf
 
 # Hadoop prints the one-slash form of a URL without authority: file:/data, hdfs:/data.
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)(.*)", re.DOTALL)
@@ -38,7 +38,7 @@ def open_location(
     Args:
         options: of the store, by their fsspec names (``key``, ``secret``, ``endpoint_url``, ``client_kwargs.NAME``);
             for HDFS ``user``, ``timeout``, ``retries``, ``keytab``, ``principal``; for WebHDFS also what
-            :mod:`acidctl.storage.webhdfs_login` says; for ``hdfs://`` also Hadoop's own, ``dfs.client...``.  With
+            :mod:`acidctl.storage.hdfs.webhdfs_auth` says; for ``hdfs://`` also Hadoop's own, ``dfs.client...``.  With
             those of :class:`StorageOptions` that ask for it, the local disk is used from this path downwards only, and
             through nobody's links.
 
@@ -81,7 +81,7 @@ def open_location(
 def open_file_system(spec: FileSystemSpec) -> FileSystem:
     """Open a file system from its spec; errors as for :func:`open_location`."""
     if spec.protocol == "file":
-        from acidctl.storage.local import LocalFileSystem
+        from acidctl.storage.local.filesystem import LocalFileSystem
 
         return LocalFileSystem(spec)
     if spec.protocol == "memory":
@@ -89,7 +89,7 @@ def open_file_system(spec: FileSystemSpec) -> FileSystem:
 
         return MemoryFileSystem(spec)
     if spec.protocol in _DEFAULT_PORTS:
-        from acidctl.storage.hdfs import HdfsFileSystem
+        from acidctl.storage.hdfs.filesystem import HdfsFileSystem
 
         return HdfsFileSystem(spec)
     from acidctl.storage.fsspec_fs import FsspecFileSystem
@@ -99,7 +99,7 @@ def open_file_system(spec: FileSystemSpec) -> FileSystem:
 
 def _spec(protocol: str, authority: str, options: dict[str, str], url: str) -> FileSystemSpec:
     if protocol in _DEFAULT_PORTS:
-        from acidctl.storage.hadoop_conf import HadoopConf
+        from acidctl.storage.hdfs.conf import HadoopConf
 
         url_user, _, hosts = authority.rpartition("@")
         options["user"] = options.get("user") or url_user or os.environ.get("HADOOP_USER_NAME") or _system_user()
@@ -161,7 +161,7 @@ def _behind_links(path: str) -> str:
         RefusedError: one of them is another user's.
         NotFoundError: nothing is there, or nobody can say how it is called.
     """
-    from acidctl.storage.beneath import Beneath
+    from acidctl.storage.local.beneath import Beneath
 
     here = os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH118 - with its ".."
     with mapped("find", path):

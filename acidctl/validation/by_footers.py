@@ -20,7 +20,7 @@ from acidctl.orc.types import ACID_COLUMNS, OrcType, hive_type
 from acidctl.rows.foreign import Format, TableFile, read_any_tail
 from acidctl.storage.port import FileSystem, FileSystemSpec
 from acidctl.storage.registry import open_file_system
-from acidctl.storage.small import MOST_LENGTHS, read_small
+from acidctl.storage.small_files import MOST_LENGTHS, read_small
 from acidctl.validation.column_types import misfit
 from acidctl.validation.findings import Finding, Severity, Unchecked
 from acidctl.validation.isolate import Beat

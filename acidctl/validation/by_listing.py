@@ -31,8 +31,8 @@ from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import EntryKind, State, Verdict
 from acidctl.acid.triggers import Thresholds, decide, figures_of
 from acidctl.errors import AcidctlError
-from acidctl.storage.publication import half_published, some_of
-from acidctl.storage.snapshot import Snapshot
+from acidctl.location.publication import half_published, some_of
+from acidctl.location.snapshot import Snapshot
 from acidctl.validation.findings import Finding, Severity
 from acidctl.validation.rules import rule
 

@@ -11,11 +11,11 @@ from acidctl.acid.layout import DataFile, Role, data_files_of, original_files
 from acidctl.acid.names import ORC_ACID_VERSION
 from acidctl.acid.state import EntryKind, State
 from acidctl.errors import AcidctlError, BadDataError
-from acidctl.location.transactional import evidence_of
+from acidctl.location.evidence import evidence_of
+from acidctl.location.snapshot import Look as Seen
+from acidctl.location.snapshot import Snapshot, look_at, take_snapshot
 from acidctl.rows.events import open_event_files
 from acidctl.rows.foreign import Format
-from acidctl.storage.snapshot import Look as Seen
-from acidctl.storage.snapshot import Snapshot, look_at, take_snapshot
 from acidctl.validation.across import Everything, across_rows
 from acidctl.validation.by_footers import MarkerTask, TailFacts, TailTask, acid_v1, across_tails
 from acidctl.validation.by_listing import Look, check_listing

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from acidctl.acid.triggers import Thresholds
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.location.snapshot import Look
 from acidctl.orc.types import OrcType
 from acidctl.storage.port import FileSystem
-from acidctl.storage.snapshot import Look
 from acidctl.validation.findings import Depth, Finding, Severity, Unchecked
 from acidctl.validation.isolate import Limits
 from acidctl.validation.rules import RULES

@@ -131,8 +131,8 @@ def compact_here(table: str, kind: str, verify: str, late: list[str]) -> dict[st
     from acidctl.compaction.run import compact
     from acidctl.compaction.verify import Verify
     from acidctl.compaction.writing import Writing
+    from acidctl.location.snapshot import take_snapshot
     from acidctl.storage.registry import open_location
-    from acidctl.storage.snapshot import take_snapshot
 
     def work() -> dict[str, Any]:
         fs, path = open_location(table)

@@ -35,7 +35,7 @@ BATCH = 1_000_000
 READ = """
 from acidctl.rows.scan import Scan
 from acidctl.storage.registry import open_location
-from acidctl.storage.snapshot import take_snapshot
+from acidctl.location.snapshot import take_snapshot
 fs, path = open_location({path!r})
 print(sum(batch.num_rows for batch in Scan(take_snapshot(fs, path)).batches()))
 """

@@ -29,7 +29,7 @@ from acidctl.orc.acid_writer import AcidWriter
 from acidctl.orc.settings import WriterSettings
 from acidctl.orc.types import ACID_COLUMNS, OrcType
 from acidctl.storage import registry
-from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.ranged import RangedReader
 
 KINDS = ("bigint", "string", "double", "date", "binary")

@@ -25,12 +25,12 @@ from pyarrow import orc
 
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.demo.big import ROW, BigOptions, write_big
+from acidctl.location.snapshot import take_snapshot
 from acidctl.orc.encode import WriterSettings
 from acidctl.orc.types import hive_type
 from acidctl.rows.export.orc_sink import OrcSink
 from acidctl.rows.scan import Scan
 from acidctl.storage.registry import open_location
-from acidctl.storage.snapshot import take_snapshot
 
 SHAPES: dict[str, BigOptions] = {
     "base only": BigOptions(write_ids=1, deletes=0, base=True),

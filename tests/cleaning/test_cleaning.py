@@ -19,8 +19,8 @@ from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.cleaning.trash import TRASH, list_runs, purge, restore
 from acidctl.errors import BadDataError, ConflictError, HistoryError, NotFoundError, StorageError
+from acidctl.location.snapshot import Snapshot
 from acidctl.storage.registry import open_location
-from acidctl.storage.snapshot import Snapshot
 
 CASES = json.loads((Path(__file__).parent.parent / "data" / "cleaner-cases.json").read_text())
 

@@ -17,9 +17,9 @@ from acidctl.cleaning.readers import what_is_read
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import TRASH, TrashRun, changes_since, list_runs, purge, restore
 from acidctl.errors import AccessError, AcidctlError, NotFoundError, StorageError
-from acidctl.storage.local import LocalFileSystem
-from acidctl.storage.lock import LOCK, locked
-from acidctl.storage.owner import Owner
+from acidctl.location.lock import LOCK, locked
+from acidctl.location.owner import Owner
+from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.port import FileSystemSpec
 
 FS = LocalFileSystem()

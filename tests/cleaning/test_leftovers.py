@@ -18,7 +18,7 @@ from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import restore
 from acidctl.errors import RefusedError
-from acidctl.storage.owner import Owner
+from acidctl.location.owner import Owner
 
 WITH = Policy(leftovers=True)
 

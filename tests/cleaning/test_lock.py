@@ -18,11 +18,11 @@ from acidctl.cleaning.apply import apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.errors import ConflictError, NotFoundError, StorageError
-from acidctl.storage import owner as owner_module
-from acidctl.storage.local import LocalFileSystem
-from acidctl.storage.lock import LOCK, Locking, locked, refuse_locked_at
+from acidctl.location import owner as owner_module
+from acidctl.location.lock import LOCK, Locking, locked, refuse_locked_at
+from acidctl.location.owner import Owner
+from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.options import StorageOptions
-from acidctl.storage.owner import Owner
 from acidctl.storage.registry import open_location
 
 FS = LocalFileSystem()
@@ -372,8 +372,8 @@ def test_a_living_process_is_not_seen_from_a_container(tmp_path: Path) -> None:
 
 TRY_LOCK = """
 import sys
-from acidctl.storage.local import LocalFileSystem
-from acidctl.storage.lock import locked
+from acidctl.storage.local.filesystem import LocalFileSystem
+from acidctl.location.lock import locked
 with locked(LocalFileSystem(), sys.argv[1]):
     pass
 """

@@ -22,8 +22,8 @@ from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.readers import what_is_read
 from acidctl.cleaning.retention import AT_ONCE, FLOOR_SECONDS, Policy
 from acidctl.errors import HistoryError, RefusedError, UsageProblem
+from acidctl.location.snapshot import Snapshot
 from acidctl.storage.memory import MemoryFileSystem
-from acidctl.storage.snapshot import Snapshot
 
 HOUR = 3600.0
 

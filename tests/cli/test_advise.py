@@ -11,10 +11,10 @@ import pytest
 from rows.tables_made import write_deletes, write_delta
 from tables import age, snapshot_of
 
+from acidctl.location.walk import find_locations
 from acidctl.orc.types import OrcType
 from acidctl.rows.scan import Scan
 from acidctl.storage.registry import open_location
-from acidctl.storage.walk import find_locations
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tables import CLEAN_NOW, age, make, on_terminal
 
-from acidctl.storage.lock import LOCK
-from acidctl.storage.owner import Owner
+from acidctl.location.lock import LOCK
+from acidctl.location.owner import Owner
 
 TRASH = ".acidctl-trash"
 
@@ -350,7 +350,7 @@ def test_the_trash_of_hdfs_is_for_hdfs(acidctl, table: Path) -> None:  # type: i
 
 SLOW = """
 import sys, time
-from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.local.filesystem import LocalFileSystem
 rename = LocalFileSystem.rename
 
 def slow(self, source, target):

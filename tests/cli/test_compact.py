@@ -16,7 +16,7 @@ from acidctl.cli.amounts import DURATION, SIZE, Window
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.rows.scan import Scan
-from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.local.filesystem import LocalFileSystem
 
 LOCAL = ("--engine", "local")
 

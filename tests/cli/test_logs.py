@@ -154,7 +154,7 @@ from acidctl.cli import main
 def stop(*_, **__):
     os.kill(os.getpid(), signal.SIGTERM)
     signal.pause()
-import acidctl.storage.snapshot as s
+import acidctl.location.snapshot as s
 s.take_snapshot = stop
 import acidctl.location.find as l
 l.take_snapshot = stop

@@ -10,7 +10,7 @@ from tables import make
 
 from acidctl.cli import ls
 from acidctl.errors import AccessError
-from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.local.filesystem import LocalFileSystem
 
 
 def test_the_json_contract(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -18,8 +18,8 @@ from acidctl.acid.listing import Listing
 from acidctl.errors import AccessError, AcidctlError, StorageError
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
-from acidctl.storage.local import LocalFileSystem
-from acidctl.storage.neighbours import Surroundings
+from acidctl.location.neighbours import Surroundings
+from acidctl.storage.local.filesystem import LocalFileSystem
 
 Call = Callable[..., Any]
 PA = pa.table({"id": [1, 2, 3]})

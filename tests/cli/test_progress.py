@@ -23,8 +23,8 @@ from acidctl.compaction.local import LocalEngine
 from acidctl.compaction.plan import plan_compaction
 from acidctl.compaction.tasks import BucketResult, Task
 from acidctl.compaction.working import done, telling
+from acidctl.location.walk import find_locations, list_location, listening
 from acidctl.storage.memory import MemoryFileSystem
-from acidctl.storage.walk import find_locations, list_location, listening
 
 Acidctl = Callable[..., Any]
 GIB = 1 << 30

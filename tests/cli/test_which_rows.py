@@ -16,7 +16,7 @@ from validation.planted import insert, write_events
 
 from acidctl.acid.names import MAXL
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.storage import lock
+from acidctl.location import lock
 
 Call = Callable[..., Any]
 COMPACT = ("compact", "--engine", "local")

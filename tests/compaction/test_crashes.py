@@ -21,9 +21,9 @@ from acidctl.compaction.publish import remove_dead_staging
 from acidctl.compaction.run import compact
 from acidctl.compaction.writing import Writing
 from acidctl.errors import AcidctlError, NotFoundError
-from acidctl.storage.local import LocalFileSystem
-from acidctl.storage.owner import Owner
-from acidctl.storage.publication import finish_half_published, half_published
+from acidctl.location.owner import Owner
+from acidctl.location.publication import finish_half_published, half_published
+from acidctl.storage.local.filesystem import LocalFileSystem
 
 MAJOR, MINOR = CompactionKind
 

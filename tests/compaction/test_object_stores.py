@@ -22,13 +22,13 @@ from acidctl.compaction.plan import CompactionPlan, nothing_to_do, plan_compacti
 from acidctl.compaction.publish import remove_dead_staging
 from acidctl.compaction.run import Outcome, compact
 from acidctl.errors import AcidctlError, ConflictError, RefusedError, StorageError
-from acidctl.storage.lock import LOCK, locked
+from acidctl.location.lock import LOCK, locked
+from acidctl.location.owner import Owner
+from acidctl.location.publication import INTENT, finish_half_published, half_published, show_copies
+from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.storage.memory import MemoryFileSystem
-from acidctl.storage.owner import Owner
 from acidctl.storage.port import FileSystem, join
-from acidctl.storage.publication import INTENT, finish_half_published, half_published, show_copies
 from acidctl.storage.registry import open_location
-from acidctl.storage.snapshot import Snapshot, take_snapshot
 
 MAJOR, MINOR = CompactionKind.MAJOR, CompactionKind.MINOR
 OBJECTS = {"objects": "true"}

@@ -22,10 +22,10 @@ from acidctl.compaction.plan import CompactionPlan, plan_compaction, refuse_unsa
 from acidctl.compaction.publish import stage_directories
 from acidctl.compaction.run import Outcome, compact
 from acidctl.errors import BadDataError, ConflictError, NotFoundError, RefusedError
+from acidctl.location.publication import finish_half_published, half_published
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail
-from acidctl.storage.local import LocalFileSystem
-from acidctl.storage.publication import finish_half_published, half_published
+from acidctl.storage.local.filesystem import LocalFileSystem
 
 MAJOR, MINOR = CompactionKind.MAJOR, CompactionKind.MINOR
 

@@ -14,13 +14,13 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.plan import plan_compaction
 from acidctl.compaction.run import Outcome, compact
 from acidctl.errors import StorageError
-from acidctl.storage.lock import locked
+from acidctl.location.lock import locked
+from acidctl.location.owner import OWNER
+from acidctl.location.publication import INTENT, half_published
+from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.storage.memory import MemoryFileSystem
-from acidctl.storage.owner import OWNER
 from acidctl.storage.port import base_name, join
-from acidctl.storage.publication import INTENT, half_published
 from acidctl.storage.registry import open_location
-from acidctl.storage.snapshot import Snapshot, take_snapshot
 from compaction.test_object_stores import make, names, upload
 
 MAJOR, MINOR = CompactionKind

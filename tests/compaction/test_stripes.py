@@ -24,7 +24,7 @@ from acidctl.orc.encode import WriterSettings
 from acidctl.orc.id_runs import IdBytes, id_run
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail
-from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.port import FileSystem
 from compaction.helpers import run_compaction
 

@@ -12,7 +12,7 @@ from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.writeids import Form, ValidTxns, WriteIdListError
 from acidctl.errors import AccessError, NotFoundError, RefusedError, UsageProblem
 from acidctl.location.lists import read_lists
-from acidctl.storage.snapshot import Look
+from acidctl.location.snapshot import Look
 
 ORDERS = "sales.orders:12:9:9:7"
 ITEMS = "sales.items:3:9223372036854775807::"

@@ -12,9 +12,9 @@ from tables import make
 from validation.planted import delete, healthy, insert, write_events, write_orc
 
 from acidctl.acid.layout import TableType
-from acidctl.location.transactional import Evidence, evidence_of
-from acidctl.storage.local import LocalFileSystem
-from acidctl.storage.snapshot import look_at
+from acidctl.location.evidence import Evidence, evidence_of
+from acidctl.location.snapshot import look_at
+from acidctl.storage.local.filesystem import LocalFileSystem
 
 FS = LocalFileSystem()
 

@@ -13,7 +13,7 @@ from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import encode_original
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
-from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.local.filesystem import LocalFileSystem
 
 
 class Remote:

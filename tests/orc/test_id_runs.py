@@ -24,7 +24,7 @@ from acidctl.orc.splice import StripeParts
 from acidctl.orc.tail import RecordKey
 from acidctl.orc.types import ACID_COLUMNS, OrcType
 from acidctl.rows.events import ID_COLUMNS, Ids, read_ids
-from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.local.filesystem import LocalFileSystem
 from tests.orc.writer_data import BUCKET, MemoryFiles, acid_batch, acid_file, tail_of
 
 WRITTEN_BY_HIVE = Path(__file__).parent.parent / "data" / "hive23-written"

@@ -22,7 +22,7 @@ from acidctl.orc.reader import open_orc
 from acidctl.orc.source import ByteSource, native_errors
 from acidctl.orc.tail import read_tail
 from acidctl.orc.types import OrcType, renumbered, to_proto
-from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.local.filesystem import LocalFileSystem
 
 BLOCK = 1 << 18
 DIRECT, DICTIONARY = pb.ColumnEncoding.DIRECT_V2, pb.ColumnEncoding.DICTIONARY_V2

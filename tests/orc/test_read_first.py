@@ -14,7 +14,7 @@ from pyarrow import orc
 from acidctl.orc.encode import CODECS, WriterSettings
 from acidctl.orc.reader import open_orc
 from acidctl.orc.types import OrcType
-from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.local.filesystem import LocalFileSystem
 from tests.orc.reader_data import Remote
 from tests.orc.writer_data import acid_batch, acid_file, everything, random_array, struct
 

@@ -17,7 +17,7 @@ from acidctl.errors import BadDataError, NotFoundError, UsageProblem
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.reader import OrcFile, open_orc
 from acidctl.orc.types import ACID_COLUMNS, OrcType
-from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.local.filesystem import LocalFileSystem
 from tests.orc.reader_data import ACID_SCHEMA, Remote, acid_rows, retailed, written
 
 

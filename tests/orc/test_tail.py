@@ -18,7 +18,7 @@ from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.meta import describe
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import FIRST_READ, RecordKey, Tail, read_tail
-from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.local.filesystem import LocalFileSystem
 from tests.orc.reader_data import ACID_SCHEMA, Remote, acid_rows, local_tail, retailed, tail_of, written
 
 METADATA = {

@@ -21,7 +21,7 @@ from acidctl.orc.gregorian import is_hybrid, same_labels, shown
 from acidctl.orc.reader import open_orc
 from acidctl.orc.wide_time import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.zones import is_utc, zone
-from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.local.filesystem import LocalFileSystem
 from tests.orc.reader_data import RAW, Remote, local_tail, retailed, tail_of, written
 
 END_OF_TIME = (253_402_300_799, 999_999_999)

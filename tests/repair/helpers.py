@@ -20,7 +20,7 @@ from acidctl.orc.tail import Tail, read_tail
 from acidctl.repair.apply import apply_repair, plan_repair
 from acidctl.repair.backup import Run
 from acidctl.repair.plan import Kind, RepairPlan, Scope
-from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.local.filesystem import LocalFileSystem
 
 NOW = 2_000_000_000.0
 """Long after every file here was written."""

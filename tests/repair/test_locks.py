@@ -10,15 +10,15 @@ from tables import age
 from validation.planted import insert, write_events
 
 from acidctl.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, StorageError
+from acidctl.location.lock import LOCK, Locking, locked
+from acidctl.location.owner import Owner
+from acidctl.location.snapshot import take_snapshot
 from acidctl.orc.tail import KEY_INDEX
 from acidctl.repair import apply
 from acidctl.repair.apply import apply_repair, forget, plan_repair, undo_last
 from acidctl.repair.backup import BACKUP, RunState, list_runs
 from acidctl.repair.plan import Kind, Scope
-from acidctl.storage.lock import LOCK, Locking, locked
-from acidctl.storage.owner import Owner
 from acidctl.storage.registry import open_location
-from acidctl.storage.snapshot import take_snapshot
 from repair.helpers import FS, NOW, planned, repair, scope_of, tree
 
 DELTA = "delta_0000001_0000001_0000"

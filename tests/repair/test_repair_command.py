@@ -11,7 +11,7 @@ from validation.planted import healthy, insert, write_events
 
 from acidctl.orc.tail import KEY_INDEX
 from acidctl.repair.backup import BACKUP
-from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.local.filesystem import LocalFileSystem
 from repair.helpers import age, streamed, tree
 from repair.test_locks import interrupted
 
@@ -231,7 +231,7 @@ def test_hostile_names(acidctl: Any, tmp_path: Path) -> None:
 
 def test_no_permission(acidctl: Any, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from acidctl.errors import AccessError
-    from acidctl.storage.local import LocalFileSystem
+    from acidctl.storage.local.filesystem import LocalFileSystem
 
     def denied(self: object, path: str, *, below: str = "") -> None:
         raise AccessError(f"cannot create {path}", "permission denied")
@@ -244,7 +244,7 @@ def test_no_permission(acidctl: Any, table: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_a_full_disk(acidctl: Any, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from acidctl.errors import StorageError
-    from acidctl.storage.local import LocalFileSystem
+    from acidctl.storage.local.filesystem import LocalFileSystem
 
     real = LocalFileSystem.open_output
 

@@ -16,7 +16,7 @@ from acidctl.orc.limits import STRIPE_MEMORY, LimitError
 from acidctl.orc.source import ByteSource
 from acidctl.rows.foreign import open_foreign, read_any_tail
 from acidctl.rows.parquet_size import RowGroups
-from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.local.filesystem import LocalFileSystem
 from tests.rows.parquet_made import (
     BY_DICTIONARY,
     FIXED,

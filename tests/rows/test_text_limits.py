@@ -17,7 +17,7 @@ from acidctl.orc import limits
 from acidctl.orc.limits import RATIO, STRIPE_MEMORY, LimitError, Work
 from acidctl.orc.source import ByteSource
 from acidctl.rows.foreign import open_foreign, read_any_tail
-from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.local.filesystem import LocalFileSystem
 
 PACKED: dict[str, Callable[[bytes], bytes]] = {"gz": gzip.compress, "bz2": bz2.compress, "txt": bytes}
 

@@ -17,10 +17,11 @@ import stamina
 from stores import Store
 
 from acidctl.errors import AcidctlError, ConflictError, StorageError
-from acidctl.storage import fsspec_fs, local, memory
-from acidctl.storage.hdfs_problems import QuotaError, from_remote
-from acidctl.storage.hdfs_quota import used_up
-from acidctl.storage.own_files import write_checked, write_whole
+from acidctl.location.own_files import write_checked, write_whole
+from acidctl.storage import fsspec_fs, memory
+from acidctl.storage.hdfs.errors import QuotaError, from_remote
+from acidctl.storage.hdfs.quota import used_up
+from acidctl.storage.local import filesystem
 from acidctl.storage.port import FileSystem, FileSystemSpec, join
 from acidctl.storage.registry import open_location
 
@@ -184,9 +185,9 @@ def _lying_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Liar:
                 path.write_bytes(keep(path.read_bytes()))
             real(descriptor)
 
-        monkeypatch.setattr(local.os, "fsync", fsync)
+        monkeypatch.setattr(filesystem.os, "fsync", fsync)
 
-    return Liar(local.LocalFileSystem(), str(tmp_path), lie)
+    return Liar(filesystem.LocalFileSystem(), str(tmp_path), lie)
 
 
 def _lying_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Liar:
@@ -223,7 +224,7 @@ def test_a_file_of_another_length_is_an_error(liar: Liar, call: Callable[..., No
     assert f"{len(keep(DATA))} are there" in raised.value.why
     # Half a file is never left to look like a whole one; what is longer may be somebody else's.
     if not isinstance(liar.fs, memory.MemoryFileSystem):
-        assert liar.fs.exists(liar.path) is (keep is MORE and not isinstance(liar.fs, local.LocalFileSystem))
+        assert liar.fs.exists(liar.path) is (keep is MORE and not isinstance(liar.fs, filesystem.LocalFileSystem))
 
 
 def test_a_lock_of_other_bytes_is_an_error(liar: Liar) -> None:
@@ -254,7 +255,7 @@ def test_a_file_that_is_empty_may_be_so(store: Store, call: Callable[..., None])
 
 def test_a_file_of_somebody_else_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The name is taken away only while it is this file's."""
-    fs = local.LocalFileSystem()
+    fs = filesystem.LocalFileSystem()
     output = fs.open_output(str(tmp_path / "new"))
     output.write(DATA)
     output.flush()
@@ -410,7 +411,7 @@ def test_only_quotas_of_space_come_after_the_file_was_made(name: str) -> None:
 
 def test_the_first_failure_of_a_write_is_told(name_node: tuple[type[LyingNameNode], FileSystem]) -> None:
     """A buffer gives its bytes once more when it is closed; what comes of that says less."""
-    from acidctl.storage.new_file import NewFile
+    from acidctl.storage.hdfs.new_file import NewFile
 
     class Once(NewFile):
         def _send(self, chunk: bytes) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from acidctl.errors import AcidctlError, NotFoundError, RefusedError
-from acidctl.storage.beneath import Beneath, ForeignLinkError
+from acidctl.storage.local.beneath import Beneath, ForeignLinkError
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
@@ -264,7 +264,7 @@ def test_exchanged_at_random(table: Path) -> None:
 @needs_root
 def test_without_openat2(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels before 5.6, and sandboxes that forbid the call."""
-    monkeypatch.setattr("acidctl.storage.beneath._open_without_links", lambda *_: -1)
+    monkeypatch.setattr("acidctl.storage.local.beneath._open_without_links", lambda *_: -1)
     fs = guarded(table)
     assert fs.read_bytes(str(table / "delta" / "file")) == b"data"
     foreign(table / "link", table.parent / "outside")

@@ -12,8 +12,8 @@ from storage.test_hdfs_tables import acidctl, names_of, rows_of, start
 from tables import CLEAN_NOW
 
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
-from acidctl.storage.lock import LOCK
-from acidctl.storage.owner import Owner
+from acidctl.location.lock import LOCK
+from acidctl.location.owner import Owner
 from acidctl.storage.registry import open_location
 
 pytestmark = pytest.mark.server

@@ -11,9 +11,9 @@ import pytest
 from servers.hdfs_server import HdfsServer
 from tables import CLEAN_NOW, json_rows
 
+from acidctl.location.snapshot import take_snapshot
 from acidctl.rows.scan import Scan
 from acidctl.storage.registry import open_location
-from acidctl.storage.snapshot import take_snapshot
 
 pytestmark = pytest.mark.server
 

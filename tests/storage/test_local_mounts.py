@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from acidctl.storage import local_mounts
-from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.local import mounts
+from acidctl.storage.local.filesystem import LocalFileSystem
 
 REMOVE = """
 import sys
@@ -18,7 +18,7 @@ from acidctl.errors import RefusedError
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.registry import open_location
 if sys.argv[1] == "old":
-    from acidctl.storage import openat2
+    from acidctl.storage.local import openat2
     openat2.NUMBER = 100000  # no kernel has it
 for guarded, name in [(guarded, name) for guarded in (True, False) for name in sys.argv[3:]] + [(True, "plain")]:
         fs, path = open_location(sys.argv[2], StorageOptions(own_links=guarded))
@@ -73,4 +73,4 @@ def test_links_in_what_is_removed_are_no_mount_points(table: Path) -> None:
 
 def test_a_relative_path(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(table)
-    local_mounts.refuse_mounts("x", "x", None)
+    mounts.refuse_mounts("x", "x", None)

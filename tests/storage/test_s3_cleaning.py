@@ -11,9 +11,9 @@ from acidctl.cleaning.apply import How, apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.errors import ConflictError, RefusedError, UsageProblem
-from acidctl.storage.lock import LOCK, locked
+from acidctl.location.lock import LOCK, locked
+from acidctl.location.snapshot import take_snapshot
 from acidctl.storage.registry import open_location
-from acidctl.storage.snapshot import take_snapshot
 
 pytestmark = pytest.mark.server
 

@@ -21,11 +21,11 @@ from tables import CLEAN_NOW, json_rows
 import acidctl as library
 from acidctl.acid.triggers import CompactionKind
 from acidctl.errors import StorageError
+from acidctl.location.lock import LOCK
+from acidctl.location.snapshot import take_snapshot
 from acidctl.rows.scan import Scan
 from acidctl.storage.fsspec_fs import FsspecFileSystem
-from acidctl.storage.lock import LOCK
 from acidctl.storage.registry import open_location
-from acidctl.storage.snapshot import take_snapshot
 
 pytestmark = pytest.mark.server
 

@@ -15,9 +15,9 @@ from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.cleaning.trash import list_runs, restore
 from acidctl.errors import ConflictError, NotFoundError, RefusedError, StorageError
+from acidctl.location.snapshot import take_snapshot
 from acidctl.storage.port import join
 from acidctl.storage.registry import open_file_system
-from acidctl.storage.snapshot import take_snapshot
 
 MISSING: dict[str, Callable[[Store, str], object]] = {
     "list_tree": lambda store, path: store.fs.list_tree(path),

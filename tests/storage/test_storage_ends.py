@@ -12,13 +12,13 @@ from rows.test_files_without_ids import B0, write_acid
 from tables import json_rows
 
 from acidctl.errors import NotFoundError
+from acidctl.location.snapshot import take_snapshot
 from acidctl.rows.files import event_files_at
 from acidctl.rows.scan import Scan
-from acidctl.storage.ends import END, fetch_ends
-from acidctl.storage.hdfs import HdfsFileSystem
-from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.hdfs.filesystem import HdfsFileSystem
+from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.port import FileSystemSpec
-from acidctl.storage.snapshot import take_snapshot
+from acidctl.storage.tail_cache import END, fetch_ends
 
 
 class Disk:
@@ -63,7 +63,7 @@ class Disk:
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     client = Disk()
-    monkeypatch.setattr("acidctl.storage.hdfs._client", lambda spec: client)
+    monkeypatch.setattr("acidctl.storage.hdfs.filesystem._client", lambda spec: client)
     return client
 
 

@@ -13,9 +13,9 @@ import pytest
 from servers.hdfs_server import HaHdfsServer, HdfsServer, HdfsUnavailable
 
 from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError, UsageProblem
-from acidctl.storage import native_client
-from acidctl.storage.hdfs import HdfsFileSystem
-from acidctl.storage.hdfs_problems import from_remote
+from acidctl.storage.hdfs import native
+from acidctl.storage.hdfs.errors import from_remote
+from acidctl.storage.hdfs.filesystem import HdfsFileSystem
 from acidctl.storage.port import FileSystem, FileSystemSpec
 from acidctl.storage.registry import open_file_system, open_location
 from acidctl.storage.retry import PassingError
@@ -28,7 +28,7 @@ QUICK = {"timeout": "0.2", "retries": "0"}
 
 @pytest.fixture(autouse=True)
 def _any_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native_client, "_users", set())
+    monkeypatch.setattr(native, "_users", set())
     monkeypatch.setenv("HADOOP_USER_NAME", "root")
     monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
     monkeypatch.delenv("HADOOP_HOME", raising=False)
@@ -338,7 +338,7 @@ class Lossy:
 
 class TestLostAnswers:
     def open(self, client: Lossy, monkeypatch: pytest.MonkeyPatch, several: bool = False) -> HdfsFileSystem:
-        monkeypatch.setattr("acidctl.storage.hdfs._client", lambda spec: client)
+        monkeypatch.setattr("acidctl.storage.hdfs.filesystem._client", lambda spec: client)
         return HdfsFileSystem(FileSystemSpec("webhdfs", (), "a:1,b:1" if several else "a:1"))
 
     def test_what_was_done_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:

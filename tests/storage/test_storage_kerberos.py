@@ -15,8 +15,8 @@ from servers.kerberos_packages import python_packages
 from servers.kerberos_server import REALM, KerberosHdfsServer
 
 from acidctl.errors import AccessError, AcidctlError, StorageError
-from acidctl.storage import native_client
-from acidctl.storage.delegation import delegated
+from acidctl.storage.hdfs import native
+from acidctl.storage.hdfs.delegation import delegated
 from acidctl.storage.port import FileSystem, FileSystemSpec
 from acidctl.storage.registry import open_file_system, open_location
 
@@ -57,7 +57,7 @@ class TestRealKerberos:
             monkeypatch.setenv(name, value)
         for name in ("KRB5_CLIENT_KTNAME", "HADOOP_CONF_DIR", "HADOOP_USER_NAME"):
             monkeypatch.delenv(name, raising=False)
-        monkeypatch.setattr(native_client, "_users", set())
+        monkeypatch.setattr(native, "_users", set())
         delegated.cache_clear()
         realm.kdestroy()
 

@@ -20,11 +20,11 @@ from acidctl.errors import (
     NotFoundError,
     StorageError,
 )
-from acidctl.storage import local, local_rename, local_walk
-from acidctl.storage.beneath import Anywhere
-from acidctl.storage.local import LocalFileSystem
+from acidctl.storage.local import filesystem, rename, walk
+from acidctl.storage.local.beneath import Anywhere
+from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.options import StorageOptions
-from acidctl.storage.problems import from_os_error, printable
+from acidctl.storage.os_errors import from_os_error, printable
 from acidctl.storage.registry import open_location
 
 FS = LocalFileSystem()
@@ -61,7 +61,7 @@ class TestLinks:
     def test_links_beyond_number_are_an_error_and_no_endless_walk(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(local_walk, "_NESTED_LINKS", 20)
+        monkeypatch.setattr(walk, "_NESTED_LINKS", 20)
         for index in range(5):
             (tmp_path / str(index)).mkdir()
             for other in range(5):
@@ -80,7 +80,7 @@ class TestLinks:
         """Or the base that replaces a delta would be missing, and the delta too: its rows would be lost to a reader."""
         (tmp_path / "delta_1_1").mkdir()
         (tmp_path / "delta_2_2").mkdir()
-        scan = local_walk._scan
+        scan = walk._scan
 
         def racing(directory: str, prefix: str) -> object:
             found = list(scan(directory, prefix))
@@ -90,7 +90,7 @@ class TestLinks:
                 (tmp_path / "delta_1_1").rmdir()
             return found
 
-        monkeypatch.setattr(local_walk, "_scan", racing)
+        monkeypatch.setattr(walk, "_scan", racing)
         assert names(tmp_path) == ["base_2", "base_2/f", "delta_2_2"]
 
     def test_what_the_caller_has_listed_is_looked_at_again_when_something_went(self, tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ class TestVanishing:
 
     def test_a_tree_removed_by_two(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "d" / "e").mkdir(parents=True)
-        real = local.shutil.rmtree
+        real = filesystem.shutil.rmtree
         calls: list[str] = []
 
         def losing(path: str, dir_fd: int | None) -> None:
@@ -258,7 +258,7 @@ class TestVanishing:
             real(path, dir_fd=dir_fd)
             raise FileNotFoundError(errno.ENOENT, "gone", path)
 
-        monkeypatch.setattr(local.shutil, "rmtree", losing)
+        monkeypatch.setattr(filesystem.shutil, "rmtree", losing)
         FS.remove_tree(str(tmp_path / "d"))
         assert calls == [str(tmp_path / "d")]
 
@@ -268,7 +268,7 @@ class TestVanishing:
         def full(path: str, dir_fd: int | None) -> None:
             raise OSError(errno.ENOTEMPTY, "Directory not empty", path)
 
-        monkeypatch.setattr(local.shutil, "rmtree", full)
+        monkeypatch.setattr(filesystem.shutil, "rmtree", full)
         with pytest.raises(ConflictError):
             FS.remove_tree(str(tmp_path / "d"))
 
@@ -288,7 +288,7 @@ def on_scan(monkeypatch: pytest.MonkeyPatch, action: Callable[[str], None]) -> N
 
         def __exit__(self, *_: object) -> None: ...
 
-    monkeypatch.setattr(local_walk.os, "scandir", Frozen)
+    monkeypatch.setattr(walk.os, "scandir", Frozen)
 
 
 def on_open(monkeypatch: pytest.MonkeyPatch, path: str, action: Callable[[], None]) -> None:
@@ -300,7 +300,7 @@ def on_open(monkeypatch: pytest.MonkeyPatch, path: str, action: Callable[[], Non
             action()
         return real(directory)
 
-    monkeypatch.setattr(local_walk.os, "scandir", scandir)
+    monkeypatch.setattr(walk.os, "scandir", scandir)
 
 
 class TestChecksums:
@@ -389,7 +389,7 @@ class TestErrors:
         def full(descriptor: int) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-        monkeypatch.setattr(local.os, "fsync", full)
+        monkeypatch.setattr(filesystem.os, "fsync", full)
         with pytest.raises(StorageError, match="no space left") as raised:
             FS.write_bytes(str(tmp_path / "f"), b"x")
         assert str(tmp_path / "f") in raised.value.what
@@ -402,7 +402,7 @@ class TestErrors:
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
     def test_a_write_that_fails_names_the_file(self, tmp_path: Path) -> None:
-        raw = local._DurableFile(str(tmp_path / "f"), Anywhere())
+        raw = filesystem._DurableFile(str(tmp_path / "f"), Anywhere())
         full = os.open("/dev/full", os.O_WRONLY)
         os.dup2(full, raw.fileno())
         os.close(full)
@@ -420,7 +420,7 @@ class TestErrors:
         def read_only(*_: object, **__: object) -> None:
             raise OSError(errno.EROFS, "Read-only file system", str(tmp_path / "d"))
 
-        monkeypatch.setattr(local.os, "makedirs", read_only)
+        monkeypatch.setattr(filesystem.os, "makedirs", read_only)
         with pytest.raises(AccessError, match="read-only"):
             FS.make_dirs(str(tmp_path / "d"))
 
@@ -429,10 +429,10 @@ class TestRenameWithoutTheKernelsHelp:
     @pytest.fixture(autouse=True, params=[None, errno.ENOSYS, errno.EINVAL])
     def _old_kernel(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(*_: object) -> int:
-            local_rename.ctypes.set_errno(request.param)
+            rename.ctypes.set_errno(request.param)
             return -1
 
-        monkeypatch.setattr(local_rename, "_renameat2", None if request.param is None else refuse)
+        monkeypatch.setattr(rename, "_renameat2", None if request.param is None else refuse)
 
     def test_moves(self, tmp_path: Path) -> None:
         (tmp_path / "a").mkdir()
@@ -457,7 +457,7 @@ class TestRenameWithoutTheKernelsHelp:
         for name in ("a", "full"):
             (tmp_path / name).mkdir()
             (tmp_path / name / "x").touch()
-        monkeypatch.setattr(local_rename.os.path, "lexists", lambda path: path.endswith("/a"))
+        monkeypatch.setattr(rename.os.path, "lexists", lambda path: path.endswith("/a"))
         with pytest.raises(ConflictError):
             FS.rename(str(tmp_path / "a"), str(tmp_path / "full"))
 
@@ -472,10 +472,10 @@ def test_two_disks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").mkdir()
 
     def other_disk(*_: object) -> int:
-        local_rename.ctypes.set_errno(errno.EXDEV)
+        rename.ctypes.set_errno(errno.EXDEV)
         return -1
 
-    monkeypatch.setattr(local_rename, "_renameat2", other_disk)
+    monkeypatch.setattr(rename, "_renameat2", other_disk)
     with pytest.raises(StorageError, match="different file systems"):
         FS.rename(str(tmp_path / "a"), str(tmp_path / "b"))
 
@@ -490,7 +490,7 @@ def test_an_output_is_on_the_disk_when_it_is_closed(tmp_path: Path, monkeypatch:
 
     if not Path("/proc/self/fd").is_dir():
         pytest.skip("no /proc here")
-    monkeypatch.setattr(local.os, "fsync", fsync)
+    monkeypatch.setattr(filesystem.os, "fsync", fsync)
     with FS.open_output(str(tmp_path / "f")) as output:
         output.write(b"x")
         assert synced == []

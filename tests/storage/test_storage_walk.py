@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from stores import Store, fill
 
 from acidctl.errors import AccessError, AcidctlError, NotFoundError
-from acidctl.storage.local import LocalFileSystem
+from acidctl.location.walk import Location, Observer, find_locations, list_location, unescape
+from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.memory import MemoryFileSystem
 from acidctl.storage.port import join
 from acidctl.storage.registry import open_location
-from acidctl.storage.walk import Location, Observer, find_locations, list_location, unescape
 
 NUMBER = itertools.count()
 

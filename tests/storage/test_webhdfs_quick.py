@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from acidctl.errors import AccessError, NotFoundError, StorageError
-from acidctl.storage import webhdfs_quick
+from acidctl.storage.hdfs import webhdfs_quick
 from acidctl.storage.port import FileSystem, FileSystemSpec
 from acidctl.storage.registry import open_file_system
 

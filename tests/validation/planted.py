@@ -10,8 +10,8 @@ import pyorc
 
 from acidctl.acid.triggers import Thresholds
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.location.walk import find_locations
 from acidctl.storage.registry import open_location
-from acidctl.storage.walk import find_locations
 from acidctl.validation.findings import Depth
 from acidctl.validation.isolate import Limits
 from acidctl.validation.model import Options, Place, Report

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from acidctl.errors import AcidctlError
+from acidctl.storage.os_errors import printable
 from acidctl.storage.port import parent_of
-from acidctl.storage.problems import printable
 
 Summary = Mapping[str, Any]
 """GETCONTENTSUMMARY, in the words of WebHDFS."""

@@ -13,14 +13,14 @@ from hdfs.client import _Request
 from hdfs.util import HdfsError
 
 from acidctl.errors import AccessError, AcidctlError, NotFoundError, StorageError
-from acidctl.storage.hdfs_problems import from_remote
-from acidctl.storage.kerberos import KINIT
+from acidctl.storage.hdfs.errors import from_remote
+from acidctl.storage.hdfs.kerberos import KINIT
+from acidctl.storage.hdfs.upload import Upload
+from acidctl.storage.hdfs.webhdfs_auth import log_in, login_problem
+from acidctl.storage.hdfs.webhdfs_quick import QuickGet
+from acidctl.storage.os_errors import is_a_directory, printable
 from acidctl.storage.port import FileSystemSpec
-from acidctl.storage.problems import is_a_directory, printable
 from acidctl.storage.retry import PassingError, Patience
-from acidctl.storage.upload import Upload
-from acidctl.storage.webhdfs_login import log_in, login_problem
-from acidctl.storage.webhdfs_quick import QuickGet
 
 _CHUNK = 1 << 20
 _SMALL = 64 * 1024

@@ -6,8 +6,8 @@ import errno
 import os
 
 from acidctl.errors import RefusedError
-from acidctl.storage.openat2 import NO_XDEV, openat2
-from acidctl.storage.problems import printable
+from acidctl.storage.local.openat2 import NO_XDEV, openat2
+from acidctl.storage.os_errors import printable
 
 _LOOK = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable, Iterator
 
 from acidctl.errors import StorageError
-from acidctl.storage.new_file import NewFile
-from acidctl.storage.problems import printable
+from acidctl.storage.hdfs.new_file import NewFile
+from acidctl.storage.os_errors import printable
 
 _CHUNKS_WAITING = 4
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from acidctl.errors import RefusedError
 from acidctl.storage.access import Access
-from acidctl.storage.arrival import require_content
-from acidctl.storage.beneath import Beneath, ForeignLinkError
+from acidctl.storage.local.beneath import Beneath, ForeignLinkError
+from acidctl.storage.os_errors import printable
 from acidctl.storage.port import FileSystem, join, parent_of
-from acidctl.storage.problems import printable
+from acidctl.storage.read_back import require_content
 
 MOST_BYTES = 64 << 20
 """No manifest or note of ours is longer."""

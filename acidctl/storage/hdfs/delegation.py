@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from acidctl.storage.kerberos import wants_kerberos
+from acidctl.storage.hdfs.kerberos import wants_kerberos
 from acidctl.storage.port import FileSystemSpec
 
 _NOT_PASSED_ON = ("kerberos", "keytab", "principal")
@@ -25,7 +25,7 @@ def delegated(spec: FileSystemSpec) -> FileSystemSpec:
     options = dict(spec.options)
     if spec.protocol not in ("webhdfs", "swebhdfs") or options.get("token") or not wants_kerberos(options):
         return spec
-    from acidctl.storage.webhdfs_client import WebHdfsClient
+    from acidctl.storage.hdfs.webhdfs import WebHdfsClient
 
     options["token"] = WebHdfsClient(spec).delegation_token()
     kept = {key: value for key, value in options.items() if key not in _NOT_PASSED_ON}

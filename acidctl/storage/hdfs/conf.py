@@ -13,7 +13,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from acidctl.errors import UsageProblem
-from acidctl.storage.problems import printable
+from acidctl.storage.os_errors import printable
 
 _FILES = ("core-site.xml", "hdfs-site.xml")
 _VARIABLE = re.compile(r"\$\{([^}$\s]+)\}")

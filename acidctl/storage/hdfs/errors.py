@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError
-from acidctl.storage.problems import printable
+from acidctl.storage.os_errors import printable
 from acidctl.storage.retry import PassingError
 
 _Row = tuple[type[AcidctlError], str, str]

@@ -15,11 +15,11 @@ from contextlib import suppress
 
 from acidctl.acid.names import AcidNameError, parse_directory
 from acidctl.errors import AcidctlError, NotFoundError, RefusedError, StorageError
-from acidctl.storage.ends import END
-from acidctl.storage.own_files import read_note, require_ours, write_checked
-from acidctl.storage.owner import OWNER
+from acidctl.location.own_files import read_note, require_ours, write_checked
+from acidctl.location.owner import OWNER
+from acidctl.location.snapshot import Snapshot
 from acidctl.storage.port import FileSystem, join, parent_of
-from acidctl.storage.snapshot import Snapshot
+from acidctl.storage.tail_cache import END
 
 INTENT = "_publish.json"
 _NAMED = 3

@@ -11,16 +11,17 @@ from typing import Any, BinaryIO, Protocol, cast
 
 from acidctl.acid.listing import Entry, Listing
 from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError
-from acidctl.storage import hdfs_quota, problems
+from acidctl.storage import os_errors
 from acidctl.storage.access import Access
-from acidctl.storage.arrival import require_content, require_length
-from acidctl.storage.ends import Ends
-from acidctl.storage.hdfs_problems import QuotaError
-from acidctl.storage.new_file import NewFile
+from acidctl.storage.hdfs import quota
+from acidctl.storage.hdfs.errors import QuotaError
+from acidctl.storage.hdfs.new_file import NewFile
+from acidctl.storage.hdfs.upload import CutShortError
 from acidctl.storage.port import FileSystemSpec, base_name, join
 from acidctl.storage.ranged import RangedReader, behind_the_end, clamp
+from acidctl.storage.read_back import require_content, require_length
 from acidctl.storage.retry import PassingError
-from acidctl.storage.upload import CutShortError
+from acidctl.storage.tail_cache import Ends
 
 _LISTERS = 16
 """Threads that list, for all trees together: no more than there are connections kept."""
@@ -174,7 +175,7 @@ class HdfsFileSystem:
 
     def open_input(self, path: str) -> BinaryIO:
         size, fetch = self._client.open_reader(path)
-        return cast(BinaryIO, RangedReader(fetch, size, problems.printable(self.display(path))))
+        return cast(BinaryIO, RangedReader(fetch, size, os_errors.printable(self.display(path))))
 
     def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         return self._ends.read(path, offset, length, self._fetch)
@@ -192,7 +193,7 @@ class HdfsFileSystem:
         data = fetch(start, end) if start < end else b""
         if len(data) != end - start:
             raise StorageError(
-                f"cannot read {problems.printable(self.display(path))}",
+                f"cannot read {os_errors.printable(self.display(path))}",
                 f"asked for {end - start} bytes at offset {start}, got {len(data)}",
                 "the connection broke, or the file changes: try again",
             )
@@ -279,8 +280,8 @@ class HdfsFileSystem:
             needed = int(status.get("blockSize", 1)) * int(status.get("replication", 1))
         except AcidctlError:
             needed = 1
-        why = hdfs_quota.used_up(self._client.content_summary, path, needed)
-        return why, hdfs_quota.HINT if why else ""
+        why = quota.used_up(self._client.content_summary, path, needed)
+        return why, quota.HINT if why else ""
 
     def make_dirs(self, path: str, *, below: str = "") -> None:
         if below:
@@ -289,9 +290,9 @@ class HdfsFileSystem:
 
     def rename(self, source: str, target: str) -> None:
         self._ends.forget()
-        doing = f"rename {problems.printable(self.display(source))} to"
+        doing = f"rename {os_errors.printable(self.display(source))} to"
         if self.exists(target):  # the server refuses too, but HttpFS would nest
-            raise problems.already_exists(doing, self.display(target))
+            raise os_errors.already_exists(doing, self.display(target))
         try:
             is_safe = self._client.rename(source, target)
         except (PassingError, NotFoundError) as error:
@@ -306,14 +307,14 @@ class HdfsFileSystem:
             raise
         except StorageError:
             if self._look(source) and self._look(target):  # each kind of target has a refusal of its own
-                raise problems.already_exists(doing, self.display(target)) from None
+                raise os_errors.already_exists(doing, self.display(target)) from None
             raise
         if not is_safe:
             nested = join(target, base_name(source))
             if base_name(source) != base_name(target) and self.exists(nested):
                 raise StorageError(
-                    f"cannot {doing} {problems.printable(self.display(target))}",
-                    f"the target appeared meanwhile and HttpFS moved the source into it: {problems.printable(nested)}",
+                    f"cannot {doing} {os_errors.printable(self.display(target))}",
+                    f"the target appeared meanwhile and HttpFS moved the source into it: {os_errors.printable(nested)}",
                     "move it out by hand; use the NameNode's WebHDFS, whose rename is safe",
                 )
 
@@ -321,11 +322,11 @@ class HdfsFileSystem:
         self._ends.forget()
         for path in (source, target):
             if self.stat(path).is_dir:
-                raise problems.is_a_directory("replace", self.display(path))
+                raise os_errors.is_a_directory("replace", self.display(path))
         self._client.replace(source, target)
 
     def copy(self, source: str, target: str) -> None:  # noqa: ARG002 - never done
-        raise problems.cannot_copy(self.display(source))
+        raise os_errors.cannot_copy(self.display(source))
 
     def trash_root(self, path: str) -> str | None:
         """The user's ``.Trash`` for what lies at a path, of an encryption zone its own; None where nobody can tell."""
@@ -333,7 +334,7 @@ class HdfsFileSystem:
 
     def remove_tree(self, path: str) -> None:
         if path == "/":
-            raise problems.root_is_kept(self.display(path))
+            raise os_errors.root_is_kept(self.display(path))
         self._ends.forget()
         was_there = self._has_several and self.exists(path)
         try:
@@ -343,7 +344,7 @@ class HdfsFileSystem:
                 raise _unsure(error, "it may still be removed") from error
             done = True
         if not done:
-            raise problems.missing("remove", self.display(path))
+            raise os_errors.missing("remove", self.display(path))
 
     def remove_empty(self, path: str) -> None:
         try:
@@ -384,13 +385,13 @@ class HdfsFileSystem:
         if len(statuses) == 1 and statuses[0]["type"] != "DIRECTORY":
             name = statuses[0]["pathSuffix"]
             if not name or (name == base_name(directory) and not self.stat(directory).is_dir):
-                raise problems.not_a_directory("list", self.display(directory))
+                raise os_errors.not_a_directory("list", self.display(directory))
         start = f"{prefix}/" if prefix else ""
         return [_entry(status, start + status["pathSuffix"]) for status in statuses]
 
     def _require_free(self, path: str) -> None:
         if self.exists(path):
-            raise problems.already_exists("create", self.display(path))
+            raise os_errors.already_exists("create", self.display(path))
 
 
 class _Output(io.BufferedWriter):
@@ -426,10 +427,10 @@ def _entry(status: dict[str, Any], path: str) -> Entry:
 
 def _client(spec: FileSystemSpec) -> HdfsClient:
     if spec.protocol == "hdfs":
-        from acidctl.storage.native_client import NativeClient
+        from acidctl.storage.hdfs.native import NativeClient
 
         return NativeClient(spec)
-    from acidctl.storage.webhdfs_client import WebHdfsClient
+    from acidctl.storage.hdfs.webhdfs import WebHdfsClient
 
     return WebHdfsClient(spec)
 

@@ -12,7 +12,7 @@ from hdfs import Client, InsecureClient, TokenClient
 from requests.adapters import HTTPAdapter
 
 from acidctl.errors import AccessError, EnvironmentProblem
-from acidctl.storage.kerberos import KINIT, ticket_problem, wants_kerberos
+from acidctl.storage.hdfs.kerberos import KINIT, ticket_problem, wants_kerberos
 from acidctl.storage.port import FileSystemSpec
 from acidctl.storage.retry import Patience
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from acidctl.acid.listing import Entry
 from acidctl.errors import AcidctlError, NotFoundError, StorageError
-from acidctl.storage.problems import printable
+from acidctl.storage.os_errors import printable
 
 Explain = Callable[[str], tuple[str, str]]
 """Why a file at a path is not whole, and what to do; two empty strings where nobody knows."""

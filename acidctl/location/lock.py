@@ -25,10 +25,10 @@ from acidctl.errors import (
     RefusedError,
     StorageError,
 )
-from acidctl.storage.own_files import write_checked
-from acidctl.storage.owner import Owner
+from acidctl.location.own_files import write_checked
+from acidctl.location.owner import Owner
+from acidctl.location.snapshot import Snapshot
 from acidctl.storage.port import FileSystem, join
-from acidctl.storage.snapshot import Snapshot
 
 LOCK = ".acidctl-lock"
 _TORN_SECONDS = 60

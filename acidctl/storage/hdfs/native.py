@@ -16,13 +16,13 @@ from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 from acidctl.errors import AccessError, EnvironmentProblem, NotFoundError, StorageError, UsageProblem
-from acidctl.storage import problems
-from acidctl.storage.callers import Callers
-from acidctl.storage.hdfs_problems import from_remote
-from acidctl.storage.kerberos import KINIT, ticket_problem, wants_kerberos
-from acidctl.storage.new_file import NewFile
+from acidctl.storage import os_errors
+from acidctl.storage.hdfs.callers import Callers
+from acidctl.storage.hdfs.errors import from_remote
+from acidctl.storage.hdfs.kerberos import KINIT, ticket_problem, wants_kerberos
+from acidctl.storage.hdfs.new_file import NewFile
+from acidctl.storage.os_errors import printable
 from acidctl.storage.port import FileSystemSpec
-from acidctl.storage.problems import printable
 from acidctl.storage.retry import PassingError, Patience
 
 _PIECE = 32 << 20
@@ -203,11 +203,11 @@ class NativeClient:
         except UnicodeEncodeError as error:
             raise NotFoundError(what, "names in HDFS are UTF-8", "rename it on the disk it comes from") from error
         except FileExistsError as error:
-            raise problems.already_exists(doing, shown) from error
+            raise os_errors.already_exists(doing, shown) from error
         except (FileNotFoundError, IsADirectoryError) as error:
             if "is not a file" in str(error) or isinstance(error, IsADirectoryError):
-                raise problems.is_a_directory(doing, shown) from error
-            raise problems.missing(doing, shown) from error
+                raise os_errors.is_a_directory(doing, shown) from error
+            raise os_errors.missing(doing, shown) from error
         except TimeoutError as error:
             raise PassingError(
                 what, f"{self._url} did not answer within {self._patience.timeout:g} s", _PORT_HINT

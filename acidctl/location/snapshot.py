@@ -13,9 +13,9 @@ from acidctl.acid.sidefiles import BaseFormat, parse_flush_length, parse_metadat
 from acidctl.acid.state import AcidState, base_metadata, select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import AcidctlError, UsageProblem
+from acidctl.location.walk import list_location
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
-from acidctl.storage.small import MOST_LENGTHS, MOST_METADATA, read_small
-from acidctl.storage.walk import list_location
+from acidctl.storage.small_files import MOST_LENGTHS, MOST_METADATA, read_small
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def look_at(
 
     Args:
         top: the location's own children, where they were listed a moment ago.
-        on_unreadable: see :func:`~acidctl.storage.walk.list_location`.
+        on_unreadable: see :func:`~acidctl.location.walk.list_location`.
 
     Raises:
         NotFoundError, AccessError, StorageError: the location cannot be listed.

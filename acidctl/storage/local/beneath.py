@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from acidctl.errors import RefusedError
-from acidctl.storage.openat2 import NO_SYMLINKS, openat2
-from acidctl.storage.problems import printable
+from acidctl.storage.local.openat2 import NO_SYMLINKS, openat2
+from acidctl.storage.os_errors import printable
 
 _WALKED = (errno.ELOOP, errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG, errno.EAGAIN)
 """Errors of ``openat2`` after which the way is gone component by component."""

@@ -15,14 +15,13 @@ from typing import BinaryIO, cast
 
 from acidctl.acid.listing import Entry, Listing
 from acidctl.errors import BadDataError, ConflictError, StorageError
-from acidctl.storage import problems
+from acidctl.storage import os_errors
 from acidctl.storage.access import Access
-from acidctl.storage.arrival import incomplete, require_content
-from acidctl.storage.beneath import Anywhere, Beneath
-from acidctl.storage.local_access import access_of, all_access, require_made_here, set_access
-from acidctl.storage.local_mounts import refuse_mounts
-from acidctl.storage.local_rename import rename_no_replace
-from acidctl.storage.local_walk import (
+from acidctl.storage.local.access import access_of, all_access, require_made_here, set_access
+from acidctl.storage.local.beneath import Anywhere, Beneath
+from acidctl.storage.local.mounts import refuse_mounts
+from acidctl.storage.local.rename import rename_no_replace
+from acidctl.storage.local.walk import (
     list_children,
     list_children_beneath,
     list_everything,
@@ -30,6 +29,7 @@ from acidctl.storage.local_walk import (
 )
 from acidctl.storage.port import FileSystemSpec, base_name, parent_of
 from acidctl.storage.ranged import clamp
+from acidctl.storage.read_back import incomplete, require_content
 
 _WRITE_BUFFER = 128 << 10  # larger pieces go to the disk as they come, and are not copied once more
 _READ_CHUNK = 1 << 30  # one read call never returns more than 2 GiB on Linux
@@ -73,25 +73,25 @@ class LocalFileSystem:
         return path
 
     def list_tree(self, path: str, top: Listing | None = None) -> Listing:
-        with problems.mapped("list", path):
+        with os_errors.mapped("list", path):
             if isinstance(self._paths, Beneath):
                 return Listing(path, tuple(list_everything_beneath(self._paths, path)))
             return Listing(path, tuple(list_everything(path, top.entries if top else None)))
 
     def list_dir(self, path: str) -> Listing:
-        with problems.mapped("list", path):
+        with os_errors.mapped("list", path):
             if isinstance(self._paths, Beneath):
                 return Listing(path, tuple(list_children_beneath(self._paths, path)))
             return Listing(path, tuple(list_children(path)))
 
     def stat(self, path: str) -> Entry:
-        with problems.mapped("look at", path):
+        with os_errors.mapped("look at", path):
             info = self._paths.stat(path)
         is_dir = stat.S_ISDIR(info.st_mode)
         return Entry(base_name(path), info.st_size if stat.S_ISREG(info.st_mode) else 0, info.st_mtime, is_dir)
 
     def exists(self, path: str) -> bool:
-        with problems.mapped("look at", path):
+        with os_errors.mapped("look at", path):
             return self._paths.exists(path)
 
     def open_input(self, path: str) -> BinaryIO:
@@ -103,7 +103,7 @@ class LocalFileSystem:
         try:
             start, end = clamp(offset, length, size)
             chunks = []
-            with problems.mapped("read", path):
+            with os_errors.mapped("read", path):
                 while start < end:
                     chunk = os.pread(descriptor, min(_READ_CHUNK, end - start), start)
                     if not chunk:  # cut by somebody else meanwhile
@@ -124,12 +124,12 @@ class LocalFileSystem:
                 output.write(data)
             require_content(self, path, data)
         except BaseException:
-            with problems.mapped("remove", path), suppress(FileNotFoundError), self._paths.parent(path) as (at, name):
+            with os_errors.mapped("remove", path), suppress(FileNotFoundError), self._paths.parent(path) as (at, name):
                 os.unlink(name, dir_fd=at)  # ours, by O_EXCL; half a file must not look like a whole one
             raise
 
     def access(self, path: str) -> Access | None:
-        with problems.mapped("look at", path):
+        with os_errors.mapped("look at", path):
             descriptor = self._paths.open(path, os.O_RDONLY | os.O_NONBLOCK)
             try:
                 return access_of(os.fstat(descriptor), descriptor)
@@ -137,7 +137,7 @@ class LocalFileSystem:
                 os.close(descriptor)
 
     def access_below(self, path: str, name: str | None = None) -> dict[str, Access]:
-        with problems.mapped("list", path):
+        with os_errors.mapped("list", path):
             descriptor = self._paths.open(path, os.O_RDONLY | os.O_DIRECTORY)
             try:
                 return all_access(descriptor, name)
@@ -145,7 +145,7 @@ class LocalFileSystem:
                 os.close(descriptor)
 
     def set_access(self, path: str, access: Access) -> None:
-        with problems.mapped("set the owner and the mode of", path), self._paths.parent(path) as (at, name):
+        with os_errors.mapped("set the owner and the mode of", path), self._paths.parent(path) as (at, name):
             descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
             try:
                 if at is not None:
@@ -155,49 +155,49 @@ class LocalFileSystem:
                 os.close(descriptor)
 
     def open_output(self, path: str, *, private: bool = False) -> BinaryIO:
-        with problems.mapped("create", path):
+        with os_errors.mapped("create", path):
             raw = _DurableFile(path, self._paths, 0o600 if private else self._new_mode)
             with self._paths.parent(path) as (at, name):
                 _remove_checksum(name, at)
         return cast(BinaryIO, io.BufferedWriter(raw, _WRITE_BUFFER))
 
     def make_dirs(self, path: str, *, below: str = "") -> None:
-        with problems.mapped("create", path):
+        with os_errors.mapped("create", path):
             self._paths.make_dirs(path, below)
 
     def rename(self, source: str, target: str) -> None:
-        doing = f"rename {problems.printable(source)} to"
+        doing = f"rename {os_errors.printable(source)} to"
         with (
-            problems.mapped(doing, target),
+            os_errors.mapped(doing, target),
             self._parent(source, "rename", source) as (old_at, old),
             self._parent(target, f"rename {source} into", parent_of(target)) as (new_at, new),
         ):
             try:
                 is_file = not stat.S_ISDIR(os.lstat(old, dir_fd=old_at).st_mode)
             except FileNotFoundError:
-                raise problems.missing("rename", source) from None
+                raise os_errors.missing("rename", source) from None
             try:
                 rename_no_replace(old, new, old_at, new_at)
             except FileExistsError:
-                raise problems.already_exists(doing, target) from None
+                raise os_errors.already_exists(doing, target) from None
             except FileNotFoundError:
                 if self.exists(source):
-                    raise problems.missing(f"rename {source} into", parent_of(target)) from None
-                raise problems.missing("rename", source) from None
+                    raise os_errors.missing(f"rename {source} into", parent_of(target)) from None
+                raise os_errors.missing("rename", source) from None
             if is_file:
                 _move_checksum(old, new, old_at, new_at)
             self._sync(parent_of(source), parent_of(target))
 
     def replace(self, source: str, target: str) -> None:
-        doing = f"rename {problems.printable(source)} to"
+        doing = f"rename {os_errors.printable(source)} to"
         with (
-            problems.mapped(doing, target),
+            os_errors.mapped(doing, target),
             self._parent(source, "rename", source) as (old_at, old),
             self._parent(target, "replace", target) as (new_at, new),
         ):
             for name, at, path in ((old, old_at, source), (new, new_at, target)):
                 if not _is_file(name, at):
-                    raise problems.missing("rename" if path == source else "replace", path)
+                    raise os_errors.missing("rename" if path == source else "replace", path)
             # Before: Hadoop refuses a file that differs from its checksum, and takes one without.
             _remove_checksum(new, new_at)
             os.replace(old, new, src_dir_fd=old_at, dst_dir_fd=new_at)
@@ -205,12 +205,12 @@ class LocalFileSystem:
             self._sync(parent_of(source), parent_of(target))
 
     def copy(self, source: str, target: str) -> None:  # noqa: ARG002 - never done
-        raise problems.cannot_copy(self.display(source))
+        raise os_errors.cannot_copy(self.display(source))
 
     def remove_tree(self, path: str) -> None:
         if os.path.normpath(path) == "/":
-            raise problems.root_is_kept(path)
-        with problems.mapped("remove", path), self._paths.parent(path) as (at, name):
+            raise os_errors.root_is_kept(path)
+        with os_errors.mapped("remove", path), self._paths.parent(path) as (at, name):
             if stat.S_ISDIR(os.lstat(name, dir_fd=at).st_mode):
                 _remove_directory(path, name, at)
             else:
@@ -218,7 +218,7 @@ class LocalFileSystem:
                 _remove_checksum(name, at)
 
     def remove_empty(self, path: str) -> None:
-        with problems.mapped("remove", path):
+        with os_errors.mapped("remove", path):
             try:
                 with self._paths.parent(path) as (at, name):
                     os.rmdir(name, dir_fd=at)
@@ -236,12 +236,12 @@ class LocalFileSystem:
             try:
                 found = stack.enter_context(self._paths.parent(path))
             except FileNotFoundError:
-                raise problems.missing(doing, missing) from None
+                raise os_errors.missing(doing, missing) from None
             yield found
 
     def _open_file(self, path: str) -> tuple[int, int]:
         """A descriptor of an ordinary file, and its size."""
-        with problems.mapped("read", path):
+        with os_errors.mapped("read", path):
             # Without O_NONBLOCK, opening a pipe would wait for a writer for ever.
             descriptor = self._paths.open(path, os.O_RDONLY | os.O_NONBLOCK)
             try:
@@ -253,8 +253,8 @@ class LocalFileSystem:
             return descriptor, found.st_size
         os.close(descriptor)
         if stat.S_ISDIR(found.st_mode):
-            raise problems.is_a_directory("read", path)
-        raise BadDataError(f"cannot read {problems.printable(path)}", "it is a device or a pipe, not a file")
+            raise os_errors.is_a_directory("read", path)
+        raise BadDataError(f"cannot read {os_errors.printable(path)}", "it is a device or a pipe, not a file")
 
     def _sync(self, *directories: str) -> None:
         for directory in set(directories):
@@ -269,11 +269,11 @@ class _Input(io.FileIO):
         self._path = path
 
     def readinto(self, buffer: object, /) -> int | None:
-        with problems.mapped("read", self._path):
+        with os_errors.mapped("read", self._path):
             return super().readinto(buffer)  # type: ignore[arg-type]
 
     def readall(self) -> bytes:
-        with problems.mapped("read", self._path):
+        with os_errors.mapped("read", self._path):
             return super().readall()
 
 
@@ -292,7 +292,7 @@ class _DurableFile(io.FileIO):
 
     def write(self, data: object, /) -> int:
         try:
-            with problems.mapped("write", self._path):
+            with os_errors.mapped("write", self._path):
                 count = super().write(data)  # type: ignore[arg-type]
         except BaseException:
             self._is_whole = False
@@ -304,7 +304,7 @@ class _DurableFile(io.FileIO):
         if self.closed:
             return
         try:
-            with problems.mapped("write", self._path):
+            with os_errors.mapped("write", self._path):
                 os.fsync(self.fileno())
                 size = os.fstat(self.fileno()).st_size
             if size != self._written:
@@ -316,7 +316,7 @@ class _DurableFile(io.FileIO):
             if not self._is_whole:
                 self._unlink()
             super().close()
-        with problems.mapped("write", self._path):
+        with os_errors.mapped("write", self._path):
             sync_directory(parent_of(self._path), self._paths)
 
     def _unlink(self) -> None:
@@ -362,13 +362,13 @@ def _remove_directory(path: str, name: str, at: int | None) -> None:
                 raise
         except RecursionError as error:
             raise StorageError(
-                f"cannot remove {problems.printable(path)}", "directories are nested too deeply", "use rm -r"
+                f"cannot remove {os_errors.printable(path)}", "directories are nested too deeply", "use rm -r"
             ) from error
         else:
             return
     if _is_there(name, at):
         raise ConflictError(
-            f"cannot remove {problems.printable(path)}",
+            f"cannot remove {os_errors.printable(path)}",
             "it changes while it is removed",
             "something else works in it: try again when it is done",
         )

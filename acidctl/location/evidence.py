@@ -32,13 +32,13 @@ from acidctl.acid.names import (
 )
 from acidctl.acid.sidefiles import parse_flush_length
 from acidctl.errors import AcidctlError, RefusedError
-from acidctl.storage.ends import END
-from acidctl.storage.neighbours import Surroundings, within
+from acidctl.location.neighbours import Surroundings, within
+from acidctl.location.snapshot import Look
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import FileSystem, base_name, join
 from acidctl.storage.registry import open_location
-from acidctl.storage.small import MOST_LENGTHS, read_small
-from acidctl.storage.snapshot import Look
+from acidctl.storage.small_files import MOST_LENGTHS, read_small
+from acidctl.storage.tail_cache import END
 
 _LOOKED_INTO = 4
 """Of files that are damaged, or not ORC, so many are tried."""
