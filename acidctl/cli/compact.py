@@ -398,7 +398,7 @@ def _writing(
 ) -> Writing:
     from acidctl.compaction.verify import Verify
     from acidctl.compaction.writing import Writing
-    from acidctl.orc.settings import WriterSettings
+    from acidctl.orc.write.settings import WriterSettings
 
     bloom = tuple(column.strip() for column in (bloom_filter or "").split(",") if column.strip())
     if bloom_filter is not None and not bloom:

@@ -15,12 +15,12 @@ from acidctl.compaction.sent import SummedSink, Taken, mismatch, require_again, 
 from acidctl.compaction.tasks import PROLEPTIC_GREGORIAN
 from acidctl.compaction.values import value_checksum
 from acidctl.compaction.working import done, through
-from acidctl.orc.assemble import CPP_WRITER, OrcAssembler, lowest_writer
-from acidctl.orc.encode import encode_stripes
-from acidctl.orc.settings import WHOLE, WriterSettings
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail, stripe_length
 from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
+from acidctl.orc.write.file_assembler import CPP_WRITER, OrcAssembler, lowest_writer
+from acidctl.orc.write.settings import WHOLE, WriterSettings
+from acidctl.orc.write.stripe_encoder import encode_stripes
 from acidctl.rows.events import EventFile
 from acidctl.rows.schema import children_of, conform, fit_text
 from acidctl.storage.port import FileSystem

@@ -18,8 +18,8 @@ from acidctl.compaction.tasks import BucketResult, ConcatTask, Input, OutputFile
 from acidctl.compaction.writing import Writing, calendar_of, inputs_of
 from acidctl.errors import RefusedError
 from acidctl.location.snapshot import Snapshot
-from acidctl.orc.bloom import bloom_ids
 from acidctl.orc.source import ByteSource
+from acidctl.orc.write.bloom import bloom_ids
 from acidctl.rows.events import EventFile
 from acidctl.rows.foreign import Format, read_any_tail
 from acidctl.rows.schema import merge_row_types

@@ -35,7 +35,7 @@ from acidctl.compaction.tasks import (
 )
 from acidctl.compaction.values import event_checksum
 from acidctl.compaction.written import Copier, join, open_writer, proven, stripes_of
-from acidctl.orc.id_runs import IdRun, id_run
+from acidctl.orc.read.id_runs import IdRun, id_run
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail, stripe_length
 from acidctl.orc.types import acid_tree, arrow_type

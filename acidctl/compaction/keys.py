@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from acidctl.compaction.checksum import is_constant, key_checksum, run_checksum
-from acidctl.orc.id_runs import IdRun
+from acidctl.orc.read.id_runs import IdRun
 from acidctl.rows.deletes import Bools, Keys
 
 Key = tuple[int, int, int]

@@ -20,9 +20,9 @@ from acidctl.compaction.verify import Verify
 from acidctl.compaction.writing import Writing, calendar_of, inputs_of
 from acidctl.errors import BadDataError, ConflictError, RefusedError
 from acidctl.location.snapshot import Snapshot, seen_below
-from acidctl.orc.bloom import bloom_ids
 from acidctl.orc.tail import stripe_length
 from acidctl.orc.types import OrcType
+from acidctl.orc.write.bloom import bloom_ids
 from acidctl.rows.events import EventFile, open_event_files
 from acidctl.rows.schema import merge_row_types
 

@@ -16,8 +16,8 @@ import pyarrow as pa
 from acidctl.compaction.sent import mismatch
 from acidctl.compaction.values import value_checksum
 from acidctl.errors import out_of_memory
+from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import OrcType
-from acidctl.orc.wide_time import WIDE_STORAGE, WideTimestamp
 
 if TYPE_CHECKING:
     from pyorc import TypeKind

@@ -19,12 +19,12 @@ import numpy as np
 from acidctl.compaction.keys import KeyFacts
 from acidctl.compaction.tasks import JULIAN_GREGORIAN, BucketTask, StripeCopy
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.acid_writer import CopiedStripe
-from acidctl.orc.bloom import bloom_columns
-from acidctl.orc.id_runs import IdRun
-from acidctl.orc.settings import WriterSettings
+from acidctl.orc.read.id_runs import IdRun
 from acidctl.orc.tail import KNOWN_VERSIONS, RecordKey, Tail, stripe_length
 from acidctl.orc.types import OrcType
+from acidctl.orc.write.acid_writer import CopiedStripe
+from acidctl.orc.write.bloom import bloom_columns
+from acidctl.orc.write.settings import WriterSettings
 from acidctl.rows.events import EventFile, Ids
 
 SMALL_STRIPE = 1 << 20

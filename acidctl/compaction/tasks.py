@@ -12,11 +12,11 @@ from acidctl.compaction.checksum import Proof
 from acidctl.compaction.keys import Key
 from acidctl.compaction.split import StripeSpan
 from acidctl.compaction.verify import Verify
-from acidctl.orc.acid_writer import CopiedStripe
-from acidctl.orc.id_runs import IdBytes
-from acidctl.orc.settings import WriterSettings
+from acidctl.orc.read.id_runs import IdBytes
 from acidctl.orc.tail import Tail, stripe_length
 from acidctl.orc.types import OrcType
+from acidctl.orc.write.acid_writer import CopiedStripe
+from acidctl.orc.write.settings import WriterSettings
 from acidctl.rows.events import Synthetic
 from acidctl.rows.foreign import Format
 from acidctl.storage.port import FileSystemSpec

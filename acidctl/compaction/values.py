@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from acidctl.compaction.checksum import SEEDS, add, key_checksum, key_hashes, mix
 from acidctl.errors import BadDataError
 from acidctl.orc.arrow import tags_of
+from acidctl.orc.read.union_nulls import has_null_member
+from acidctl.orc.read.wide_timestamps import WideTimestamp, parts
 from acidctl.orc.types import OrcType
-from acidctl.orc.union_nulls import has_null_member
-from acidctl.orc.unions import chosen
-from acidctl.orc.wide_time import WideTimestamp, parts
+from acidctl.orc.write.unions import chosen
 from acidctl.rows.deletes import Keys
 from acidctl.rows.events import Ids
 

@@ -9,9 +9,9 @@ from typing import Any
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.tasks import JULIAN_GREGORIAN, PROLEPTIC_GREGORIAN, Input
 from acidctl.compaction.verify import Verify
-from acidctl.orc.bloom import bloom_columns
-from acidctl.orc.settings import CODECS, WriterSettings
 from acidctl.orc.tail import FIRST_READ
+from acidctl.orc.write.bloom import bloom_columns
+from acidctl.orc.write.settings import CODECS, WriterSettings
 from acidctl.rows.events import EventFile
 from acidctl.rows.foreign import Format
 

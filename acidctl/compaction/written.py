@@ -19,9 +19,9 @@ from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, OutputF
 from acidctl.compaction.values import event_checksum
 from acidctl.compaction.working import through
 from acidctl.errors import BadDataError, VerifyError
-from acidctl.orc.acid_writer import AcidFileResult, AcidWriter
-from acidctl.orc.reader import OrcFile, open_orc
+from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.tail import Tail
+from acidctl.orc.write.acid_writer import AcidFileResult, AcidWriter
 from acidctl.rows.events import ID_COLUMNS, Ids, read_ids
 from acidctl.storage import registry
 from acidctl.storage.port import FileSystem

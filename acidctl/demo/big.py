@@ -14,8 +14,8 @@ from acidctl.acid.names import METADATA_ACID, Kind, format_directory
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
 from acidctl.demo.write import write_directory
 from acidctl.errors import UsageProblem
-from acidctl.orc.encode import WriterSettings
 from acidctl.orc.types import OrcType, arrow_type
+from acidctl.orc.write.stripe_encoder import WriterSettings
 from acidctl.rows.deletes import Keys
 from acidctl.rows.events import Ids, with_ids
 from acidctl.storage.port import FileSystem

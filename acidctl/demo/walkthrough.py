@@ -7,8 +7,8 @@ import pyarrow as pa
 from acidctl.acid import bucket
 from acidctl.acid.names import Kind, format_directory
 from acidctl.demo.write import Event, write_directory
-from acidctl.orc.encode import WriterSettings
 from acidctl.orc.types import OrcType
+from acidctl.orc.write.stripe_encoder import WriterSettings
 from acidctl.storage.port import FileSystem
 
 ROW = OrcType("struct", children=(OrcType("int"), OrcType("string")), names=("id", "value"))

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from acidctl.orc.wide_time import WideTimestamp
+from acidctl.orc.read.wide_timestamps import WideTimestamp
 
 _TIME = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?:[ T](\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?", re.ASCII)
 _EPOCH = datetime.date(1970, 1, 1).toordinal()

@@ -22,10 +22,10 @@ from acidctl.acid.names import AcidDirectory, AcidNameError, Kind, parse_directo
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError, BadDataError
 from acidctl.location.snapshot import Snapshot
-from acidctl.orc.gregorian import is_hybrid, shown
-from acidctl.orc.reader import OrcFile, open_orc
+from acidctl.orc.read.calendars import is_hybrid, shown
+from acidctl.orc.read.reader import OrcFile, open_orc
+from acidctl.orc.read.stripe_size import check_all_rows, check_rows
 from acidctl.orc.source import ByteSource
-from acidctl.orc.stripe_size import check_all_rows, check_rows
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import OrcType
 from acidctl.rows.deletes import Bools, Bound, Keys, Longs

@@ -25,10 +25,10 @@ from acidctl.location.snapshot import Snapshot
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below, nested
 from acidctl.orc.limits import STRIPE_MEMORY, Work
+from acidctl.orc.read.wide_timestamps import wide
 from acidctl.orc.source import ByteSource, Window, native_errors
 from acidctl.orc.tail import MAGIC, Tail, read_tail
 from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
-from acidctl.orc.wide_time import wide
 from acidctl.rows.parquet_file import open_parquet, window_on
 from acidctl.rows.parquet_size import RowGroups
 from acidctl.rows.parquet_time import ParquetTime, as_meant, parquet_time
@@ -148,7 +148,7 @@ def open_foreign(source: ByteSource, format_: Format, tail: Tail) -> ForeignRead
 
 
 class ForeignReader:
-    """The part of :class:`~acidctl.orc.reader.OrcFile` that reading rows takes."""
+    """The part of :class:`~acidctl.orc.read.reader.OrcFile` that reading rows takes."""
 
     def __init__(self, source: ByteSource, tail: Tail) -> None:
         self._source = source

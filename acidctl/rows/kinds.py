@@ -17,10 +17,10 @@ import pyarrow as pa
 from acidctl.acid.layout import Role
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below
+from acidctl.orc.read.union_nulls import NULL_MEMBER, present_streams
+from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.orc.union_nulls import NULL_MEMBER, present_streams
-from acidctl.orc.wide_time import WideTimestamp
 from acidctl.rows.columns import Column, FileColumns, Kind, Place
 from acidctl.rows.events import EventFile
 from acidctl.rows.foreign import Format

@@ -22,9 +22,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.orc.arrow import below, nested
-from acidctl.orc.gregorian import SWITCH, same_labels
-from acidctl.orc.wide_time import WideTimestamp, parts, wide, widened
-from acidctl.orc.zones import is_utc, zone
+from acidctl.orc.read.calendars import SWITCH, same_labels
+from acidctl.orc.read.wide_timestamps import WideTimestamp, parts, wide, widened
+from acidctl.orc.read.zones import is_utc, zone
 
 _DAY = 86_400
 _SECOND = 10**9

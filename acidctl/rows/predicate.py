@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from acidctl.errors import UsageProblem
 from acidctl.orc.arrow import null_where, tags_of
+from acidctl.orc.read.union_nulls import has_null_member
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.orc.union_nulls import has_null_member
 from acidctl.rows.compare import Literal, MismatchError, compare, compare_columns, unpadded
 from acidctl.rows.pruning import Bounds
 

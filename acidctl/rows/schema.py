@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError
 from acidctl.orc.arrow import below, nested, tags_of
+from acidctl.orc.read.union_nulls import has_null_member, null_unions, with_nulls
+from acidctl.orc.read.wide_timestamps import WideTimestamp, widened
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.orc.union_nulls import has_null_member, null_unions, with_nulls
-from acidctl.orc.wide_time import WideTimestamp, widened
 from acidctl.rows.export.cells import unquoted
 from acidctl.rows.export.text import Kernels
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from acidctl.errors import BadDataError
 from acidctl.orc.arrow import below, nested, tags_of
-from acidctl.orc.union_nulls import has_null_member, with_nulls
-from acidctl.orc.wide_time import WideTimestamp, widened
+from acidctl.orc.read.union_nulls import has_null_member, with_nulls
+from acidctl.orc.read.wide_timestamps import WideTimestamp, widened
 
 
 def one_table(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:

@@ -12,7 +12,7 @@ import pytest
 from pyarrow import orc
 from rows.test_files_without_ids import write_acid
 
-from acidctl.orc.reader import OrcFile
+from acidctl.orc.read.reader import OrcFile
 from acidctl.orc.types import OrcType
 from tests.orc.writer_data import acid_batch, acid_file
 

@@ -26,8 +26,8 @@ from acidctl.compaction.run import compact
 from acidctl.compaction.verify import Verify
 from acidctl.compaction.writing import Writing
 from acidctl.errors import AcidctlError, BadDataError, StorageError, VerifyError
-from acidctl.orc.encode import WriterSettings
 from acidctl.orc.types import OrcType
+from acidctl.orc.write.stripe_encoder import WriterSettings
 from acidctl.rows.events import read_ids
 from acidctl.rows.scan import Scan
 from acidctl.storage import registry

@@ -24,13 +24,13 @@ from acidctl.compaction.tasks import BucketResult, ConcatTask
 from acidctl.compaction.verify import Verify
 from acidctl.compaction.writing import Writing
 from acidctl.errors import AcidctlError, BadDataError, RefusedError, VerifyError
-from acidctl.orc.assemble import OrcAssembler
-from acidctl.orc.encode import WriterSettings, encode_stripes
+from acidctl.orc.read.union_nulls import with_nulls
+from acidctl.orc.read.wide_timestamps import wide
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
-from acidctl.orc.union_nulls import with_nulls
-from acidctl.orc.wide_time import wide
+from acidctl.orc.write.file_assembler import OrcAssembler
+from acidctl.orc.write.stripe_encoder import WriterSettings, encode_stripes
 from acidctl.rows.events import open_event_files
 from acidctl.rows.scan import Scan
 from acidctl.storage.registry import open_location

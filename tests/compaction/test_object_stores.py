@@ -282,7 +282,7 @@ def test_buckets_without_rows_do_not_count(one: str, tmp_path: Path) -> None:
     write_acid(tmp_path / "x" / "bucket_00001", (0, 1, B0, 0, 1, (0, 0)))
     from rows.test_files_without_ids import ROW
 
-    from acidctl.orc.acid_writer import AcidWriter
+    from acidctl.orc.write.acid_writer import AcidWriter
 
     empty = tmp_path / "empty"
     with empty.open("wb") as sink:

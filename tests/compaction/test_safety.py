@@ -300,7 +300,7 @@ def rewrite_without_version(file: Path) -> None:
     from pyarrow import orc
     from rows.test_files_without_ids import ROW
 
-    from acidctl.orc.acid_writer import AcidWriter
+    from acidctl.orc.write.acid_writer import AcidWriter
 
     batches = orc.read_table(file).to_batches()
     with file.open("wb") as sink:

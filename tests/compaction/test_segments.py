@@ -22,8 +22,8 @@ from acidctl.compaction.split import split
 from acidctl.compaction.tasks import JoinTask
 from acidctl.compaction.writing import Writing
 from acidctl.errors import BadDataError, VerifyError
-from acidctl.orc.acid_writer import AcidWriter
-from acidctl.orc.encode import WriterSettings
+from acidctl.orc.write.acid_writer import AcidWriter
+from acidctl.orc.write.stripe_encoder import WriterSettings
 from acidctl.rows.events import open_event_files
 from compaction.helpers import copy_table, run_compaction
 

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from acidctl.compaction.checksum import add
 from acidctl.compaction.values import _MOST_ROWS, value_checksum
 from acidctl.errors import BadDataError
+from acidctl.orc.read.union_nulls import with_nulls
+from acidctl.orc.read.wide_timestamps import narrowed, wide, widened
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.orc.union_nulls import with_nulls
-from acidctl.orc.wide_time import narrowed, wide, widened
 from acidctl.rows.deletes import Keys
 
 MANY = settings(max_examples=100, deadline=None)

@@ -17,7 +17,7 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction import stripes
 from acidctl.compaction.writing import Writing
-from acidctl.orc import run_columns
+from acidctl.orc.write import rle_columns
 from oracle.checks import Answer, answer, assert_hive_reads, assert_same, hive_accepts
 from oracle.generate import random_history
 from oracle.hive import Hive, row_key
@@ -92,7 +92,7 @@ def test_random_histories(hive: Hive, history_seeds: range, tmp_path: Path, monk
         # The stripes of histories are tiny: in every second one they are copied all the same, clean or not at all.
         monkeypatch.setattr(stripes, "SMALL_STRIPE", 0 if seed % 2 else 1 << 20)
         # So few rows make short runs of ids: in every third one they are written as runs all the same.
-        monkeypatch.setattr(run_columns, "_ROWS_A_RUN", 64 if seed % 3 else 1)
+        monkeypatch.setattr(rle_columns, "_ROWS_A_RUN", 64 if seed % 3 else 1)
         try:
             judge(hive, seed, tmp_path)
         except Exception:  # noqa: BLE001  (of thousands of histories, all that fail are wanted)

@@ -16,10 +16,10 @@ from pyarrow import orc
 from writer_data import BUCKET, acid_batch, acid_file, random_array, row_types, tail_of
 
 from acidctl.errors import BadDataError
-from acidctl.orc.acid_writer import AcidWriter
-from acidctl.orc.assemble import OrcAssembler
-from acidctl.orc.encode import CODECS, WriterSettings
 from acidctl.orc.types import ACID_COLUMNS, OrcType, acid_types, hive_type, row_type
+from acidctl.orc.write.acid_writer import AcidWriter
+from acidctl.orc.write.file_assembler import OrcAssembler
+from acidctl.orc.write.stripe_encoder import CODECS, WriterSettings
 
 ROW = OrcType(
     "struct",

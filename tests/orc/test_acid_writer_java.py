@@ -17,9 +17,9 @@ from pyarrow import orc
 from test_union_nulls import DEEP, plain, rows_of, sprinkled
 from writer_data import BUCKET, acid_batch, acid_file, random_array, tail_of
 
-from acidctl.orc.encode import CODECS, WriterSettings
+from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import OrcType
-from acidctl.orc.wide_time import WIDE_STORAGE, WideTimestamp
+from acidctl.orc.write.stripe_encoder import CODECS, WriterSettings
 from acidctl.rows.table import open_table
 
 pytestmark = pytest.mark.spark

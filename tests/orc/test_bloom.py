@@ -13,11 +13,11 @@ from writer_data import acid_batch, acid_file, everything, random_array, struct,
 
 from acidctl.errors import UsageProblem
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.bloom import BLOOM_KINDS, bloom_ids
 from acidctl.orc.codecs import decompress
-from acidctl.orc.encode import CODECS, EncodedStripe, WriterSettings, encode_stripes
-from acidctl.orc.splice import StripeParts
 from acidctl.orc.types import OrcType, acid_tree, renumbered
+from acidctl.orc.write.bloom import BLOOM_KINDS, bloom_ids
+from acidctl.orc.write.stripe_editor import StripeParts
+from acidctl.orc.write.stripe_encoder import CODECS, EncodedStripe, WriterSettings, encode_stripes
 
 BLOCK = 65536
 

@@ -20,11 +20,11 @@ from writer_data import random_array, row_types, tail_of
 
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.assemble import OrcAssembler
-from acidctl.orc.encode import CODECS, MAX_BLOCK, WriterSettings, encode_stripes
-from acidctl.orc.splice import StripeParts
+from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import OrcType, renumbered, to_proto
-from acidctl.orc.wide_time import WIDE_STORAGE, WideTimestamp
+from acidctl.orc.write.file_assembler import OrcAssembler
+from acidctl.orc.write.stripe_editor import StripeParts
+from acidctl.orc.write.stripe_encoder import CODECS, MAX_BLOCK, WriterSettings, encode_stripes
 
 CODEC = st.sampled_from(CODECS)
 SMALL = WriterSettings(block_size=65536, stride=100)

@@ -16,13 +16,13 @@ from pyarrow import orc
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.assemble import OrcAssembler
-from acidctl.orc.id_runs import IdRun, id_run, progression
-from acidctl.orc.reader import open_orc
-from acidctl.orc.settings import WriterSettings
-from acidctl.orc.splice import StripeParts
+from acidctl.orc.read.id_runs import IdRun, id_run, progression
+from acidctl.orc.read.reader import open_orc
 from acidctl.orc.tail import RecordKey
 from acidctl.orc.types import ACID_COLUMNS, OrcType
+from acidctl.orc.write.file_assembler import OrcAssembler
+from acidctl.orc.write.settings import WriterSettings
+from acidctl.orc.write.stripe_editor import StripeParts
 from acidctl.rows.events import ID_COLUMNS, Ids, read_ids
 from acidctl.storage.local.filesystem import LocalFileSystem
 from tests.orc.writer_data import BUCKET, MemoryFiles, acid_batch, acid_file, tail_of

@@ -11,7 +11,7 @@ import pytest
 from reader_data import Remote
 
 from acidctl.errors import BadDataError
-from acidctl.orc.reader import open_orc
+from acidctl.orc.read.reader import open_orc
 
 
 def written(schema: str, rows: list[Any], **options: Any) -> bytes:

@@ -19,12 +19,12 @@ from writer_data import everything, random_array, row_types, struct
 
 from acidctl.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.assemble import OrcAssembler
 from acidctl.orc.codecs import decompress, encode_zlib
-from acidctl.orc.encode import EncodedStripe, WriterSettings, encode_stripes, split_stripes
-from acidctl.orc.positions import Layout, places, relocate
-from acidctl.orc.splice import StripeParts
 from acidctl.orc.types import OrcType, renumbered, to_proto
+from acidctl.orc.write.file_assembler import OrcAssembler
+from acidctl.orc.write.index_positions import Layout, places, relocate
+from acidctl.orc.write.stripe_editor import StripeParts
+from acidctl.orc.write.stripe_encoder import EncodedStripe, WriterSettings, encode_stripes, split_stripes
 
 BLOCK = 65536
 Found = dict[int, list[list[tuple[int, ...]]]]

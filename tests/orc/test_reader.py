@@ -15,7 +15,7 @@ import pytest
 
 from acidctl.errors import BadDataError, NotFoundError, UsageProblem
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.reader import OrcFile, open_orc
+from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.types import ACID_COLUMNS, OrcType
 from acidctl.storage.local.filesystem import LocalFileSystem
 from tests.orc.reader_data import ACID_SCHEMA, Remote, acid_rows, retailed, written
@@ -277,7 +277,7 @@ def test_flipped_stripe_bytes_never_hang(shared_data: Path) -> None:
     program = """
 import random, sys
 from acidctl.errors import AcidctlError
-from acidctl.orc.reader import open_orc
+from acidctl.orc.read.reader import open_orc
 from tests.orc.reader_data import Remote
 data = open(sys.argv[1], 'rb').read()
 draw = random.Random(1)

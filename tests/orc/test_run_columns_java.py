@@ -11,7 +11,7 @@ from oracle.hive import Hive
 from oracle.java_orc import JavaOrc, java_orc_complaints
 from test_run_columns import events, written
 
-from acidctl.orc.encode import CODECS
+from acidctl.orc.write.stripe_encoder import CODECS
 
 pytestmark = pytest.mark.spark
 pytest_plugins = ("spark_session",)

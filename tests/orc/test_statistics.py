@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.statistics import merge_column_statistics, merge_statistics
+from acidctl.orc.write.statistics import merge_column_statistics, merge_statistics
 
 LONG = st.integers(-(1 << 63), (1 << 63) - 1)
 

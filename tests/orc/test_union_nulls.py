@@ -13,11 +13,11 @@ from writer_data import acid_batch, acid_file, random_array
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below, nested, tags_of
 from acidctl.orc.codecs import decompress
-from acidctl.orc.encode import CODECS, WriterSettings
-from acidctl.orc.reader import OrcFile, open_orc
+from acidctl.orc.read.reader import OrcFile, open_orc
+from acidctl.orc.read.union_nulls import has_null_member, null_unions, with_nulls
+from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.orc.union_nulls import has_null_member, null_unions, with_nulls
-from acidctl.orc.wide_time import WideTimestamp
+from acidctl.orc.write.stripe_encoder import CODECS, WriterSettings
 from acidctl.rows.export.json_lines import encode_json_lines
 from acidctl.rows.export.storable import Storable
 from acidctl.rows.schema import same_types

@@ -16,11 +16,11 @@ from pyarrow import orc
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc import wide_time
-from acidctl.orc.gregorian import is_hybrid, same_labels, shown
-from acidctl.orc.reader import open_orc
-from acidctl.orc.wide_time import WIDE_STORAGE, WideTimestamp
-from acidctl.orc.zones import is_utc, zone
+from acidctl.orc.read import wide_timestamps
+from acidctl.orc.read.calendars import is_hybrid, same_labels, shown
+from acidctl.orc.read.reader import open_orc
+from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
+from acidctl.orc.read.zones import is_utc, zone
 from acidctl.storage.local.filesystem import LocalFileSystem
 from tests.orc.reader_data import RAW, Remote, local_tail, retailed, tail_of, written
 
@@ -127,7 +127,7 @@ def test_in_range_values_equal_the_native_readers(nanos: int) -> None:
     rows = [((s, nanos), [(s, nanos), None]) for s in seconds] + [(pair, []) for pair in slopes] + [(None, None)] * 3
     data = written("struct<t:timestamp,l:array<timestamp>>", rows)
     tail = tail_of(data)
-    assert wide_time.read_stripe(tail, 0, tail.type_tree).equals(native(data))
+    assert wide_timestamps.read_stripe(tail, 0, tail.type_tree).equals(native(data))
 
 
 def test_narrow_only_where_all_values_fit() -> None:
@@ -145,26 +145,26 @@ def test_the_edges_of_nanoseconds() -> None:
     for rows, kind in [(edges, pa.timestamp("ns")), (edges + beyond, WideTimestamp(False))]:
         data = written("struct<t:timestamp>", [(row,) for row in rows])
         tail = tail_of(data)
-        column = wide_time.read_stripe(tail, 0, tail.type_tree).column(0)
+        column = wide_timestamps.read_stripe(tail, 0, tail.type_tree).column(0)
         assert column.type == kind
-        wide = column if kind != pa.timestamp("ns") else wide_time.widened(column)
+        wide = column if kind != pa.timestamp("ns") else wide_timestamps.widened(column)
         assert [from_arrow(value) for value in wide.storage.to_pylist()] == rows
 
 
 def test_only_nulls_and_empty_lists() -> None:
     data = written("struct<t:timestamp,l:array<timestamp>>", [(None, []), (None, None)])
     tail = tail_of(data)
-    assert wide_time.read_stripe(tail, 0, tail.type_tree).equals(native(data))
+    assert wide_timestamps.read_stripe(tail, 0, tail.type_tree).equals(native(data))
 
 
 def test_widened_and_narrowed_undo_each_other() -> None:
     for kind in (pa.timestamp("ns"), pa.timestamp("ns", tz="UTC")):
         array = pa.array([0, None, -1, 10**18, -(10**18)], pa.int64()).cast(kind)
-        wide = wide_time.widened(array)
+        wide = wide_timestamps.widened(array)
         assert wide.type == WideTimestamp(array.type.tz is not None)
-        assert wide_time.narrowed(wide).equals(array)
-        assert wide_time.narrowed(wide[1:3]).equals(array[1:3])
-    assert wide_time.widened(pa.array([-1], pa.timestamp("ns"))).storage.to_pylist() == [
+        assert wide_timestamps.narrowed(wide).equals(array)
+        assert wide_timestamps.narrowed(wide[1:3]).equals(array[1:3])
+    assert wide_timestamps.widened(pa.array([-1], pa.timestamp("ns"))).storage.to_pylist() == [
         {"seconds": -1, "nanos": 999_999_999}
     ]
 
@@ -226,15 +226,15 @@ def test_files_of_java_in_any_zone(name: str, own_data: Path) -> None:
 def test_fractions_around_1970_do_not_depend_on_what_else_is_in_the_stripe(name: str, own_data: Path) -> None:
     """The native reader is a second off there in other zones than UTC, so these values must not come from it."""
     tail = local_tail(own_data / "java-timestamps" / f"{name}.orc")
-    wide = wide_time.read_stripe(tail, 0, tail.type_tree, narrow=False)
+    wide = wide_timestamps.read_stripe(tail, 0, tail.type_tree, narrow=False)
     walls = wide.column("wall").to_pylist()
     inside = [i for i, text in enumerate(walls) if "1950" <= text < "2100"]
     near = wide.take(pa.array(inside))
-    seconds, _ = wide_time.parts(near.column("t"))
+    seconds, _ = wide_timestamps.parts(near.column("t"))
     expected = [walls[i] for i in inside]
     if name == "utc":
         expected[expected.index("1969-12-31 23:59:59.5")] = "1970-01-01 00:00:00.5"
-    nanos = wide_time.parts(near.column("t"))[1]
+    nanos = wide_timestamps.parts(near.column("t"))[1]
     assert [wall_clock(int(s), int(n)) for s, n in zip(seconds, nanos, strict=True)] == expected
 
 
@@ -243,11 +243,11 @@ def test_doubtful_looks_inside() -> None:
     far = pa.array([86_400_000_000_000 * 2 + 5_000_000, None], pa.int64()).cast(pa.timestamp("ns"))
     whole = pa.array([-5_000_000_000], pa.int64()).cast(pa.timestamp("ns"))
     ancient = pa.array([-2_208_988_801_000_000_000], pa.int64()).cast(pa.timestamp("ns"))
-    assert wide_time.doubtful(near)
-    assert wide_time.doubtful(pa.ListArray.from_arrays([0, 2], near))
-    assert wide_time.doubtful(ancient)
-    assert not wide_time.doubtful(far)
-    assert not wide_time.doubtful(pa.StructArray.from_arrays([whole], ["a"]))
+    assert wide_timestamps.doubtful(near)
+    assert wide_timestamps.doubtful(pa.ListArray.from_arrays([0, 2], near))
+    assert wide_timestamps.doubtful(ancient)
+    assert not wide_timestamps.doubtful(far)
+    assert not wide_timestamps.doubtful(pa.StructArray.from_arrays([whole], ["a"]))
 
 
 @pytest.mark.parametrize("name", ["America/New_York", "Asia/Kolkata", "Europe/Berlin", "Australia/Lord_Howe"])
@@ -259,7 +259,7 @@ def test_zone_of_the_writer_by_cpp(name: str) -> None:
     data = written("struct<t:timestamp>", rows, timezone=zoneinfo.ZoneInfo(name))
     tail = tail_of(data)
     assert tail.stripe_footer(0).writerTimezone == name
-    assert wide_time.read_stripe(tail, 0, tail.type_tree).equals(native(data))
+    assert wide_timestamps.read_stripe(tail, 0, tail.type_tree).equals(native(data))
 
 
 def test_unknown_zone_is_bad_data(own_data: Path) -> None:
@@ -327,9 +327,9 @@ def test_corpus_by_both_ways(shared_data: Path) -> None:
     for path in sorted(corpus.glob("*.orc")):
         if path.stat().st_size in range(1, 60_000) and "testTimestamp" not in path.name:
             tail = local_tail(path)
-            if tail.type_tree.kind == "struct" and wide_time.has_timestamp(tail.type_tree) and tail.stripes:
+            if tail.type_tree.kind == "struct" and wide_timestamps.has_timestamp(tail.type_tree) and tail.stripes:
                 last = len(tail.stripes) - 1
-                ours = wide_time.read_stripe(tail, last, tail.type_tree)
+                ours = wide_timestamps.read_stripe(tail, last, tail.type_tree)
                 assert ours.equals(orc.ORCFile(str(path)).read_stripe(last)), path
                 assert pc.count(ours.column(0), mode="all").as_py() == tail.stripes[last].numberOfRows
                 checked += 1

@@ -18,8 +18,8 @@ from py4j.java_gateway import get_field
 from test_acid_writer_java import Java, java  # noqa: F401  (the fixture)
 from writer_data import acid_batch, acid_file, everything, random_array, struct, tail_of
 
-from acidctl.orc.encode import WriterSettings
 from acidctl.orc.types import OrcType
+from acidctl.orc.write.stripe_encoder import WriterSettings
 
 pytestmark = pytest.mark.spark
 pytest_plugins = ("spark_session",)

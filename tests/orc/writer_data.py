@@ -13,11 +13,11 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from acidctl.acid.listing import Entry
-from acidctl.orc.acid_writer import AcidFileResult, AcidWriter
-from acidctl.orc.encode import WriterSettings
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import ACID_COLUMNS, OrcType, arrow_type
+from acidctl.orc.write.acid_writer import AcidFileResult, AcidWriter
+from acidctl.orc.write.stripe_encoder import WriterSettings
 
 BUCKET = 536870912
 

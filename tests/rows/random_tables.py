@@ -17,8 +17,8 @@ from acidctl.acid.names import Kind, format_directory
 from acidctl.acid.state import State
 from acidctl.acid.triggers import CompactionKind
 from acidctl.demo.write import write_directory
-from acidctl.orc.encode import WriterSettings
 from acidctl.orc.types import OrcType
+from acidctl.orc.write.stripe_encoder import WriterSettings
 from acidctl.storage.registry import open_location
 
 ROW = OrcType("struct", children=(OrcType("int"), OrcType("string")), names=("id", "value"))

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from acidctl.orc.acid_writer import AcidWriter
-from acidctl.orc.encode import WriterSettings
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.orc.types import OrcType
+from acidctl.orc.write.acid_writer import AcidWriter
+from acidctl.orc.write.stripe_encoder import WriterSettings
 from acidctl.rows.export.orc_sink import OrcSink
 from acidctl.storage.registry import open_location
 

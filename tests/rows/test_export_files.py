@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from acidctl.orc.reader import open_orc
+from acidctl.orc.read.reader import open_orc
 from acidctl.rows.export.json_lines import encode_json_lines
 from acidctl.storage.registry import open_location
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from unsafe import UNSAFE, is_unsafe, quoted
 
 from acidctl.errors import BadDataError
+from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType
-from acidctl.orc.wide_time import WideTimestamp
 from acidctl.printable import printable
 from acidctl.rows.export import escapes, forms, json_lines
 from acidctl.rows.export.json_lines import JsonEncoder, encode_json_lines, iter_json_lines, text_bound

@@ -22,8 +22,8 @@ import pytest
 from hypothesis import strategies as st
 from unsafe import quoted
 
+from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType
-from acidctl.orc.wide_time import WideTimestamp
 
 # -- the forms, a value at a time -------------------------------------------------------------------------------
 

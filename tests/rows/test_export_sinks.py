@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acidctl.errors import BadDataError, UsageProblem
+from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType
-from acidctl.orc.wide_time import WideTimestamp
 from acidctl.printable import printable
 from acidctl.rows.export import sinks
 from acidctl.rows.export.json_lines import encode_json_lines

@@ -15,8 +15,8 @@ from acidctl.acid.bucket import encode
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError
-from acidctl.orc.acid_writer import AcidWriter
 from acidctl.orc.types import OrcType
+from acidctl.orc.write.acid_writer import AcidWriter
 from acidctl.rows.files import event_files_at
 from acidctl.storage.registry import open_location
 

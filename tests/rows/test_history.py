@@ -15,7 +15,7 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.demo.walkthrough import ROW, write_walkthrough
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.acid_writer import AcidWriter
+from acidctl.orc.write.acid_writer import AcidWriter
 from acidctl.rows.blame import blame, parse_row_id
 from acidctl.rows.events import ID_COLUMNS
 from acidctl.rows.files import event_files_at

@@ -30,9 +30,9 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.compaction.plan import plan_compaction
 from acidctl.errors import AcidctlError, BadDataError, RefusedError
-from acidctl.orc.acid_writer import AcidWriter
+from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import ACID_COLUMNS, OrcType, arrow_type
-from acidctl.orc.wide_time import WIDE_STORAGE, WideTimestamp
+from acidctl.orc.write.acid_writer import AcidWriter
 from acidctl.rows.scan import Scan
 
 B0 = encode(0)
@@ -489,7 +489,7 @@ def test_a_union_that_is_added_is_null(tmp_path: Path) -> None:
 
 
 def open_file(path: Path) -> Any:
-    from acidctl.orc.reader import open_orc
+    from acidctl.orc.read.reader import open_orc
     from acidctl.storage.registry import open_location
 
     return open_orc(*open_location(str(path)))

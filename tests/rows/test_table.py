@@ -217,7 +217,7 @@ def test_wide_timestamps_in_conditions_and_in_one_table(tmp_path: Path) -> None:
     far = pa.RecordBatch.from_pydict({"ts": far_days.cast(pa.timestamp("s")), "id": pa.array([3, 4], pa.int32())})
     import numpy as np
 
-    from acidctl.orc.wide_time import WideTimestamp, wide
+    from acidctl.orc.read.wide_timestamps import WideTimestamp, wide
 
     far = far.set_column(0, "ts", wide(np.asarray(far_days), np.zeros(2, np.int64), far_days, instant=False))
     write_original(tmp_path, types, [near, far])

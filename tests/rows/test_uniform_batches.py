@@ -16,9 +16,9 @@ from pyarrow import parquet
 
 import acidctl
 from acidctl.errors import BadDataError
-from acidctl.orc.encode import WriterSettings
+from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import OrcType
-from acidctl.orc.wide_time import WIDE_STORAGE, WideTimestamp
+from acidctl.orc.write.stripe_encoder import WriterSettings
 from acidctl.rows.events import Events
 from acidctl.rows.export.orc_sink import OrcSink
 from acidctl.rows.table import TableScan

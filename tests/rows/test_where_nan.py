@@ -18,9 +18,9 @@ from pyarrow import orc
 from tables import snapshot_of
 
 import acidctl
-from acidctl.orc.encode import WriterSettings, encode_stripes
-from acidctl.orc.splice import StripeParts
 from acidctl.orc.types import OrcType
+from acidctl.orc.write.stripe_editor import StripeParts
+from acidctl.orc.write.stripe_encoder import WriterSettings, encode_stripes
 from acidctl.rows.export.orc_sink import OrcSink
 from acidctl.rows.pruning import stripe_bounds
 from acidctl.rows.scan import Scan

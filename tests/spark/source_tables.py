@@ -13,9 +13,9 @@ from acidctl.acid.names import METADATA_ACID, Kind, format_directory
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
 from acidctl.demo.big import BigOptions, write_big
 from acidctl.demo.write import write_directory
-from acidctl.orc.encode import WriterSettings
+from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.orc.wide_time import WIDE_STORAGE, WideTimestamp
+from acidctl.orc.write.stripe_encoder import WriterSettings
 from acidctl.storage.registry import open_location
 
 Row = tuple[Any, ...]

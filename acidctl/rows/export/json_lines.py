@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError
-from acidctl.orc.wide_time import WideTimestamp
+from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.printable import printable_json
 from acidctl.rows.export.escapes import Ints
 from acidctl.rows.export.text import (

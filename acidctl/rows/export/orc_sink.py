@@ -7,9 +7,9 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from acidctl.orc.assemble import OrcAssembler
-from acidctl.orc.encode import WHOLE, WriterSettings, encode_stripes
 from acidctl.orc.types import OrcType, renumbered, to_proto
+from acidctl.orc.write.file_assembler import OrcAssembler
+from acidctl.orc.write.stripe_encoder import WHOLE, WriterSettings, encode_stripes
 
 _PROLEPTIC = 2
 

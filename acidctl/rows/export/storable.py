@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from acidctl.errors import BadDataError
-from acidctl.orc.union_nulls import has_null_member
+from acidctl.orc.read.union_nulls import has_null_member
 from acidctl.rows.export.json_lines import (
     char_length,
     child_types,

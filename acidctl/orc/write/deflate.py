@@ -11,9 +11,9 @@ import numpy as np
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import encode_zlib
-from acidctl.orc.positions import Layout, places, relocate
-from acidctl.orc.splice import StripeParts
 from acidctl.orc.types import OrcType
+from acidctl.orc.write.index_positions import Layout, places, relocate
+from acidctl.orc.write.stripe_editor import StripeParts
 
 
 def deflate_stripe(parts: StripeParts, tree: OrcType, block_size: int) -> None:

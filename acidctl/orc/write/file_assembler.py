@@ -14,8 +14,8 @@ from acidctl import __version__
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import COMPRESSION_NAMES, encode_section
-from acidctl.orc.statistics import merge_column_statistics
 from acidctl.orc.tail import MAGIC, stripe_length
+from acidctl.orc.write.statistics import merge_column_statistics
 
 ORC_JAVA: Final = 0
 ORC_CPP: Final = 1

@@ -15,10 +15,10 @@ from pyarrow import orc
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below
+from acidctl.orc.read.wide_timestamps import memory_file
 from acidctl.orc.source import native_errors
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import OrcType, renumbered
-from acidctl.orc.wide_time import memory_file
 
 
 class NullMapKey(BadDataError):

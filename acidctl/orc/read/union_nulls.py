@@ -19,10 +19,10 @@ from pyarrow import orc
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below, nested, tags_of
+from acidctl.orc.read.wide_timestamps import memory_file
 from acidctl.orc.source import native_errors
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import OrcType
-from acidctl.orc.wide_time import memory_file
 
 NULL_MEMBER = "_null"
 """Name of the alternative that stands for NULL; it is the last."""

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.orc.arrow import below, nested
+from acidctl.orc.read.wide_timestamps import WideTimestamp, parts, wide
 from acidctl.orc.tail import Tail
-from acidctl.orc.wide_time import WideTimestamp, parts, wide
 
 SWITCH = -141_427
 """1582-10-15 as days since 1970: from here on both calendars agree."""

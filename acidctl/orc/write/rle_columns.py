@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import encode_stream
-from acidctl.orc.positions import Int64, Layout, places, relocate
-from acidctl.orc.splice import INDEX_KINDS, StripeParts
+from acidctl.orc.write.index_positions import Int64, Layout, places, relocate
+from acidctl.orc.write.stripe_editor import INDEX_KINDS, StripeParts
 
 _LONGEST: Final = 512
 _ROWS_A_RUN: Final = 64

@@ -27,10 +27,10 @@ from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below, nested, validity
 from acidctl.orc.codecs import encode_original
+from acidctl.orc.read.zones import YEAR_1900, is_utc, zone
 from acidctl.orc.source import native_errors
 from acidctl.orc.tail import MAGIC, Tail, as_text
 from acidctl.orc.types import OrcType, restricted, to_proto
-from acidctl.orc.zones import YEAR_1900, is_utc, zone
 
 WIDE_STORAGE = pa.struct([pa.field("seconds", pa.int64()), pa.field("nanos", pa.int32())])
 

@@ -15,8 +15,8 @@ import numpy as np
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import ChunkError, TooLarge, decompress
-from acidctl.orc.integer_runs import Run, bound_of_runs, unsigned_runs
 from acidctl.orc.limits import STRIPE_MEMORY, TAIL, LimitError, Work
+from acidctl.orc.read.integer_runs import Run, bound_of_runs, unsigned_runs
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import OrcType
 from acidctl.orc.varint import TooLongError

@@ -15,15 +15,15 @@ from pyarrow import orc
 
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc import wide_time
 from acidctl.orc.limits import LimitError, Work
-from acidctl.orc.map_keys import check_map_keys
+from acidctl.orc.read import wide_timestamps
+from acidctl.orc.read.map_keys import check_map_keys
+from acidctl.orc.read.stripe_size import check_numbers, check_rows, check_stripe, is_small_at_first
+from acidctl.orc.read.union_nulls import UnionNulls, present_streams
+from acidctl.orc.read.zones import is_utc
 from acidctl.orc.source import ByteSource, FileReader, Window, native_errors
-from acidctl.orc.stripe_size import check_numbers, check_rows, check_stripe, is_small_at_first
 from acidctl.orc.tail import FIRST_READ, Tail, as_text, read_tail
 from acidctl.orc.types import ACID_COLUMNS, OrcType, arrow_type, hive_type, restricted
-from acidctl.orc.union_nulls import UnionNulls, present_streams
-from acidctl.orc.zones import is_utc
 
 _READ_WHOLE = 1 << 20
 """Remote stripes of no more bytes than this are fetched in one piece, whichever columns are wanted."""
@@ -149,7 +149,7 @@ class OrcFile:
                     raise
                 certain = False
         if not certain:
-            batch = wide_time.read_stripe(self.tail, i, self._tree(chosen))
+            batch = wide_timestamps.read_stripe(self.tail, i, self._tree(chosen))
         if "uniontype" in self.tail.schema.kinds:
             batch = self._with_union_nulls(batch, i, self._tree(chosen))
         return self._named(batch)
@@ -261,7 +261,7 @@ class OrcFile:
             return False
         if is_utc(as_text(self._stripe_footer(i).writerTimezone)):
             return False
-        return any(wide_time.doubtful(column) for column in batch.columns)
+        return any(wide_timestamps.doubtful(column) for column in batch.columns)
 
     def _with_union_nulls(self, batch: pa.RecordBatch, i: int, tree: OrcType) -> pa.RecordBatch:
         """The batch with what Arrow's reader loses: which unions are NULL, and which hold NULL."""

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError
-from acidctl.orc.wide_time import WideTimestamp
+from acidctl.orc.read.wide_timestamps import WideTimestamp
 
 _UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _NANOS = 10**9

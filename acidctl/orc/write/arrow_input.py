@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError
+from acidctl.orc.read.union_nulls import has_null_member
+from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType, arrow_type, hive_type
-from acidctl.orc.union_nulls import has_null_member
-from acidctl.orc.unions import as_struct, chosen
-from acidctl.orc.wide_time import WideTimestamp
-from acidctl.orc.write_time import Form, Half, in_form
+from acidctl.orc.write.timestamp_units import Form, Half, in_form
+from acidctl.orc.write.unions import as_struct, chosen
 
 TIMESTAMP_KINDS = ("timestamp", "timestamp with local time zone")
 _STRINGS = ("string", "varchar", "char")

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import tags_of, union_buffer
-from acidctl.orc.splice import StripeParts
+from acidctl.orc.read.union_nulls import has_null_member
 from acidctl.orc.types import OrcType, renumbered
-from acidctl.orc.union_nulls import has_null_member
+from acidctl.orc.write.stripe_editor import StripeParts
 
 _TAG = OrcType("tinyint")
 
