@@ -1,7 +1,7 @@
-from acidctl.rows.table import Table as Table
-from acidctl.rows.table import TableLocation as TableLocation
-from acidctl.rows.table import TableScan as TableScan
-from acidctl.rows.table import open_table as open_table
+from acidctl.rows.scan.table import Table as Table
+from acidctl.rows.scan.table import TableLocation as TableLocation
+from acidctl.rows.scan.table import TableScan as TableScan
+from acidctl.rows.scan.table import open_table as open_table
 
 __all__ = ["Table", "TableLocation", "TableScan", "__version__", "open_table"]
 

@@ -15,7 +15,7 @@ from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.rows.export.json_lines import encode_json_lines
-from acidctl.rows.scan import Scan
+from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
 
 Row = tuple[tuple[int, int, int], dict[str, Any]]

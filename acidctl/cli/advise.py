@@ -94,7 +94,7 @@ def command(
     from acidctl.cli.strangers import Strangers
     from acidctl.errors import AcidctlError
     from acidctl.location.find import find
-    from acidctl.rows.odd_layout import odd_layout
+    from acidctl.rows.scan.odd_layout import odd_layout
 
     failures = Failures()
     records = Records(output)
@@ -121,7 +121,7 @@ def command(
 
 def _delete_rows(snapshot: Snapshot, advice: Advice) -> int:
     from acidctl.acid.layout import current_files
-    from acidctl.rows.foreign import footer_rows
+    from acidctl.rows.foreign.parquet_and_text import footer_rows
 
     wanted = set(advice.delete_files)
     files = (file for file in current_files(snapshot.state, snapshot.listing) if file.path in wanted)

@@ -11,7 +11,7 @@ from acidctl.cli.places import DIRECTORY
 
 if TYPE_CHECKING:
     from acidctl.location.lists import SnapshotLists
-    from acidctl.rows.blame import Blame, RowId, RowLife, Sighting
+    from acidctl.rows.past.blame import Blame, RowId, RowLife, Sighting
 
 SCHEMA_VERSION = 1
 
@@ -47,8 +47,8 @@ def command(location: str, row: str, lists: SnapshotLists, storage: dict[str, st
     from acidctl.cli.output import note, put_json, warn
     from acidctl.errors import UsageProblem
     from acidctl.location.find import find
-    from acidctl.rows.blame import blame, parse_row_id
-    from acidctl.rows.odd_layout import odd_layout
+    from acidctl.rows.past.blame import blame, parse_row_id
+    from acidctl.rows.scan.odd_layout import odd_layout
 
     wanted = parse_row_id(row)
     places = list(find((location,), storage, lists))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from acidctl.location.lists import SnapshotLists
     from acidctl.location.snapshot import Snapshot
-    from acidctl.rows.live import Loss
+    from acidctl.rows.read.visibility import Loss
 
 
 @click.command(
@@ -89,7 +89,7 @@ def command(
     from acidctl.cli.output import note, put_line
     from acidctl.cli.rows_out import begin_document, form_of, write_rows
     from acidctl.errors import UsageProblem
-    from acidctl.rows.table import table_at
+    from acidctl.rows.scan.table import table_at
 
     if out is not None and to is not None:
         raise UsageProblem("--out and --to are one option", "", "leave --to out")

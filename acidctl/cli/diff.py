@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from acidctl.location.lists import SnapshotLists
-    from acidctl.rows.difference import Difference
+    from acidctl.rows.past.diff import Difference
 
 SCHEMA_VERSION = 1
 
@@ -62,8 +62,8 @@ def command(
     from acidctl.cli.output import note, put_json
     from acidctl.cli.rows_out import begin_document, form_of, write_rows
     from acidctl.errors import UsageProblem
-    from acidctl.rows.difference import difference
-    from acidctl.rows.table import table_at
+    from acidctl.rows.past.diff import difference
+    from acidctl.rows.scan.table import table_at
 
     if count and (key is not None or to_file is not None or columns is not None or row_id):
         raise UsageProblem("--count prints two numbers", "", "leave --key, --out, --columns and --row-id out")
@@ -102,8 +102,8 @@ def _write_pairs(found: Difference, keys: Sequence[str], output: str, to_file: s
     from acidctl.cli.rows_out import write_rows
     from acidctl.errors import NotFoundError, UsageProblem
     from acidctl.orc.types import arrow_type
-    from acidctl.rows.difference import keyed_type, pair_by_key
-    from acidctl.rows.unify import one_table
+    from acidctl.rows.past.diff import keyed_type, pair_by_key
+    from acidctl.rows.scan.unify import one_table
 
     spelled = {name.lower(): name for name in reversed(found.schema.names)}
     for name in keys:

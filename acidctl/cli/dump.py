@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from acidctl.orc.types import OrcType
-    from acidctl.rows.events import EventFile
-    from acidctl.rows.predicate import Predicate
+    from acidctl.rows.read.events import EventFile
+    from acidctl.rows.scan.predicate import Predicate
     from acidctl.storage.port import FileSystem
 
 DECODED = ("operationName", "bucketId", "statementId")
@@ -54,8 +54,8 @@ def command(
     that readers would give them. What a reader would see is printed by `acidctl cat`.
     """
     from acidctl.cli.rows_out import begin_document, write_rows
-    from acidctl.rows.files import event_files_at
-    from acidctl.rows.selection import limited
+    from acidctl.rows.read.files import event_files_at
+    from acidctl.rows.read.selection import limited
     from acidctl.storage.registry import open_location
 
     begin_document(output)
@@ -94,8 +94,8 @@ class _Selection:
         import pyarrow as pa
 
         from acidctl.orc.types import OrcType, arrow_type
-        from acidctl.rows.events import ID_COLUMNS
-        from acidctl.rows.schema import merge_row_types
+        from acidctl.rows.read.events import ID_COLUMNS
+        from acidctl.rows.read.schema_evolution import merge_row_types
 
         self._sources = sources
         self._decode = decode
@@ -118,7 +118,7 @@ class _Selection:
 
     def batches(self, wanted: int | None = None) -> Iterator[pa.RecordBatch]:
         """The events, a stripe at a time; or no more than the first `wanted`, where these are few and all of them."""
-        from acidctl.rows.events import ids_batch, read_ids
+        from acidctl.rows.read.events import ids_batch, read_ids
 
         for number, source in enumerate(self._sources):
             with source.open() as events:
@@ -139,7 +139,7 @@ class _Selection:
     def _project(self, batch: pa.RecordBatch, source: EventFile) -> pa.RecordBatch:
         import pyarrow as pa
 
-        from acidctl.rows.schema import select_fields
+        from acidctl.rows.read.schema_evolution import select_fields
 
         arrays = [batch.column(name) for name in self._ids]
         names = list(self._ids)
@@ -182,13 +182,13 @@ def _chosen(columns: list[str] | None, names: Sequence[str], rows: OrcType) -> t
 def _predicate(where: str | None, names: Sequence[str]) -> Predicate | None:
     if where is None:
         return None
-    from acidctl.rows.condition import parse_condition
+    from acidctl.rows.scan.condition import parse_condition
 
     return parse_condition(where, names)
 
 
 def _ids_only(events: object, stripe: int) -> pa.RecordBatch:
-    from acidctl.rows.events import Events, ids_batch
+    from acidctl.rows.read.events import Events, ids_batch
 
     assert isinstance(events, Events)
     return ids_batch(events.ids(stripe))
@@ -199,7 +199,7 @@ def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
     import numpy as np
     import pyarrow as pa
 
-    from acidctl.rows.bucket_values import decode_all
+    from acidctl.rows.read.bucket_values import decode_all
 
     parts = decode_all(batch.column("bucket").to_numpy(zero_copy_only=False))
     operation = batch.column("operation").to_numpy(zero_copy_only=False)

@@ -11,7 +11,7 @@ from acidctl.cli.places import DIRECTORY
 
 if TYPE_CHECKING:
     from acidctl.location.lists import SnapshotLists
-    from acidctl.rows.history import History, WriteIdHistory
+    from acidctl.rows.past.history import History, WriteIdHistory
 
 SCHEMA_VERSION = 1
 
@@ -46,8 +46,8 @@ def command(location: str, lists: SnapshotLists, storage: dict[str, str], output
     from acidctl.cli.strangers import Strangers
     from acidctl.errors import AcidctlError
     from acidctl.location.find import find
-    from acidctl.rows.history import read_history
-    from acidctl.rows.odd_layout import odd_layout
+    from acidctl.rows.past.history import read_history
+    from acidctl.rows.scan.odd_layout import odd_layout
 
     failures = Failures()
     header: tuple[str, ...] | None = _COLUMNS

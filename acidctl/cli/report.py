@@ -14,7 +14,7 @@ from acidctl.cli.output import iso_time
 from acidctl.errors import AcidctlError
 from acidctl.location.evidence import Evidence
 from acidctl.location.snapshot import Snapshot
-from acidctl.rows.odd_layout import odd_layout
+from acidctl.rows.scan.odd_layout import odd_layout
 
 SCHEMA_VERSION = 1
 
@@ -103,7 +103,7 @@ def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None] | N
 
     Text has no footer, and a damaged file none that can be read: a child that holds one is left out.
     """
-    from acidctl.rows.foreign import footer_rows
+    from acidctl.rows.foreign.parquet_and_text import footer_rows
 
     counts: dict[str, int] = {}
     full = is_full_acid(snapshot.listing)

@@ -207,7 +207,7 @@ def _table(batches: Iterable[pa.RecordBatch], types: OrcType | None, schema: pa.
     from acidctl.cli.output import console, note
     from acidctl.printable import printable
     from acidctl.rows.export.cells import cell_rows
-    from acidctl.rows.selection import limited
+    from acidctl.rows.read.selection import limited
 
     iterator = iter(limited(batches, TABLE_ROWS + 1))
     first = next(iterator, None)

@@ -59,7 +59,7 @@ def command(location: str, names: tuple[str, ...], lists: SnapshotLists, storage
     from acidctl.cli.strangers import Strangers
     from acidctl.errors import AcidctlError, UsageProblem
     from acidctl.location.find import find
-    from acidctl.rows.odd_layout import odd_layout
+    from acidctl.rows.scan.odd_layout import odd_layout
 
     failures = Failures()
     notes: dict[str, None] = {}

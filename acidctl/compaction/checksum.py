@@ -9,7 +9,7 @@ import numpy as np
 from isal.isal_zlib import crc32
 from numpy.typing import NDArray
 
-from acidctl.rows.deletes import Keys
+from acidctl.rows.read.delete_set import Keys
 
 _MASK = (1 << 64) - 1
 SEEDS = (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)

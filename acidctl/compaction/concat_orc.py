@@ -21,8 +21,8 @@ from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
 from acidctl.orc.write.file_assembler import CPP_WRITER, OrcAssembler, lowest_writer
 from acidctl.orc.write.settings import WHOLE, WriterSettings
 from acidctl.orc.write.stripe_encoder import encode_stripes
-from acidctl.rows.events import EventFile
-from acidctl.rows.schema import children_of, conform, fit_text
+from acidctl.rows.read.events import EventFile
+from acidctl.rows.read.schema_evolution import children_of, conform, fit_text
 from acidctl.storage.port import FileSystem
 from acidctl.storage.ranged import pieces
 

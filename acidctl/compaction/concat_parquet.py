@@ -34,11 +34,11 @@ from acidctl.compaction.working import done
 from acidctl.errors import RefusedError
 from acidctl.orc.source import ByteSource, Window, native_errors
 from acidctl.orc.types import OrcType
-from acidctl.rows.events import EventFile
-from acidctl.rows.foreign import read_any_tail
-from acidctl.rows.parquet_file import open_parquet, window_on
-from acidctl.rows.parquet_size import RowGroups
-from acidctl.rows.parquet_time import ParquetTime, parquet_time
+from acidctl.rows.foreign.parquet_and_text import read_any_tail
+from acidctl.rows.foreign.parquet_file import open_parquet, window_on
+from acidctl.rows.foreign.parquet_size import RowGroups
+from acidctl.rows.foreign.parquet_time import ParquetTime, parquet_time
+from acidctl.rows.read.events import EventFile
 from acidctl.storage.port import FileSystem
 
 ROW_GROUP: Final = 128 << 20

@@ -20,9 +20,9 @@ from acidctl.errors import RefusedError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.source import ByteSource
 from acidctl.orc.write.bloom import bloom_ids
-from acidctl.rows.events import EventFile
-from acidctl.rows.foreign import Format, read_any_tail
-from acidctl.rows.schema import merge_row_types
+from acidctl.rows.foreign.parquet_and_text import Format, read_any_tail
+from acidctl.rows.read.events import EventFile
+from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.storage import registry
 from acidctl.storage.port import FileSystem
 

@@ -39,12 +39,12 @@ from acidctl.orc.read.id_runs import IdRun, id_run
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail, stripe_length
 from acidctl.orc.types import acid_tree, arrow_type
-from acidctl.rows.deletes import DELETE, INSERT, Bools
-from acidctl.rows.events import EventFile, Events, Ids, with_ids
-from acidctl.rows.live import live_rows, load_deletes, visible_events
-from acidctl.rows.ranges import StripeRange
-from acidctl.rows.schema import SIZED_TEXTS, all_null, conform, fit_text
-from acidctl.rows.selection import kept_rows
+from acidctl.rows.read.delete_set import DELETE, INSERT, Bools
+from acidctl.rows.read.events import EventFile, Events, Ids, with_ids
+from acidctl.rows.read.schema_evolution import SIZED_TEXTS, all_null, conform, fit_text
+from acidctl.rows.read.selection import kept_rows
+from acidctl.rows.read.stripe_key_ranges import StripeRange
+from acidctl.rows.read.visibility import live_rows, load_deletes, visible_events
 from acidctl.storage import registry
 from acidctl.storage.port import FileSystem
 

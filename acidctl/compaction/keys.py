@@ -8,7 +8,7 @@ import numpy as np
 
 from acidctl.compaction.checksum import is_constant, key_checksum, run_checksum
 from acidctl.orc.read.id_runs import IdRun
-from acidctl.rows.deletes import Bools, Keys
+from acidctl.rows.read.delete_set import Bools, Keys
 
 Key = tuple[int, int, int]
 

@@ -23,8 +23,8 @@ from acidctl.location.snapshot import Snapshot, seen_below
 from acidctl.orc.tail import stripe_length
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.bloom import bloom_ids
-from acidctl.rows.events import EventFile, open_event_files
-from acidctl.rows.schema import merge_row_types
+from acidctl.rows.read.events import EventFile, open_event_files
+from acidctl.rows.read.schema_evolution import merge_row_types
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from acidctl.orc.types import OrcType
 from acidctl.orc.write.acid_writer import CopiedStripe
 from acidctl.orc.write.bloom import bloom_columns
 from acidctl.orc.write.settings import WriterSettings
-from acidctl.rows.events import EventFile, Ids
+from acidctl.rows.read.events import EventFile, Ids
 
 SMALL_STRIPE = 1 << 20
 """Neighbouring stripes of fewer bytes are encoded again, together: five hundred copied stripes of twenty rows read

@@ -8,8 +8,8 @@ from acidctl.acid.layout import Role, TableType
 from acidctl.acid.layout import is_full_acid as shows_full_acid
 from acidctl.errors import RefusedError
 from acidctl.location.snapshot import Snapshot
-from acidctl.rows.events import EventFile
-from acidctl.rows.foreign import Format
+from acidctl.rows.foreign.parquet_and_text import Format
+from acidctl.rows.read.events import EventFile
 
 
 def type_of(snapshot: Snapshot, sources: Sequence[EventFile], known: TableType | None) -> TableType:

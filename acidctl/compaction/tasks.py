@@ -17,8 +17,8 @@ from acidctl.orc.tail import Tail, stripe_length
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.acid_writer import CopiedStripe
 from acidctl.orc.write.settings import WriterSettings
-from acidctl.rows.events import Synthetic
-from acidctl.rows.foreign import Format
+from acidctl.rows.foreign.parquet_and_text import Format
+from acidctl.rows.read.events import Synthetic
 from acidctl.storage.port import FileSystemSpec
 
 ATTEMPTS = "_attempts"

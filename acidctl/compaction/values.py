@@ -23,8 +23,8 @@ from acidctl.orc.read.union_nulls import has_null_member
 from acidctl.orc.read.wide_timestamps import WideTimestamp, parts
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.unions import chosen
-from acidctl.rows.deletes import Keys
-from acidctl.rows.events import Ids
+from acidctl.rows.read.delete_set import Keys
+from acidctl.rows.read.events import Ids
 
 Words = NDArray[np.uint64]
 Lanes = tuple[Words, Words]

@@ -12,8 +12,8 @@ from acidctl.compaction.verify import Verify
 from acidctl.orc.tail import FIRST_READ
 from acidctl.orc.write.bloom import bloom_columns
 from acidctl.orc.write.settings import CODECS, WriterSettings
-from acidctl.rows.events import EventFile
-from acidctl.rows.foreign import Format
+from acidctl.rows.foreign.parquet_and_text import Format
+from acidctl.rows.read.events import EventFile
 
 
 @dataclass(frozen=True, slots=True)

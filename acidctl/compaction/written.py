@@ -22,7 +22,7 @@ from acidctl.errors import BadDataError, VerifyError
 from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.tail import Tail
 from acidctl.orc.write.acid_writer import AcidFileResult, AcidWriter
-from acidctl.rows.events import ID_COLUMNS, Ids, read_ids
+from acidctl.rows.read.events import ID_COLUMNS, Ids, read_ids
 from acidctl.storage import registry
 from acidctl.storage.port import FileSystem
 from acidctl.storage.ranged import pieces

@@ -16,8 +16,8 @@ from acidctl.demo.write import write_directory
 from acidctl.errors import UsageProblem
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.orc.write.stripe_encoder import WriterSettings
-from acidctl.rows.deletes import Keys
-from acidctl.rows.events import Ids, with_ids
+from acidctl.rows.read.delete_set import Keys
+from acidctl.rows.read.events import Ids, with_ids
 from acidctl.storage.port import FileSystem
 
 _COLUMNS: tuple[tuple[str, OrcType], ...] = (

@@ -1,1 +1,1 @@
-"""What a location is: found from a name, known to be transactional or not, seen by a snapshot, changed by one."""
+"""What a location is: found from a name, seen by a snapshot, changed by one run at a time."""

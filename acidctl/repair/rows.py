@@ -11,7 +11,7 @@ from acidctl.errors import BadDataError
 from acidctl.orc.read.reader import open_orc
 from acidctl.orc.tail import RecordKey, Tail
 from acidctl.orc.types import ACID_COLUMNS
-from acidctl.rows.events import ID_COLUMNS, Ids, read_ids
+from acidctl.rows.read.events import ID_COLUMNS, Ids, read_ids
 from acidctl.storage.port import FileSystem
 
 KEY_COLUMNS = ACID_COLUMNS[1:4]

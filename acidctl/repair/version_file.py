@@ -16,7 +16,7 @@ from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.repair.plan import LIVE_HINT, Fix, Made, Refused, Scope, directories
 from acidctl.repair.rows import stripe_ids
-from acidctl.rows.bucket_values import versions_of
+from acidctl.rows.read.bucket_values import versions_of
 from acidctl.storage.small_files import MOST_LENGTHS, read_small
 
 _V1_HINT = "run `acidctl compact --major`: what it writes is of version 2, with the marker"

@@ -14,10 +14,10 @@ from decimal import Decimal
 from typing import Any
 
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.rows.columns import PartitionColumn
-from acidctl.rows.compare import Literal, Moment
-from acidctl.rows.events import EventFile
-from acidctl.rows.pruning import Bounds, constant, stripe_bounds
+from acidctl.rows.read.events import EventFile
+from acidctl.rows.scan.columns import PartitionColumn
+from acidctl.rows.scan.compare import Literal, Moment
+from acidctl.rows.scan.pruning import Bounds, constant, stripe_bounds
 
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _SIGNS = {"EqualTo": "=", "LessThan": "<", "LessThanOrEqual": "<=", "GreaterThan": ">", "GreaterThanOrEqual": ">="}
@@ -77,7 +77,7 @@ def _condition(one: Any) -> Condition | None:
 
 
 def _literal(value: Any) -> Literal:
-    """A value of Spark's in terms of :mod:`acidctl.rows.compare`; None for kinds that statistics do not decide."""
+    """A value of Spark's in terms of :mod:`acidctl.rows.scan.compare`; None for kinds that statistics do not decide."""
     if isinstance(value, datetime.datetime):
         if value.tzinfo is not None:
             return None

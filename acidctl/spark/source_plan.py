@@ -19,12 +19,12 @@ from acidctl.location.snapshot import Snapshot
 from acidctl.location.walk import Location, find_locations
 from acidctl.orc.tail import stripe_length
 from acidctl.orc.types import OrcType
-from acidctl.rows.columns import PartitionColumn
-from acidctl.rows.events import EventFile, open_event_files
-from acidctl.rows.past import seen_at
-from acidctl.rows.ranges import StripeRange, stripe_ranges
-from acidctl.rows.schema import merge_row_types
-from acidctl.rows.table import partition_kind, typed
+from acidctl.rows.read.events import EventFile, open_event_files
+from acidctl.rows.read.past import seen_at
+from acidctl.rows.read.schema_evolution import merge_row_types
+from acidctl.rows.read.stripe_key_ranges import StripeRange, stripe_ranges
+from acidctl.rows.scan.columns import PartitionColumn
+from acidctl.rows.scan.table import partition_kind, typed
 from acidctl.spark.source_options import SourceOptions
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location

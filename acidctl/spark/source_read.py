@@ -10,9 +10,9 @@ from pyspark.sql import types as st
 
 from acidctl.errors import NotFoundError
 from acidctl.orc.types import OrcType
-from acidctl.rows.columns import Column, Kind, Namespace, PartitionColumn
-from acidctl.rows.events import open_event_files
-from acidctl.rows.scan import Scan
+from acidctl.rows.read.events import open_event_files
+from acidctl.rows.scan.columns import Column, Kind, Namespace, PartitionColumn
+from acidctl.rows.scan.scan import Scan
 from acidctl.spark.source_filters import Condition, narrowed
 from acidctl.spark.source_options import SourceOptions
 from acidctl.spark.source_plan import TablePlan, Work

@@ -17,7 +17,7 @@ from acidctl.orc.codecs import UnsupportedCodec
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import KEY_INDEX, Tail, read_tail
 from acidctl.orc.types import ACID_COLUMNS, OrcType, hive_type
-from acidctl.rows.foreign import Format, TableFile, read_any_tail
+from acidctl.rows.foreign.parquet_and_text import Format, TableFile, read_any_tail
 from acidctl.storage.port import FileSystem, FileSystemSpec
 from acidctl.storage.registry import open_file_system
 from acidctl.storage.small_files import MOST_LENGTHS, read_small

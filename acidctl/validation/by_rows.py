@@ -17,10 +17,10 @@ from acidctl.orc.read.map_keys import NullMapKey
 from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import RecordKey, Tail
-from acidctl.rows.bucket_values import decode_all, versions_of
-from acidctl.rows.deletes import Bools, Longs, valid_mask
-from acidctl.rows.events import ID_COLUMNS
-from acidctl.rows.foreign import ForeignReader, Format, open_foreign, read_any_tail
+from acidctl.rows.foreign.parquet_and_text import ForeignReader, Format, open_foreign, read_any_tail
+from acidctl.rows.read.bucket_values import decode_all, versions_of
+from acidctl.rows.read.delete_set import Bools, Longs, valid_mask
+from acidctl.rows.read.events import ID_COLUMNS
 from acidctl.storage.port import FileSystemSpec
 from acidctl.validation.by_footers import opened
 from acidctl.validation.events import Bounds, Events, shown_key, whole_events

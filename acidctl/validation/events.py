@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from acidctl.rows.deletes import Bools, Keys, Longs
-from acidctl.rows.events import ID_COLUMNS
+from acidctl.rows.read.delete_set import Bools, Keys, Longs
+from acidctl.rows.read.events import ID_COLUMNS
 
 
 @dataclass(frozen=True, slots=True)

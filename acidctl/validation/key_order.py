@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acidctl.rows.deletes import Bools
+from acidctl.rows.read.delete_set import Bools
 from acidctl.validation.events import Events, compare
 from acidctl.validation.row_facts import Tally
 

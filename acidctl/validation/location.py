@@ -14,8 +14,8 @@ from acidctl.errors import AcidctlError, BadDataError
 from acidctl.location.evidence import evidence_of
 from acidctl.location.snapshot import Look as Seen
 from acidctl.location.snapshot import Snapshot, look_at, take_snapshot
-from acidctl.rows.events import open_event_files
-from acidctl.rows.foreign import Format
+from acidctl.rows.foreign.parquet_and_text import Format
+from acidctl.rows.read.events import open_event_files
 from acidctl.validation.across import Everything, across_rows
 from acidctl.validation.by_footers import MarkerTask, TailFacts, TailTask, acid_v1, across_tails
 from acidctl.validation.by_listing import Look, check_listing

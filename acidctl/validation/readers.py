@@ -17,7 +17,7 @@ from acidctl.acid.names import (
 )
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import EntryKind, State
-from acidctl.rows.foreign import Format
+from acidctl.rows.foreign.parquet_and_text import Format
 from acidctl.validation.by_footers import TailFacts
 from acidctl.validation.by_listing import Look
 from acidctl.validation.findings import Finding

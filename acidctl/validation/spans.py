@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acidctl.rows.deletes import Keys, Longs
+from acidctl.rows.read.delete_set import Keys, Longs
 
 Group = tuple[int, int]
 """originalTransaction and encoded bucket."""

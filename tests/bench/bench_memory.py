@@ -26,14 +26,14 @@ from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.orc.write.stripe_encoder import WriterSettings
-from acidctl.rows.deletes import Keys
-from acidctl.rows.events import Ids, with_ids
+from acidctl.rows.read.delete_set import Keys
+from acidctl.rows.read.events import Ids, with_ids
 from acidctl.storage.registry import open_location
 
 ROW = OrcType("struct", children=(OrcType("bigint"),), names=("value",))
 BATCH = 1_000_000
 READ = """
-from acidctl.rows.scan import Scan
+from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
 from acidctl.location.snapshot import take_snapshot
 fs, path = open_location({path!r})
@@ -111,7 +111,7 @@ def main() -> None:
         size = file.stat().st_size >> 20
         print(f"{args.rows:,} rows of one bigint in {size} MB, {len(tail.stripes)} stripes of at most {most:,} rows;")
         print(f"{args.deletes:,} of them deleted", flush=True)
-        baseline, _ = peak(sys.executable, "-c", "from acidctl.rows.scan import Scan")
+        baseline, _ = peak(sys.executable, "-c", "from acidctl.rows.scan.scan import Scan")
         print(f"{baseline:5} MB: the modules, nothing read")
         for name in ("plain", "deleted"):
             path = str(Path(folder, name))

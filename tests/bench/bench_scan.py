@@ -29,7 +29,7 @@ from acidctl.location.snapshot import take_snapshot
 from acidctl.orc.types import hive_type
 from acidctl.orc.write.stripe_encoder import WriterSettings
 from acidctl.rows.export.orc_sink import OrcSink
-from acidctl.rows.scan import Scan
+from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
 
 SHAPES: dict[str, BigOptions] = {

@@ -13,7 +13,7 @@ from tables import age, snapshot_of
 
 from acidctl.location.walk import find_locations
 from acidctl.orc.types import OrcType
-from acidctl.rows.scan import Scan
+from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
 
 

@@ -15,7 +15,7 @@ from tables import CLEAN_NOW, json_rows, snapshot_of
 from acidctl.cli.amounts import DURATION, SIZE, Window
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
-from acidctl.rows.scan import Scan
+from acidctl.rows.scan.scan import Scan
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 LOCAL = ("--engine", "local")

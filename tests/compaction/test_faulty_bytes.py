@@ -28,8 +28,8 @@ from acidctl.compaction.writing import Writing
 from acidctl.errors import AcidctlError, BadDataError, StorageError, VerifyError
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.stripe_encoder import WriterSettings
-from acidctl.rows.events import read_ids
-from acidctl.rows.scan import Scan
+from acidctl.rows.read.events import read_ids
+from acidctl.rows.scan.scan import Scan
 from acidctl.storage import registry
 from acidctl.storage.port import FileSystem, join
 from acidctl.storage.registry import open_location

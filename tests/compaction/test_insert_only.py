@@ -31,8 +31,8 @@ from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
 from acidctl.orc.write.file_assembler import OrcAssembler
 from acidctl.orc.write.stripe_encoder import WriterSettings, encode_stripes
-from acidctl.rows.events import open_event_files
-from acidctl.rows.scan import Scan
+from acidctl.rows.read.events import open_event_files
+from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
 
 pytest_plugins = ("spark_session",)

@@ -14,8 +14,8 @@ from acidctl.compaction.checksum import add, key_checksum, subtract
 from acidctl.compaction.keys import KeyFacts, key_range
 from acidctl.compaction.merge import Chunk, Piece, merge
 from acidctl.compaction.tasks import StripeCopy
-from acidctl.rows.deletes import Keys
-from acidctl.rows.events import Ids
+from acidctl.rows.read.delete_set import Keys
+from acidctl.rows.read.events import Ids
 
 events = st.tuples(ids, st.integers(1, 4), st.sampled_from([0, 2]))
 stripes = st.lists(

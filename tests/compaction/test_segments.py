@@ -24,7 +24,7 @@ from acidctl.compaction.writing import Writing
 from acidctl.errors import BadDataError, VerifyError
 from acidctl.orc.write.acid_writer import AcidWriter
 from acidctl.orc.write.stripe_encoder import WriterSettings
-from acidctl.rows.events import open_event_files
+from acidctl.rows.read.events import open_event_files
 from compaction.helpers import copy_table, run_compaction
 
 MAJOR, MINOR = CompactionKind

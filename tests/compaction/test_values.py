@@ -21,7 +21,7 @@ from acidctl.errors import BadDataError
 from acidctl.orc.read.union_nulls import with_nulls
 from acidctl.orc.read.wide_timestamps import narrowed, wide, widened
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.rows.deletes import Keys
+from acidctl.rows.read.delete_set import Keys
 
 MANY = settings(max_examples=100, deadline=None)
 

@@ -15,7 +15,7 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.verify import Verify
 from acidctl.compaction.writing import Writing
-from acidctl.rows.events import open_event_files
+from acidctl.rows.read.events import open_event_files
 from compaction.helpers import copy_table, run_compaction
 
 WRITINGS = {"copied": Writing(), "encoded": Writing({"compression": "zstd"}, verify=Verify.FULL)}

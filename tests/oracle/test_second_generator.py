@@ -14,7 +14,7 @@ from tables import json_rows, snapshot_of
 
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import HistoryError
-from acidctl.rows.scan import Scan
+from acidctl.rows.scan.scan import Scan
 from oracle.hive import INSERT, Event, Hive, RowKey, row_key
 from oracle.hivetypes import HiveType, parse_type
 from oracle.normal import ACIDCTL, normalise

@@ -20,7 +20,7 @@ from writer_data import BUCKET, acid_batch, acid_file, random_array, tail_of
 from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.stripe_encoder import CODECS, WriterSettings
-from acidctl.rows.table import open_table
+from acidctl.rows.scan.table import open_table
 
 pytestmark = pytest.mark.spark
 pytest_plugins = ("spark_session",)

@@ -23,7 +23,7 @@ from acidctl.orc.types import ACID_COLUMNS, OrcType
 from acidctl.orc.write.file_assembler import OrcAssembler
 from acidctl.orc.write.settings import WriterSettings
 from acidctl.orc.write.stripe_editor import StripeParts
-from acidctl.rows.events import ID_COLUMNS, Ids, read_ids
+from acidctl.rows.read.events import ID_COLUMNS, Ids, read_ids
 from acidctl.storage.local.filesystem import LocalFileSystem
 from tests.orc.writer_data import BUCKET, MemoryFiles, acid_batch, acid_file, tail_of
 

@@ -20,7 +20,7 @@ from acidctl.orc.types import OrcType, arrow_type
 from acidctl.orc.write.stripe_encoder import CODECS, WriterSettings
 from acidctl.rows.export.json_lines import encode_json_lines
 from acidctl.rows.export.storable import Storable
-from acidctl.rows.schema import same_types
+from acidctl.rows.read.schema_evolution import same_types
 
 INT, TEXT, TIME = OrcType("int"), OrcType("string"), OrcType("timestamp")
 PLAIN = OrcType("uniontype", children=(INT, TEXT))

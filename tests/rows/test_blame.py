@@ -11,7 +11,7 @@ from tables import read_rows, snapshot_of
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import UsageProblem
-from acidctl.rows.blame import RowId, Status, blame, parse_row_id
+from acidctl.rows.past.blame import RowId, Status, blame, parse_row_id
 from rows.random_tables import make_table
 from rows.tables_made import BUCKET, write_deletes, write_delta
 from rows.test_history import clean, events_below, walkthrough

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acidctl.rows.deletes import Bound, DeleteSet, DeleteSetBuilder, Keys, valid_mask
+from acidctl.rows.read.delete_set import Bound, DeleteSet, DeleteSetBuilder, Keys, valid_mask
 
 ids = st.tuples(st.integers(0, 4), st.sampled_from([0, 536870912, 536870913, 536936448]), st.integers(0, 6))
 orders = st.tuples(st.integers(1, 5), st.integers(-1, 2))

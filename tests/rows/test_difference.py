@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from acidctl.acid.triggers import CompactionKind
 from acidctl.errors import HistoryError
 from acidctl.orc.types import OrcType
-from acidctl.rows.deletes import Keys
-from acidctl.rows.difference import Difference, difference, pair_by_key
-from acidctl.rows.events import Events, Ids
 from acidctl.rows.export.json_lines import encode_json_lines
-from acidctl.rows.key_ranges import KeyRanges
-from acidctl.rows.table import open_table
+from acidctl.rows.past.diff import Difference, difference, pair_by_key
+from acidctl.rows.read.delete_set import Keys
+from acidctl.rows.read.events import Events, Ids
+from acidctl.rows.read.key_ranges import KeyRanges
+from acidctl.rows.scan.table import open_table
 from rows.random_tables import Made, make_table, write
 from rows.tables_made import write_deletes, write_delta, write_original
 

@@ -12,9 +12,9 @@ from tables import json_rows, snapshot_of
 
 from acidctl.errors import NotFoundError
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.rows.condition import parse_condition
-from acidctl.rows.scan import Scan
-from acidctl.rows.schema import all_null
+from acidctl.rows.read.schema_evolution import all_null
+from acidctl.rows.scan.condition import parse_condition
+from acidctl.rows.scan.scan import Scan
 
 S = pa.struct([("a", pa.int32()), ("b", pa.struct([("c", pa.string()), ("d", pa.list_(pa.int32()))]))])
 

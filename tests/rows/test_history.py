@@ -16,10 +16,10 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.demo.walkthrough import ROW, write_walkthrough
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.write.acid_writer import AcidWriter
-from acidctl.rows.blame import blame, parse_row_id
-from acidctl.rows.events import ID_COLUMNS
-from acidctl.rows.files import event_files_at
-from acidctl.rows.history import WriteIdHistory, read_history
+from acidctl.rows.past.blame import blame, parse_row_id
+from acidctl.rows.past.history import WriteIdHistory, read_history
+from acidctl.rows.read.events import ID_COLUMNS
+from acidctl.rows.read.files import event_files_at
 from acidctl.storage.registry import open_location
 from rows.random_tables import make_table
 from rows.tables_made import write_delta, write_original
@@ -59,7 +59,7 @@ def clean(path: Path) -> None:
 def test_the_walkthrough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = walkthrough(tmp_path / "t")
     with monkeypatch.context() as patch:
-        patch.setattr("acidctl.rows.events.Events.ids", None)  # footers are enough
+        patch.setattr("acidctl.rows.read.events.Events.ids", None)  # footers are enough
         found = read_history(snapshot_of(table))
     assert {line.write_id: counts(line) for line in found.write_ids} == {1: (3, 0, 0), 2: (0, 1, 0), 3: (0, 0, 1)}
     assert found.unknown_below is None

@@ -33,7 +33,7 @@ from acidctl.errors import AcidctlError, BadDataError, RefusedError
 from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import ACID_COLUMNS, OrcType, arrow_type
 from acidctl.orc.write.acid_writer import AcidWriter
-from acidctl.rows.scan import Scan
+from acidctl.rows.scan.scan import Scan
 
 B0 = encode(0)
 INT, LONG, TEXT = OrcType("int"), OrcType("bigint"), OrcType("string")
@@ -234,7 +234,7 @@ def test_insert_only_text(tmp_path: Path, name: str, data: bytes, monkeypatch: p
     delta.mkdir()
     (delta / name).write_bytes(data)
     for block in (8 << 20, 16, 1):
-        monkeypatch.setattr("acidctl.rows.foreign._BLOCK", block)
+        monkeypatch.setattr("acidctl.rows.foreign.parquet_and_text._BLOCK", block)
         assert rows(tmp_path) == [{"line": line} for line in EXPECTED_LINES]
     if name not in ("000000_0", "000000_0.gz"):
         return

@@ -11,8 +11,8 @@ from pyarrow import orc
 
 import acidctl
 from acidctl.orc.types import OrcType
-from acidctl.rows import columns as columns_module
-from acidctl.rows.columns import FileColumns
+from acidctl.rows.scan import columns as columns_module
+from acidctl.rows.scan.columns import FileColumns
 
 COLUMNS = 20_000
 

@@ -14,8 +14,8 @@ from pyarrow import parquet as native
 from acidctl.errors import BadDataError
 from acidctl.orc.limits import STRIPE_MEMORY, LimitError
 from acidctl.orc.source import ByteSource
-from acidctl.rows.foreign import open_foreign, read_any_tail
-from acidctl.rows.parquet_size import RowGroups
+from acidctl.rows.foreign.parquet_and_text import open_foreign, read_any_tail
+from acidctl.rows.foreign.parquet_size import RowGroups
 from acidctl.storage.local.filesystem import LocalFileSystem
 from tests.rows.parquet_made import (
     BY_DICTIONARY,

@@ -11,9 +11,9 @@ import pytest
 from pyarrow import parquet as pq
 from tables import json_rows, snapshot_of
 
-from acidctl.rows import foreign
-from acidctl.rows.parquet_time import ParquetTime, as_meant, parquet_time
-from acidctl.rows.scan import Scan
+from acidctl.rows.foreign import parquet_and_text
+from acidctl.rows.foreign.parquet_time import ParquetTime, as_meant, parquet_time
+from acidctl.rows.scan.scan import Scan
 
 JAVA = "parquet-mr version 1.11.1 (build ...)"
 SPARK = b"org.apache.spark.version"
@@ -86,7 +86,7 @@ def test_timestamps_come_back_to_the_zone_of_the_writer(tmp_path: Path, monkeypa
         assert created_by.startswith("parquet-cpp-arrow")
         return parquet_time(JAVA, found, int96=int96)
 
-    monkeypatch.setattr(foreign, "parquet_time", by_java)
+    monkeypatch.setattr(parquet_and_text, "parquet_time", by_java)
     recent = ["2021-01-01 12:00:00.000005", "2021-07-01 00:30:00.0"]
     assert [row["t"] for row in rows_of(tmp_path / "few")] == [*recent, None]
     assert [row["t"] for row in rows_of(tmp_path / "all")] == [

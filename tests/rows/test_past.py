@@ -17,8 +17,8 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import HistoryError
 from acidctl.orc.types import OrcType
-from acidctl.rows.difference import difference
-from acidctl.rows.table import Table
+from acidctl.rows.past.diff import difference
+from acidctl.rows.scan.table import Table
 from acidctl.spark.source_options import SourceOptions
 from acidctl.spark.source_plan import plan_table
 from rows.random_tables import Made, Rows, write

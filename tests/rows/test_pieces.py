@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tables import json_rows, snapshot_of
 
-from acidctl.rows.scan import Scan, scan_pieces
+from acidctl.rows.scan.scan import Scan, scan_pieces
 
 HIVE23 = Path(__file__).parent.parent / "data" / "hive23-written"
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from acidctl.errors import UsageProblem
-from acidctl.rows.condition import parse_condition
+from acidctl.rows.scan.condition import parse_condition
 
 BATCH = pa.RecordBatch.from_pydict(
     {

@@ -12,7 +12,7 @@ from tables import json_rows, read_rows, snapshot_of
 
 from acidctl.acid.state import State
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.rows.scan import Scan
+from acidctl.rows.scan.scan import Scan
 
 HIVE23 = Path(__file__).parent.parent / "data" / "hive23-written"
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acidctl.rows import selection
-from acidctl.rows.selection import kept_batch, kept_rows, without_places
+from acidctl.rows.read import selection
+from acidctl.rows.read.selection import kept_batch, kept_rows, without_places
 
 VALUES = [{"a": i, "b": None if i % 3 == 0 else str(i), "c": [i, None], "d": {"e": i / 2}} for i in range(40)]
 TYPE = pa.struct(

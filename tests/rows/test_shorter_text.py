@@ -8,8 +8,8 @@ import pyarrow as pa
 from tables import json_rows, snapshot_of
 
 from acidctl.orc.types import OrcType
-from acidctl.rows.scan import Scan
-from acidctl.rows.schema import fit_text
+from acidctl.rows.read.schema_evolution import fit_text
+from acidctl.rows.scan.scan import Scan
 from rows.tables_made import write_delta
 
 

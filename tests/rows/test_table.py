@@ -13,8 +13,8 @@ import pytest
 import acidctl
 from acidctl.errors import BadDataError, HistoryError, NotFoundError, RefusedError, UsageProblem
 from acidctl.orc.types import OrcType
-from acidctl.rows.live import Loss
-from acidctl.rows.table import partition_kind
+from acidctl.rows.read.visibility import Loss
+from acidctl.rows.scan.table import partition_kind
 from rows.tables_made import damage_stripe, write_deletes, write_delta, write_original
 
 HIVE23 = Path(__file__).parent.parent / "data" / "hive23-written"
@@ -172,7 +172,7 @@ def test_replaced_images_of_acid_v1() -> None:
 
 
 def test_count_reads_no_row_where_footers_settle_it(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from acidctl.rows.events import Events
+    from acidctl.rows.read.events import Events
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("read")

@@ -19,9 +19,9 @@ from acidctl.errors import BadDataError
 from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.stripe_encoder import WriterSettings
-from acidctl.rows.events import Events
 from acidctl.rows.export.orc_sink import OrcSink
-from acidctl.rows.table import TableScan
+from acidctl.rows.read.events import Events
+from acidctl.rows.scan.table import TableScan
 from rows.tables_made import write_deletes, write_delta, write_original
 from tests.orc.reader_data import RAW, retailed
 
@@ -126,7 +126,7 @@ def test_statistics_spare_the_reading(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_what_cat_prints_looks_at_nothing_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written(tmp_path / "000000_0", "struct<t:timestamp>", [[(NEAR,)], [(FAR,)]], row_index_stride=0)
-    monkeypatch.setattr("acidctl.rows.table.look", None)
+    monkeypatch.setattr("acidctl.rows.scan.table.look", None)
     kinds = [batch.schema.types[0] for batch in acidctl.open_table(tmp_path).scan().batches_as_read()]
     assert WideTimestamp() in kinds
 

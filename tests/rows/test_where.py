@@ -17,7 +17,7 @@ from tables import snapshot_of
 
 from acidctl.errors import UsageProblem
 from acidctl.orc.types import OrcType
-from acidctl.rows.scan import Scan
+from acidctl.rows.scan.scan import Scan
 from rows.tables_made import write_deletes, write_delta, write_original
 
 DAY = datetime.date(2024, 1, 1)

@@ -16,8 +16,8 @@ import pyorc
 import pytest
 from tables import snapshot_of
 
-from acidctl.rows.columns import PartitionColumn
-from acidctl.rows.scan import Scan
+from acidctl.rows.scan.columns import PartitionColumn
+from acidctl.rows.scan.scan import Scan
 
 TYPES = {
     "i": "int",

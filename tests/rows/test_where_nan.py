@@ -22,8 +22,8 @@ from acidctl.orc.types import OrcType
 from acidctl.orc.write.stripe_editor import StripeParts
 from acidctl.orc.write.stripe_encoder import WriterSettings, encode_stripes
 from acidctl.rows.export.orc_sink import OrcSink
-from acidctl.rows.pruning import stripe_bounds
-from acidctl.rows.scan import Scan
+from acidctl.rows.scan.pruning import stripe_bounds
+from acidctl.rows.scan.scan import Scan
 from tests.orc.reader_data import tail_of
 
 STRIDE = 4

@@ -24,7 +24,7 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import NotFoundError, UsageProblem
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType
-from acidctl.rows.scan import Scan
+from acidctl.rows.scan.scan import Scan
 from spark.cluster import standalone_cluster
 from spark.source_tables import BIG_DELETES, BIG_ROWS, CITIES, PARTITIONS, write_all
 

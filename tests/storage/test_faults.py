@@ -14,7 +14,7 @@ from tables import CLEAN_NOW, json_rows, snapshot_of
 
 from acidctl.cleaning.trash import TRASH, list_runs
 from acidctl.location.publication import half_published
-from acidctl.rows.scan import Scan
+from acidctl.rows.scan.scan import Scan
 from acidctl.storage.port import join
 from acidctl.storage.registry import open_location
 

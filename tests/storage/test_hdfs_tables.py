@@ -12,7 +12,7 @@ from servers.hdfs_server import HdfsServer
 from tables import CLEAN_NOW, json_rows
 
 from acidctl.location.snapshot import take_snapshot
-from acidctl.rows.scan import Scan
+from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
 
 pytestmark = pytest.mark.server

@@ -23,7 +23,7 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.errors import StorageError
 from acidctl.location.lock import LOCK
 from acidctl.location.snapshot import take_snapshot
-from acidctl.rows.scan import Scan
+from acidctl.rows.scan.scan import Scan
 from acidctl.storage.fsspec_fs import FsspecFileSystem
 from acidctl.storage.registry import open_location
 

@@ -13,8 +13,8 @@ from tables import json_rows
 
 from acidctl.errors import NotFoundError
 from acidctl.location.snapshot import take_snapshot
-from acidctl.rows.files import event_files_at
-from acidctl.rows.scan import Scan
+from acidctl.rows.read.files import event_files_at
+from acidctl.rows.scan.scan import Scan
 from acidctl.storage.hdfs.filesystem import HdfsFileSystem
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.port import FileSystemSpec

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acidctl.rows.deletes import Keys
+from acidctl.rows.read.delete_set import Keys
 from acidctl.validation.spans import SpanBuilder, Spans, shared, uncovered, united
 
 Key = tuple[int, int, int]

@@ -18,11 +18,13 @@ from acidctl.errors import BadDataError, UsageProblem
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.tail import stripe_length
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.rows.changed import changed, refuse_changed
-from acidctl.rows.columns import ROW_ID_TYPE, Column, FileColumns, Kind, Namespace, PartitionColumn
-from acidctl.rows.deletes import Bools, DeleteSet
-from acidctl.rows.events import ID_COLUMNS, EventFile, Events, Ids, open_event_files, read_ids
-from acidctl.rows.live import (
+from acidctl.rows.read.changed import changed, refuse_changed
+from acidctl.rows.read.delete_set import Bools, DeleteSet
+from acidctl.rows.read.events import ID_COLUMNS, EventFile, Events, Ids, open_event_files, read_ids
+from acidctl.rows.read.schema_evolution import merge_row_types
+from acidctl.rows.read.selection import kept_rows, without_places
+from acidctl.rows.read.stripe_key_ranges import StripeRange
+from acidctl.rows.read.visibility import (
     OnLoss,
     Unreadable,
     dead_rows,
@@ -34,11 +36,9 @@ from acidctl.rows.live import (
     row_types,
     with_loss,
 )
-from acidctl.rows.predicate import Path, Predicate
-from acidctl.rows.pruning import Bounds, constant, integers, stripe_bounds
-from acidctl.rows.ranges import StripeRange
-from acidctl.rows.schema import merge_row_types
-from acidctl.rows.selection import kept_rows, without_places
+from acidctl.rows.scan.columns import ROW_ID_TYPE, Column, FileColumns, Kind, Namespace, PartitionColumn
+from acidctl.rows.scan.predicate import Path, Predicate
+from acidctl.rows.scan.pruning import Bounds, constant, integers, stripe_bounds
 
 PIECE_BYTES = 64 << 20
 """What a piece of a scan is about as large as."""
@@ -97,7 +97,7 @@ class _Read:
 
 
 def _parsed(where: str, row: OrcType) -> Predicate:
-    from acidctl.rows.condition import parse_condition  # and sqlglot, which takes longer than all else here
+    from acidctl.rows.scan.condition import parse_condition  # and sqlglot, which takes longer than all else here
 
     return parse_condition(where, row)
 
@@ -112,7 +112,7 @@ class Scan:
         row_id: put ``ROW__ID`` first.
         only: numbers of the stripes to read by the file's path relative to the location, as :func:`scan_pieces`
             gives them; files that are not named are not read. What is deleted does not depend on it. None for all.
-        where: a condition (see :mod:`acidctl.rows.predicate`); stripes that cannot hold such rows are not read.
+        where: a condition (see :mod:`acidctl.rows.scan.predicate`); stripes that cannot hold such rows are not read.
         deleted: the rows that deletes and updates removed, in place of those that are left.
         partition: further columns with the same value in all rows.
         row_type: of the result; by default that of the location's files together.
@@ -187,7 +187,7 @@ class Scan:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The Arrow schema of the batches, but for values that need another type: see :mod:`acidctl.rows.kinds`."""
+        """The schema of the batches; for values that need another type see :mod:`acidctl.rows.scan.arrow_types`."""
         return pa.schema(list(arrow_type(self.output_type)))
 
     def batches(self, first: int = 0) -> Iterator[pa.RecordBatch]:

@@ -19,9 +19,9 @@ import numpy as np
 from acidctl.acid.layout import Role
 from acidctl.errors import AcidctlError
 from acidctl.location.snapshot import Snapshot
-from acidctl.rows.archive import Archive, Origin, archives
-from acidctl.rows.deletes import DELETE, Longs
-from acidctl.rows.events import EventFile, Ids
+from acidctl.rows.read.archive import Archive, Origin, archives
+from acidctl.rows.read.delete_set import DELETE, Longs
+from acidctl.rows.read.events import EventFile, Ids
 
 UPDATE = 1
 

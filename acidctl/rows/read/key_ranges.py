@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from acidctl.rows.deletes import Bools, Longs
-from acidctl.rows.events import Ids
+from acidctl.rows.read.delete_set import Bools, Longs
+from acidctl.rows.read.events import Ids
 
 _Group = tuple[int, int, int]
 

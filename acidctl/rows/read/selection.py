@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from acidctl.rows.deletes import Bools
+from acidctl.rows.read.delete_set import Bools
 
 _MANY = 8
 """Where more than one row of so many goes, taking the others by their places is quicker than a mask."""

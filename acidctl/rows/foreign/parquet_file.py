@@ -16,7 +16,7 @@ from acidctl.errors import BadDataError
 from acidctl.orc.limits import COLUMNS, STRIPES, TAIL
 from acidctl.orc.source import ByteSource, Window
 from acidctl.orc.types import MAX_DEPTH
-from acidctl.rows.thrift import LIST, STRUCT, ThriftError, fields_of, list_head, next_field, skip
+from acidctl.rows.foreign.thrift import LIST, STRUCT, ThriftError, fields_of, list_head, next_field, skip
 
 _FIRST_READ = 64 * 1024
 """What Arrow asks for first."""

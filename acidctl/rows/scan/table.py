@@ -21,17 +21,17 @@ from acidctl.location.snapshot import Snapshot
 from acidctl.location.walk import Location, find_locations
 from acidctl.nearest import did_you_mean
 from acidctl.orc.types import OrcType
-from acidctl.rows.columns import PartitionColumn
-from acidctl.rows.events import EventFile
-from acidctl.rows.kinds import Needs, look, varies
-from acidctl.rows.live import OnLoss, Unreadable, open_sources, row_types, with_loss
-from acidctl.rows.odd_layout import odd_layout
-from acidctl.rows.past import seen_at
-from acidctl.rows.predicate import Predicate
-from acidctl.rows.scan import Scan
-from acidctl.rows.schema import merge_row_types
-from acidctl.rows.selection import limited
-from acidctl.rows.unify import lifted, one_table
+from acidctl.rows.read.events import EventFile
+from acidctl.rows.read.past import seen_at
+from acidctl.rows.read.schema_evolution import merge_row_types
+from acidctl.rows.read.selection import limited
+from acidctl.rows.read.visibility import OnLoss, Unreadable, open_sources, row_types, with_loss
+from acidctl.rows.scan.arrow_types import Needs, look, varies
+from acidctl.rows.scan.columns import PartitionColumn
+from acidctl.rows.scan.odd_layout import odd_layout
+from acidctl.rows.scan.predicate import Predicate
+from acidctl.rows.scan.scan import Scan
+from acidctl.rows.scan.unify import lifted, one_table
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
 
@@ -147,7 +147,7 @@ class Table:
 
         Args:
             columns: names in the order wanted, dotted for fields inside structs; None for all.
-            where: a condition in SQL, see :mod:`acidctl.rows.predicate`; ``ROW__ID.writeid`` and partition columns
+            where: a condition in SQL, see :mod:`acidctl.rows.scan.predicate`; ``ROW__ID.writeid`` and partition columns
                 may be used whether or not they are wanted.
             at: the table as it was when this write id was the newest one; obsolete directories are read where newer
                 bases took their place, see :mod:`acidctl.acid.past`.

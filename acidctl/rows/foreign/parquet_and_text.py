@@ -29,9 +29,9 @@ from acidctl.orc.read.wide_timestamps import wide
 from acidctl.orc.source import ByteSource, Window, native_errors
 from acidctl.orc.tail import MAGIC, Tail, read_tail
 from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
-from acidctl.rows.parquet_file import open_parquet, window_on
-from acidctl.rows.parquet_size import RowGroups
-from acidctl.rows.parquet_time import ParquetTime, as_meant, parquet_time
+from acidctl.rows.foreign.parquet_file import open_parquet, window_on
+from acidctl.rows.foreign.parquet_size import RowGroups
+from acidctl.rows.foreign.parquet_time import ParquetTime, as_meant, parquet_time
 
 LINE = OrcType("struct", children=(OrcType("string"),), names=("line",))
 """The row type of a text file."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acidctl.errors import AcidctlError, BadDataError, NotFoundError
-from acidctl.rows.events import EventFile
+from acidctl.rows.read.events import EventFile
 
 
 def changed(source: EventFile) -> AcidctlError | None:

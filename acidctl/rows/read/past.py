@@ -20,11 +20,11 @@ from acidctl.errors import HistoryError
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Look, Snapshot, take_snapshot
-from acidctl.rows.archive import is_all_of
-from acidctl.rows.deletes import Bools
-from acidctl.rows.events import EventFile, Ids, open_event_files
-from acidctl.rows.key_ranges import KeyRanges
-from acidctl.rows.live import Unreadable, live_rows, load_deletes, visible_events
+from acidctl.rows.read.archive import is_all_of
+from acidctl.rows.read.delete_set import Bools
+from acidctl.rows.read.events import EventFile, Ids, open_event_files
+from acidctl.rows.read.key_ranges import KeyRanges
+from acidctl.rows.read.visibility import Unreadable, live_rows, load_deletes, visible_events
 from acidctl.storage.port import FileSystem
 
 

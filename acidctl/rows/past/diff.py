@@ -19,16 +19,16 @@ from acidctl.acid.layout import Role
 from acidctl.errors import HistoryError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.rows.columns import Column, FileColumns
-from acidctl.rows.deletes import Bools, DeleteSet, DeleteSetBuilder
-from acidctl.rows.events import EventFile, Events, Ids
-from acidctl.rows.key_ranges import KeyRanges
-from acidctl.rows.live import live_rows, load_deletes, open_sources
-from acidctl.rows.odd_layout import odd_layout
-from acidctl.rows.ranges import StripeRange
-from acidctl.rows.scan import Scan
-from acidctl.rows.schema import merge_row_types
-from acidctl.rows.table import Table
+from acidctl.rows.read.delete_set import Bools, DeleteSet, DeleteSetBuilder
+from acidctl.rows.read.events import EventFile, Events, Ids
+from acidctl.rows.read.key_ranges import KeyRanges
+from acidctl.rows.read.schema_evolution import merge_row_types
+from acidctl.rows.read.stripe_key_ranges import StripeRange
+from acidctl.rows.read.visibility import live_rows, load_deletes, open_sources
+from acidctl.rows.scan.columns import Column, FileColumns
+from acidctl.rows.scan.odd_layout import odd_layout
+from acidctl.rows.scan.scan import Scan
+from acidctl.rows.scan.table import Table
 
 GONE, NEW, CHANGED = "-", "+", "~"
 

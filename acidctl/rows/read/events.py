@@ -28,9 +28,9 @@ from acidctl.orc.read.stripe_size import check_all_rows, check_rows
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import OrcType
-from acidctl.rows.deletes import Bools, Bound, Keys, Longs
-from acidctl.rows.foreign import ForeignReader, Format, open_foreign, read_any_tail
-from acidctl.rows.ranges import StripeRange, stripe_ranges
+from acidctl.rows.foreign.parquet_and_text import ForeignReader, Format, open_foreign, read_any_tail
+from acidctl.rows.read.delete_set import Bools, Bound, Keys, Longs
+from acidctl.rows.read.stripe_key_ranges import StripeRange, stripe_ranges
 from acidctl.storage.port import FileSystem
 from acidctl.storage.tail_cache import fetch_ends
 

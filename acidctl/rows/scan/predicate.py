@@ -16,8 +16,8 @@ from acidctl.errors import UsageProblem
 from acidctl.orc.arrow import null_where, tags_of
 from acidctl.orc.read.union_nulls import has_null_member
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.rows.compare import Literal, MismatchError, compare, compare_columns, unpadded
-from acidctl.rows.pruning import Bounds
+from acidctl.rows.scan.compare import Literal, MismatchError, compare, compare_columns, unpadded
+from acidctl.rows.scan.pruning import Bounds
 
 Path = tuple[str, ...]
 """A column: its name, and the names of the fields inside it."""
@@ -90,7 +90,7 @@ Node = Comparison | In | Like | IsNull | Not | AllOf | AnyOf
 
 
 class Predicate:
-    """A condition over named columns; :func:`acidctl.rows.condition.parse_condition` makes it from SQL.
+    """A condition over named columns; :func:`acidctl.rows.scan.condition.parse_condition` makes it from SQL.
 
     Args:
         text: the condition as it was written, for messages.

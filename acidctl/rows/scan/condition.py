@@ -26,8 +26,8 @@ from sqlglot import exp
 from acidctl.errors import UsageProblem
 from acidctl.nearest import did_you_mean
 from acidctl.orc.types import OrcType
-from acidctl.rows.compare import MIRRORED, Literal, MismatchError, parse_moment
-from acidctl.rows.predicate import (
+from acidctl.rows.scan.compare import MIRRORED, Literal, MismatchError, parse_moment
+from acidctl.rows.scan.predicate import (
     AllOf,
     AnyOf,
     ColumnRef,

@@ -14,8 +14,8 @@ from acidctl.errors import BadDataError, NotFoundError
 from acidctl.nearest import did_you_mean
 from acidctl.orc.arrow import null_where
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.rows.compare import Literal, Moment
-from acidctl.rows.schema import all_null, conform, fit_text
+from acidctl.rows.read.schema_evolution import all_null, conform, fit_text
+from acidctl.rows.scan.compare import Literal, Moment
 
 ROW_ID = "ROW__ID"
 ROW_ID_TYPE = pa.struct([("writeid", pa.int64()), ("bucketid", pa.int32()), ("rowid", pa.int64())])

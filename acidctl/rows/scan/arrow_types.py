@@ -21,10 +21,10 @@ from acidctl.orc.read.union_nulls import NULL_MEMBER, present_streams
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.rows.columns import Column, FileColumns, Kind, Place
-from acidctl.rows.events import EventFile
-from acidctl.rows.foreign import Format
-from acidctl.rows.live import Unreadable
+from acidctl.rows.foreign.parquet_and_text import Format
+from acidctl.rows.read.events import EventFile
+from acidctl.rows.read.visibility import Unreadable
+from acidctl.rows.scan.columns import Column, FileColumns, Kind, Place
 
 _TIMES = ("timestamp", "timestamp with local time zone")
 _DAY_MS = 86_400_000

@@ -12,8 +12,8 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AccessError, AcidctlError, BadDataError, NotFoundError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType
-from acidctl.rows.deletes import DELETE, Bools, DeleteSet, DeleteSetBuilder, valid_mask
-from acidctl.rows.events import EventFile, Ids, open_event_files
+from acidctl.rows.read.delete_set import DELETE, Bools, DeleteSet, DeleteSetBuilder, valid_mask
+from acidctl.rows.read.events import EventFile, Ids, open_event_files
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acidctl.acid.names import MAXL
-from acidctl.rows.ranges import StripeRange
+from acidctl.rows.read.stripe_key_ranges import StripeRange
 
 Longs = NDArray[np.int64]
 Bools = NDArray[np.bool_]

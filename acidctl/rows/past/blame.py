@@ -19,12 +19,12 @@ from acidctl.acid.layout import Role
 from acidctl.acid.state import State
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.location.snapshot import Snapshot
-from acidctl.rows.archive import Archive, archives
-from acidctl.rows.bucket_values import decode_all
-from acidctl.rows.deletes import DELETE, Bools, DeleteSet, DeleteSetBuilder, Keys
-from acidctl.rows.events import EventFile, Ids
-from acidctl.rows.live import live_rows, visible_events
-from acidctl.rows.ranges import StripeRange
+from acidctl.rows.read.archive import Archive, archives
+from acidctl.rows.read.bucket_values import decode_all
+from acidctl.rows.read.delete_set import DELETE, Bools, DeleteSet, DeleteSetBuilder, Keys
+from acidctl.rows.read.events import EventFile, Ids
+from acidctl.rows.read.stripe_key_ranges import StripeRange
+from acidctl.rows.read.visibility import live_rows, visible_events
 
 _PLAIN = re.compile(r"(\d{1,19}):(?:(bucket=)(\d{1,4})|(-?\d{1,10})):(\d{1,19})", re.ASCII)
 _KEYS = {"writeid", "bucketid", "rowid"}

@@ -18,8 +18,8 @@ from acidctl.errors import BadDataError
 from acidctl.orc.arrow import below
 from acidctl.orc.limits import STRIPE_MEMORY, STRIPES
 from acidctl.orc.source import ByteSource, Window, native_errors
-from acidctl.rows.parquet_file import open_parquet
-from acidctl.rows.parquet_pages import (
+from acidctl.rows.foreign.parquet_file import open_parquet
+from acidctl.rows.foreign.parquet_pages import (
     BY_DICTIONARY,
     DATA,
     DATA_2,

@@ -13,7 +13,7 @@ from pyarrow import parquet as pq
 
 from acidctl.errors import BadDataError
 from acidctl.orc.varint import unsigned
-from acidctl.rows.thrift import LIST, STRUCT, fields_of
+from acidctl.rows.foreign.thrift import LIST, STRUCT, fields_of
 
 Read = Callable[[int, int], bytes]
 """Gives the bytes at an offset of the file."""

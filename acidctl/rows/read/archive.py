@@ -13,9 +13,9 @@ from acidctl.acid.state import EntryKind, State, Verdict
 from acidctl.errors import AcidctlError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.tail import MAGIC, stripe_length
-from acidctl.rows.events import EventFile, open_event_files
-from acidctl.rows.live import Unreadable
-from acidctl.rows.ranges import stripe_ranges
+from acidctl.rows.read.events import EventFile, open_event_files
+from acidctl.rows.read.stripe_key_ranges import stripe_ranges
+from acidctl.rows.read.visibility import Unreadable
 
 _INVISIBLE = ("visibility-open", "visibility-aborted", "unparseable")
 

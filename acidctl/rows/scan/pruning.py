@@ -21,7 +21,7 @@ from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.read.calendars import SWITCH, is_hybrid
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.rows.compare import NEGATED, OPERATORS, Literal, MismatchError, domain
+from acidctl.rows.scan.compare import NEGATED, OPERATORS, Literal, MismatchError, domain
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _FLOATS = ("float", "double")
@@ -43,7 +43,7 @@ class Bounds:
         kind: the column's Arrow type.
         nulls: whether there may be a NULL.
         values: whether there may be anything else.
-        low: at most the least value, in the units of :func:`acidctl.rows.compare.domain`; None when unknown.
+        low: at most the least value, in the units of :func:`acidctl.rows.scan.compare.domain`; None when unknown.
         high: at least the greatest value.
     """
 

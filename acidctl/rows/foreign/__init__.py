@@ -1,0 +1,1 @@
+"""Data files that are not ORC: Parquet and text of insert-only tables, opened within limits."""

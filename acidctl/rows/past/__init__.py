@@ -1,0 +1,1 @@
+"""What happened to rows: by write id, to one row, and between two snapshots."""
