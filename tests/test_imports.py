@@ -24,7 +24,7 @@ PLANTED = (
 
 SETTINGS = """
 import sys
-import acidctl.compaction.local as local
+import acidctl.compaction.local_engine as local
 local.WORTH_A_PROCESS = 1
 from acidctl.cli.main import main
 if __name__ == "__main__":
@@ -94,7 +94,7 @@ INTERACTIVE = """
 import sys
 sys.path.remove("")
 import acidctl.validation.isolate as isolate
-import acidctl.compaction.local as local
+import acidctl.compaction.local_engine as local
 import acidctl.compaction.run
 import multiprocessing.connection, subprocess
 sys.path.insert(0, "")

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from acidctl.cli.compact_results import Printer
     from acidctl.cli.engine import EngineChoice
     from acidctl.cli.run_report import RunReport
+    from acidctl.compaction.output_settings import Writing
     from acidctl.compaction.plan import CompactionPlan
-    from acidctl.compaction.writing import Writing
     from acidctl.location.lists import SnapshotLists
     from acidctl.location.lock import Locking
 
@@ -396,8 +396,8 @@ def _writing(
     task_bytes: int,
     verify: str,
 ) -> Writing:
-    from acidctl.compaction.verify import Verify
-    from acidctl.compaction.writing import Writing
+    from acidctl.compaction.output_settings import Writing
+    from acidctl.compaction.proof.verify import Verify
     from acidctl.orc.write.settings import WriterSettings
 
     bloom = tuple(column.strip() for column in (bloom_filter or "").split(",") if column.strip())

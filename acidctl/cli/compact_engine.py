@@ -42,7 +42,7 @@ def open_engine(
         on_bytes: told how many more bytes of a task are done, by an engine that knows.
     """
     if options.choice.kind == "local":
-        from acidctl.compaction.local import LocalEngine
+        from acidctl.compaction.local_engine import LocalEngine
 
         yield LocalEngine(options.jobs, options.until, on_bytes)
         return

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from acidctl.acid.layout import TableType
     from acidctl.acid.triggers import Decision, Figures, Thresholds
     from acidctl.cli.compact_results import Printer
+    from acidctl.compaction.output_settings import Writing
     from acidctl.compaction.plan import CompactionPlan
-    from acidctl.compaction.writing import Writing
     from acidctl.location.find import Found
     from acidctl.location.lists import SnapshotLists
     from acidctl.location.lock import Locking

@@ -13,13 +13,15 @@ import pyarrow as pa
 from acidctl.acid.layout import Role
 from acidctl.acid.names import format_bucket
 from acidctl.acid.triggers import CompactionKind
-from acidctl.compaction import stripes, working
-from acidctl.compaction.checksum import Proof, key_checksum
-from acidctl.compaction.insert_only import run_concat
-from acidctl.compaction.keys import KeyFacts, key_range
-from acidctl.compaction.merge import Chunk, Piece, merge
-from acidctl.compaction.sent import SummedSink, require_bytes
-from acidctl.compaction.stripes import counts_of, fits, stripe_copy
+from acidctl.compaction import working
+from acidctl.compaction.concat.insert_only import run_concat
+from acidctl.compaction.merge.merge import Chunk, Piece, merge
+from acidctl.compaction.merge.stripe_copy import SMALL_STRIPE, counts_of, fits, stripe_copy
+from acidctl.compaction.merge.written import Copier, join, open_writer, proven, stripes_of
+from acidctl.compaction.proof.checksum import Proof, key_checksum
+from acidctl.compaction.proof.keys import KeyFacts, key_range
+from acidctl.compaction.proof.sent import SummedSink, require_bytes
+from acidctl.compaction.proof.values import event_checksum
 from acidctl.compaction.tasks import (
     PROLEPTIC_GREGORIAN,
     BucketResult,
@@ -33,8 +35,6 @@ from acidctl.compaction.tasks import (
     Task,
     new_attempt,
 )
-from acidctl.compaction.values import event_checksum
-from acidctl.compaction.written import Copier, join, open_writer, proven, stripes_of
 from acidctl.orc.read.id_runs import IdRun, id_run
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail, stripe_length
@@ -308,7 +308,7 @@ def _length(source: EventFile, stripe: int) -> int:
 
 
 def _is_small(source: EventFile, stripe: int) -> bool:
-    return _length(source, stripe) < stripes.SMALL_STRIPE
+    return _length(source, stripe) < SMALL_STRIPE
 
 
 def _chunk(source: EventFile, ids: Ids, rows: pa.Array) -> Chunk:

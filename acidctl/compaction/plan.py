@@ -11,13 +11,13 @@ from acidctl.acid.names import MINL, Kind, format_directory
 from acidctl.acid.state import State
 from acidctl.acid.straddle import below_all, crossing
 from acidctl.acid.triggers import CompactionKind
-from acidctl.compaction.insert_only import concat_tasks
+from acidctl.compaction.concat.insert_only import concat_tasks
 from acidctl.compaction.outcome import require_read
+from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
+from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.split import split
 from acidctl.compaction.table_type import type_of
 from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask
-from acidctl.compaction.verify import Verify
-from acidctl.compaction.writing import Writing, calendar_of, inputs_of
 from acidctl.errors import BadDataError, ConflictError, RefusedError
 from acidctl.location.snapshot import Snapshot, seen_below
 from acidctl.orc.tail import stripe_length

@@ -15,8 +15,8 @@ from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED, ORC_ACID_VERSION_2
 from acidctl.acid.state import AcidState
 from acidctl.acid.straddle import crossing, straddles
 from acidctl.acid.triggers import CompactionKind
-from acidctl.compaction.checksum import Proof
 from acidctl.compaction.plan import CompactionPlan, require_atomic
+from acidctl.compaction.proof.checksum import Proof
 from acidctl.compaction.tasks import ATTEMPTS, BucketResult, OutputFile
 from acidctl.errors import AcidctlError, ConflictError, RefusedError, StorageError, VerifyError
 from acidctl.location.lock import require_locked

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.kernel import run_task
-from acidctl.compaction.local import LocalEngine
+from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.compaction.publish import discard, publish, require_place, require_single_files, stage_directories
 from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, Segment, Task

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from acidctl.compaction.keys import Key
+from acidctl.compaction.proof.keys import Key
 from acidctl.orc.tail import stripe_length
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.stripe_key_ranges import stripe_ranges

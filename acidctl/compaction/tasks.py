@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from acidctl.acid.layout import DataFile
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.compaction.checksum import Proof
-from acidctl.compaction.keys import Key
+from acidctl.compaction.proof.checksum import Proof
+from acidctl.compaction.proof.keys import Key
+from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.split import StripeSpan
-from acidctl.compaction.verify import Verify
 from acidctl.orc.read.id_runs import IdBytes
 from acidctl.orc.tail import Tail, stripe_length
 from acidctl.orc.types import OrcType

@@ -17,9 +17,9 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.cli.compact_results import Working
 from acidctl.cli.last_line import LastLine, Listed, listings
 from acidctl.cli.progress import Bar, shown
-from acidctl.compaction import local
+from acidctl.compaction import local_engine
 from acidctl.compaction.kernel import run_task
-from acidctl.compaction.local import LocalEngine
+from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.plan import plan_compaction
 from acidctl.compaction.tasks import BucketResult, Task
 from acidctl.compaction.working import done, telling
@@ -257,7 +257,7 @@ def tell_slowly(task: Task) -> BucketResult:
 
 
 def test_workers_tell_while_they_work(acidctl: Acidctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "WORTH_A_PROCESS", 1)
+    monkeypatch.setattr(local_engine, "WORTH_A_PROCESS", 1)
     tasks = tasks_of(acidctl, tmp_path)
     assert len(tasks) > 1
     told: dict[int, list[int]] = {}

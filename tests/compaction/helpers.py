@@ -11,9 +11,9 @@ from tables import snapshot_of
 from acidctl.acid.layout import TableType
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
+from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import nothing_to_do, plan_compaction
 from acidctl.compaction.run import Outcome, compact
-from acidctl.compaction.writing import Writing
 
 
 def copy_table(source: Path, target: Path) -> Path:

@@ -16,10 +16,10 @@ from acidctl.cleaning.apply import How, apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.cleaning.trash import TRASH, list_runs, purge, restore
+from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import nothing_to_do, plan_compaction
 from acidctl.compaction.publish import remove_dead_staging
 from acidctl.compaction.run import compact
-from acidctl.compaction.writing import Writing
 from acidctl.errors import AcidctlError, NotFoundError
 from acidctl.location.owner import Owner
 from acidctl.location.publication import finish_half_published, half_published

@@ -20,11 +20,11 @@ from tables import json_rows, snapshot_of
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.triggers import CompactionKind
-from acidctl.compaction import stripes
+from acidctl.compaction.merge import stripe_copy
+from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import plan_compaction
+from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.run import compact
-from acidctl.compaction.verify import Verify
-from acidctl.compaction.writing import Writing
 from acidctl.errors import AcidctlError, BadDataError, StorageError, VerifyError
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.stripe_encoder import WriterSettings
@@ -79,7 +79,7 @@ def table(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, TableTy
 
 @pytest.fixture(params=[0, 1 << 20], ids=["copied", "encoded"], autouse=True)
 def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stripes, "SMALL_STRIPE", request.param)
+    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", request.param)
 
 
 @dataclass

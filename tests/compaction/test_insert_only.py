@@ -17,12 +17,13 @@ from pyarrow import parquet as pq
 from tables import json_rows, snapshot_of
 
 from acidctl.acid.triggers import CompactionKind
-from acidctl.compaction import concat_orc, concat_parquet, stripes
-from acidctl.compaction.insert_only import concat_tasks, run_concat
-from acidctl.compaction.parquet_footer import FooterSink
+from acidctl.compaction.concat import orc, parquet
+from acidctl.compaction.concat.insert_only import concat_tasks, run_concat
+from acidctl.compaction.concat.parquet_footer import FooterSink
+from acidctl.compaction.merge import stripe_copy
+from acidctl.compaction.output_settings import Writing
+from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.tasks import BucketResult, ConcatTask
-from acidctl.compaction.verify import Verify
-from acidctl.compaction.writing import Writing
 from acidctl.errors import AcidctlError, BadDataError, RefusedError, VerifyError
 from acidctl.orc.read.union_nulls import with_nulls
 from acidctl.orc.read.wide_timestamps import wide
@@ -173,7 +174,7 @@ def test_orc(orc_table: Path, full: bool) -> None:
 def test_stripes_are_copied(orc_table: Path, full: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     lengths = [info.indexLength + info.dataLength + info.footerLength for info in tail_of(
         orc_table / "delta_0000001_0000001_0000" / "000000_0").stripes]  # fmt: skip
-    monkeypatch.setattr(stripes, "SMALL_STRIPE", max(lengths))
+    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", max(lengths))
     for name in ("delta_0000004_0000004_0000", "delta_0000005_0000005_0000", "delta_0000006_0000006_0000"):
         (orc_table / name).rename(orc_table / f"_{name}")
     result, results = assert_same(orc_table, verify=Verify.FULL if full else Verify.KEYS)
@@ -195,7 +196,7 @@ def test_stripes_are_copied(orc_table: Path, full: bool, monkeypatch: pytest.Mon
     ids=str,
 )
 def test_what_must_agree(older: dict[str, Any], copied: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stripes, "SMALL_STRIPE", 0)
+    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", 0)
     table = tmp_path / "t"
     ab = struct(a=INT, b=TEXT)
     rows = batch(ab, *({"a": i, "b": f"b{i}"} for i in range(500)))
@@ -208,7 +209,7 @@ def test_what_must_agree(older: dict[str, Any], copied: int, tmp_path: Path, mon
 
 
 def test_settings_of_the_user_encode_everything(orc_table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stripes, "SMALL_STRIPE", 0)
+    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", 0)
     result, results = assert_same(orc_table, overrides={"compression": "zstd", "stripe_size": 4096})
     assert results[0].inserts
     assert results[0].inserts.stripes > 2
@@ -234,7 +235,7 @@ def test_columns_that_came_later_and_wider_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize("small", [0, 1 << 20])
 def test_unions_and_times_of_any_year(small: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns whose Arrow type differs from stripe to stripe."""
-    monkeypatch.setattr(stripes, "SMALL_STRIPE", small)
+    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", small)
     row = struct(u=OrcType("uniontype", children=(INT, TEXT)), t=OrcType("timestamp"), i=INT)
     table = tmp_path / "t"
     for i, (year, null) in enumerate([(2020, False), (9999, True), (2020, True)], 1):
@@ -296,8 +297,8 @@ def test_what_was_not_written_right_is_noticed(what: str, tmp_path: Path, monkey
             write_parquet_file(path, pa.Table.from_batches([rows]))
         else:
             write_orc_file(path, [rows], ab, WriterSettings(compression="none"))
-    monkeypatch.setattr(stripes, "SMALL_STRIPE", 0 if what == "copied" else 1 << 20)
-    module, name = (concat_parquet, "read_any_tail") if what == "parquet" else (concat_orc, "_prove")
+    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", 0 if what == "copied" else 1 << 20)
+    module, name = (parquet, "read_any_tail") if what == "parquet" else (orc, "_prove")
     prove = getattr(module, name)
 
     def spoiled(*arguments: Any) -> Any:
@@ -314,8 +315,8 @@ def test_a_lost_row_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     table = tmp_path / "t"
     rows = pa.table({"a": list(range(1000))})
     write_parquet_file(table / "delta_1_1_0" / "000000_0", rows)
-    as_stored = concat_parquet._as_stored
-    monkeypatch.setattr(concat_parquet, "_as_stored", lambda *arguments: as_stored(*arguments).slice(1))
+    as_stored = parquet._as_stored
+    monkeypatch.setattr(parquet, "_as_stored", lambda *arguments: as_stored(*arguments).slice(1))
     with pytest.raises(VerifyError, match="1000 rows were to be written and 999 are there"):
         concat(table)
 
@@ -395,7 +396,7 @@ def test_parquet(tmp_path: Path) -> None:
 
 
 def test_row_groups_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(concat_parquet, "ROW_GROUP", 8000)
+    monkeypatch.setattr(parquet, "ROW_GROUP", 8000)
     table = tmp_path / "t"
     for i in (1, 2):
         rows = pa.table({"a": pa.array(np.arange(1500)), "b": pa.array([f"b{n}" for n in range(1500)])})
@@ -580,7 +581,7 @@ def test_orc_as_java_reads_it(spark: Any, orc_table: Path, monkeypatch: pytest.M
     hive = Hive(spark)
     before = sorted(image for path in orc_table.rglob("0*_0") for image in JavaOrc(hive, path).images)
     for limit in (1 << 20, 0):
-        monkeypatch.setattr(stripes, "SMALL_STRIPE", limit)
+        monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", limit)
         result, _ = concat(orc_table)
         files = sorted(result.rglob("0*_0"))
         assert java_orc_complaints(hive, files) == []

@@ -14,9 +14,9 @@ from rows.test_files_without_ids import B0, found, write_acid
 from tables import snapshot_of
 
 from acidctl.acid.triggers import CompactionKind
-from acidctl.compaction import local
+from acidctl.compaction import local_engine
 from acidctl.compaction.kernel import run_task
-from acidctl.compaction.local import LocalEngine
+from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.plan import CompactionPlan, plan_compaction
 from acidctl.compaction.run import compact
 from acidctl.compaction.tasks import BucketResult, Task
@@ -25,7 +25,7 @@ from acidctl.errors import BadDataError, EnvironmentProblem
 
 @pytest.fixture(autouse=True)
 def small_work_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "WORTH_A_PROCESS", 1)
+    monkeypatch.setattr(local_engine, "WORTH_A_PROCESS", 1)
 
 
 def plans(folder: Path, count: int = 2) -> list[CompactionPlan]:

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows.test_deletes import ids, keys_of
 
-from acidctl.compaction.checksum import add, key_checksum, subtract
-from acidctl.compaction.keys import KeyFacts, key_range
-from acidctl.compaction.merge import Chunk, Piece, merge
+from acidctl.compaction.merge.merge import Chunk, Piece, merge
+from acidctl.compaction.proof.checksum import add, key_checksum, subtract
+from acidctl.compaction.proof.keys import KeyFacts, key_range
 from acidctl.compaction.tasks import StripeCopy
 from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Ids

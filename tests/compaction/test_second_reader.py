@@ -12,9 +12,9 @@ import pytest
 from rows.tables_made import write_deletes, write_delta
 
 from acidctl.acid.triggers import CompactionKind
-from acidctl.compaction.second_reader import SAMPLE_ROWS, SecondReader
-from acidctl.compaction.verify import Verify
-from acidctl.compaction.writing import Writing
+from acidctl.compaction.output_settings import Writing
+from acidctl.compaction.proof.second_reader import SAMPLE_ROWS, SecondReader
+from acidctl.compaction.proof.verify import Verify
 from acidctl.errors import VerifyError
 from acidctl.orc.types import OrcType
 from compaction.helpers import run_compaction

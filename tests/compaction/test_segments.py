@@ -12,15 +12,15 @@ from rows.test_files_without_ids import B0, ROW, dumped, found, write_acid
 from tables import snapshot_of
 
 from acidctl.acid.triggers import CompactionKind
-from acidctl.compaction import stripes
 from acidctl.compaction.kernel import run_task
-from acidctl.compaction.local import LocalEngine
+from acidctl.compaction.local_engine import LocalEngine
+from acidctl.compaction.merge import stripe_copy
+from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import plan_compaction
 from acidctl.compaction.publish import publish, stage_directories
 from acidctl.compaction.run import compact
 from acidctl.compaction.split import split
 from acidctl.compaction.tasks import JoinTask
-from acidctl.compaction.writing import Writing
 from acidctl.errors import BadDataError, VerifyError
 from acidctl.orc.write.acid_writer import AcidWriter
 from acidctl.orc.write.stripe_encoder import WriterSettings
@@ -71,7 +71,7 @@ def table(tmp_path: Path) -> Path:
 def test_segments_give_what_one_task_gives(
     kind: CompactionKind, small: int, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stripes, "SMALL_STRIPE", small)
+    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", small)
     whole, cut = copy_table(table, tmp_path / "whole"), copy_table(table, tmp_path / "cut")
     rows = found(table)
     one = run_compaction(whole, kind)
@@ -91,7 +91,7 @@ def test_segments_give_what_one_task_gives(
 
 
 def test_what_travels_is_small_and_can_be_pickled(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stripes, "SMALL_STRIPE", 0)
+    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", 0)
     plan = plan_compaction(snapshot_of(table), MAJOR, "_tmp_1", FINE)
     stage_directories(plan)
     results = [pickle.loads(pickle.dumps(run_task(pickle.loads(pickle.dumps(task))))) for task in plan.tasks]

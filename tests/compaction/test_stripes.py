@@ -13,9 +13,10 @@ from rows.test_files_without_ids import B0, ROW, dumped, found, write_acid
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.compaction import kernel, stripes
-from acidctl.compaction.verify import Verify
-from acidctl.compaction.writing import Writing
+from acidctl.compaction import kernel
+from acidctl.compaction.merge import stripe_copy
+from acidctl.compaction.output_settings import Writing
+from acidctl.compaction.proof.verify import Verify
 from acidctl.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.read.id_runs import IdBytes, id_run
@@ -33,7 +34,7 @@ MAJOR = CompactionKind.MAJOR
 
 @pytest.fixture(autouse=True)
 def copy_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stripes, "SMALL_STRIPE", 0)
+    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", 0)
 
 
 def write_with(settings: WriterSettings, path: Path, write_id: int) -> None:
@@ -202,7 +203,7 @@ def test_a_current_write_id_that_was_written_wrong_is_found(tmp_path: Path, monk
     def wrong(writer: AcidWriter, batch: pa.RecordBatch) -> None:
         write(writer, batch.set_column(4, "currentTransaction", pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows)))
 
-    monkeypatch.setattr(stripes, "SMALL_STRIPE", 1 << 20)  # all are encoded
+    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", 1 << 20)  # all are encoded
     monkeypatch.setattr(AcidWriter, "write", wrong)
     with pytest.raises(VerifyError):
         run_compaction(table, MAJOR, writing=Writing(verify=Verify.FULL))
@@ -228,7 +229,7 @@ def test_a_store_that_keeps_other_bytes_is_noticed(
         Path(path).write_bytes(data)
         require(fs, path, *more)
 
-    monkeypatch.setattr(stripes, "SMALL_STRIPE", 1 << 20)  # all are encoded
+    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", 1 << 20)  # all are encoded
     monkeypatch.setattr(kernel, "require_bytes", spoiled)
     with pytest.raises(VerifyError, match="its bytes are not those that were written"):
         run_compaction(table, MAJOR, writing=Writing(verify=verify))

@@ -13,8 +13,8 @@ from tables import read_rows, snapshot_of
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.compaction.verify import Verify
-from acidctl.compaction.writing import Writing
+from acidctl.compaction.output_settings import Writing
+from acidctl.compaction.proof.verify import Verify
 from acidctl.rows.read.events import open_event_files
 from compaction.helpers import copy_table, run_compaction
 

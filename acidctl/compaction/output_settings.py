@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from acidctl.acid.triggers import CompactionKind
+from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.tasks import JULIAN_GREGORIAN, PROLEPTIC_GREGORIAN, Input
-from acidctl.compaction.verify import Verify
 from acidctl.orc.tail import FIRST_READ
 from acidctl.orc.write.bloom import bloom_columns
 from acidctl.orc.write.settings import CODECS, WriterSettings

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from acidctl.compaction.keys import Key, is_sorted, repeats
+from acidctl.compaction.proof.keys import Key, is_sorted, repeats
 from acidctl.compaction.tasks import StripeCopy
 from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Ids

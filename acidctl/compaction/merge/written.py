@@ -10,13 +10,13 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 
 from acidctl.acid.names import format_bucket
-from acidctl.compaction.checksum import Crc, Proof, add
-from acidctl.compaction.keys import Key, KeyFacts
-from acidctl.compaction.second_reader import SecondReader
-from acidctl.compaction.sent import SummedSink, Taken, mismatch, require_again, require_bytes
-from acidctl.compaction.stripes import counts_of, describe
+from acidctl.compaction.merge.stripe_copy import counts_of, describe
+from acidctl.compaction.proof.checksum import Crc, Proof, add
+from acidctl.compaction.proof.keys import Key, KeyFacts
+from acidctl.compaction.proof.second_reader import SecondReader
+from acidctl.compaction.proof.sent import SummedSink, Taken, mismatch, require_again, require_bytes
+from acidctl.compaction.proof.values import event_checksum
 from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, OutputFile, StripeCopy, new_attempt
-from acidctl.compaction.values import event_checksum
 from acidctl.compaction.working import through
 from acidctl.errors import BadDataError, VerifyError
 from acidctl.orc.read.reader import OrcFile, open_orc

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from acidctl.compaction.checksum import SEEDS, add, key_checksum, key_hashes, mix
+from acidctl.compaction.proof.checksum import SEEDS, add, key_checksum, key_hashes, mix
 from acidctl.errors import BadDataError
 from acidctl.orc.arrow import tags_of
 from acidctl.orc.read.union_nulls import has_null_member
@@ -49,8 +49,8 @@ _PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": _NANOS}
 def value_checksum(keys: Keys | None, rows: pa.Array, row: OrcType | None = None) -> int:
     """128 bits that tell whether two sets of rows hold the same values under the same keys.
 
-    The checksum of two disjoint sets is :func:`acidctl.compaction.checksum.add` of theirs.  Columns count by their
-    place, not by their name.
+    The checksum of two disjoint sets is :func:`acidctl.compaction.proof.checksum.add` of theirs.
+    Columns count by their place, not by their name.
 
     Args:
         keys: of the rows; None hashes rows alone, as insert-only tables have them.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acidctl.compaction.checksum import is_constant, key_checksum, run_checksum
+from acidctl.compaction.proof.checksum import is_constant, key_checksum, run_checksum
 from acidctl.orc.read.id_runs import IdRun
 from acidctl.rows.read.delete_set import Bools, Keys
 

@@ -9,11 +9,11 @@ from typing import BinaryIO, cast
 
 import pyarrow as pa
 
-from acidctl.compaction import stripes as rules
-from acidctl.compaction.checksum import Crc, Proof
-from acidctl.compaction.sent import SummedSink, Taken, mismatch, require_again, require_bytes
+from acidctl.compaction.merge import stripe_copy as rules
+from acidctl.compaction.proof.checksum import Crc, Proof
+from acidctl.compaction.proof.sent import SummedSink, Taken, mismatch, require_again, require_bytes
+from acidctl.compaction.proof.values import value_checksum
 from acidctl.compaction.tasks import PROLEPTIC_GREGORIAN
-from acidctl.compaction.values import value_checksum
 from acidctl.compaction.working import done, through
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail, stripe_length

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from acidctl.acid.triggers import CompactionKind
-from acidctl.compaction.concat_orc import OrcOutput, Written, write_orc
-from acidctl.compaction.concat_parquet import write_parquet
+from acidctl.compaction.concat.orc import OrcOutput, Written, write_orc
+from acidctl.compaction.concat.parquet import write_parquet
+from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.tasks import BucketResult, ConcatTask, Input, OutputFile, new_attempt
-from acidctl.compaction.writing import Writing, calendar_of, inputs_of
 from acidctl.errors import RefusedError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.source import ByteSource

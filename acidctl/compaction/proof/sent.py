@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from isal.isal_zlib import crc32
 
-from acidctl.compaction.checksum import Crc, crc_of
+from acidctl.compaction.proof.checksum import Crc, crc_of
 from acidctl.errors import StorageError, VerifyError
 from acidctl.storage.port import FileSystem
 from acidctl.storage.ranged import pieces

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 
-from acidctl.compaction.sent import SummedSink
+from acidctl.compaction.proof.sent import SummedSink
 from acidctl.errors import VerifyError
 
 _ZONES: Final = (

@@ -16,10 +16,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet as pq
 
-from acidctl.compaction.checksum import Proof
-from acidctl.compaction.concat_orc import Written, rows_within
-from acidctl.compaction.parquet_footer import FooterSink, meaning, merged_metadata
-from acidctl.compaction.parquet_types import (
+from acidctl.compaction.concat.orc import Written, rows_within
+from acidctl.compaction.concat.parquet_footer import FooterSink, meaning, merged_metadata
+from acidctl.compaction.concat.parquet_types import (
     cast,
     difference,
     holds,
@@ -28,8 +27,9 @@ from acidctl.compaction.parquet_types import (
     same_shape,
     target_type,
 )
-from acidctl.compaction.sent import SummedSink, mismatch, require_bytes
-from acidctl.compaction.values import value_checksum
+from acidctl.compaction.proof.checksum import Proof
+from acidctl.compaction.proof.sent import SummedSink, mismatch, require_bytes
+from acidctl.compaction.proof.values import value_checksum
 from acidctl.compaction.working import done
 from acidctl.errors import RefusedError
 from acidctl.orc.source import ByteSource, Window, native_errors

@@ -1,0 +1,1 @@
+"""Insert-only tables: files of one bucket put together, ORC and Parquet."""
