@@ -93,7 +93,7 @@ def test_workers_of_the_local_engine(trap: Path, table: Path, tmp_path: Path) ->
 INTERACTIVE = """
 import sys
 sys.path.remove("")
-import acidctl.validation.isolate as isolate
+import acidctl.validation.worker_pool as isolate
 import acidctl.compaction.local_engine as local
 import acidctl.compaction.run
 import multiprocessing.connection, subprocess

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from acidctl.location.lists import SnapshotLists
     from acidctl.storage.port import FileSystem
     from acidctl.validation.findings import Depth
-    from acidctl.validation.isolate import Runner
     from acidctl.validation.model import Options, Place
+    from acidctl.validation.worker_pool import Runner
 
 _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
 
@@ -122,10 +122,10 @@ def command(
 
     from acidctl.cli.findings import Printer, print_rules
     from acidctl.cli.options import refuse_unused
-    from acidctl.validation.column_types import parse_columns
+    from acidctl.validation.checks.column_types import parse_columns
     from acidctl.validation.findings import Depth
-    from acidctl.validation.isolate import Limits
     from acidctl.validation.model import Options
+    from acidctl.validation.worker_pool import Limits
 
     if list_rules:
         refuse_unused("--list-rules", *(name for name in click.get_current_context().params if name not in _OF_RULES))

@@ -16,17 +16,17 @@ from acidctl.location.snapshot import Look as Seen
 from acidctl.location.snapshot import Snapshot, look_at, take_snapshot
 from acidctl.rows.foreign.parquet_and_text import Format
 from acidctl.rows.read.events import open_event_files
-from acidctl.validation.across import Everything, across_rows
-from acidctl.validation.by_footers import MarkerTask, TailFacts, TailTask, acid_v1, across_tails
-from acidctl.validation.by_listing import Look, check_listing
-from acidctl.validation.by_rows import RowTask
+from acidctl.validation.checks.cross_file import Everything, across_rows
+from acidctl.validation.checks.engines import for_readers, for_readers_by_tails
+from acidctl.validation.checks.footers import MarkerTask, TailFacts, TailTask, acid_v1, across_tails
+from acidctl.validation.checks.listing import Look, check_listing
+from acidctl.validation.checks.row_facts import RowFacts, gaps, joined
+from acidctl.validation.checks.rows import RowTask
+from acidctl.validation.checks.spans import Spans, one_run
 from acidctl.validation.findings import Depth, Finding, Severity, Unchecked
-from acidctl.validation.isolate import Crash, Task
 from acidctl.validation.model import Options, Place, Report
-from acidctl.validation.readers import for_readers, for_readers_by_tails
-from acidctl.validation.row_facts import RowFacts, gaps, joined
 from acidctl.validation.rules import rule
-from acidctl.validation.spans import Spans, one_run
+from acidctl.validation.worker_pool import Crash, Task
 
 KNOWN_VERSION = 2
 """What ``_orc_acid_version`` says (section 3.3)."""

@@ -10,8 +10,8 @@ from acidctl.location.snapshot import Look
 from acidctl.orc.types import OrcType
 from acidctl.storage.port import FileSystem
 from acidctl.validation.findings import Depth, Finding, Severity, Unchecked
-from acidctl.validation.isolate import Limits
 from acidctl.validation.rules import RULES
+from acidctl.validation.worker_pool import Limits
 
 _PLACES = {rule_id: place for place, rule_id in enumerate(RULES)}
 

@@ -171,7 +171,7 @@ def test_from_a_shell(crud: Path) -> None:
 )
 def test_bad_schemas(text: str) -> None:
     from acidctl.errors import UsageProblem
-    from acidctl.validation.column_types import parse_columns
+    from acidctl.validation.checks.column_types import parse_columns
 
     with pytest.raises(UsageProblem):
         parse_columns(text)

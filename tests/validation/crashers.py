@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from acidctl.errors import NotFoundError
-from acidctl.validation.by_footers import MarkerTask, TailTask
-from acidctl.validation.by_rows import RowTask
-from acidctl.validation.isolate import Beat
+from acidctl.validation.checks.footers import MarkerTask, TailTask
+from acidctl.validation.checks.rows import RowTask
+from acidctl.validation.worker_pool import Beat
 
 
 @dataclass(frozen=True)

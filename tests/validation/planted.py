@@ -13,9 +13,9 @@ from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.location.walk import find_locations
 from acidctl.storage.registry import open_location
 from acidctl.validation.findings import Depth
-from acidctl.validation.isolate import Limits
 from acidctl.validation.model import Options, Place, Report
 from acidctl.validation.run import validate
+from acidctl.validation.worker_pool import Limits
 
 BUCKET = 536870912
 """Bucket 0 of statement 0."""

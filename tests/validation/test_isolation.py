@@ -13,7 +13,7 @@ from spark.processes import wait_until
 
 from acidctl.errors import EnvironmentProblem, NotFoundError
 from acidctl.validation import location
-from acidctl.validation.isolate import Crash, Limits, Pool
+from acidctl.validation.worker_pool import Crash, Limits, Pool
 from validation import crashers
 from validation.planted import BUCKET, check, found, healthy, insert, write_events
 
@@ -83,7 +83,7 @@ def test_processes_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_processes_end_with_one_that_is_killed(tmp_path: Path) -> None:
     """Even those that hang, which do not notice that nobody listens."""
     code = (
-        "from acidctl.validation.isolate import Pool; from validation import crashers; pool = Pool(1); "
+        "from acidctl.validation.worker_pool import Pool; from validation import crashers; pool = Pool(1); "
         "pool.submit(0, crashers.Toy('hang')); pool._hand_out(); pool._workers[0].connection.recv(); "
         "print(pool._workers[0].process.pid, flush=True); pool._workers[0].connection.recv()"
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from acidctl.acid.triggers import Thresholds
-from acidctl.validation.column_types import parse_columns
+from acidctl.validation.checks.column_types import parse_columns
 from acidctl.validation.findings import Depth, Severity
 from acidctl.validation.rules import RULES
 from validation.planted import (

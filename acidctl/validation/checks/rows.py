@@ -22,13 +22,13 @@ from acidctl.rows.read.bucket_values import decode_all, versions_of
 from acidctl.rows.read.delete_set import Bools, Longs, valid_mask
 from acidctl.rows.read.events import ID_COLUMNS
 from acidctl.storage.port import FileSystemSpec
-from acidctl.validation.by_footers import opened
-from acidctl.validation.events import Bounds, Events, shown_key, whole_events
+from acidctl.validation.checks.events import Bounds, Events, shown_key, whole_events
+from acidctl.validation.checks.footers import opened
+from acidctl.validation.checks.key_order import KeyOrder
+from acidctl.validation.checks.row_facts import RowFacts, Tally
+from acidctl.validation.checks.spans import SpanBuilder
 from acidctl.validation.findings import Severity, Unchecked
-from acidctl.validation.isolate import Beat
-from acidctl.validation.key_order import KeyOrder
-from acidctl.validation.row_facts import RowFacts, Tally
-from acidctl.validation.spans import SpanBuilder
+from acidctl.validation.worker_pool import Beat
 
 _DELETE = 2
 _MOST = 2**63 - 1

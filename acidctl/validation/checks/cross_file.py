@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from acidctl.validation.events import shown_key
+from acidctl.validation.checks.events import shown_key
+from acidctl.validation.checks.spans import Spans, shared, uncovered, united
 from acidctl.validation.findings import Finding, Severity
 from acidctl.validation.rules import rule
-from acidctl.validation.spans import Spans, shared, uncovered, united
 
 WARNING = Severity.WARNING
 

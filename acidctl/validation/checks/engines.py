@@ -18,8 +18,8 @@ from acidctl.acid.names import (
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import EntryKind, State
 from acidctl.rows.foreign.parquet_and_text import Format
-from acidctl.validation.by_footers import TailFacts
-from acidctl.validation.by_listing import Look
+from acidctl.validation.checks.footers import TailFacts
+from acidctl.validation.checks.listing import Look
 from acidctl.validation.findings import Finding
 from acidctl.validation.rules import RULES, rule
 

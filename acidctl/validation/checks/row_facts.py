@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from acidctl.acid.layout import DataFile, Role
 from acidctl.acid.names import NO_STATEMENT, Kind
-from acidctl.validation.events import Events, shown_key
+from acidctl.validation.checks.events import Events, shown_key
+from acidctl.validation.checks.spans import Spans, united
 from acidctl.validation.findings import Severity, Unchecked
-from acidctl.validation.spans import Spans, united
 
 
 @dataclass(slots=True)

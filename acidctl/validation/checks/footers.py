@@ -21,10 +21,10 @@ from acidctl.rows.foreign.parquet_and_text import Format, TableFile, read_any_ta
 from acidctl.storage.port import FileSystem, FileSystemSpec
 from acidctl.storage.registry import open_file_system
 from acidctl.storage.small_files import MOST_LENGTHS, read_small
-from acidctl.validation.column_types import misfit
+from acidctl.validation.checks.column_types import misfit
 from acidctl.validation.findings import Finding, Severity, Unchecked
-from acidctl.validation.isolate import Beat
 from acidctl.validation.rules import rule
+from acidctl.validation.worker_pool import Beat
 
 WARNING = Severity.WARNING
 _KINDS = ("int", "bigint", "int", "bigint", "bigint")
