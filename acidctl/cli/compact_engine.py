@@ -47,8 +47,8 @@ def open_engine(
         yield LocalEngine(options.jobs, options.until, on_bytes)
         return
     from acidctl.cli.output import note
+    from acidctl.spark.driver.session import Session, start_session
     from acidctl.spark.engine import run_tasks
-    from acidctl.spark.session import Session, start_session
 
     wanted = options.choice.spark(application_name(plans))
     with ExitStack() as stack:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def command(spark: bool, faster_start: bool, master: str | None, output: str) -> None:
     """Show what acidctl runs on: Python, packages, every Java that was found and which one is used."""
     from acidctl.cli.output import put_json, put_line
+    from acidctl.spark.driver.session import SparkOptions
     from acidctl.spark.probe import gather, prepare, spark_check
-    from acidctl.spark.session import SparkOptions
 
     if faster_start:
         prepare()

@@ -190,8 +190,8 @@ def _runner(engine: EngineChoice, locations: tuple[str, ...], options: Options) 
     from contextlib import ExitStack
 
     from acidctl.cli.output import note
+    from acidctl.spark.driver.session import start_session
     from acidctl.spark.isolated import SparkRunner
-    from acidctl.spark.session import start_session
 
     shown = locations[0].rstrip("/").rpartition("/")[2] if len(locations) == 1 else f"{len(locations)}-locations"
     wanted = engine.spark(f"{socket.gethostname()}-validator-{shown}")

@@ -2,7 +2,7 @@
 
 Spark puts ``pyspark.zip`` first on the workers' path.  Nothing in a zip is ever compiled ahead, so every session
 compiles all of PySpark again, for two to three seconds.  When the driver runs on the same machine with the very same
-installed package (see :mod:`acidctl.spark.session`), this module, named by ``spark.python.daemon.module``,
+installed package (see :mod:`acidctl.spark.driver.session`), this module, named by ``spark.python.daemon.module``,
 takes the package from where it is installed and imports the worker's code once, before the workers are forked.
 """
 

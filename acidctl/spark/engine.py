@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from acidctl.errors import AcidctlError, EnvironmentProblem
-from acidctl.spark import failures
 from acidctl.spark.batches import make_batches
-from acidctl.spark.plan import SparkOptions
-from acidctl.spark.session import Session, start_session
+from acidctl.spark.driver import failures
+from acidctl.spark.driver.session import Session, start_session
+from acidctl.spark.driver.session_plan import SparkOptions
 from acidctl.spark.shipping import prepare_executors
 from acidctl.spark.worker import BatchRunner, Failure, split_pickled
 

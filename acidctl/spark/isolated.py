@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+from acidctl.spark.driver.session import Session
 from acidctl.spark.engine import run_tasks
-from acidctl.spark.session import Session
 from acidctl.storage.hdfs.delegation import delegated
 from acidctl.validation.worker_pool import Limits, Pool, Task
 

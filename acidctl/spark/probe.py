@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acidctl.errors import AcidctlError
-from acidctl.spark import archive
+from acidctl.spark.driver import archive
+from acidctl.spark.driver.java import choose_java, explain
+from acidctl.spark.driver.session import start_session
+from acidctl.spark.driver.session_plan import SparkOptions
 from acidctl.spark.engine import run_tasks
-from acidctl.spark.java import choose_java, explain
-from acidctl.spark.plan import SparkOptions
-from acidctl.spark.session import start_session
 from acidctl.spark.worker import ExecutorFacts, executor_facts
 
 DISTRIBUTIONS = (

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from acidctl.errors import EnvironmentProblem
-from acidctl.spark import failures
-from acidctl.spark.session import Session
+from acidctl.spark.driver import failures
+from acidctl.spark.driver.session import Session
 from acidctl.spark.worker import ExecutorFacts, executor_facts, missing_package
 
 CHECK_SECONDS = 0.2

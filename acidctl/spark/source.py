@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
-    from acidctl.spark.source_filters import Condition
-    from acidctl.spark.source_plan import TablePlan, Work
-    from acidctl.spark.source_read import Reading
+    from acidctl.spark.datasource.filters import Condition
+    from acidctl.spark.datasource.plan import TablePlan, Work
+    from acidctl.spark.datasource.read import Reading
 
 NAME = "hive_acid"
 
@@ -53,7 +53,7 @@ def register(spark: SparkSession) -> None:
     Raises:
         EnvironmentProblem: acidctl runs from something that is no folder, so it cannot be shipped.
     """
-    from acidctl.spark.plan import is_local
+    from acidctl.spark.driver.session_plan import is_local
     from acidctl.spark.shipping import package_zip
 
     path_before = list(sys.path)
@@ -115,7 +115,7 @@ def _line(text: str) -> str:
 
 
 class HiveAcidDataSource(DataSource):
-    """The data source; its options are listed in :mod:`acidctl.spark.source_options`."""
+    """The data source; its options are listed in :mod:`acidctl.spark.datasource.options`."""
 
     @classmethod
     def name(cls) -> str:
@@ -125,7 +125,7 @@ class HiveAcidDataSource(DataSource):
     def schema(self) -> StructType:
         """The columns: ``ROW__ID`` if wanted, the table's, then the partition columns."""
         with _told():
-            from acidctl.spark.source_read import table_schema
+            from acidctl.spark.datasource.read import table_schema
 
             table = self._plan()
             # Spark pickles this object now and hands it to the planner: the snapshot of this moment goes along.
@@ -135,7 +135,7 @@ class HiveAcidDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """What plans and reads."""
         with _told():
-            from acidctl.spark.source_read import plan_reading
+            from acidctl.spark.datasource.read import plan_reading
 
             table = getattr(self, "_table", None) or self._plan()
             # Spark ships this object to every task, which needs none of the plan.
@@ -144,12 +144,12 @@ class HiveAcidDataSource(DataSource):
             return HiveAcidReader(table, plan_reading(table, schema), options.target_bytes)
 
     def _parsed(self) -> Any:
-        from acidctl.spark.source_options import SourceOptions
+        from acidctl.spark.datasource.options import SourceOptions
 
         return SourceOptions.parse(self.options)
 
     def _plan(self) -> TablePlan:
-        from acidctl.spark.source_plan import plan_table
+        from acidctl.spark.datasource.plan import plan_table
 
         return plan_table(self._parsed())
 
@@ -212,7 +212,7 @@ class HiveAcidReader(DataSourceReader):
     def use_filters(self, filters: list[Any]) -> Iterable[Any]:
         """Remember what can exclude partitions or stripes; Spark applies every filter itself all the same."""
         with _told():
-            from acidctl.spark.source_filters import conditions
+            from acidctl.spark.datasource.filters import conditions
 
             self._conditions = conditions(filters)
         return filters
@@ -220,8 +220,8 @@ class HiveAcidReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """The tasks; at least one."""
         with _told():
-            from acidctl.spark.source_filters import may_match, partition_bounds
-            from acidctl.spark.source_plan import works
+            from acidctl.spark.datasource.filters import may_match, partition_bounds
+            from acidctl.spark.datasource.plan import works
 
             table = self._table
             assert table is not None  # only a copy in an executor has none
@@ -236,7 +236,7 @@ class HiveAcidReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one partition, in Arrow batches of bounded size."""
         with _told():
-            from acidctl.spark.source_read import WorkReader
+            from acidctl.spark.datasource.read import WorkReader
 
             for work in partition.value:
                 yield from WorkReader(work, self._reading).batches(self._conditions)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from acidctl.cli.main import main
-from acidctl.spark.cache import cache_dir
+from acidctl.spark.driver.cache import cache_dir
 
 Acidctl = Callable[..., Any]
 LINES = {

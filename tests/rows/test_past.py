@@ -19,8 +19,8 @@ from acidctl.errors import HistoryError
 from acidctl.orc.types import OrcType
 from acidctl.rows.past.diff import difference
 from acidctl.rows.scan.table import Table
-from acidctl.spark.source_options import SourceOptions
-from acidctl.spark.source_plan import plan_table
+from acidctl.spark.datasource.options import SourceOptions
+from acidctl.spark.datasource.plan import plan_table
 from rows.random_tables import Made, Rows, write
 from rows.tables_made import write_deletes, write_delta, write_original
 

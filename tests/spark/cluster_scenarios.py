@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from acidctl.errors import AcidctlError
+from acidctl.spark.driver.session import SparkOptions, start_session
 from acidctl.spark.engine import run_tasks
-from acidctl.spark.session import SparkOptions, start_session
 from acidctl.spark.worker import executor_facts
 from spark.cluster import children
 

@@ -6,8 +6,8 @@ import os
 import signal
 import sys
 
+from acidctl.spark.driver.session import SparkOptions
 from acidctl.spark.engine import run_tasks
-from acidctl.spark.session import SparkOptions
 from spark.spark_toys import Toy, play
 
 

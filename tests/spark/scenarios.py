@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from acidctl.errors import AcidctlError
+from acidctl.spark.driver.session import Session, SparkOptions, start_session
 from acidctl.spark.engine import run_tasks
-from acidctl.spark.session import Session, SparkOptions, start_session
 from spark import spark_toys, validation_scenarios
 from spark.spark_toys import Stubborn, Toy, describe, play
 

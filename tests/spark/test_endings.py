@@ -11,10 +11,10 @@ import pytest
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 
 from acidctl.errors import StorageError
-from acidctl.spark import session as session_module
-from acidctl.spark.gateway import Driver, DriverLog
-from acidctl.spark.plan import SparkOptions
-from acidctl.spark.session import Session
+from acidctl.spark.driver import session as session_module
+from acidctl.spark.driver.gateway import Driver, DriverLog
+from acidctl.spark.driver.session import Session
+from acidctl.spark.driver.session_plan import SparkOptions
 
 Starter = Callable[[str], Session]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from acidctl.errors import EnvironmentProblem
-from acidctl.spark import java
-from acidctl.spark.java import choose_java, explain, parse_version
+from acidctl.spark.driver import java
+from acidctl.spark.driver.java import choose_java, explain, parse_version
 
 TRIMMED = 'MODULES="java.base java.logging"\n'
 

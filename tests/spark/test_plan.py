@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from acidctl.errors import AcidctlError, EnvironmentProblem, MemoryProblem, StorageError, UsageProblem
-from acidctl.spark import archive, failures, probe
-from acidctl.spark.cache import cache_dir
-from acidctl.spark.gateway import DriverLog, last_words
-from acidctl.spark.java import Java
-from acidctl.spark.plan import SessionPlan, SparkOptions, is_local, parse_conf, plan_session
+from acidctl.spark import probe
+from acidctl.spark.driver import archive, failures
+from acidctl.spark.driver.cache import cache_dir
+from acidctl.spark.driver.gateway import DriverLog, last_words
+from acidctl.spark.driver.java import Java
+from acidctl.spark.driver.session_plan import SessionPlan, SparkOptions, is_local, parse_conf, plan_session
 from spark.test_java import banner, fake_java
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from acidctl.spark import archive
-from acidctl.spark.java import choose_java
+from acidctl.spark.driver import archive
+from acidctl.spark.driver.java import choose_java
 from spark.processes import marked, wait_until
 
 pytestmark = pytest.mark.spark
@@ -26,7 +26,7 @@ TOOLS = (
 FIVE_TASKS = """
 import os, sys
 from acidctl.spark.engine import run_tasks
-from acidctl.spark.session import SparkOptions, start_session
+from acidctl.spark.driver.session import SparkOptions, start_session
 from spark.spark_toys import Toy, play
 
 options = SparkOptions(master="local[2]")

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from acidctl.demo.walkthrough import write_walkthrough
 from acidctl.errors import EnvironmentProblem
-from acidctl.spark.plan import SparkOptions, plan_session
-from acidctl.spark.properties import options_file, parsed, split_options, trimmed, write_private, written
+from acidctl.spark.driver.properties import options_file, parsed, split_options, trimmed, write_private, written
+from acidctl.spark.driver.session_plan import SparkOptions, plan_session
 from acidctl.storage.registry import open_location
 from spark.test_java import banner, fake_java
 
@@ -141,9 +141,9 @@ def test_java_reads_the_options(tmp_path: Path) -> None:
 
 SESSION = """
 import sys
-from acidctl.spark.session import SparkOptions, start_session
+from acidctl.spark.driver.session import SparkOptions, start_session
 from spark.test_properties import AWKWARD
-from acidctl.spark.properties import written
+from acidctl.spark.driver.properties import written
 
 conf = (("spark.driver.extraJavaOptions", "-Dmine.token=hush-typed '-Dmine.other=two words'"), *AWKWARD.items())
 with start_session(SparkOptions(master="local[1]", conf=conf)) as session:

@@ -32,8 +32,8 @@ pytest.importorskip("pyspark.sql.datasource", reason="PySpark older than 4.0")
 
 from pyspark.sql import datasource as api
 
+from acidctl.spark.datasource.options import SourceOptions
 from acidctl.spark.source import HiveAcidDataSource, HiveAcidError, explain
-from acidctl.spark.source_options import SourceOptions
 
 REPO = Path(__file__).resolve().parents[2]
 HIVE23 = REPO / "tests" / "data" / "hive23-written"

@@ -14,8 +14,8 @@ from validation.test_planted import CASES
 
 from acidctl.cli.findings import as_json
 from acidctl.location.walk import find_locations
+from acidctl.spark.driver.session import Session
 from acidctl.spark.isolated import SparkRunner
-from acidctl.spark.session import Session
 from acidctl.storage.registry import open_location
 from acidctl.validation import location
 from acidctl.validation.findings import Depth

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acidctl.errors import AcidctlError, EnvironmentProblem, UsageProblem
-from acidctl.spark import archive, failures
-from acidctl.spark.gateway import Connection, Driver, DriverEnded, DriverLog, start_driver
-from acidctl.spark.java import Java
-from acidctl.spark.plan import SessionPlan, SparkOptions, is_local, parse_conf, plan_session
-from acidctl.spark.properties import options_file, split_options, trimmed, write_private, written
+from acidctl.spark.driver import archive, failures
+from acidctl.spark.driver.gateway import Connection, Driver, DriverEnded, DriverLog, start_driver
+from acidctl.spark.driver.java import Java
+from acidctl.spark.driver.properties import options_file, split_options, trimmed, write_private, written
+from acidctl.spark.driver.session_plan import SessionPlan, SparkOptions, is_local, parse_conf, plan_session
 
 __all__ = ["Session", "SparkOptions", "parse_conf", "start_session"]
 
@@ -94,7 +94,7 @@ def start_session(
 
     Args:
         options: the user's wishes.
-        record_archive: write the class archive to this path when Java ends (slow; see :mod:`acidctl.spark.archive`).
+        record_archive: write the class archive to this path at the end (slow; see :mod:`acidctl.spark.driver.archive`).
         use_archive: use the class archive when there is one.
 
     Raises:

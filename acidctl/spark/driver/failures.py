@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from acidctl.errors import AcidctlError, EnvironmentProblem, MemoryProblem, StorageError, UsageProblem
-from acidctl.spark.gateway import last_words
+from acidctl.spark.driver.gateway import last_words
 
 CONNECT_SECONDS = 5.0
 PACKAGES_HINT = "Install acidctl's packages for the executors' Python, or name another one with PYSPARK_PYTHON"

@@ -14,8 +14,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from acidctl.spark.cache import cache_dir
-from acidctl.spark.java import Java
+from acidctl.spark.driver.cache import cache_dir
+from acidctl.spark.driver.java import Java
 
 SMALLEST = 1 << 20
 UNUSED_SECONDS = 30 * 86400.0

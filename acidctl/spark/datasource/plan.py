@@ -25,7 +25,7 @@ from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.rows.read.stripe_key_ranges import StripeRange, stripe_ranges
 from acidctl.rows.scan.columns import PartitionColumn
 from acidctl.rows.scan.table import partition_kind, typed
-from acidctl.spark.source_options import SourceOptions
+from acidctl.spark.datasource.options import SourceOptions
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from acidctl.errors import EnvironmentProblem, UsageProblem
 from acidctl.imports import import_path
 from acidctl.orc.limits import PREFIX
-from acidctl.spark.java import Java, choose_java
-from acidctl.spark.properties import parsed, trimmed
+from acidctl.spark.driver.java import Java, choose_java
+from acidctl.spark.driver.properties import parsed, trimmed
 
 DEFAULT_MASTER = "local[*]"
 

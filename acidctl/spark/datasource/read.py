@@ -13,10 +13,10 @@ from acidctl.orc.types import OrcType
 from acidctl.rows.read.events import open_event_files
 from acidctl.rows.scan.columns import Column, Kind, Namespace, PartitionColumn
 from acidctl.rows.scan.scan import Scan
-from acidctl.spark.source_filters import Condition, narrowed
-from acidctl.spark.source_options import SourceOptions
-from acidctl.spark.source_plan import TablePlan, Work
-from acidctl.spark.source_types import SparkForm, arrow_target, check_asked, spark_type
+from acidctl.spark.datasource.filters import Condition, narrowed
+from acidctl.spark.datasource.options import SourceOptions
+from acidctl.spark.datasource.plan import TablePlan, Work
+from acidctl.spark.datasource.types import SparkForm, arrow_target, check_asked, spark_type
 
 BATCH_BYTES = 8 << 20
 BATCH_ROWS = 1 << 16

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Literal
 
 from acidctl.errors import EnvironmentProblem
-from acidctl.spark.cache import cache_dir
+from acidctl.spark.driver.cache import cache_dir
 
 MINIMUM = 17  # what PySpark 4 needs
 PROBE_SECONDS = 15.0
