@@ -1,1 +1,1 @@
-"""The command line: one thin module a command."""
+"""The command line: one module per command, in the folder of its section of the help."""

@@ -37,6 +37,9 @@ SECTIONS: dict[str, dict[str, str]] = {
 }
 """Every command with its one line; a command's module is imported when it is called, and not before."""
 
+FOLDERS = {"See": "inspect", "Compact and clean": "maintain", "Try and check": "check"}
+"""Where in this package the modules of a section's commands lie."""
+
 ALIASES = {"check": "validate"}
 """Other names of commands; help and man pages do not list them."""
 
@@ -58,5 +61,11 @@ def command_named(name: str) -> click.Command | None:
     name = ALIASES.get(name, name)
     if name not in SUMMARIES:
         return None
-    command: click.Command = import_module(f"acidctl.cli.{name}").command
+    command: click.Command = import_module(module_of(name)).command
     return command
+
+
+def module_of(name: str) -> str:
+    """Where a command is defined, as a name to import."""
+    folder = next(FOLDERS[title] for title, commands in SECTIONS.items() if name in commands)
+    return f"{__package__}.{folder}.{name}"

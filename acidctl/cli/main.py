@@ -14,9 +14,9 @@ from click.core import ParameterSource
 
 from acidctl import __version__
 from acidctl.cli.command_table import AFTER_INTERRUPT, ALIASES, SECTIONS, SUMMARIES, command_named
-from acidctl.cli.last_line import listings
-from acidctl.cli.places import FILE
-from acidctl.cli.streams import ending_signals, standard_streams
+from acidctl.cli.options.places import FILE
+from acidctl.cli.output.last_line import listings
+from acidctl.cli.output.streams import ending_signals, standard_streams
 from acidctl.errors import NO_THREAD, AcidctlError, ExitStatus, out_of_memory, out_of_threads
 from acidctl.imports import forget_current_directory
 from acidctl.nearest import did_you_mean
@@ -46,8 +46,8 @@ class LazyGroup(click.Group):
         try:
             name, command, rest = super().resolve_command(ctx, args)
             if name and command and not ctx.resilient_parsing:
-                from acidctl.cli.options import with_values
-                from acidctl.cli.variables import take_variables
+                from acidctl.cli.config.variables import take_variables
+                from acidctl.cli.options.shared import with_values
 
                 name = ALIASES.get(name, name)
                 take_variables(command, (name,))
@@ -105,7 +105,7 @@ def cli(ctx: click.Context, log_format: str, profile: str | None, config_file: s
         _log_json(ctx.invoked_subcommand or "")
     if ctx.invoked_subcommand == "config":
         return  # which looks itself, to tell what is wrong
-    from acidctl.cli.config_files import load
+    from acidctl.cli.config.files import load
     from acidctl.orc.limits import configure
 
     try:
@@ -182,7 +182,7 @@ def value_of(option: str, line: Sequence[str]) -> str:
 
 
 def _log_json(command: str) -> None:
-    from acidctl.cli.logs import use_json
+    from acidctl.cli.output.logs import use_json
 
     use_json(command)
 
@@ -241,7 +241,7 @@ def _bug(error: Exception, debug: bool) -> int:
 
 
 def _say(what: str, why: str, hint: str, status: int, code: str = "") -> None:
-    from acidctl.cli.failures import show_error
+    from acidctl.cli.report.failures import show_error
 
     show_error(what, why, hint, status=status, code=code)
 
@@ -259,7 +259,7 @@ def _source_of(error: click.ClickException) -> str:
     """Where a bad value is from, when it does not stand on the command line."""
     if not isinstance(error, click.BadParameter) or error.ctx is None or error.param is None:
         return ""
-    from acidctl.cli.variables import source_of
+    from acidctl.cli.config.variables import source_of
 
     return source_of(error.ctx, error.param)
 
@@ -267,8 +267,8 @@ def _source_of(error: click.ClickException) -> str:
 def _trace() -> None:
     import traceback
 
-    from acidctl.cli.logs import json_log
-    from acidctl.cli.redact import hidden
+    from acidctl.cli.output.logs import json_log
+    from acidctl.cli.output.redact import hidden
 
     text = hidden(traceback.format_exc())
     log = json_log()

@@ -12,7 +12,7 @@ import pytest
 from pyarrow import orc, parquet
 from tables import CLEAN_NOW, json_rows, snapshot_of
 
-from acidctl.cli.amounts import DURATION, SIZE, Window
+from acidctl.cli.options.amounts import DURATION, SIZE, Window
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.rows.scan.scan import Scan

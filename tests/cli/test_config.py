@@ -17,10 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from terminals import Terminals
 
-from acidctl.cli import redact, settings
 from acidctl.cli.command_table import command_named
+from acidctl.cli.config import settings
+from acidctl.cli.config.settings import Layer, merge, options_of, variable_of
 from acidctl.cli.main import lifted, value_of
-from acidctl.cli.settings import Layer, merge, options_of, variable_of
+from acidctl.cli.output import redact
 from acidctl.errors import StorageError, UsageProblem
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import FileSystemSpec
@@ -502,7 +503,7 @@ def test_the_first_that_says_something_wins(files: list[tuple[dict[str, str], di
 def test_nothing_is_loaded_where_there_is_no_file(tmp_path: Path) -> None:
     env = os.environ | {"XDG_CONFIG_HOME": str(tmp_path)}
     for args, absent in (
-        (["--help"], {"platformdirs", "tomllib", "acidctl.cli.settings", "prometheus_client"}),
+        (["--help"], {"platformdirs", "tomllib", "acidctl.cli.config.settings", "prometheus_client"}),
         (["ls", "."], {"tomllib", "prometheus_client", "difflib"}),
     ):
         program = f"import sys, json\nfrom acidctl.cli.main import main\ntry: main({args})\nexcept SystemExit: pass\n"

@@ -188,7 +188,7 @@ def commands_of(line: str) -> Iterator[list[str]]:
 def parse(words: list[str]) -> None:
     """Parse a call as the program would, and run nothing."""
     from acidctl.acid.writeids import Form
-    from acidctl.cli.options import with_values
+    from acidctl.cli.options.shared import with_values
     from acidctl.location.lists import read_lists
 
     top = cli.make_context("acidctl", list(words))

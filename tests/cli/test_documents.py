@@ -159,7 +159,7 @@ def test_one_result_is_one_object(acidctl: Acidctl, crud: Path) -> None:
 
 ENDLESS = """
 import os, signal, sys, time
-from acidctl.cli import ls
+from acidctl.cli.inspect import ls
 from acidctl.cli.main import main
 import acidctl.location.find as locations
 
@@ -173,7 +173,7 @@ def slow(paths, storage, lists, on_error=None, **_):
     for place in range(1000000):
         yield Found()
 
-import acidctl.cli.report as report
+import acidctl.cli.inspect.report as report
 size = int(sys.argv[1])
 report.location_report = lambda *_, **__: {"place": "\\n" * size, "entries": []}
 locations.find = slow

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tables import CLEAN_NOW
 
-from acidctl.cli import redact
-from acidctl.cli.redact import hidden, hidden_in, is_secret_name, remember
+from acidctl.cli.output import redact
+from acidctl.cli.output.redact import hidden, hidden_in, is_secret_name, remember
 from acidctl.storage.registry import open_location
 
 Acidctl = Callable[..., Any]
@@ -123,8 +123,8 @@ def test_hostile_names(acidctl: Acidctl, tmp_path: Path) -> None:
 def test_what_others_write_becomes_records(acidctl: Acidctl) -> None:
     program = """
 import sys, warnings, logging
-from acidctl.cli.streams import standard_streams
-from acidctl.cli.logs import use_json
+from acidctl.cli.output.streams import standard_streams
+from acidctl.cli.output.logs import use_json
 with standard_streams():
     use_json("ls")
     warnings.warn("beware")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tables import make
 
-from acidctl.cli import ls
+from acidctl.cli.inspect import ls
 from acidctl.errors import AccessError
 from acidctl.storage.local.filesystem import LocalFileSystem
 

@@ -14,9 +14,9 @@ import pytest
 from terminals import Terminals
 
 from acidctl.acid.triggers import CompactionKind
-from acidctl.cli.compact_results import Working
-from acidctl.cli.last_line import LastLine, Listed, listings
-from acidctl.cli.progress import Bar, shown
+from acidctl.cli.maintain.compact_results import Working
+from acidctl.cli.output.last_line import LastLine, Listed, listings
+from acidctl.cli.output.progress import Bar, shown
 from acidctl.compaction import local_engine
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
@@ -72,10 +72,10 @@ def screen(raw: str) -> list[str]:
 
 SCRIPT = """
 import sys
-from acidctl.cli import progress
-from acidctl.cli.last_line import LAST_LINE as last
-from acidctl.cli.output import note, out_stream, put_line
-from acidctl.cli.streams import standard_streams
+from acidctl.cli.output import progress
+from acidctl.cli.output.last_line import LAST_LINE as last
+from acidctl.cli.output.console import note, out_stream, put_line
+from acidctl.cli.output.streams import standard_streams
 progress._AFTER_SECONDS = 0
 with standard_streams(), progress.progress("at it", 4) as bar:
     last.draw()
@@ -117,13 +117,13 @@ def test_a_terminal_that_does_not_tell_its_width(terminal: Terminals) -> None:
     assert status == 0, raw
     assert "at it [######........" in raw
     words = "a note that is as long as sixty columns and stays on one line"
-    code = f"from acidctl.cli.output import note; note({words!r})"
+    code = f"from acidctl.cli.output.console import note; note({words!r})"
     assert words in terminal.execute(sys.executable, "-c", code, columns=0)[1]
 
 
 STRESS = """
 import sys
-from acidctl.cli import last_line, progress
+from acidctl.cli.output import last_line, progress
 from acidctl.compaction import local
 last_line._EVERY = 0.0001
 progress._AFTER_SECONDS = 0

@@ -17,10 +17,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from tables import CLEAN_NOW
 
 from acidctl.acid.advice import SMALL_FILE
-from acidctl.cli import metrics, run_report
-from acidctl.cli.figures import figures_of
-from acidctl.cli.metrics import samples_of, write_metrics
-from acidctl.cli.run_report import RunReport
+from acidctl.cli.report import metrics, run_report
+from acidctl.cli.report.figures import figures_of
+from acidctl.cli.report.metrics import samples_of, write_metrics
+from acidctl.cli.report.run_report import RunReport
 from acidctl.errors import StorageError
 from acidctl.location.own_files import replace_file
 from acidctl.location.snapshot import take_snapshot
@@ -193,7 +193,7 @@ def test_an_interrupt_while_it_looks_once_more(
     def again(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("acidctl.cli.figures.Seen.again", again)
+    monkeypatch.setattr("acidctl.cli.report.figures.Seen.again", again)
     assert acidctl(*MAJOR, *files, crud).status == 130
     found = report(tmp_path)
     assert (found["outcome"], found["totals"]["locations"]) == ("interrupted", {"compacted": 1})
@@ -326,8 +326,8 @@ def test_runs_at_the_same_time_keep_each_others_series(tmp_path: Path) -> None:
     program = f"""
 import sys
 from pathlib import Path
-from acidctl.cli.metrics import write_metrics
-from acidctl.cli.run_report import RunReport
+from acidctl.cli.report.metrics import write_metrics
+from acidctl.cli.report.run_report import RunReport
 for place in range(10):
     run = RunReport(f"{{sys.argv[1]}}-{{place}}")
     run.end(0)

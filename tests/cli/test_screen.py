@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from terminals import without_last_line
 
-from acidctl.cli.screen import Column, FittedTable, Row
-from acidctl.cli.timeline import MARKS, marks_for
+from acidctl.cli.inspect.timeline import MARKS, marks_for
+from acidctl.cli.output.screen import Column, FittedTable, Row
 
 NAME = "delete_delta_0000002_0000002_0000"
 TABLE = FittedTable(

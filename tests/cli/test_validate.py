@@ -117,7 +117,7 @@ def test_readers(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
 
 
 def test_the_readers_of_the_option_are_the_registry_s() -> None:
-    from acidctl.cli.validate import _READERS
+    from acidctl.cli.check.validate import _READERS
 
     assert _READERS == READERS
 

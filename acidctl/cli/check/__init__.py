@@ -1,0 +1,1 @@
+"""Commands that check and mend, and those that show a table to try, settings and the machine."""

@@ -1,0 +1,186 @@
+"""`acidctl repair`: mend what is wrong on disk, after showing what is wrong and what will be done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from acidctl.cli.options.places import DIRECTORY
+from acidctl.cli.options.shared import (
+    changed_storage_options,
+    examples,
+    exit_code_option,
+    locations_argument,
+    lock_options,
+    output_option,
+    report_options,
+    table_type_option,
+    together,
+)
+
+_dry_run = click.option("-n", "--dry-run", is_flag=True, help="Show what would be done and stop.")
+_yes = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+_output = output_option("table", "json", "jsonl", default="table")
+
+
+_force = click.option("--force", is_flag=True, help="Count whoever wrote within the last hour as dead.")
+
+
+_common = together(
+    report_options,
+    locations_argument(),
+    _dry_run,
+    _yes,
+    lock_options,
+    table_type_option,
+    exit_code_option,
+    changed_storage_options,
+    _output,
+)
+"""What the four repairs share."""
+
+
+@click.group(
+    "repair",
+    epilog=examples(
+        "acidctl repair key-index --dry-run /warehouse/sales.db",
+        "acidctl repair flush-length --yes orders/delta_0000007_0000016",
+        "acidctl repair undo orders",
+    ),
+    no_args_is_help=True,
+)
+def command() -> None:
+    """Mend what `acidctl validate` finds broken and what can be mended safely; say of the rest why it cannot.
+
+    What is wrong and what will be done is shown first. New files are written into a hidden directory of the location,
+    .acidctl-backup, and read again before they take the place of the old ones, in one step of the store. The old ones
+    stay there: `acidctl repair undo` brings them back, `acidctl repair forget` deletes them.
+
+    Queries that read a file at the moment it is replaced may fail, and succeed when they are run again. New files
+    belong to whoever runs the repair; for a while each needs its size twice in free space.
+    """
+
+
+@command.command(
+    "key-index",
+    short_help="Write the key index of a file anew from its rows.",
+    epilog=examples(
+        "acidctl repair key-index --dry-run /warehouse/sales.db",
+        "acidctl repair key-index --yes orders",
+        "acidctl repair key-index orders/base_0000012/bucket_00000",
+    ),
+)
+@_common
+def key_index(**options: Any) -> int:
+    """Write hive.acid.key.index anew where it is missing or wrong (rule V30), as Hive's fixacidkeyindex does.
+
+    Stripes are copied byte for byte, and of the footer nothing but this entry changes. LOCATION may also be a
+    directory of a location, or one file.
+    """
+    return _run("key-index", **options)
+
+
+@command.command(
+    "flush-length",
+    short_help="Cut a dead streaming writer's file to what it committed.",
+    epilog=examples(
+        "acidctl repair flush-length --dry-run /warehouse/sales.db",
+        "acidctl repair flush-length --yes orders",
+        "acidctl repair flush-length orders/delta_0000007_0000016/bucket_00000",
+    ),
+)
+@_common
+@_force
+def flush_length(**options: Any) -> int:
+    """Cut files of dead streaming writers to their last committed length, and take the side files away (rule V36).
+
+    Rows beyond that length were never committed, and no reader returns them. A file that was written within the last
+    hour is left alone: its writer may be alive. LOCATION may also be a directory of a location, or one file.
+    """
+    return _run("flush-length", **options)
+
+
+@command.command(
+    "nested",
+    short_help="Mend a directory that was renamed into another.",
+    epilog=examples(
+        "acidctl repair nested --dry-run /warehouse/sales.db",
+        "acidctl repair nested --yes orders",
+        "acidctl repair nested --yes --offline orders/base_0000012",
+    ),
+)
+@click.option("--offline", is_flag=True, help="Nothing reads the table now: two renames may be needed.")
+@_common
+@_force
+def nested(**options: Any) -> int:
+    """Mend directories that a rename put into another of the same name (rule V17, HIVE-25600).
+
+    Where the outer directory holds the same events, the inner one goes into the backup. Where the outer one holds no
+    data, the inner one takes its place: between two renames readers see neither of them, so that asks for --offline.
+    """
+    return _run("nested", **options)
+
+
+@command.command(
+    "version-file",
+    short_help="Write a missing _orc_acid_version.",
+    epilog=examples("acidctl repair version-file --dry-run /warehouse/sales.db", "acidctl repair version-file orders"),
+)
+@_common
+@_force
+def version_file(**options: Any) -> int:
+    """Write _orc_acid_version where it is missing or torn and the files are of version 2 beyond doubt (rule V13).
+
+    Directories of ACID version 1 get none: they need a major compaction first.
+    """
+    return _run("version-file", **options)
+
+
+def _run(kind: str, **options: Any) -> int:
+    from acidctl.cli.check.repair_run import Options, repair
+    from acidctl.cli.output.console import Records
+    from acidctl.repair.plan import Kind
+
+    return repair(Kind(kind), Options(**options, records=Records(options["output"])))
+
+
+@command.command(
+    "undo",
+    short_help="Take a repair back.",
+    epilog=examples(
+        "acidctl repair undo --list orders",
+        "acidctl repair undo orders",
+        "acidctl repair undo orders --run 20261121T2224",
+    ),
+)
+@report_options
+@click.argument("location", metavar="LOCATION", type=DIRECTORY)
+@click.option("--list", "list_only", is_flag=True, help="List the repairs and stop.")
+@click.option("--run", "run_id", metavar="ID", help="Which repair, or how its id begins; the newest by default.")
+@lock_options
+@changed_storage_options
+@_output
+def undo(**options: Any) -> None:
+    """Take a repair of one LOCATION back: what was there before it is there again."""
+    from acidctl.cli.check.repair_run import undo_one
+
+    undo_one(**options)
+
+
+@command.command(
+    "forget",
+    short_help="Delete the backups of repairs for good.",
+    epilog=examples("acidctl repair forget --dry-run /warehouse/sales.db", "acidctl repair forget --yes orders"),
+)
+@report_options
+@locations_argument()
+@_dry_run
+@_yes
+@lock_options
+@changed_storage_options
+def forget(**options: Any) -> int:
+    """Delete the backups of repairs in every location at or below LOCATION. This cannot be undone."""
+    from acidctl.cli.check.repair_run import forget_all
+
+    return forget_all(**options)

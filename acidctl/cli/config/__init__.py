@@ -1,0 +1,1 @@
+"""Settings: files and environment variables, checked and put in order."""

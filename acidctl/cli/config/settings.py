@@ -1,0 +1,322 @@
+"""Settings from files, put in order and checked: pure, from tables that were read to what click looks up.
+
+A file has a table for each command, whose keys are the command's options without the dashes::
+
+    log-format = "json"
+    [clean]
+    older-than = "48h"
+    [repair.key-index]
+    exit-code = true
+    [storage."webhdfs://nn:9870"]
+    user = "hive"
+    [limits]
+    stripe-memory = "8G"
+    [profile.prod.compact]
+    master = "yarn"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, NoReturn
+
+import click
+
+from acidctl.cli.command_table import SUMMARIES
+from acidctl.cli.output.redact import is_secret_name, remember_pair
+from acidctl.errors import RefusedError, UsageProblem
+from acidctl.nearest import did_you_mean
+
+ONLY_TYPED = frozenset({
+    "yes", "force", "no-trash", "unsafe-retention", "break-lock", "offline", "assume-committed",
+    "write-ids", "write-ids-from", "table", "table-type", "valid-txns", "visibility-txn", "follow-links",
+    "major", "minor", "auto", "plan", "run", "list", "list-rules", "help", "version", "config", "profile",
+})  # fmt: skip
+"""Options without a place in files and the environment: they waive a safeguard, say what is true of one moment, or say
+what is to be done at all."""
+
+TRUSTED = "trusted-projects"
+GENERAL = ("log-format",)
+_TABLES = ("storage", "profile", "limits")
+
+
+class Value(NamedTuple):
+    """A setting, and where it is from."""
+
+    value: Any
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One file.
+
+    Attributes:
+        origin: what it is and its path, ``user file ~/.config/acidctl/config.toml``.
+        is_project: it may be part of what others send: no credentials, and it trusts nobody.
+        readers: what keeps the file from others, where they can read it: then it holds no credentials.
+    """
+
+    origin: str
+    table: Mapping[str, Any]
+    is_project: bool = False
+    readers: str = ""
+
+
+CommandPath = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the files say together.
+
+    Attributes:
+        options: by command and name of the option.
+        storage: by prefix of URL and name of the option.
+        general: options of the program itself.
+        limits: what one file may cost, by name.
+    """
+
+    options: dict[CommandPath, dict[str, Value]] = field(default_factory=dict)
+    storage: dict[str, dict[str, Value]] = field(default_factory=dict)
+    general: dict[str, Value] = field(default_factory=dict)
+    limits: dict[str, Value] = field(default_factory=dict)
+
+    def storage_values(self) -> dict[str, dict[str, str]]:
+        """Options of stores by prefix of URL."""
+        return {
+            prefix: {key: found.value for key, found in options.items()} for prefix, options in self.storage.items()
+        }
+
+    def default_map(self, commands: Callable[[str], click.Command | None]) -> dict[str, Any]:
+        """The form in which click looks values up: by command and parameter."""
+        found: dict[str, Any] = {}
+        for path, values in self.options.items():
+            place, options = found, options_of(_command(path, commands))
+            for name in path:
+                place = place.setdefault(name, {})
+            place |= {str(options[name].name): value.value for name, value in values.items()}
+        return found
+
+
+def merge(
+    layers: Sequence[Layer], commands: Callable[[str], click.Command | None], profile: str | None = None
+) -> Settings:
+    """The settings of all files: of each the profile first, then what it says without one.
+
+    Args:
+        layers: the strongest first.
+        commands: a command by its name.
+
+    Raises:
+        UsageProblem: a key or a value that cannot be used, or no file has the profile.
+        RefusedError: others can read the credentials of a file.
+    """
+    merged = Settings()
+    known: list[str] = []
+    for layer in layers:
+        profiles = _table(layer, ("profile",), layer.table.get("profile", {}))
+        known += profiles
+        # All are looked at: a mistake should not wait for the night its profile is used.
+        read = {name: _read(layer, ("profile", name), table, commands) for name, table in profiles.items()}
+        base = _read(layer, (), layer.table, commands)
+        for part in (read.get(profile or ""), base):
+            if part:
+                _below(merged, part)
+    if profile is not None and profile not in known:
+        near = _near(profile, known)
+        raise UsageProblem(
+            f"no profile is called {profile!r}", f"the files have {', '.join(sorted(set(known))) or 'none'}", near
+        )
+    return merged
+
+
+def options_of(command: click.Command) -> dict[str, click.Option]:
+    """The options that a file or the environment may set, by their long name without dashes."""
+    found = {}
+    for option in command.params:
+        if isinstance(option, click.Option):
+            names = [name[2:] for name in option.opts if name.startswith("--")]
+            if names and names[0] not in ONLY_TYPED:
+                found[names[0]] = option
+    return found
+
+
+def typed_only(command: click.Command) -> Iterator[str]:
+    """The names of the others."""
+    for option in command.params:
+        yield from (name[2:] for name in option.opts if name.startswith("--") and name[2:] in ONLY_TYPED)
+
+
+def variable_of(path: CommandPath, option: str) -> str:
+    """The environment variable of an option: ``ACIDCTL_CLEAN_OLDER_THAN``."""
+    return "_".join(("acidctl", *path, option)).replace("-", "_").upper()
+
+
+def _below(merged: Settings, part: Settings) -> None:
+    """Add what is weaker."""
+    for path, values in part.options.items():
+        merged.options[path] = values | merged.options.get(path, {})
+    for prefix, options in part.storage.items():
+        merged.storage[prefix] = options | merged.storage.get(prefix, {})
+    merged.general.update(part.general | merged.general)
+    merged.limits.update(part.limits | merged.limits)
+
+
+# --- one file ---
+
+
+def _read(
+    layer: Layer, above: CommandPath, table: Mapping[str, Any], commands: Callable[[str], click.Command | None]
+) -> Settings:
+    """What one table of a file says, the file's own or a profile's."""
+    read = Settings()
+    _table(layer, above, table)
+    for key, value in table.items():
+        place = (*above, key)
+        if key == "storage":
+            read.storage.update(_storage(layer, place, _table(layer, place, value)))
+        elif key == "limits":
+            read.limits.update(_limits(layer, place, _table(layer, place, value)))
+        elif key in GENERAL:
+            read.general[key] = _general(layer, place, value)
+        elif command := None if key in _TABLES else commands(key):
+            _options(layer, place, _table(layer, place, value), command, (key,), read)
+        elif above or key not in ("profile", TRUSTED):
+            _refuse(layer, place, "no command or setting is called so", _near(key, _top_level(top=not above)))
+        elif key == TRUSTED and layer.is_project:
+            _refuse(layer, place, "a project file cannot trust others", "it goes into the user file")
+    return read
+
+
+def _top_level(*, top: bool) -> list[str]:
+    return [*SUMMARIES, *GENERAL, "storage", "limits", *(["profile", TRUSTED] if top else [])]
+
+
+def _options(
+    layer: Layer,
+    place: CommandPath,
+    table: Mapping[str, Any],
+    command: click.Command,
+    path: CommandPath,
+    read: Settings,
+) -> None:
+    options = options_of(command)
+    below = command.commands if isinstance(command, click.Group) else {}
+    for key, value in table.items():
+        at = (*place, key)
+        if key in below:
+            _options(layer, at, _table(layer, at, value), below[key], (*path, key), read)
+        elif key in ONLY_TYPED and key in typed_only(command):
+            _refuse(layer, at, f"--{key} counts on the command line only", "take it out, and give it where it is meant")
+        elif key not in options:
+            _refuse(layer, at, f"`acidctl {' '.join(path)}` has no such option", _near(key, [*options, *below]))
+        else:
+            read.options.setdefault(path, {})[key] = Value(_converted(layer, at, value, options[key]), layer.origin)
+
+
+def _converted(layer: Layer, place: CommandPath, value: Any, option: click.Option) -> Any:
+    """As it would stand on the command line: texts, and booleans for flags."""
+    if option.is_flag:
+        if not isinstance(value, bool):
+            _refuse(layer, place, "it is a switch", "write true or false")
+        return value
+    if not option.multiple:
+        return _text(layer, place, value)
+    pairs = option.metavar == "KEY=VALUE"
+    if isinstance(value, dict) and pairs:
+        value = [f"{key}={_text(layer, (*place, key), item)}" for key, item in value.items()]
+    if not isinstance(value, list):
+        _refuse(layer, place, "it takes several values", 'write a list: ["a", "b"]')
+    texts = tuple(_text(layer, place, item) for item in value)
+    for key, equals, item in (text.partition("=") for text in texts if pairs):
+        if equals:
+            _keep_secret(layer, (*place, key), key, item)
+    return texts
+
+
+def _storage(layer: Layer, place: CommandPath, table: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Value]]]:
+    for prefix, options in table.items():
+        at = (*place, prefix)
+        if "://" not in prefix:
+            _refuse(layer, at, "it is not the beginning of a URL", 'write [storage."webhdfs://namenode:9870"]')
+        if "@" in prefix.partition("://")[2].partition("/")[0] and ":" in prefix.partition("://")[2].partition("@")[0]:
+            _refuse(layer, (*place, "..."), "a URL must not hold a password", "write it as an option below the URL")
+        found = {}
+        for key, value in _flat(_table(layer, at, options)):
+            text = _text(layer, (*at, key), value)
+            _keep_secret(layer, (*at, key), key, text)
+            found[key] = Value(text, layer.origin)
+        yield prefix, found
+
+
+def _limits(layer: Layer, place: CommandPath, table: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
+    from acidctl.orc.limits import LIMITS, check_value
+
+    known = {limit.key: limit for limit in LIMITS}
+    for key, value in table.items():
+        at = (*place, key)
+        if key not in known:
+            _refuse(layer, at, "there is no such limit", _near(key, [*known]) or f"limits: {', '.join(known)}")
+        text = _text(layer, at, value)
+        try:
+            check_value(known[key], text)
+        except UsageProblem as error:
+            _refuse(layer, at, error.why, error.hint)
+        yield key, Value(text, layer.origin)
+
+
+def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """``client_kwargs.region_name`` from a table in a table."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{above}{key}.")
+        else:
+            yield above + key, value
+
+
+def _general(layer: Layer, place: CommandPath, value: Any) -> Value:
+    if value not in ("text", "json"):
+        _refuse(layer, place, "it is none of text and json", 'write log-format = "json"')
+    return Value(value, layer.origin)
+
+
+def _keep_secret(layer: Layer, place: CommandPath, key: str, value: str) -> None:
+    remember_pair(key, value)
+    if layer.is_project and is_secret_name(key):
+        _refuse(layer, place, "credentials have no place in a project file", "put them into the user file")
+    if layer.readers and is_secret_name(key):
+        what = f"{layer.origin}: {'.'.join(place)} is a credential that others can read"
+        raise RefusedError(what, "it may be known to them already: change it, and close the file", layer.readers)
+
+
+def _text(layer: Layer, place: CommandPath, value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict | list):
+        _refuse(layer, place, "it takes one value", "write a text or a number")
+    return str(value)
+
+
+def _table(layer: Layer, place: CommandPath, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        _refuse(layer, place, "it is not a table", f"write [{'.'.join(place)}] and its keys below")
+    return value
+
+
+def _refuse(layer: Layer, place: CommandPath, why: str, hint: str) -> NoReturn:
+    raise UsageProblem(f"{layer.origin}: {'.'.join(place)} cannot be used", why, hint)
+
+
+def _near(name: str, known: Sequence[str]) -> str:
+    return did_you_mean(name.replace("_", "-"), known)
+
+
+def _command(path: CommandPath, commands: Callable[[str], click.Command | None]) -> click.Command:
+    command = commands(path[0])
+    for name in path[1:]:
+        command = command.commands[name] if isinstance(command, click.Group) else None
+    if command is None:
+        raise KeyError(path)
+    return command

@@ -1,0 +1,166 @@
+"""What `ls` says of a location: the JSON contract (schema_version 1), from which its other forms are made too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import groupby
+from typing import Any
+
+from acidctl.acid.layout import DataFile, data_files_of, files_by_child, is_full_acid, original_files
+from acidctl.acid.listing import Entry
+from acidctl.acid.state import EntryKind, State, Verdict
+from acidctl.acid.triggers import Decision, Thresholds, decide, figures_of
+from acidctl.cli.output.console import iso_time
+from acidctl.errors import AcidctlError
+from acidctl.location.evidence import Evidence
+from acidctl.location.snapshot import Snapshot
+from acidctl.rows.scan.odd_layout import odd_layout
+
+SCHEMA_VERSION = 1
+
+
+def location_report(
+    snapshot: Snapshot,
+    evidence: Evidence,
+    *,
+    rows: bool = False,
+    thresholds: Thresholds | None = None,
+    on_error: Callable[[AcidctlError], None] | None = None,
+) -> dict[str, Any]:
+    """One location as an object: see the README for the meaning of every key.
+
+    Args:
+        evidence: whether it is known to be of a transactional table.
+        rows: count rows from the files' footers.
+        on_error: called with what is wrong with a footer; the rows of its entry are None then.  Without it, that is
+            raised.
+    """
+    state = snapshot.state
+    counts = _row_counts(snapshot, on_error) if rows else {}
+    entries = [_entry(verdict, counts) for verdict in state.verdicts]
+    _add_sizes(snapshot, entries)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "location": snapshot.fs.display(snapshot.path),
+        "transactional": {
+            "known": evidence.is_known,
+            "type": evidence.table_type.value if evidence.table_type else None,
+            "code": evidence.code,
+            "reason": evidence.text,
+        },
+        "base": state.base.name if state.base else None,
+        "entries": entries,
+        "summary": _summary(snapshot, entries, thresholds, is_known=evidence.may_change),
+    }
+
+
+def _entry(verdict: Verdict, counts: dict[str, int]) -> dict[str, Any]:
+    directory = verdict.directory
+    has_statement = directory is not None and directory.statement_id >= 0
+    return {
+        "name": verdict.name,
+        "kind": verdict.kind.value,
+        "minWriteId": directory.min_write_id if directory else None,
+        "maxWriteId": directory.max_write_id if directory else None,
+        "statementId": directory.statement_id if directory and has_statement else None,
+        "visibilityTxnId": directory.visibility_txn or None if directory else None,
+        "state": verdict.state.value,
+        "reason": verdict.reason.text,
+        "reasonCode": verdict.reason.code,
+        "supersededBy": list(verdict.reason.by),
+        "files": 0,
+        "bytes": 0,
+        "rows": counts.get(verdict.name),
+        "modified": None,
+    }
+
+
+def _add_sizes(snapshot: Snapshot, entries: list[dict[str, Any]]) -> None:
+    """Files and bytes of everything below each child, side files included, and the newest time."""
+    by_name = {entry["name"]: entry for entry in entries}
+    for name, below in groupby(snapshot.listing.entries, _child_of):
+        files = total = 0
+        newest = None
+        for _, size, modified, is_dir in below:
+            if not is_dir:
+                files += 1
+                total += size
+            if modified is not None and (newest is None or modified > newest):
+                newest = modified
+        entry = by_name[name]
+        entry["files"] += files
+        entry["bytes"] += total
+        if newest is not None:
+            entry["modified"] = max(iso_time(newest) or "", entry["modified"] or "")
+
+
+def _child_of(entry: Entry) -> str:
+    return entry.path.partition("/")[0]
+
+
+def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None] | None) -> dict[str, int]:
+    """Rows by child, from the footers of its data files; of the children that hold data.
+
+    Text has no footer, and a damaged file none that can be read: a child that holds one is left out.
+    """
+    from acidctl.rows.foreign.parquet_and_text import footer_rows
+
+    counts: dict[str, int] = {}
+    full = is_full_acid(snapshot.listing)
+    children = files_by_child(snapshot.listing)
+    for verdict in snapshot.state.verdicts:
+        files: list[DataFile] = []
+        if verdict.directory:
+            files = data_files_of(verdict.directory, children.get(verdict.name, ()))
+        elif verdict.kind is EntryKind.ORIGINAL:
+            files = original_files(children.get(verdict.name, ()))
+        else:
+            continue
+        rows = []
+        for file in files:
+            try:
+                rows.append(footer_rows(snapshot, file, full=full))
+            except AcidctlError as error:
+                if on_error is None:
+                    raise
+                on_error(error)
+                rows.append(None)
+        known = [count for count in rows if count is not None]
+        if len(known) == len(rows):
+            counts[verdict.name] = sum(known)
+    return counts
+
+
+def _summary(
+    snapshot: Snapshot, entries: list[dict[str, Any]], thresholds: Thresholds | None, *, is_known: bool
+) -> dict[str, Any]:
+    state = snapshot.state
+    decision = decide(figures_of(snapshot.listing, state), thresholds)
+    if not is_known:
+        decision = Decision(None, f"{decision.text}, but not known to be transactional")
+    states = {which.value: {"entries": 0, "bytes": 0} for which in State}
+    for entry in entries:
+        counted = states[entry["state"]]
+        counted["entries"] += 1
+        counted["bytes"] += entry["bytes"]
+    return {
+        "deltas": len(state.deltas),
+        "originals": len(state.originals),
+        "files": sum(entry["files"] for entry in entries),
+        "bytes": sum(counted["bytes"] for counted in states.values()),
+        **states,
+        "compaction": decision.kind.value if decision.kind else None,
+        "compactionReason": decision.text,
+        "historyProblem": state.history_problem.text if state.history_problem else None,
+        "notes": list(state.notes),
+        "warnings": odd_layout(snapshot),
+    }
+
+
+def summary_line(report: dict[str, Any]) -> str:
+    """One line for people: counts by state and the trigger's verdict."""
+    summary = report["summary"]
+    parts = [f"{summary[which.value]['entries']} {which.value}" for which in State if summary[which.value]["entries"]]
+    kind = summary["compaction"]
+    verdict = f"{summary['compactionReason']}: {kind or 'no'} compaction" + (" is due" if kind else " due")
+    return f"{', '.join(parts) or 'empty'}; {verdict}"

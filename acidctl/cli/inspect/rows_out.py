@@ -1,0 +1,225 @@
+"""Writing row batches to standard output in the form a command was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from acidctl.orc.types import OrcType
+    from acidctl.rows.export.sinks import JsonArray
+    from acidctl.storage.port import FileSystem
+
+ROW_FORMS = ("jsonl", "json", "csv", "table", "parquet", "arrow")
+EXPORT_FORMS = ("jsonl", "json", "csv", "table", "arrow", "parquet", "orc")
+SUFFIXES = {
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".parquet": "parquet", ".arrow": "arrow",
+    ".arrows": "arrow", ".orc": "orc",
+}  # fmt: skip
+"""The form that the end of a file's name stands for."""
+_DOCUMENT = "acidctl.document"
+_BINARY = ("parquet", "arrow", "orc")
+TABLE_ROWS = 1000
+"""A table for people stops here: its columns are aligned, so all of it is in memory at once."""
+
+
+def form_of(output: str, to: str | None, forms: Sequence[str]) -> str:
+    """The form to write: what was typed, else what the name of the new file ends with, else what `output` says.
+
+    Args:
+        output: the value of ``-o``, which may be a default or from the configuration.
+        to: the name of the file; None for standard output.
+        forms: those that the command knows.
+
+    Raises:
+        UsageProblem: the name stands for another form than was typed, or for none that can be written.
+    """
+    import click
+    from click.core import ParameterSource
+
+    from acidctl.errors import UsageProblem
+    from acidctl.storage.port import base_name
+
+    suffix = "" if to is None else Path(base_name(to)).suffix.lower()
+    wanted = SUFFIXES.get(suffix)
+    if click.get_current_context().get_parameter_source("output") is ParameterSource.COMMANDLINE:
+        if wanted not in (None, output) and (suffix, output) != (".json", "json"):
+            what = f"--out {to} is not a name for {output}"
+            raise UsageProblem(what, f"{suffix} stands for {wanted}", f"leave -o {output} out, or choose another name")
+        return output
+    if suffix and wanted not in forms:
+        known = ", ".join(end for end, form in SUFFIXES.items() if form in forms)
+        hint = f"names end with {known}, or -o says the form: {', '.join(one for one in forms if one != 'table')}"
+        why = f"its rows cannot be written as {wanted}" if wanted else f"no form is known by the ending {suffix}"
+        raise UsageProblem(f"--out {to} does not say how to write it", why, hint)
+    return wanted or output
+
+
+def write_rows(
+    batches: Iterable[pa.RecordBatch], form: str, types: OrcType | None, schema: pa.Schema, to: str | None = None
+) -> None:
+    """Write all batches to standard output, or to a new file; binary forms refuse a terminal.
+
+    A file appears under its name when it is complete, and not before.
+
+    Args:
+        to: path of the file; it must not exist.
+
+    Raises:
+        UsageProblem: a binary form to a terminal, or a table for people to a file.
+        NotFoundError: no directory is there for the file, or there is one of its name.
+        ConflictError: the file exists.
+        BadDataError: a value that the form cannot hold.
+    """
+    import sys
+
+    from acidctl.cli.output.console import out_stream
+    from acidctl.errors import UsageProblem
+
+    if to is not None:
+        if form == "table":
+            raise UsageProblem("a table is for people, not for files", "", "use --out with another form: -o csv")
+        _write_file(batches, form, types, schema, to)
+    elif form == "table":
+        _table(batches, types, schema)
+    else:
+        if form in _BINARY and sys.stdout.isatty():
+            name = f"{form} is not for a terminal"
+            raise UsageProblem(name, "it is binary", f"redirect it: ... -o {form} > rows.{form}")
+        out = out_stream()
+        if form == "json":
+            _write_document(batches, types)
+        else:
+            _write(batches, form, types, schema, out)
+        out.flush()
+
+
+def begin_document(form: str, to: str | None = None) -> None:
+    """Of ``-o json`` on standard output: what is written is one document, however the command ends."""
+    import click
+
+    from acidctl.cli.output.console import out_stream
+    from acidctl.rows.export.sinks import JsonArray
+
+    if form != "json" or to is not None:
+        return
+    context = click.get_current_context()
+    document = context.meta[_DOCUMENT] = JsonArray(out_stream())
+
+    def end() -> None:
+        document.close()
+        out_stream().flush()
+
+    context.call_on_close(end)
+
+
+def _write_document(batches: Iterable[pa.RecordBatch], types: OrcType | None) -> None:
+    import click
+
+    document: JsonArray = click.get_current_context().meta[_DOCUMENT]
+    for batch in batches:
+        document.write(batch, types)
+
+
+def _write(
+    batches: Iterable[pa.RecordBatch], form: str, types: OrcType | None, schema: pa.Schema, out: BinaryIO
+) -> None:
+    from acidctl.rows.export.sinks import Sink, SinkOptions, open_sink
+
+    sink: Sink
+    if form == "orc":
+        from acidctl.rows.export.orc_sink import OrcSink
+
+        assert types is not None
+        sink = OrcSink(out, types)
+    else:
+        sink = open_sink(form, out, types=types, schema=schema, options=SinkOptions(printable=out.isatty()))
+    for batch in batches:
+        sink.write(batch)
+    sink.close()
+
+
+def _write_file(
+    batches: Iterable[pa.RecordBatch], form: str, types: OrcType | None, schema: pa.Schema, to: str
+) -> None:
+    """To a hidden sibling first, which is renamed at the end and removed on failure."""
+    import os
+    from uuid import uuid4
+
+    from acidctl.errors import AcidctlError
+    from acidctl.storage.port import base_name, join, parent_of
+    from acidctl.storage.registry import open_location
+
+    name = os.fspath(to)
+    fs, path = open_location(name)
+    _refuse_target(fs, path, name)
+    part = join(parent_of(path), f".{base_name(path)}.{uuid4().hex[:8]}.part")
+    try:
+        stream = fs.open_output(part)
+    except AcidctlError as error:
+        raise type(error)(f"cannot create {fs.display(path)}", error.why, error.hint) from error
+    try:
+        with stream as out:
+            _write(batches, form, types, schema, out)
+        fs.rename(part, path)
+    except BaseException:
+        with suppress(AcidctlError):
+            fs.remove_tree(part)
+        raise
+
+
+def _refuse_target(fs: FileSystem, path: str, name: str) -> None:
+    """Say what is wrong with the name of a new file before anything is read."""
+    import os
+
+    from acidctl.cli.report.run_files import refuse_in_table
+    from acidctl.errors import ConflictError, NotFoundError
+    from acidctl.location.own_files import open_folder
+    from acidctl.storage.port import parent_of
+
+    is_dir = False
+    with suppress(NotFoundError):
+        is_dir = fs.stat(path).is_dir
+        if not is_dir:
+            raise ConflictError(f"{fs.display(path)} exists already", "", "choose another name, or remove it first")
+    if is_dir or name.endswith("/"):
+        raise NotFoundError(
+            f"{name if name.endswith('/') else fs.display(path)} is a directory",
+            "rows are written to one file",
+            "give the name of a new file",
+        )
+    if fs.local_path(path) is not None and not fs.exists(parent_of(path)):
+        folder = fs.display(parent_of(path))
+        raise NotFoundError(f"cannot create {fs.display(path)}", f"there is no directory {folder}", "make it first")
+    if (local := fs.local_path(path)) is not None:
+        os.close(open_folder(Path(local).parent))
+        refuse_in_table(Path(local), "rows")
+
+
+def _table(batches: Iterable[pa.RecordBatch], types: OrcType | None, schema: pa.Schema) -> None:
+    from rich.table import Table
+
+    from acidctl.cli.output.console import console, note
+    from acidctl.printable import printable
+    from acidctl.rows.export.cells import cell_rows
+    from acidctl.rows.read.selection import limited
+
+    iterator = iter(limited(batches, TABLE_ROWS + 1))
+    first = next(iterator, None)
+    names = schema.names if first is None else first.schema.names
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in names:
+        table.add_column(printable(name), overflow="fold")
+    shown = 0
+    for batch in chain([] if first is None else [first], iterator):
+        for cells in cell_rows(batch, TABLE_ROWS - shown, types):
+            table.add_row(*cells)
+            shown += 1
+    console().print(table)
+    if next(iterator, None) is not None or shown == TABLE_ROWS:
+        note(f"only the first {TABLE_ROWS} rows are shown; -o jsonl writes all of them")

@@ -1,0 +1,179 @@
+"""Work on many locations: threads, since stores make one wait; results in order; an end at a safe point."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from threading import Event
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from acidctl.cli.options.amounts import DURATION, SIZE
+from acidctl.cli.options.shared import can_ask, together
+from acidctl.location.lock import Locking
+
+if TYPE_CHECKING:
+    from acidctl.errors import AcidctlError
+    from acidctl.location.find import Found
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_LONG_SECONDS = 1.0
+"""Only work that takes longer than this shows a bar."""
+
+jobs_option = click.option(
+    "--jobs", type=click.IntRange(min=1), default=4, show_default=True, metavar="N", help="Locations at a time."
+)
+deadline_option = click.option("--deadline", type=DURATION, metavar="TIME", help="End after this long, e.g. 2h or 30m.")
+unattended_options = together(
+    click.option("--max-bytes", type=SIZE, metavar="SIZE", help="Remove at most so much; the rest is left for later."),
+    deadline_option,
+    jobs_option,
+)
+
+
+@dataclass(slots=True)
+class Stop:
+    """When to end: at once after a signal, or when the time is up.
+
+    Attributes:
+        until: ``time.monotonic()``; None for no end.
+    """
+
+    until: float | None = None
+    interrupted: Event = field(default_factory=Event)
+
+    @classmethod
+    def after(cls, seconds: float | None) -> Stop:
+        """The end of a run that begins now."""
+        return cls(None if seconds is None else time.monotonic() + seconds)
+
+    def is_due(self) -> bool:
+        """Asked between two steps, where nothing is half-done."""
+        return self.interrupted.is_set() or self.is_late()
+
+    def is_late(self) -> bool:
+        """Whether the time is up."""
+        return self.until is not None and time.monotonic() >= self.until
+
+
+def with_tables(
+    places: Iterable[Found], given: Sequence[str], storage: Mapping[str, str]
+) -> Iterator[tuple[Found, bool]]:
+    """Each location, and before the first partition of a table the table's own directory, which is no location.
+
+    That of a table is left out when none of the given paths leads to it: nothing above them is anybody's business.
+
+    Yields:
+        The place, and whether it is such a table's directory.
+    """
+    from acidctl.location.find import Found
+    from acidctl.location.walk import Location
+    from acidctl.storage.port import parent_of
+    from acidctl.storage.registry import open_location
+
+    within: list[tuple[str, str]] = []
+    seen: set[tuple[str, str]] = set()
+    for found in places:
+        table = found.location.path
+        for _ in found.location.partition:
+            table = parent_of(table)
+        key = (found.fs.url, table)
+        if key not in seen and found.location.partition:
+            within = within or [(fs.url, path.rstrip("/")) for fs, path in (open_location(p, storage) for p in given)]
+            if any(key[0] == url and f"{table}/".startswith(f"{path}/") for url, path in within):
+                yield Found(found.fs, Location(table, found.location.table), False), True
+        seen.add(key)
+        yield found, False
+
+
+def in_order(items: Iterable[T], work: Callable[[T], R], jobs: int, stop: Stop) -> Iterator[tuple[T, R]]:
+    """Each item with its result, in the order of the items, several at work at a time.
+
+    Ctrl-C, and a signal that ends the run, lets what is at work come to a safe point (`work` asks `stop`), gives its
+    results, and is raised then.
+
+    Args:
+        work: runs in a thread.
+    """
+    waiting: deque[tuple[T, Future[R]]] = deque()
+    is_interrupted = False
+    with ThreadPoolExecutor(jobs, "acidctl-work") as pool:
+
+        def result(future: Future[R]) -> R:
+            nonlocal is_interrupted
+            try:
+                return future.result()
+            except KeyboardInterrupt:
+                if is_interrupted:
+                    raise
+                is_interrupted = True
+                stop.interrupted.set()
+                return future.result()
+
+        try:
+            for item in items:
+                waiting.append((item, pool.submit(work, item)))
+                if len(waiting) > 2 * jobs:
+                    done, future = waiting.popleft()
+                    yield done, result(future)
+                if is_interrupted:
+                    break
+            while waiting:
+                done, future = waiting.popleft()
+                yield done, result(future)
+        except BaseException:
+            stop.interrupted.set()
+            for _, future in waiting:
+                future.cancel()
+            raise
+    if is_interrupted:
+        raise KeyboardInterrupt
+
+
+@dataclass(slots=True)
+class Work:
+    """How a command goes about its locations.
+
+    Attributes:
+        yes: do not ask.
+        locking: how others are kept away from a location while working there.
+        jobs: locations at a time.
+    """
+
+    yes: bool = False
+    locking: Locking = field(default_factory=Locking)
+    jobs: int = 1
+    stop: Stop = field(default_factory=Stop)
+
+    def each(self, items: Iterable[T], work: Callable[[T], R]) -> Iterator[tuple[T, R | AcidctlError | None]]:
+        """Each item with its result or its error; None where the end came first."""
+        from acidctl.errors import AcidctlError
+
+        def tried(item: T) -> R | AcidctlError | None:
+            try:
+                return None if self.stop.is_due() else work(item)
+            except AcidctlError as error:
+                return error
+
+        return in_order(items, tried, self.jobs, self.stop)
+
+    def confirm(self, what: str, question: str, undone: str) -> None:
+        """Ask, where somebody can answer.
+
+        Raises:
+            RefusedError: the answer was no, or there is no terminal and no --yes.
+        """
+        from acidctl.errors import RefusedError
+
+        if self.yes:
+            return
+        if not can_ask():
+            raise RefusedError(what, "there is no terminal to ask at", "look at the plan, then give --yes")
+        if not click.confirm(question, err=True):
+            raise RefusedError(undone, "it was not confirmed")

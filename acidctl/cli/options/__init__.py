@@ -1,0 +1,1 @@
+"""Options and arguments: their types, and those that several commands share."""

@@ -1,0 +1,101 @@
+"""Where a command runs its tasks, on Spark or in processes of this machine: the options, and the session."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from acidctl.cli.options.shared import key_and_value, refuse_unused, together
+
+if TYPE_CHECKING:
+    from acidctl.spark.driver.session_plan import SparkOptions
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class EngineChoice:
+    """What was asked of the engine.
+
+    Attributes:
+        conf: properties of Spark and their values.
+        name: of the Spark application.
+    """
+
+    kind: str
+    master: str | None = None
+    conf: tuple[tuple[str, str], ...] = ()
+    queue: str | None = None
+    name: str | None = None
+
+    def check(self, local_option: str, given: object) -> None:
+        """Raises UsageError for options of the other engine, and for those that Spark would ignore.
+
+        Args:
+            local_option: the one that says how many processes the local engine has.
+        """
+        if self.kind == "local" and (self.master or self.conf or self.queue or self.name):
+            raise click.UsageError("--master, --conf, --queue and --name are for --engine spark.")
+        if self.kind == "spark" and given:
+            raise click.UsageError(f"{local_option} is for --engine local; Spark's is --master local[N].")
+        foreign = [key for key, _ in self.conf if not key.startswith("spark.")]
+        if self.kind == "spark" and foreign:
+            raise click.UsageError(f"--conf {foreign[0]}: Spark ignores what does not begin with spark.")
+        if self.master:
+            from acidctl.spark.driver.failures import addresses_of
+
+            addresses_of(self.master)  # what is none is refused before anything is looked at
+        if self.master and not self.master.startswith("yarn"):
+            refuse_unused(f"--master {self.master}", "queue")
+
+    def spark(self, name: str) -> SparkOptions:
+        """What to start; `name` where the user gave none."""
+        from acidctl.spark.driver.session_plan import SparkOptions
+
+        return SparkOptions(self.master, self.conf, self.name or name, self.queue)
+
+
+def engine_options(default: str, usual_name: str) -> Callable[[F], F]:
+    """``--engine``, ``--master``, ``--conf``, ``--queue`` and ``--name``: passed on as the keyword `engine`.
+
+    Args:
+        default: the engine.
+        usual_name: of the application, for the help.
+    """
+
+    def decorate(function: F) -> F:
+        @together(
+            click.option(
+                "--engine",
+                type=click.Choice(["spark", "local"]),
+                default=default,
+                show_default=True,
+                help="Spark, or processes of this machine without Java.",
+            ),
+            click.option(
+                "--master", metavar="URL", help="Spark master; without it Spark runs on this machine (local[*])."
+            ),
+            click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting. Repeatable."),
+            click.option("--queue", metavar="NAME", help="YARN queue."),
+            click.option("--name", metavar="NAME", help=f"Name of the Spark application; without it {usual_name}."),
+        )
+        @functools.wraps(function)
+        def wrapper(
+            *args: Any,
+            engine: str,
+            master: str | None,
+            conf: tuple[str, ...],
+            queue: str | None,
+            name: str | None,
+            **kwargs: Any,
+        ) -> Any:
+            pairs = tuple(key_and_value(item, "--conf") for item in conf)
+            return function(*args, engine=EngineChoice(engine, master, pairs, queue, name), **kwargs)
+
+        return wrapper  # type: ignore[return-value]
+
+    return decorate

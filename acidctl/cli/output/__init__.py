@@ -1,0 +1,1 @@
+"""What reaches the two streams: data, messages, tables that fit, progress, and no secret among them."""

@@ -1,0 +1,208 @@
+"""What commands print: data on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from acidctl.cli.output.last_line import own_stream, terminal_columns
+from acidctl.cli.output.logs import json_log
+from acidctl.cli.output.redact import hidden, hidden_in
+from acidctl.cli.output.streams import on_terminal, uninterrupted
+from acidctl.printable import printable, printable_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+_LEVELS = {"warning:": "warning", "error:": "error"}
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+def note(text: str) -> None:
+    """A remark on standard error."""
+    say("note:", text, dim=True)
+
+
+def warn(text: str) -> None:
+    """A warning on standard error."""
+    say("warning:", text, fg="yellow")
+
+
+def say(label: str, text: str, **style: Any) -> None:
+    """A labelled line on standard error, made printable here; on a terminal it breaks between words.
+
+    One that cannot be written is lost, as there is no other place to say so.
+    """
+    text = printable(hidden(text))
+    if log := json_log():
+        log.record(_LEVELS.get(label, "info"), text)
+        return
+    shown, lines = label, [text]
+    with suppress(OSError):
+        if sys.stderr.isatty():
+            indent = " " * (len(label) + 1)
+            width = max(20, terminal_columns() - len(indent))
+            broken = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+            lines = [indent * bool(place) + line for place, line in enumerate(broken)] or [""]
+            shown = label if os.environ.get("NO_COLOR") else click.style(label, **style)
+        behind = own_stream(sys.stderr)
+        with on_terminal(behind, "\n"):
+            behind.write(f"{shown} " + "\n".join(lines) + "\n")
+            behind.flush()
+
+
+def put_line(text: str = "") -> None:
+    """One line on standard output, whatever names it holds."""
+    click.echo(printable(text))
+
+
+def out_stream() -> BinaryIO:
+    """Standard output for bytes: of a terminal, none that it would act on."""
+    return sys.stdout.buffer
+
+
+_ON_ONE_LINE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_INDENTED = json.JSONEncoder(ensure_ascii=False, indent=2)
+
+
+def put_json(value: Any, *, lines: bool) -> None:
+    """The one JSON object of a command on standard output: indented, or on one line."""
+    out_stream().write(_json_text(value, lines=lines).encode("utf-8") + b"\n")
+    out_stream().flush()
+
+
+def _json_text(value: Any, *, lines: bool) -> str:
+    return printable_json((_ON_ONE_LINE if lines else _INDENTED).encode(hidden_in(value)))
+
+
+class Records:
+    """Results on standard output as they come: one JSON array, or with `jsonl` an object a line.
+
+    The array is closed when the command ends, however it does; without a result it is ``[]``.
+
+    Args:
+        output: the form that was asked for; of others than these two nothing is written.
+    """
+
+    def __init__(self, output: str) -> None:
+        self._lines = output == "jsonl"
+        self._is_wanted = output in ("json", "jsonl")
+        self._begun = False
+        if output == "json":
+            click.get_current_context().call_on_close(self._close)
+
+    def put(self, value: Any) -> None:
+        """One result."""
+        if not self._is_wanted:
+            return
+        text = _json_text(value, lines=self._lines)
+        if self._lines:
+            self._write(f"{text}\n")
+        else:
+            self._write((",\n  " if self._begun else "[\n  ") + text.replace("\n", "\n  "))
+
+    def _write(self, text: str) -> None:
+        with uninterrupted():
+            self._begun = True
+            out_stream().write(text.encode("utf-8"))
+            out_stream().flush()
+
+    def _close(self) -> None:
+        self._write("\n]\n" if self._begun else "[]\n")
+
+
+def put_csv(header: Sequence[str] | None, rows: Iterable[Sequence[object]]) -> None:
+    """RFC 4180 on standard output, names made printable; None for the header where one was put before."""
+    import csv
+    import io
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    if header:
+        writer.writerow(header)
+    writer.writerows(["" if cell is None else printable(str(cell)) for cell in row] for row in rows)
+    out_stream().write(text.getvalue().encode("utf-8"))
+    out_stream().flush()
+
+
+def console() -> Console:
+    """A rich console on standard output; plain and unwrapped when it is no terminal, colourless with NO_COLOR."""
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
+
+    class PassingOn(Console):
+        def on_broken_pipe(self) -> None:
+            # rich would end the process with 1; the exit status is the entry point's to choose.
+            self.quiet = True
+            raise BrokenPipeError
+
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+            # A net below those who build the cells: styles stand apart from the text here.
+            for text, style, control in super().render(renderable, options):
+                yield Segment(text if control else "\n".join(map(printable, text.split("\n"))), style, control)
+
+    terminal = sys.stdout.isatty()
+    return PassingOn(
+        file=own_stream(sys.stdout),
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=not terminal,
+        no_color=True if not terminal or os.environ.get("NO_COLOR") else None,
+        width=None if terminal else 10_000,
+    )
+
+
+def table_of(names: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> Table:
+    """A borderless table; every cell is made printable here."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in names:
+        table.add_column(printable(name), justify="right" if name in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(printable, row))
+    return table
+
+
+def human_bytes(count: int | None) -> str:
+    """``1.5 MiB``; a dash for None."""
+    if count is None:
+        return "-"
+    size = float(count)
+    for unit in _UNITS:
+        if size < 1024 or unit == _UNITS[-1]:
+            return f"{int(size)} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    raise AssertionError
+
+
+def human_count(count: int, noun: str, plural: str | None = None) -> str:
+    """``1 file``, ``1,234 files``."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def iso_time(seconds: float | None) -> str | None:
+    """``2026-11-21T22:24:05Z``; None when there is no time."""
+    return None if seconds is None else _iso_time(math.floor(seconds))
+
+
+@lru_cache(maxsize=1 << 12)
+def _iso_time(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def local_time(seconds: float | None) -> str:
+    """``2026-11-21 22:24`` in the user's time zone; a dash for None."""
+    return "-" if seconds is None else datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,85 @@
+"""``--log-format json``: whatever goes to standard error becomes one JSON object a line."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import threading
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+from acidctl.printable import printable
+
+SCHEMA_VERSION = 1
+
+
+class JsonLog(io.TextIOBase):
+    """Stands in for standard error: records, and whatever else is written there, line by line.
+
+    It is no terminal: nothing asks there, and no bar is drawn.
+
+    Args:
+        stream: where the lines go.
+        command: what runs, ``compact``; in every line.
+    """
+
+    encoding = "utf-8"
+    errors = "backslashreplace"
+
+    def __init__(self, stream: TextIO, command: str) -> None:
+        super().__init__()
+        self._stream = stream
+        self._command = command
+        self._rest = ""
+        self._lock = threading.RLock()
+
+    def record(self, level: str, message: str, **facts: Any) -> None:
+        """One line; facts that are empty are left out.  One that cannot be written is lost."""
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        line = {"schema_version": SCHEMA_VERSION, "time": now, "level": level, "command": self._command}
+        line |= {"message": message} | {name: fact for name, fact in facts.items() if fact not in ("", None)}
+        with self._lock, suppress(OSError):
+            # ASCII: escapes keep a terminal safe from what names hold, and every reader understands them.
+            self._stream.write(json.dumps(line) + "\n")
+            self._stream.flush()
+
+    def write(self, text: str, /) -> int:
+        """Lines of others: a library's warning, Java's words."""
+        with self._lock:
+            *lines, self._rest = (self._rest + text).replace("\r", "\n").split("\n")
+            self._say(lines)
+        return len(text)
+
+    def flush(self) -> None:
+        with self._lock:
+            self._say([self._rest])
+            self._rest = ""
+
+    def _say(self, lines: list[str]) -> None:
+        from acidctl.cli.output.redact import hidden
+
+        for line in lines:
+            if line.strip():
+                self.record("info", printable(hidden(line)))
+
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return False
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+
+def json_log() -> JsonLog | None:
+    """Standard error, where it takes records."""
+    return sys.stderr if isinstance(sys.stderr, JsonLog) else None
+
+
+def use_json(command: str) -> None:
+    """From now on, until `standard_streams` puts the old stream back."""
+    if json_log() is None:
+        sys.stderr = JsonLog(sys.stderr, command)

@@ -1,0 +1,146 @@
+"""``--metrics-file``: a run in Prometheus' text form, for the textfile collector of its node exporter."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
+
+    from acidctl.cli.report.run_report import LocationResult, RunReport
+
+MOST_LOCATIONS = 1000
+"""Series are dear: of more locations only those with most obsolete directories have their own."""
+
+_SUCCESS = "acidctl_last_success_timestamp_seconds"
+_HELP = {
+    "acidctl_last_run_timestamp_seconds": "When the command ended last.",
+    _SUCCESS: "When the command last ended well.",
+    "acidctl_run_duration_seconds": "How long the last run took.",
+    "acidctl_exit_status": "Exit status of the last run.",
+    "acidctl_failures": "Locations that failed in the last run; 1 when the run failed as a whole.",
+    "acidctl_locations": "Locations of the last run, by what became of them.",
+    "acidctl_bytes": "Bytes of the last run, by what was done with them.",
+    "acidctl_findings": "Findings of the last validation, by severity.",
+    "acidctl_directories": "Directories of a location after the last run; small ones are deltas among the current.",
+    "acidctl_oldest_obsolete_age_seconds": "How long ago, at the last run, its oldest obsolete entry was superseded.",
+    "acidctl_locations_left_out": "Locations of the last run without series of their own.",
+}
+_LABELS = {
+    "acidctl_locations": ("result",),
+    "acidctl_bytes": ("kind",),
+    "acidctl_findings": ("severity",),
+    "acidctl_directories": ("location", "state"),
+    "acidctl_oldest_obsolete_age_seconds": ("location",),
+}
+Sample = tuple[str, tuple[str, ...], float]
+
+
+def write_metrics(run: RunReport, path: Path) -> None:
+    """Write the series of a run, and keep in the file what earlier runs of other commands put there.
+
+    The time of the last success is kept when this run had none.
+
+    Raises:
+        OSError: the file cannot be written; it is as it was.
+    """
+    from prometheus_client import generate_latest
+
+    from acidctl.location.own_files import followed, replace_file
+
+    with _alone(followed(path).parent):
+        earlier = path.read_text("utf-8", "replace") if path.is_file() else ""  # not a pipe or /dev/stdout
+        replace_file(path, generate_latest(_Families(_families(run, earlier))))
+
+
+def samples_of(run: RunReport) -> Iterator[Sample]:
+    """(name, values of its own labels, value) of every series."""
+    ended = run.ended or run.started
+    yield "acidctl_last_run_timestamp_seconds", (), ended
+    if run.is_good:
+        yield _SUCCESS, (), ended
+    yield "acidctl_run_duration_seconds", (), run.seconds
+    yield "acidctl_exit_status", (), float(run.exit_status or 0)
+    yield "acidctl_failures", (), float(run.all_failures)
+    for result, count in run.counts().items():
+        yield "acidctl_locations", (result,), float(count)
+    for kind, size in run.bytes().items():
+        yield "acidctl_bytes", (kind,), float(size)
+    found: dict[str, int] = {}
+    for one in run.results.values():
+        for severity, count in one.facts.get("findings", {}).items():
+            found[severity] = found.get(severity, 0) + count
+    for severity, count in found.items():
+        yield "acidctl_findings", (severity,), float(count)
+    yield from _of_locations(run.results.values())
+
+
+def _of_locations(results: Iterable[LocationResult]) -> Iterator[Sample]:
+    from acidctl.cli.output.redact import hidden
+    from acidctl.printable import printable
+
+    known = [(result, figures) for result in results if (figures := result.latest)]
+    known.sort(key=lambda one: (-one[1].obsolete, -one[1].small, one[0].location))
+    for result, figures in known[:MOST_LOCATIONS]:
+        # Escapes: the collector takes UTF-8 only, and names are anything.
+        location = printable(hidden(result.location))
+        for state in ("current", "obsolete", "aborted", "small"):
+            yield "acidctl_directories", (location, state), float(figures.directories[state])
+        yield "acidctl_oldest_obsolete_age_seconds", (location,), float(figures.oldest_obsolete or 0)
+    if len(known) > MOST_LOCATIONS:
+        yield "acidctl_locations_left_out", (), float(len(known) - MOST_LOCATIONS)
+
+
+class _Families:
+    """A collector of what was worked out before."""
+
+    def __init__(self, families: Iterable[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Metric]:
+        return self._families
+
+
+def _families(run: RunReport, earlier: str) -> list[Metric]:
+    """What the file is to hold: the series of the run, and of the earlier ones what they do not replace."""
+    from prometheus_client import Metric
+
+    families = {name: Metric(name, text, "gauge") for name, text in _HELP.items()}
+    for name, labels, value in _kept(run, earlier):
+        families[name].add_sample(name, labels, value)
+    for name, values, value in samples_of(run):
+        labels = {"command": run.command, **dict(zip(_LABELS.get(name, ()), values, strict=True))}
+        families[name].add_sample(name, labels, value)
+    return [family for family in families.values() if family.samples]
+
+
+def _kept(run: RunReport, earlier: str) -> Iterator[tuple[str, dict[str, str], float]]:
+    from prometheus_client.parser import text_string_to_metric_families
+
+    from acidctl.cli.output.console import warn
+
+    try:
+        for family in text_string_to_metric_families(earlier):
+            for sample in family.samples:
+                is_own = sample.labels.get("command") == run.command
+                if sample.name in _HELP and (not is_own or (sample.name == _SUCCESS and not run.is_good)):
+                    yield sample.name, sample.labels, sample.value
+    except (ValueError, KeyError, IndexError):
+        warn("the metrics file was damaged: what earlier runs wrote there is lost")
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Reading and replacing is one step for all runs of this machine that share a file."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,188 @@
+"""Writing the files of a run that nobody watches: whole or not at all, and over nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from acidctl.errors import (
+    AccessError,
+    AcidctlError,
+    ExitStatus,
+    NotFoundError,
+    RefusedError,
+    StorageError,
+)
+from acidctl.storage.os_errors import mapped
+
+if TYPE_CHECKING:
+    from acidctl.cli.report.run_report import RunReport
+
+_HEAD = 65536
+
+
+@contextmanager
+def recorded(report: str | None, metrics: str | None) -> Iterator[RunReport]:
+    """The report of what the block does; the files that were asked for are written however it ends.
+
+    The block sets `exit_status` of what it is given.
+
+    Raises:
+        AcidctlError: a file cannot be written; before the block where that can be seen.  After a block that failed,
+            it is said and the block's own error goes on.
+    """
+    from acidctl.cli.report.run_report import RunReport
+
+    context = click.get_current_context()
+    run = RunReport(
+        " ".join(context.command_path.split(" ")[1:]),
+        tuple(context.find_root().obj or ()),
+        is_wanted=bool(report or metrics),
+    )
+    targets = [(Path(path), kind) for path, kind in ((report, "report"), (metrics, "metrics")) if path]
+    for path, kind in targets:
+        refuse_target(path, kind)
+    try:
+        yield run
+        run.end(run.exit_status or 0)
+    except BaseException as error:
+        run.end(_status_of(error), error)
+        with _told():
+            _write(run, targets)
+        raise
+    _write(run, targets)
+
+
+def _status_of(error: BaseException) -> int:
+    """What the entry point will exit with."""
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return ExitStatus.INTERRUPTED
+    if isinstance(error, BrokenPipeError):
+        return ExitStatus.BROKEN_PIPE
+    if isinstance(error, click.ClickException):
+        return error.exit_code
+    return error.exit_status if isinstance(error, AcidctlError) else AcidctlError.exit_status
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What goes wrong in the block is said, and goes no further."""
+    from acidctl.cli.report.failures import show_failure
+
+    try:
+        yield
+    except AcidctlError as error:
+        show_failure("", error)
+
+
+def _write(run: RunReport, targets: list[tuple[Path, str]]) -> None:
+    """Write every file; the first error is raised when all have been tried."""
+    errors: list[AcidctlError] = []
+    for path, kind in targets:
+        try:
+            if kind == "report":
+                from acidctl.location.own_files import replace_file
+
+                replace_file(path, _json(run.as_json()))
+            else:
+                from acidctl.cli.report.metrics import write_metrics
+
+                write_metrics(run, path)
+        except AcidctlError as error:
+            errors.append(error)
+        except OSError as error:
+            errors.append(StorageError(f"cannot write the {kind} {path}", (error.strerror or str(error)).lower()))
+    if errors:
+        raise errors[0]
+
+
+def refuse_target(path: Path, kind: str) -> None:
+    """Say before hours of work that their report cannot be written, or would replace something else.
+
+    Raises:
+        NotFoundError: it is a directory, or its directory is missing.
+        AccessError: its directory may not be written.
+        RefusedError: the file is no report of ours, or would lie among the data of a table.
+    """
+    what = f"cannot write the {kind} {path}"
+    with mapped("write", str(path)):  # a name may be too long
+        is_dir, parent = path.is_dir(), path.resolve().parent
+        is_placed = parent.is_dir()
+    if is_dir or not is_placed:
+        why = "it is a directory" if is_dir else "its directory is not there"
+        raise NotFoundError(what, why, "give the name of a file in a directory that is there")
+    if not os.access(parent, os.W_OK):
+        raise AccessError(what, f"{parent} may not be written", "give another place, or ask for the permission")
+    refuse_replacing(path, kind)
+
+
+def refuse_replacing(path: Path, kind: str) -> None:
+    """Say of a place for a file that something else is there, or would suffer.
+
+    Args:
+        kind: report, metrics or plan.
+
+    Raises:
+        RefusedError: the file is none of ours, would lie among the data of a table, or behind a link of another user.
+        AccessError: what is there cannot be read.
+    """
+    from acidctl.location.own_files import followed, open_folder
+
+    with mapped("write", str(path)):
+        os.close(open_folder(followed(path).parent))
+    refuse_in_table(path, f"the {kind}")
+    if not path.is_file():
+        return
+    with mapped("read", str(path)), path.open("rb") as file:
+        head = file.read(_HEAD)
+    ours = _all_ours(head) if kind == "metrics" else head.lstrip()[:1] == b"{" and b'"schema_version"' in head
+    if head.strip() and not ours:
+        raise RefusedError(
+            f"will not replace {path}", f"it holds something else than acidctl's {kind}", "give another name"
+        )
+
+
+def refuse_in_table(path: Path, what: str) -> None:
+    """Say that readers would take a file for data: any in a location does, unless its name is hidden (section 1.4).
+
+    Raises:
+        RefusedError: it would lie beside the directories of a location, or in one of them.
+    """
+    from acidctl.acid.names import is_hidden
+
+    folder = path.resolve().parent
+    found = False
+    with suppress(OSError):
+        found = _is_of_a_table(folder) or any(_is_of_a_table(child) and child.is_dir() for child in folder.iterdir())
+    if found and not is_hidden(path.name):
+        raise RefusedError(
+            f"will not write {what} to {path}",
+            "it is a table's directory: readers would take it for data",
+            "give a place outside of the table",
+        )
+
+
+def _is_of_a_table(folder: Path) -> bool:
+    from acidctl.acid.names import AcidNameError, parse_directory
+
+    try:
+        return parse_directory(folder.name) is not None
+    except AcidNameError:  # base_images, for example
+        return False
+
+
+def _all_ours(head: bytes) -> bool:
+    lines = head.split(b"\n")[: -1 if len(head) == _HEAD else None]
+    names = (line.removeprefix(b"# HELP ").removeprefix(b"# TYPE ") for line in lines if line)
+    return all(name.startswith(b"acidctl_") for name in names)
+
+
+def _json(value: dict[str, Any]) -> bytes:
+    # ASCII, so that names that are no UTF-8 have a form, too.
+    return json.dumps(value, indent=2).encode("ascii") + b"\n"

@@ -1,0 +1,252 @@
+"""What a run did, as a value: the file of ``--report``, and what ``--metrics-file`` is made from."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from acidctl.cli.output.redact import hidden, hidden_in
+from acidctl.errors import AcidctlError, ExitStatus
+
+if TYPE_CHECKING:
+    from acidctl.cli.report.figures import Figures, Seen
+    from acidctl.location.snapshot import Snapshot
+
+SCHEMA_VERSION = 1
+GOOD = (ExitStatus.DONE, ExitStatus.NOTHING_TO_DO, ExitStatus.POSTPONED)
+"""Exit statuses of a run that did what it could."""
+_LISTINGS = 8
+"""Locations that are listed at a time, once more, at the end."""
+
+
+@dataclass(slots=True)
+class LocationResult:
+    """What became of one location.
+
+    Attributes:
+        result: compacted, cleaned, nothing-to-do, postponed, failed...; not-reached when the run ended before.
+        bytes: by what was done with them: read, written, removed, restored.
+        facts: what else there is to say, by name.
+        seen: how to list it once more.
+        is_changed: it is worth while.
+    """
+
+    location: str
+    result: str = "not-reached"
+    bytes: dict[str, int] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    before: Figures | None = None
+    after: Figures | None = None
+    error: dict[str, Any] | None = None
+    seconds: float | None = None
+    seen: Seen | None = None
+    is_changed: bool = False
+
+    @property
+    def latest(self) -> Figures | None:
+        """How it stands now; None where that is not known."""
+        return self.after if self.is_changed else self.before
+
+
+@dataclass(slots=True)
+class RunReport:
+    """A run, filled in while it goes on.  Where nobody asked for it, it stays empty and costs nothing.
+
+    Attributes:
+        arguments: what was typed, without secrets.
+        started, ended: seconds since the epoch.
+        errors: of no location.
+        failures: locations that failed, and what could not be listed.
+    """
+
+    command: str
+    arguments: Sequence[str] = ()
+    is_wanted: bool = False
+    started: float = field(default_factory=time.time)
+    ended: float | None = None
+    seconds: float = 0.0
+    exit_status: int | None = None
+    errors: list[dict[str, Any]] = field(default_factory=list)
+    results: dict[str, LocationResult] = field(default_factory=dict)
+    failures: int = 0
+    _began: float = field(default_factory=time.monotonic)
+
+    def saw(self, snapshot: Snapshot) -> None:
+        """A location, before anything is done there."""
+        if self.is_wanted:
+            from acidctl.cli.report.figures import Seen, figures_of
+
+            result = self._of(snapshot.fs.display(snapshot.path))
+            result.before = figures_of(snapshot)
+            result.seen = Seen.of(snapshot)
+
+    def add(
+        self,
+        location: str,
+        result: str,
+        *,
+        is_changed: bool = False,
+        read: int | None = None,
+        written: int | None = None,
+        removed: int | None = None,
+        restored: int | None = None,
+        seconds: float | None = None,
+        **facts: Any,
+    ) -> None:
+        """What became of a location.
+
+        Args:
+            is_changed: it is listed once more at the end.
+            read, written, removed, restored: bytes.
+            seconds: of work.
+        """
+        if not self.is_wanted:
+            return
+        found = self._of(location)
+        found.result = result
+        found.is_changed |= is_changed
+        found.seconds = seconds
+        counts = {"read": read, "written": written, "removed": removed, "restored": restored}
+        for name, count in counts.items():
+            if count is not None:
+                found.bytes[name] = found.bytes.get(name, 0) + count
+        found.facts |= facts
+
+    def failed(self, location: str, error: AcidctlError) -> None:
+        """A location failed; without one, the way to some."""
+        self.failures += 1
+        if not location:
+            self.errors.append(as_error(error))
+        elif self.is_wanted:
+            found = self._of(location)
+            found.result, found.error = "failed", as_error(error)
+
+    def end(self, status: int, error: BaseException | None = None) -> None:
+        """The run has ended; what it changed is listed once more, unless it was interrupted."""
+        self.ended = time.time()
+        self.seconds = time.monotonic() - self._began
+        self.exit_status = status
+        if isinstance(error, Exception):
+            self.errors.append(as_error(error))
+        if self.is_wanted and status != ExitStatus.INTERRUPTED:
+            changed = [result for result in self.results.values() if result.is_changed and result.seen]
+            if changed:
+                with ThreadPoolExecutor(min(_LISTINGS, len(changed))) as pool:
+                    list(pool.map(_look_again, changed))
+
+    @property
+    def is_good(self) -> bool:
+        """Whether it did what it was to do."""
+        return self.exit_status in GOOD
+
+    def counts(self) -> dict[str, int]:
+        """Locations by result."""
+        found: dict[str, int] = {}
+        for result in self.results.values():
+            found[result.result] = found.get(result.result, 0) + 1
+        return found
+
+    def bytes(self) -> dict[str, int]:
+        """Bytes of all locations, by what was done with them."""
+        found: dict[str, int] = {}
+        for result in self.results.values():
+            for name, count in result.bytes.items():
+                found[name] = found.get(name, 0) + count
+        return found
+
+    def as_json(self) -> dict[str, Any]:
+        """The file's content, schema_version 1."""
+        from acidctl import __version__
+        from acidctl.cli.output.console import iso_time
+
+        record = {
+            "schema_version": SCHEMA_VERSION,
+            "acidctl": __version__,
+            "command": self.command,
+            "arguments": [hidden(argument) for argument in self.arguments],
+            "host": os.uname().nodename,
+            "pid": os.getpid(),
+            "user": _user(),
+            "started": iso_time(self.started),
+            "ended": iso_time(self.ended),
+            "seconds": round(self.seconds, 3),
+            "exitStatus": self.exit_status,
+            "outcome": self._outcome(),
+            "errors": self.errors,
+            "totals": {"locations": self.counts(), "bytes": self.bytes(), "failures": self.all_failures},
+            "locations": [_as_json(result) for result in self.results.values()],
+        }
+        made: dict[str, Any] = hidden_in(record)
+        return made
+
+    @property
+    def all_failures(self) -> int:
+        """Failed locations; the run itself counts when nothing else tells that it failed."""
+        return self.failures or int(bool(self.errors))
+
+    def _outcome(self) -> str:
+        if self.exit_status == ExitStatus.INTERRUPTED:
+            return "interrupted"
+        return "done" if self.is_good else "failed"
+
+    def _of(self, location: str) -> LocationResult:
+        return self.results.setdefault(location, LocationResult(location))
+
+
+def as_error(error: Exception) -> dict[str, Any]:
+    """An error's lines, and what it is."""
+    name = type(error).__name__
+    if isinstance(error, AcidctlError):
+        return {
+            "what": hidden(error.what),
+            "why": hidden(error.why),
+            "hint": hidden(error.hint),
+            "class": name,
+            "code": error.code,
+        }
+    return {"what": hidden(f"{name}: {error}"), "why": "", "hint": "", "class": name, "code": AcidctlError.code}
+
+
+def _look_again(result: LocationResult) -> None:
+    try:
+        result.after = result.seen.again() if result.seen else None
+    except AcidctlError as error:
+        result.facts["afterUnknown"] = str(error)
+
+
+def _as_json(result: LocationResult) -> dict[str, Any]:
+    return {
+        "location": result.location,
+        "result": result.result,
+        "bytes": result.bytes,
+        "seconds": None if result.seconds is None else round(result.seconds, 3),
+        **result.facts,
+        "before": _figures(result.before),
+        "after": _figures(result.latest),
+        "error": result.error,
+    }
+
+
+def _figures(figures: Figures | None) -> dict[str, Any] | None:
+    if figures is None:
+        return None
+    oldest = figures.oldest_obsolete
+    return {
+        "files": figures.files,
+        "bytes": figures.bytes,
+        "directories": figures.directories,
+        "oldestObsoleteSeconds": None if oldest is None else round(oldest),
+    }
+
+
+def _user() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return str(os.geteuid())
