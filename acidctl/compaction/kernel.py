@@ -16,7 +16,7 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction import working
 from acidctl.compaction.concat.insert_only import run_concat
 from acidctl.compaction.merge.merge import Chunk, Piece, merge
-from acidctl.compaction.merge.stripe_copy import SMALL_STRIPE, counts_of, fits, stripe_copy
+from acidctl.compaction.merge.stripe_copy import counts_of, fits, is_small, stripe_copy
 from acidctl.compaction.merge.written import Copier, join, open_writer, proven, stripes_of
 from acidctl.compaction.proof.checksum import Proof, key_checksum
 from acidctl.compaction.proof.keys import KeyFacts, key_range
@@ -308,7 +308,7 @@ def _length(source: EventFile, stripe: int) -> int:
 
 
 def _is_small(source: EventFile, stripe: int) -> bool:
-    return _length(source, stripe) < SMALL_STRIPE
+    return is_small(_length(source, stripe))
 
 
 def _chunk(source: EventFile, ids: Ids, rows: pa.Array) -> Chunk:

@@ -124,7 +124,7 @@ def test_a_terminal_that_does_not_tell_its_width(terminal: Terminals) -> None:
 STRESS = """
 import sys
 from acidctl.cli.output import last_line, progress
-from acidctl.compaction import local
+from acidctl.compaction import local_engine
 last_line._EVERY = 0.0001
 progress._AFTER_SECONDS = 0
 from acidctl.cli.main import main

@@ -50,7 +50,7 @@ def test_modes(acidctl: Acidctl, crud: Path, tmp_path: Path) -> None:
 
 def test_nothing_else_writes_local_files() -> None:
     package = Path(main.__code__.co_filename).parents[1]
-    allowed = {"storage/own_files.py", "spark/properties.py", "spark/java.py"}
+    allowed = {"location/own_files.py", "spark/driver/properties.py", "spark/driver/java.py"}
     for path in package.rglob("*.py"):
         name = path.relative_to(package).as_posix()
         if name not in allowed:

@@ -103,12 +103,12 @@ import sys, time
 sys.path[:0] = sys.argv[2:]
 from pathlib import Path
 from compaction import test_local_engine as t
-from acidctl.compaction import local
+from acidctl.compaction import local_engine
 if __name__ == "__main__":
-    local.WORTH_A_PROCESS = 1
+    local_engine.WORTH_A_PROCESS = 1
     tasks = [task for plan in t.plans(Path(sys.argv[1])) for task in plan.tasks]
     print("go", flush=True)
-    list(local.LocalEngine(2)(tasks, t.sleep_long))
+    list(local_engine.LocalEngine(2)(tasks, t.sleep_long))
 """
 
 

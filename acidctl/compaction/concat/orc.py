@@ -9,7 +9,7 @@ from typing import BinaryIO, cast
 
 import pyarrow as pa
 
-from acidctl.compaction.merge import stripe_copy as rules
+from acidctl.compaction.merge.stripe_copy import agrees, is_small
 from acidctl.compaction.proof.checksum import Crc, Proof
 from acidctl.compaction.proof.sent import SummedSink, Taken, mismatch, require_again, require_bytes
 from acidctl.compaction.proof.values import value_checksum
@@ -113,8 +113,7 @@ def _plan(sources: Sequence[EventFile], output: OrcOutput) -> Iterator[tuple[boo
     """
     tree = renumbered(output.row)
     agreeing = {
-        source.path: output.may_copy and rules.agrees(source, output.settings, output.calendar, tree)
-        for source in sources
+        source.path: output.may_copy and agrees(source, output.settings, output.calendar, tree) for source in sources
     }
     pieces = [
         _Piece(source, number)
@@ -124,7 +123,7 @@ def _plan(sources: Sequence[EventFile], output: OrcOutput) -> Iterator[tuple[boo
     ]
 
     def large(piece: _Piece) -> bool:
-        return agreeing[piece.source.path] and piece.length >= rules.SMALL_STRIPE
+        return agreeing[piece.source.path] and not is_small(piece.length)
 
     for copies, run in groupby(pieces, key=large):
         listed = list(run)

@@ -66,9 +66,14 @@ def agrees(source: EventFile, settings: WriterSettings, calendar: int, tree: Orc
     )
 
 
+def is_small(length: int) -> bool:
+    """Whether a stripe of so many bytes is better encoded again, together with its neighbours."""
+    return length < SMALL_STRIPE
+
+
 def has_large_stripe(source: EventFile) -> bool:
     """Whether a stripe may be worth copying; files with small ones only are encoded again, together."""
-    return any(stripe_length(i) >= SMALL_STRIPE for i in source.tail.stripes)
+    return any(not is_small(stripe_length(i)) for i in source.tail.stripes)
 
 
 def stripe_copy(source: EventFile, stripe: int, counts: Counts | None, facts: KeyFacts) -> StripeCopy | None:
