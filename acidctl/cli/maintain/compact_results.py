@@ -6,6 +6,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from acidctl.cli.output.console import Records, human_bytes, human_count, note, put_line, warn
+from acidctl.cli.output.progress import progress
+from acidctl.cli.report.failures import show_failure
+from acidctl.compaction.request import Answer, Planned, Refused
+from acidctl.compaction.tasks import BucketTask, JoinTask
+from acidctl.errors import ExitStatus
+
 if TYPE_CHECKING:
     from acidctl.acid.triggers import Figures
     from acidctl.cli.output.progress import Bar
@@ -41,8 +48,6 @@ class Working:
         self.bytes(task, task.weight)
 
     def _begun(self, task: Task) -> int:
-        from acidctl.compaction.tasks import JoinTask
-
         if isinstance(task, JoinTask):  # which nobody knew of before
             self._bar.grow(task.weight)
         return 0
@@ -51,9 +56,6 @@ class Working:
 @contextmanager
 def working(plans: Sequence[CompactionPlan]) -> Iterator[Working]:
     """A bar over the input bytes, on standard error and only on a terminal."""
-    from acidctl.cli.output.console import human_count
-    from acidctl.cli.output.progress import progress
-
     tasks = [task for plan in plans for task in plan.tasks]
     doing = f"compacting {human_count(len(tasks), 'bucket')}"
     with progress(doing, sum(task.weight for task in tasks), is_bytes=True) as bar:
@@ -79,25 +81,18 @@ def _figures(figures: Figures | None) -> dict[str, Any]:
 class Printer:
     """One result a location, and the worst exit status of all."""
 
-    def __init__(self, output: str, dry_run: bool, run: RunReport) -> None:
-        from acidctl.cli.output.console import Records
-
+    def __init__(self, output: str, run: RunReport) -> None:
         self.run = run
         self._output = output
         self._records = Records(output)
-        self._dry_run = dry_run
         self._status = 0
         self._worked = False
         self._postponed = False
-        self._planned: dict[str, tuple[str, str, Figures | None]] = {}
         self._noted: set[str] = set()
         self._to_clean: list[str] = []
 
     def exit_status(self, speaks: bool) -> int:
         """Of the whole run; with `speaks` there is a status for nothing to do and for work that was put off."""
-        from acidctl.cli.output.console import note
-        from acidctl.errors import ExitStatus
-
         if self._to_clean:
             more = f" (and {len(self._to_clean) - 1} more)" if len(self._to_clean) > 1 else ""
             note(f"the inputs are obsolete now and stay until: acidctl clean {self._to_clean[0]}{more}")
@@ -107,7 +102,27 @@ class Printer:
             return ExitStatus.POSTPONED
         return 0 if self._worked else ExitStatus.NOTHING_TO_DO
 
-    def nothing(self, location: str, why: str, figures: Figures | None) -> None:
+    def answered(self, answer: Answer) -> None:
+        """What planning said of a location; plans that are to be shown are shown later."""
+        if answer.finished:
+            note(f"{answer.found.shown}: finished an interrupted compaction: {', '.join(answer.finished)}")
+        snapshot = answer.plan.snapshot if isinstance(answer, Planned) else answer.snapshot
+        if snapshot:
+            self.run.saw(snapshot)
+        if isinstance(answer, Refused):
+            self.failed(answer.found.shown, answer.error)
+        elif isinstance(answer, Planned):
+            self._note(answer.plan.snapshot.state.notes)
+        else:
+            self._nothing(answer.found.shown, answer.why, answer.figures)
+
+    def _note(self, notes: Sequence[str]) -> None:
+        for text in notes:
+            if text not in self._noted:
+                self._noted.add(text)
+                note(text)
+
+    def _nothing(self, location: str, why: str, figures: Figures | None) -> None:
         """Nothing to do, and why; with the figures, where they decided."""
         self.run.add(location, "nothing-to-do", reason=why)
         record = {"location": location, "result": "nothing-to-do", "reason": why, **_figures(figures)}
@@ -130,22 +145,9 @@ class Printer:
         """A directory of a tree cannot be listed; the others are gone on with."""
         self.failed("", error)
 
-    def planned(self, location: str, plan: CompactionPlan, why: str, figures: Figures | None) -> None:
-        """A location that has work."""
-        from acidctl.cli.output.console import note
-
-        for text in plan.snapshot.state.notes:
-            if text not in self._noted:
-                self._noted.add(text)
-                note(text)
-        self._planned[plan.staging] = (location, why, figures)
-
-    def would_compact(self, plan: CompactionPlan, *, is_last: bool = True) -> None:
+    def would_compact(self, planned: Planned, *, is_last: bool = True) -> None:
         """A plan; the last word of a dry run, or shown before a question."""
-        from acidctl.cli.output.console import human_bytes, human_count
-        from acidctl.compaction.tasks import BucketTask
-
-        location, why, figures = self._planned[plan.staging]
+        location, plan, why = planned.shown, planned.plan, planned.why
         if is_last:
             self._worked = True
             self.run.add(location, "planned", kind=plan.kind.value)
@@ -158,7 +160,7 @@ class Printer:
             "result": "planned",
             "kind": plan.kind.value,
             "reason": why or "asked for",
-            **_figures(figures),
+            **_figures(planned.figures),
             "inputs": list(plan.inputs),
             "outputs": list(plan.output_names),
             "buckets": buckets,
@@ -178,8 +180,6 @@ class Printer:
         self._put(record, text)
 
     def done(self, outcome: Outcome) -> None:
-        from acidctl.cli.output.console import human_bytes, human_count
-
         plan = outcome.plan
         location = plan.snapshot.fs.display(plan.snapshot.path)
         if outcome.is_postponed:
@@ -188,8 +188,6 @@ class Printer:
         if outcome.error:
             self.failed(location, outcome.error)
             if outcome.staging_kept:
-                from acidctl.cli.output.console import warn
-
                 warn(f"the evidence is kept in {plan.snapshot.fs.display(outcome.staging_kept)}")
             return
         self._worked = True
@@ -235,8 +233,6 @@ class Printer:
             self._to_clean.append(location)
 
     def failed(self, location: str, error: Any) -> None:
-        from acidctl.cli.report.failures import show_failure
-
         self._status = max(self._status, error.exit_status)
         self.run.failed(location, error)
         if self._output != "table":
@@ -245,8 +241,6 @@ class Printer:
         show_failure(location, error)
 
     def _put(self, record: dict[str, Any], text: str) -> None:
-        from acidctl.cli.output.console import put_line
-
         if self._output == "table":
             put_line(text)
         else:

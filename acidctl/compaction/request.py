@@ -1,0 +1,256 @@
+"""The safe order of a compaction, from what is asked for to what became of it; nothing here prints or asks.
+
+Of each location: finish what a run that died has half shown, list, decide, refuse what cannot be proven to be safe, and
+plan (:func:`plan_location`). Then of all plans together: lock, run the tasks, prove their results, list again, publish
+(:func:`carry_out`).
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from acidctl.acid.layout import TableType
+from acidctl.acid.triggers import CompactionKind, Decision, Figures, Thresholds, decide, figures_of
+from acidctl.compaction.output_settings import Writing
+from acidctl.compaction.plan import (
+    CompactionPlan,
+    below_straddlers,
+    nothing_to_do,
+    plan_compaction,
+    refuse_unsafe,
+)
+from acidctl.compaction.publish import remove_dead_staging
+from acidctl.compaction.run import Engine, Outcome, compact, refuse_before_work
+from acidctl.compaction.tasks import Task
+from acidctl.errors import AcidctlError
+from acidctl.location.find import Found
+from acidctl.location.lists import SnapshotLists
+from acidctl.location.lock import Locking
+from acidctl.location.publication import (
+    finish_half_published,
+    half_published,
+    refuse_half_published,
+    shows_by_copies,
+)
+from acidctl.location.snapshot import Snapshot
+
+
+class Mode(StrEnum):
+    """Which compaction is asked for."""
+
+    MAJOR = "major"
+    MINOR = "minor"
+    AUTO = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionRequest:
+    """What is asked for, the same for every location.
+
+    Attributes:
+        mode: a type of compaction, or the one that the thresholds ask for.
+        is_auto_off: the table's properties say that nothing is compacted by thresholds.
+        min_deltas: fewer are left alone, whatever else is said.
+        visibility_txn: of the compaction's own transaction; 0 without one.
+        table_type: what the table is known to be; without it the files decide.
+        force: go on although a writer seems to be at work.
+        offline: nothing reads the locations meanwhile.
+        changes_nothing: planning finishes nothing and clears nothing away.
+        writing: how results are written and proven.
+        locking: how others are kept away.
+    """
+
+    mode: Mode = Mode.AUTO
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    is_auto_off: bool = False
+    min_deltas: int = 0
+    visibility_txn: int = 0
+    table_type: TableType | None = None
+    force: bool = False
+    offline: bool = False
+    changes_nothing: bool = False
+    writing: Writing = field(default_factory=Writing)
+    locking: Locking = field(default_factory=Locking)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A location with work to do.
+
+    Attributes:
+        why: what decided, where thresholds did; empty where the type was asked for.
+        figures: that decided; None where they were not looked at.
+        finished: directories of an interrupted compaction that were shown to their end first.
+    """
+
+    found: Found
+    plan: CompactionPlan
+    why: str = ""
+    figures: Figures | None = None
+    finished: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """The location, as a user would type it."""
+        return self.found.shown
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """A location that needs no compaction.
+
+    Attributes:
+        why: the reason, as the rest of a sentence.
+        snapshot: the location as it was seen.
+        figures, finished: as in :class:`Planned`.
+    """
+
+    found: Found
+    why: str
+    snapshot: Snapshot
+    figures: Figures | None = None
+    finished: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A location that cannot be compacted, or cannot be seen.
+
+    Attributes:
+        snapshot: None where it could not be taken.
+        finished: as in :class:`Planned`.
+    """
+
+    found: Found
+    error: AcidctlError
+    snapshot: Snapshot | None = None
+    finished: tuple[str, ...] = ()
+
+
+Answer = Planned | Nothing | Refused
+
+
+def plan_location(found: Found, lists: SnapshotLists, request: CompactionRequest) -> Answer:
+    """What is to be done in one location, by a snapshot that is taken now.
+
+    Args:
+        lists: what was said of the snapshot.
+    """
+    snapshot: Snapshot | None = None
+    finished: tuple[str, ...] = ()
+    try:
+        snapshot, finished = _finished(found, lists, request)
+        snapshot = below_straddlers(snapshot)
+        decision, figures = _decide(snapshot, request)
+        if idle := _idle(snapshot, decision):
+            return Nothing(found, idle, snapshot, figures, finished)
+        assert decision.kind is not None  # it would be idle
+        refuse_unsafe(snapshot, time.time(), force=request.force)
+        plan = plan_compaction(
+            snapshot,
+            decision.kind,
+            f"_tmp_{uuid.uuid4()}",
+            request.writing,
+            request.visibility_txn,
+            table_type=request.table_type,
+        )
+    except AcidctlError as error:
+        return Refused(found, error, snapshot, finished)
+    return Planned(found, plan, decision.text, figures, finished)
+
+
+def _finished(found: Found, lists: SnapshotLists, request: CompactionRequest) -> tuple[Snapshot, tuple[str, ...]]:
+    """The snapshot, after what was interrupted half-way was shown to its end; and what that was."""
+    snapshot = found.snapshot(lists, compactor=True)
+    if request.changes_nothing:
+        refuse_half_published(snapshot)
+        return snapshot, ()
+    remove_dead_staging(snapshot)
+    if not half_published(snapshot):
+        return snapshot, ()
+    with request.locking.at(snapshot.fs, snapshot.path, always=shows_by_copies(snapshot.fs)):
+        # Looked at again: whoever held the lock until now may have finished it.
+        finished = finish_half_published(found.afresh().snapshot(lists, compactor=True))
+    return found.afresh().snapshot(lists, compactor=True), finished
+
+
+def _decide(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decision, Figures | None]:
+    """The type of compaction and why; with the figures, where they decided."""
+    figures = figures_of(snapshot.listing, snapshot.state)
+    if figures.deltas < request.min_deltas:
+        count = f"{figures.deltas} delta{'' if figures.deltas == 1 else 's'}"
+        return Decision(None, f"{count} < {request.min_deltas}, the --min-deltas"), figures
+    if request.mode is not Mode.AUTO:
+        return Decision(CompactionKind(request.mode), ""), None
+    if request.is_auto_off:
+        return Decision(None, "no_auto_compaction is set"), None
+    return decide(figures, request.thresholds), figures
+
+
+def _idle(snapshot: Snapshot, decision: Decision) -> str:
+    """Why there is nothing to do; empty when there is something."""
+    idle = decision.text if decision.kind is None else nothing_to_do(snapshot, decision.kind)
+    if decision.kind is not None and not idle and not _waits(snapshot):
+        return ""
+    return "; ".join(filter(None, (idle, snapshot.assumed.stop if snapshot.assumed else "")))
+
+
+def _waits(snapshot: Snapshot) -> bool:
+    """Whether original files are so young that they may still be written: their order numbers all of their rows."""
+    assumed = snapshot.assumed
+    return bool(assumed and snapshot.state.originals and any(u.is_original for u in assumed.undecided))
+
+
+def within(planned: Sequence[Planned], budget: int) -> tuple[list[Planned], list[Planned]]:
+    """As many as a budget of input bytes allows, those with most deltas per byte first; and those that are left."""
+    chosen: list[Planned] = []
+    left: list[Planned] = []
+    for one in sorted(planned, key=lambda p: (-len(p.plan.inputs) / (p.plan.input_bytes + 1), p.plan.snapshot.path)):
+        fits = one.plan.input_bytes <= budget
+        budget -= one.plan.input_bytes if fits else 0
+        (chosen if fits else left).append(one)
+    return chosen, left
+
+
+def refusal(planned: Planned, request: CompactionRequest) -> AcidctlError | None:
+    """What running a plan would be refused with before any work, for who only shows it."""
+    try:
+        refuse_before_work(planned.plan, request.offline)
+    except AcidctlError as error:
+        return error
+    return None
+
+
+def carry_out(
+    planned: Sequence[Planned],
+    request: CompactionRequest,
+    engine: Engine | None = None,
+    on_task: Callable[[Task], None] | None = None,
+) -> Generator[Outcome, None, None]:
+    """Lock the locations, run the plans, and publish each result once it is proven.
+
+    Closed early, or interrupted, it removes what was staged and lets the locks go.
+
+    Args:
+        engine: where the tasks run; without one in this process.
+        on_task: called when a task has ended.
+
+    Yields:
+        One outcome per plan, as soon as it is there; those whose location somebody else holds come first.
+    """
+    with ExitStack() as held:
+        free = []
+        for one in planned:
+            fs, path = one.plan.snapshot.fs, one.plan.snapshot.path
+            try:
+                held.enter_context(request.locking.at(fs, path, always=shows_by_copies(fs)))
+                free.append(one.plan)
+            except AcidctlError as error:
+                yield Outcome(one.plan, error=error)
+        if free:
+            yield from held.enter_context(closing(compact(free, engine, offline=request.offline, on_task=on_task)))
