@@ -81,18 +81,18 @@ ENVIRONMENT: tuple[tuple[str, str], ...] = (
 FILES: tuple[tuple[str, str], ...] = (
     (
         "LOCATION/.acidctl-trash/",
-        "What `acidctl clean` took away, a directory a run. Hidden names are no data, so readers pass over it. "
+        "What `acidctl clean` took away, one directory per run. Hidden names are not data, so readers pass over it. "
         "`acidctl restore` brings a run back, `acidctl purge` deletes it.",
     ),
     (
         "LOCATION/.acidctl-backup/",
-        "What `acidctl repair` replaced, a directory a run. `acidctl repair undo` brings it back, `acidctl repair "
+        "What `acidctl repair` replaced, one directory per run. `acidctl repair undo` brings it back, `acidctl repair "
         "forget` deletes it.",
     ),
     (
         "LOCATION/.acidctl-lock",
         "Who works there: host, process, user, time. Commands that change a location refuse while it is "
-        "there. That of a process that was killed stays, until `--break-lock`.",
+        "there. The lock of a process of this machine that has ended is taken over; `--break-lock` removes others.",
     ),
     (
         "LOCATION/_tmp_<uuid>/",
@@ -453,10 +453,19 @@ def json_form_table() -> str:
 
 
 def command_table() -> str:
-    """Markdown: every command with its line."""
-    return _two_columns(
-        ("command", "what it does"), ((f"acidctl {name}", text.rstrip(".")) for name, text in SUMMARIES.items())
-    )
+    """Markdown: every command with what it is called with, and its line."""
+    by_name = {page.name: page for page in pages()}
+    calls = ((_call(by_name[f"acidctl-{name}"]), text.rstrip(".")) for name, text in SUMMARIES.items())
+    return _two_columns(("command", "what it does"), calls)
+
+
+def _call(page: Page) -> str:
+    """``acidctl ls [PATH...]``; of a group its commands."""
+    if isinstance(page.command, click.Group):
+        pieces = ["|".join(page.command.commands)]
+    else:
+        pieces = [piece for piece in page.command.collect_usage_pieces(page.context) if piece != "[OPTIONS]"]
+    return " ".join([page.context.command_path, *pieces])
 
 
 def limit_table() -> str:
@@ -481,8 +490,8 @@ def rule_table() -> str:
     for rule in RULES.values():
         needs = f" Needs `--{rule.depth.value}`." if rule.depth is not Depth.LISTING else ""
         readers = f" Readers, of `--for`: {', '.join(rule.readers)}." if rule.readers else ""
-        text = _escaped(f"{rule.what} {rule.why} {rule.hint}")
-        out.append(f"### {rule.id}\n\nSeverity: {rule.severity.value}.{needs}{readers}\n\n{text}\n")
+        lines = [f"{rule.what} {rule.why}", f"To do: {rule.hint}", f"Severity: {rule.severity.value}.{needs}{readers}"]
+        out.append("\n\n".join([f"### {rule.id}", *map(_escaped, lines)]) + "\n")
     return "\n" + "\n".join(out) + "\n"
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -88,6 +92,22 @@ def test_the_tutorial_goes_from_the_demo_table_to_an_empty_trash() -> None:
     commands = [step.command.split()[1] for step in steps("docs/tutorial.md")]
     assert commands[0] == "demo"
     assert {"ls", "why", "cat", "dump", "history", "blame", "compact", "clean", "restore", "purge"} <= set(commands)
+
+
+@pytest.mark.spark
+def test_the_first_command_of_the_readme_does_the_main_job(folder: Path) -> None:
+    """But for the installation, which the tests do not repeat."""
+    (first, _) = re.findall(r"^```sh\n(.*?)\n```", (REPO / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    installing, _, rest = first.partition(" && pip install . && ")
+    assert installing == "python3 -m venv .venv && . .venv/bin/activate"
+    program = folder / "bin" / "acidctl"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m acidctl "$@"\n')
+    program.chmod(0o755)
+    environment = {**os.environ, "TMPDIR": str(folder), "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", rest], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-2:] == ['{"id":1,"value":"A"}', '{"id":2,"value":"B"}']
 
 
 def test_the_python_page_runs_on_the_demo_table(terminal: Terminals, folder: Path) -> None:
