@@ -62,6 +62,11 @@ def test_keys_are_on_the_page(acidctl: Acidctl, crud: Path, line: tuple[str, ...
     assert undocumented(line[0], found.out) == set()
 
 
+def test_the_example_has_the_keys_of_ls(acidctl: Acidctl, crud: Path) -> None:
+    (example,) = re.findall(r"^```json\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert set(keys(json.loads(example))) == set(keys(acidctl("ls", "-o", "json", crud).json()))
+
+
 def test_keys_of_a_cleaning_from_its_plan_to_its_end(acidctl: Acidctl, crud: Path) -> None:
     assert acidctl(*MAJOR, crud).status == 0
     assert undocumented("clean", acidctl("clean", "-o", "json", crud).out) == set()  # too young

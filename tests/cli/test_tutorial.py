@@ -94,6 +94,17 @@ def test_the_tutorial_goes_from_the_demo_table_to_an_empty_trash() -> None:
     assert {"ls", "why", "cat", "dump", "history", "blame", "compact", "clean", "restore", "purge"} <= set(commands)
 
 
+def test_the_file_of_the_configuration_page_is_taken(terminal: Terminals, folder: Path) -> None:
+    page = (REPO / "docs" / "how-to" / "configure.md").read_text("utf-8")
+    (text,) = re.findall(r"^```toml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    file = folder / "config.toml"
+    file.touch(0o600)
+    file.write_text(text)
+    shown = run(terminal, folder, "acidctl config show --config config.toml --profile prod")
+    for word in ("clean.older-than", "72h", "compact.engine", "limits.stripe-memory", "webhdfs://nn:9870"):
+        assert word in shown, shown
+
+
 @pytest.mark.spark
 def test_the_first_command_of_the_readme_does_the_main_job(folder: Path) -> None:
     """But for the installation, which the tests do not repeat."""
