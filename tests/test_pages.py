@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from acidctl import errors
-from acidctl.cli import metrics
-from acidctl.cli.settings import GENERAL, ONLY_TYPED, TRUSTED
-from acidctl.spark.source_options import NAMES, STORAGE
+from acidctl.cli.config.settings import GENERAL, ONLY_TYPED, TRUSTED
+from acidctl.cli.report import metrics
+from acidctl.spark.datasource.options import NAMES, STORAGE
 
 REPO = Path(__file__).resolve().parent.parent
 PAGES = sorted(
