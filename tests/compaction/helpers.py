@@ -11,7 +11,7 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.request import CompactionRequest, Mode, Nothing, Refused, carry_out, plan_location
-from acidctl.compaction.run import Outcome
+from acidctl.compaction.run import Compacted
 from acidctl.location.find import find
 from acidctl.location.lists import lists_of
 from acidctl.location.lock import Locking
@@ -27,7 +27,7 @@ def copy_table(source: Path, target: Path) -> Path:
 
 def run_compaction(
     table: Path, kind: CompactionKind, write_ids: ValidWriteIds | None = None, writing: Writing | None = None
-) -> Outcome | None:
+) -> Compacted | None:
     """Compact a full-ACID table in this process, nobody reading meanwhile; None when there is nothing to do."""
     request = CompactionRequest(
         Mode(kind.value),
@@ -45,7 +45,7 @@ def compact_location(
     request: CompactionRequest,
     write_ids: ValidWriteIds | None = None,
     storage: Mapping[str, str] | None = None,
-) -> Outcome | None:
+) -> Compacted | None:
     """What `acidctl compact` does with one location; None when there is nothing to do, and errors are raised."""
     lists = lists_of(write_ids or ValidWriteIds())
     (found,) = find([url], storage or {}, lists)

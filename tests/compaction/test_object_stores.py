@@ -20,7 +20,7 @@ from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.compaction.plan import CompactionPlan, plan_compaction
 from acidctl.compaction.request import CompactionRequest, Mode
-from acidctl.compaction.run import Outcome, compact
+from acidctl.compaction.run import Compacted, compact
 from acidctl.errors import AcidctlError, ConflictError, RefusedError, StorageError
 from acidctl.location.lock import LOCK, locked
 from acidctl.location.owner import Owner
@@ -115,7 +115,7 @@ def plan_of(url: str, kind: CompactionKind, txn: int = 0, txns: ValidTxns | None
     return plan_compaction(snapshot, kind, f"_tmp_{uuid.uuid4()}", None, txn, table_type=TableType.FULL_ACID)
 
 
-def run(plan: CompactionPlan, *, offline: bool = False) -> Outcome:
+def run(plan: CompactionPlan, *, offline: bool = False) -> Compacted:
     with locked(plan.snapshot.fs, plan.snapshot.path):
         (outcome,) = compact([plan], offline=offline)
     return outcome
