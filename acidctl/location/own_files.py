@@ -133,19 +133,6 @@ def new_run_id() -> str:
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"[:-3] + f"Z-{uuid.uuid4().hex[:8]}"
 
 
-def read_note(fs: FileSystem, path: str) -> bytes:
-    """A manifest or note that should be ours.
-
-    Raises:
-        ValueError: it is longer than any of ours.
-        NotFoundError: it is not there.
-    """
-    data = fs.read_bytes(path, 0, MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise ValueError("longer than any of ours")
-    return data
-
-
 def not_ours(fs: FileSystem, parent: str, name: str) -> str:
     """Why a hidden directory that acidctl could have made does not count as its own; empty where it does.
 
@@ -167,11 +154,16 @@ def foreign(access: Access | None) -> str:
 def require_ours(fs: FileSystem, parent: str, name: str) -> None:
     """Raises RefusedError where such a directory is somebody else's: what goes into it would be his."""
     if why := not_ours(fs, parent, name):
-        raise RefusedError(
-            f"will not use {printable(fs.display(join(parent, name)))}",
-            f"{why}, and acidctl uses directories of its own only",
-            "look who made it; run as that user, or move it away",
-        )
+        raise refusal(fs, join(parent, name), why)
+
+
+def refusal(fs: FileSystem, path: str, why: str) -> RefusedError:
+    """What there is to say of what is somebody else's."""
+    return RefusedError(
+        f"will not use {printable(fs.display(path))}",
+        f"{why}, and acidctl uses directories of its own only",
+        "look who made it; run as that user, or move it away",
+    )
 
 
 def write_checked(fs: FileSystem, path: str, content: bytes) -> None:

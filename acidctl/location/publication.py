@@ -10,18 +10,20 @@ holds the lock of the location.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from typing import Any
 
-from acidctl.acid.names import AcidNameError, parse_directory
+from acidctl.acid.names import parse_directory
 from acidctl.errors import AcidctlError, NotFoundError, RefusedError, StorageError
-from acidctl.location.own_files import read_note, require_ours, write_checked
+from acidctl.location.journal import Act, Step, do, is_inside, read_note, remove_run, take_back, undid_torn
+from acidctl.location.own_files import require_ours, write_checked
 from acidctl.location.owner import OWNER
 from acidctl.location.snapshot import Snapshot
-from acidctl.storage.port import FileSystem, join, parent_of
-from acidctl.storage.tail_cache import END
+from acidctl.storage.port import FileSystem, base_name, join
 
 INTENT = "_publish.json"
+_HALF = "appeared, and what belongs to it did not"
 _NAMED = 3
 """Of what is missing, so many are named."""
 
@@ -48,40 +50,29 @@ def show(fs: FileSystem, location: str, staging: str, names: Sequence[str]) -> N
     """
     if len(names) > 1:
         write_checked(fs, join(staging, INTENT), json.dumps({"names": list(names)}).encode())
-    shown: list[str] = []
+    shown: list[Step] = []
+    steps = [Step(Act.MOVE, f"{base_name(staging)}/{name}", name) for name in names]
     try:
-        for name in names:
+        for step in steps:
             # Fails when the target exists: a plain rename of HDFS would nest one directory in the other.
-            fs.rename(join(staging, name), join(location, name))
-            shown.append(name)
+            do(fs, location, step)
+            shown.append(step)
     except BaseException as error:
         # The rename that failed, or was interrupted, may have been done, and only its answer lost.
         is_lost = isinstance(error, StorageError) or not isinstance(error, AcidctlError)
-        if is_lost and len(names) > len(shown) and _arrived(fs, location, staging, names[len(shown)]):
-            shown.append(names[len(shown)])
-        if isinstance(error, AcidctlError) or len(names) > len(shown):
-            _undo(fs, location, staging, shown)
+        if is_lost and len(steps) > len(shown) and _arrived(fs, location, steps[len(shown)]):
+            shown.append(steps[len(shown)])
+        if isinstance(error, AcidctlError) or len(steps) > len(shown):
+            _take_back(fs, location, shown)
         raise
 
 
-def _arrived(fs: FileSystem, location: str, staging: str, name: str) -> bool:
+def _arrived(fs: FileSystem, location: str, step: Step) -> bool:
     """Whether a directory has left the staging directory; what cannot be seen is taken to be where it was."""
     try:
-        return not fs.exists(join(staging, name)) and fs.exists(join(location, name))
+        return not fs.exists(join(location, step.source)) and fs.exists(join(location, step.target))
     except AcidctlError:
         return False
-
-
-def _undo(fs: FileSystem, location: str, staging: str, shown: Sequence[str]) -> None:
-    for name in reversed(shown):
-        try:
-            fs.rename(join(location, name), join(staging, name))
-        except AcidctlError as error:
-            raise StorageError(
-                f"{fs.display(join(location, name))} appeared alone: readers see wrong rows",
-                f"its twin could not follow, and it could not be taken back: {error}",
-                f"run `acidctl compact` on {fs.display(location)}: it finishes what lies in {fs.display(staging)}",
-            ) from error
 
 
 def show_copies(fs: FileSystem, location: str, staging: str, copies: Sequence[Copy]) -> None:
@@ -100,14 +91,14 @@ def show_copies(fs: FileSystem, location: str, staging: str, copies: Sequence[Co
         StorageError: a copy has no answer, or could not be taken back; the message says how to finish.
     """
     write_checked(fs, join(staging, INTENT), json.dumps({"copies": copies}).encode())
-    shown: list[str] = []
+    shown: list[Step] = []
     try:
-        for source, target in copies:
-            _bring(fs, join(staging, source), location, target)
-            shown.append(target)
-            if _took_back(fs, join(staging, source), join(location, target)):
+        for step in _copies(base_name(staging), copies):
+            do(fs, location, step)
+            shown.append(step)
+            if undid_torn(fs, location, step):
                 shown.pop()
-                raise _no_copy(fs, join(staging, source), join(location, target))
+                raise _no_copy(fs, location, step)
     except StorageError as error:
         if shown:
             raise _half_shown(fs, location, shown[-1], str(error)) from error
@@ -119,62 +110,32 @@ def show_copies(fs: FileSystem, location: str, staging: str, copies: Sequence[Co
         raise
 
 
-def _take_back(fs: FileSystem, location: str, shown: Sequence[str]) -> None:
+def _copies(staging: str, copies: Sequence[Copy]) -> list[Step]:
+    return [Step(Act.COPY, f"{staging}/{source}", target) for source, target in copies]
+
+
+def _take_back(fs: FileSystem, location: str, shown: Sequence[Step]) -> None:
     """Data last: what it replaced is hidden until then, and side files alone would be an empty directory."""
-    for target in reversed(shown):
+    for step in reversed(shown):
         try:
-            with suppress(NotFoundError):
-                fs.remove_tree(join(location, target))
+            take_back(fs, location, step)
         except AcidctlError as error:
-            raise _half_shown(fs, location, target, f"it could not be taken back: {error}") from error
+            raise _half_shown(fs, location, step, f"it could not be taken back: {error}") from error
 
 
-def _half_shown(fs: FileSystem, location: str, target: str, why: str) -> StorageError:
+def _half_shown(fs: FileSystem, location: str, step: Step, why: str) -> StorageError:
+    what = "appeared alone: readers see wrong rows" if step.act is Act.MOVE else _HALF
     return StorageError(
-        f"{fs.display(join(location, target))} appeared, and what belongs to it did not",
+        f"{fs.display(join(location, step.target))} {what}",
         why,
         f"run `acidctl compact` on {fs.display(location)}: it finishes that first",
     )
 
 
-def _bring(fs: FileSystem, source: str, location: str, name: str) -> None:
-    target = join(location, name)
-    try:
-        if fs.can_copy:
-            fs.copy(source, target)
-        else:  # what an object store left half-way, copied to where files are renamed
-            fs.make_dirs(parent_of(target), below=location)
-            fs.rename(source, target)
-    except AcidctlError:
-        # It may have been done, and only its answer lost; or asked for again by the store's own client, in vain.
-        if not _is_copy(fs, source, target):
-            raise
-
-
-def _is_copy(fs: FileSystem, source: str, target: str) -> bool:
-    try:
-        return fs.stat(source).size == fs.stat(target).size and _ends_alike(fs, source, target)
-    except AcidctlError:
-        return False
-
-
-def _ends_alike(fs: FileSystem, source: str, target: str) -> bool:
-    """Whether the ends are the same: of side files that is all there is."""
-    return fs.read_bytes(source, -END) == fs.read_bytes(target, -END)
-
-
-def _took_back(fs: FileSystem, source: str, target: str) -> bool:
-    """Whether a new copy had another end than its source, and was removed for it."""
-    if _ends_alike(fs, source, target):
-        return False
-    fs.remove_tree(target)
-    return True
-
-
-def _no_copy(fs: FileSystem, source: str, target: str) -> StorageError:
+def _no_copy(fs: FileSystem, location: str, step: Step) -> StorageError:
     return StorageError(
-        f"cannot create {fs.display(target)}",
-        f"the store confirmed a copy of {fs.display(source)}, and other bytes are there",
+        f"cannot create {fs.display(join(location, step.target))}",
+        f"the store confirmed a copy of {fs.display(join(location, step.source))}, and other bytes are there",
         "nothing was shown; look at the store, then run it again",
     )
 
@@ -188,62 +149,55 @@ def half_published(snapshot: Snapshot) -> list[tuple[str, tuple[str, ...]]]:
     Raises:
         AccessError, StorageError: a note cannot be read.
     """
-    hidden = [entry for entry in snapshot.listing.entries if entry.path.startswith("_tmp_")]
-    if not hidden:
-        return []
-    children = {entry.path.partition("/")[0] for entry in snapshot.listing.entries}
-    staged: dict[str, set[str]] = {}
-    noted = set()
-    for entry in hidden:
-        parts = entry.path.split("/")
-        if len(parts) < 2:
-            continue
-        if parts[1:] == [INTENT]:
-            noted.add(parts[0])
-        else:
-            staged.setdefault(parts[0], set()).add(parts[1])
-    found = []
-    for staging in sorted(noted):
-        if copies := _copies_of(snapshot, staging):
-            if missing := _missing(snapshot, staging, copies):
-                found.append((staging, tuple(target for _, target in missing)))
-            continue
-        waiting = tuple(sorted(name for name in staged.get(staging, ()) if not name.startswith("_")))
-        twins = {_twin(name) for name in waiting}
-        if waiting and twins & children:
-            found.append((staging, waiting))
-    return found
+    return [(staging, tuple(step.target for step in missing)) for staging, missing in _unfinished(snapshot)]
+
+
+def _unfinished(snapshot: Snapshot) -> Iterator[tuple[str, Sequence[Step]]]:
+    """Staging directories, with the steps that are still to be done."""
+    notes = [entry.path for entry in snapshot.listing.entries if entry.path.endswith(f"/{INTENT}")]
+    for staging in (note.removesuffix(f"/{INTENT}") for note in notes):
+        if staging.startswith("_tmp_") and "/" not in staging:
+            copies = _copies_of(snapshot, staging)
+            if missing := _missing(snapshot, copies) if copies else _waiting(snapshot, staging):
+                yield staging, missing
+
+
+def _waiting(snapshot: Snapshot, staging: str) -> Sequence[Step]:
+    """The renames that are still to be done, where a twin is shown; what is where tells, whatever the note says."""
+    paths = [entry.path.split("/") for entry in snapshot.listing.entries]
+    children = {path[0] for path in paths}
+    waiting = sorted({path[1] for path in paths if path[0] == staging and len(path) > 1 and path[1][:1] != "_"})
+    half = children.intersection(map(_twin, waiting))
+    return [Step(Act.MOVE, f"{staging}/{name}", name) for name in waiting] if half else ()
 
 
 def _twin(name: str) -> str:
     return name.removeprefix("delete_") if name.startswith("delete_delta_") else f"delete_{name}"
 
 
-def _copies_of(snapshot: Snapshot, staging: str) -> list[Copy]:
+def _copies_of(snapshot: Snapshot, staging: str) -> list[Step]:
     """The copies that a note speaks of; none when it speaks of renames, or of what no compaction does."""
-    try:
-        found = json.loads(read_note(snapshot.fs, snapshot.absolute(f"{staging}/{INTENT}")))
-        copies = [(str(source), str(target)) for source, target in found["copies"]]
-        return copies if all(_is_below(source) and _is_output(target) for source, target in copies) else []
-    except (NotFoundError, AcidNameError, ValueError, KeyError, TypeError, RecursionError):
-        return []  # it went meanwhile, is torn, or is another's
 
+    def understood(said: Any) -> list[Step]:
+        steps = _copies(staging, [(str(source), str(target)) for source, target in said["copies"]])
+        return steps if all(is_inside(step.source) and _is_output(step.target) for step in steps) else []
 
-def _is_below(path: str) -> bool:
-    return not {"", ".", ".."} & set(path.split("/"))
+    with suppress(NotFoundError):  # it went meanwhile
+        return read_note(snapshot.fs, snapshot.absolute(f"{staging}/{INTENT}"), understood) or []
+    return []
 
 
 def _is_output(path: str) -> bool:
     directory, _, name = path.partition("/")
-    return parse_directory(directory) is not None and "/" not in name and _is_below(name)
+    return parse_directory(directory) is not None and "/" not in name and is_inside(name)
 
 
-def _missing(snapshot: Snapshot, staging: str, copies: Sequence[Copy]) -> Sequence[Copy]:
+def _missing(snapshot: Snapshot, steps: Sequence[Step]) -> Sequence[Step]:
     """The copies that are still to be made, where some are; none where another's files have these names."""
     sizes = {entry.path: entry.size for entry in snapshot.listing.entries if not entry.is_dir}
-    shown = [copy for copy in copies if copy[1] in sizes]
-    ours = all(sizes.get(f"{staging}/{source}") == sizes[target] for source, target in shown)
-    return [copy for copy in copies if copy[1] not in sizes] if shown and ours else ()
+    shown = [step for step in steps if step.target in sizes]
+    ours = all(sizes.get(step.source) == sizes[step.target] for step in shown)
+    return [step for step in steps if step.target not in sizes] if shown and ours else ()
 
 
 def refuse_half_published(snapshot: Snapshot) -> None:
@@ -272,29 +226,18 @@ def finish_half_published(snapshot: Snapshot) -> tuple[str, ...]:
         RefusedError: somebody else staged it.
     """
     finished: list[str] = []
-    for staging, waiting in half_published(snapshot):
+    for staging, missing in list(_unfinished(snapshot)):
         require_ours(snapshot.fs, snapshot.path, staging)
-        root = snapshot.absolute(staging)
-        sources = {target: source for source, target in _copies_of(snapshot, staging)}
-        for name in waiting:
-            if sources:
-                source, target = join(root, sources[name]), snapshot.absolute(name)
-                _bring(snapshot.fs, source, snapshot.path, name)
-                if snapshot.fs.can_copy and _took_back(snapshot.fs, source, target):
-                    raise _no_copy(snapshot.fs, source, target)
-            else:
-                snapshot.fs.rename(join(root, name), snapshot.absolute(name))
-            finished.append(name.partition("/")[0])
+        for step in missing:
+            do(snapshot.fs, snapshot.path, step)
+            if undid_torn(snapshot.fs, snapshot.path, step):
+                raise _no_copy(snapshot.fs, snapshot.path, step)
+            finished.append(step.target.partition("/")[0])
         with suppress(NotFoundError):  # another run took it for what is left of a compaction that was published
-            remove_staging(snapshot.fs, root)
+            remove_staging(snapshot.fs, snapshot.absolute(staging))
     return tuple(dict.fromkeys(finished))
 
 
 def remove_staging(fs: FileSystem, staging: str) -> None:
-    """The note goes first, so that it never speaks of what is not there; the owner's name goes last: what is left of
-    an interrupted removal is still known to be dead.
-    """
-    names = [entry.path for entry in fs.list_dir(staging).entries if entry.path != OWNER]
-    for name in sorted(names, key=lambda name: name != INTENT):
-        fs.remove_tree(join(staging, name))
-    fs.remove_tree(staging)
+    """The owner's name goes last: what is left of an interrupted removal is still known to be dead."""
+    remove_run(fs, staging, INTENT, (OWNER,))

@@ -7,24 +7,11 @@ from contextlib import suppress
 from dataclasses import replace
 
 from acidctl.errors import AcidctlError, ConflictError, NotFoundError, StorageError
+from acidctl.location.journal import Act, State, Step, begin, drop
 from acidctl.location.lock import Locking
-from acidctl.location.own_files import new_run_id, require_ours
+from acidctl.location.own_files import new_run_id
 from acidctl.location.snapshot import Snapshot, take_snapshot
-from acidctl.repair.backup import (
-    BACKUP,
-    Act,
-    Run,
-    RunState,
-    Step,
-    drop,
-    finish,
-    is_empty,
-    list_runs,
-    settle,
-    sweep,
-    undo,
-    write_manifest,
-)
+from acidctl.repair.backup import BACKUP, RepairRun, finish, list_runs, settle, sweep, undo, write_manifest
 from acidctl.repair.copying import stage
 from acidctl.repair.flush_length import plan_flush_length
 from acidctl.repair.key_index import plan_key_index
@@ -51,12 +38,12 @@ def plan_repair(snapshot: Snapshot, kind: Kind, scope: Scope) -> RepairPlan:
     return RepairPlan(snapshot, kind, tuple(fixes), tuple(refused))
 
 
-def unfinished(fs: FileSystem, location: str) -> list[Run]:
+def unfinished(fs: FileSystem, location: str) -> list[RepairRun]:
     """Repairs that were interrupted between their renames, oldest first."""
-    return [run for run in list_runs(fs, location) if run.state in (RunState.INTERRUPTED, RunState.UNDOING)]
+    return [run for run in list_runs(fs, location) if run.state in (State.INTERRUPTED, State.UNDOING)]
 
 
-def apply_repair(plan: RepairPlan, scope: Scope, locking: Locking | None = None) -> Run | None:
+def apply_repair(plan: RepairPlan, scope: Scope, locking: Locking | None = None) -> RepairRun | None:
     """Carry a plan out; what an earlier repair left is finished first, and the location is looked at again.
 
     Args:
@@ -92,17 +79,14 @@ def require_renames(fs: FileSystem, location: str) -> None:
         )
 
 
-def _carry_out(plan: RepairPlan) -> Run:
+def _carry_out(plan: RepairPlan) -> RepairRun:
     fs, location = plan.snapshot.fs, plan.snapshot.path
-    empty = Run(location, new_run_id())
+    empty = RepairRun(location, new_run_id())
     steps = tuple(step for fix in plan.fixes for step in _steps(fix, empty.relative))
     paths = tuple(fix.path for fix in plan.fixes)
-    run = Run(location, empty.id, plan.kind.value, paths, plan.bytes, steps, RunState.DONE)
+    run = RepairRun(location, empty.id, steps, plan.bytes, State.DONE, kind=plan.kind.value, paths=paths)
     try:
-        fs.make_dirs(join(location, BACKUP), below=location)
-        require_ours(fs, location, BACKUP)
-        for directory in sorted({parent_of(join(location, p)) for s in steps for p in _staged(s, run.relative)}):
-            fs.make_dirs(directory, below=location)
+        begin(fs, run, sorted({parent_of(join(location, p)) for s in steps for p in _staged(s, run.relative)}))
         for fix in plan.fixes:
             _stage(fs, location, run, fix)
         for fix in plan.fixes:
@@ -117,7 +101,7 @@ def _carry_out(plan: RepairPlan) -> Run:
     return run
 
 
-def _require_mended(fs: FileSystem, run: Run) -> None:
+def _require_mended(fs: FileSystem, run: RepairRun) -> None:
     """What finishes a run passes over what has gone, as a cleaning may have taken it; then this one did not mend it."""
     on_the_way = tuple(f"{path}/" for path in (run.relative, *(step.source for step in run.steps)))
     for step in run.steps:
@@ -152,7 +136,7 @@ def _steps(fix: Fix, run: str) -> list[Step]:
     return steps
 
 
-def _stage(fs: FileSystem, location: str, run: Run, fix: Fix) -> None:
+def _stage(fs: FileSystem, location: str, run: RepairRun, fix: Fix) -> None:
     present = join(location, fix.path)
     for made in fix.made:
         old, new = join(location, made.path), join(run.path, "new", made.path)
@@ -185,8 +169,8 @@ def undo_last(
     location: str,
     run_id: str | None = None,
     locking: Locking | None = None,
-    tell: Callable[[Run], None] | None = None,
-) -> Run:
+    tell: Callable[[RepairRun], None] | None = None,
+) -> RepairRun:
     """Take the newest repair of a location back, or the one whose id begins so.
 
     Args:
@@ -211,12 +195,12 @@ def undo_last(
     return chosen[0]
 
 
-def _undoable(fs: FileSystem, location: str, run_id: str | None) -> list[Run]:
-    runs = [run for run in list_runs(fs, location) if run.state is not RunState.STAGED]
+def _undoable(fs: FileSystem, location: str, run_id: str | None) -> list[RepairRun]:
+    runs = [run for run in list_runs(fs, location) if run.state is not State.STAGED]
     return [run for run in runs if run_id is None or run.id.startswith(run_id)]
 
 
-def _require_newest(fs: FileSystem, run: Run) -> None:
+def _require_newest(fs: FileSystem, run: RepairRun) -> None:
     """Raises ConflictError when a later repair mended the same file."""
     targets = {step.target for step in run.steps}
     for later in _undoable(fs, run.location, None):
@@ -226,11 +210,11 @@ def _require_newest(fs: FileSystem, run: Run) -> None:
             )
 
 
-FORGOTTEN = RunState.DONE, RunState.STAGED
+FORGOTTEN = State.DONE, State.STAGED
 """The states of runs that can be forgotten: nothing is left to be done or undone."""
 
 
-def forget(fs: FileSystem, location: str, locking: Locking | None = None) -> list[Run]:
+def forget(fs: FileSystem, location: str, locking: Locking | None = None) -> list[RepairRun]:
     """Remove the backups of a location for good, and what is left of others; a repair that was interrupted stays.
 
     Returns:
@@ -249,5 +233,4 @@ def forget(fs: FileSystem, location: str, locking: Locking | None = None) -> lis
 
 def _leave(fs: FileSystem, location: str) -> None:
     sweep(fs, location)
-    if is_empty(fs, location):
-        fs.remove_tree(join(location, BACKUP))
+    fs.remove_empty(join(location, BACKUP))

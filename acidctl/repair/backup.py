@@ -1,183 +1,86 @@
 """What a repair keeps in a location, so that it can be finished, undone and forgotten.
 
-``<location>/.acidctl-backup/<time>-<id>/`` holds ``old/`` (what was there), ``new/`` (what is not shown yet) and
-``manifest.json``: the renames, in their order.  It is written when all of ``new/`` is verified and before the first
-rename, so a directory without one has touched nothing.  Each rename is one step of the store, and what is where tells
-which of them are done.
+Each repair is a run of the journal, ``<location>/.acidctl-backup/<time>-<id>/``, with ``old/`` (what was there) and
+``new/`` (what is not shown yet). Its note is written when all of ``new/`` is verified and before the first step.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass
-from enum import StrEnum
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar
 
-from acidctl.errors import BadDataError, ConflictError, NotFoundError
-from acidctl.location.own_files import read_note, require_ours, write_whole
+from acidctl.errors import ConflictError, NotFoundError
+from acidctl.location import journal
+from acidctl.location.journal import Act, Run, State, Step, do, drop, mark, take_back, unusable, write
 from acidctl.storage.port import FileSystem, join, parent_of
 
 BACKUP = ".acidctl-backup"
-MANIFEST = "manifest.json"
-DONE = "done.json"
-UNDO = "undo.json"
-_VERSION = 1
-
-
-class Act(StrEnum):
-    """What a step does."""
-
-    MOVE = "move"
-    REPLACE = "replace"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One rename; paths are relative to the location.
-
-    Attributes:
-        kept: of REPLACE: where the copy of the old file is.
-        size, modified: of REPLACE: of the old file.
-        new_size: of REPLACE: of the new one.
-    """
-
-    act: Act
-    source: str
-    target: str
-    kept: str = ""
-    size: int = 0
-    modified: float | None = None
-    new_size: int = 0
-
-
-class RunState(StrEnum):
-    """How far a run came."""
-
-    DONE = "done"
-    INTERRUPTED = "interrupted"
-    UNDOING = "undoing"
-    STAGED = "staged"
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
+class RepairRun(Run):
     """One repair of a location.
 
     Attributes:
-        location: absolute.
-        id: ``<UTC time>-<id>``, the name of its directory.
         kind: which repair.
         paths: what was wrong, relative to the location.
-        bytes: of what was written or moved.
-        state: STAGED has no manifest: it changed nothing and nothing can be undone.
     """
 
-    location: str
-    id: str
+    folder: ClassVar[str] = BACKUP
+
     kind: str = ""
     paths: tuple[str, ...] = ()
-    bytes: int = 0
-    steps: tuple[Step, ...] = ()
-    state: RunState = RunState.STAGED
 
     @property
     def told(self) -> tuple[str, ...]:
         """Its steps in words, in their order."""
         return tuple(f"{step.act} {step.source} to {step.target}" for step in self.steps)
 
-    @property
-    def relative(self) -> str:
-        """Its directory, relative to the location."""
-        return f"{BACKUP}/{self.id}"
 
-    @property
-    def path(self) -> str:
-        """Its directory, absolute."""
-        return join(self.location, self.relative)
-
-
-def write_manifest(fs: FileSystem, run: Run) -> None:
+def write_manifest(fs: FileSystem, run: RepairRun) -> None:
     """Say what the run is going to do."""
-    content = {
-        "version": _VERSION,
-        "kind": run.kind,
-        "paths": list(run.paths),
-        "bytes": run.bytes,
-        "steps": [asdict(step) for step in run.steps],
-    }
-    write_whole(fs, join(run.path, MANIFEST), json.dumps(content, indent=1).encode())
+    steps = [asdict(step) for step in run.steps]
+    write(fs, run, {"kind": run.kind, "paths": run.paths, "bytes": run.bytes, "steps": steps})
 
 
-def list_runs(fs: FileSystem, location: str) -> list[Run]:
+def list_runs(fs: FileSystem, location: str) -> list[RepairRun]:
     """The repairs of a location, oldest first.
 
     Raises:
         BadDataError: a manifest that acidctl did not write.
         RefusedError: somebody else made it.
     """
-    try:
-        if all(entry.path != BACKUP for entry in fs.list_dir(location).entries):
-            return []
-        require_ours(fs, location, BACKUP)
-        entries = fs.list_dir(join(location, BACKUP)).entries
-    except NotFoundError:
-        return []
-    runs = []
-    for entry in entries:
-        with suppress(NotFoundError):  # dropped since
-            if entry.is_dir:
-                require_ours(fs, join(location, BACKUP), entry.path)
-                runs.append(_read(fs, location, entry.path))
-    return runs
+    runs = journal.list_runs(fs, location, RepairRun, _understood)
+    for run in runs:
+        if run.problem:
+            raise unusable(fs, run)
+    return [replace(run, state=_reached(fs, run)) for run in runs]
 
 
-def _read(fs: FileSystem, location: str, name: str) -> Run:
-    run = Run(location, name)
-    path = join(run.path, MANIFEST)
-    names = {entry.path for entry in fs.list_dir(run.path).entries}
-    if MANIFEST not in names:
-        return run
-    require_ours(fs, run.path, MANIFEST)
-    try:
-        found = json.loads(read_note(fs, path))
-        if found["version"] != _VERSION:
-            raise ValueError
-        steps = tuple(Step(**{**step, "act": Act(step["act"])}) for step in found["steps"])
-        if not all(_is_ours(step, run.relative) for step in steps):
-            raise ValueError
-        run = Run(location, name, str(found["kind"]), tuple(map(str, found["paths"])), int(found["bytes"]), steps)
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-        raise BadDataError(
-            f"cannot use {fs.display(path)}", "it is no manifest of acidctl", "move its entries back by hand"
-        ) from None
-    state = RunState.DONE
-    if UNDO in names:
-        state = RunState.UNDOING
-    elif DONE not in names and any(_is_pending(fs, run, step) for step in steps):
-        state = RunState.INTERRUPTED
-    return Run(run.location, run.id, run.kind, run.paths, run.bytes, run.steps, state)
-
-
-def _paths(step: Step) -> tuple[str, ...]:
-    return (step.source, step.target, step.kept) if step.act is Act.REPLACE else (step.source, step.target)
+def _understood(run: RepairRun, said: Any) -> RepairRun:
+    steps = tuple(Step(**{**step, "act": Act(step["act"])}) for step in said["steps"])
+    if not all(_is_ours(step, run.relative) for step in steps):
+        raise ValueError
+    return replace(
+        run, steps=steps, bytes=int(said["bytes"]), kind=str(said["kind"]), paths=tuple(map(str, said["paths"]))
+    )
 
 
 def _is_ours(step: Step, run: str) -> bool:
-    """Whether a repair could have meant a step: between the run's own directory and what the table holds."""
-    if not all(_is_inside(path) for path in _paths(step)):
-        return False
-    source, target, kept = (path.startswith(f"{run}/") for path in (step.source, step.target, step.kept))
-    hidden = [path for path in _paths(step) if path.startswith(".") and not path.startswith(f"{run}/")]
-    return not hidden and (source and kept and not target if step.act is Act.REPLACE else source != target)
+    """Whether a repair could have meant a step: it touches nothing hidden of the location but its own directory."""
+    hidden = [path for path in (step.source, step.target) if path.startswith(".") and not path.startswith(f"{run}/")]
+    forth = step.act is Act.MOVE or step.source.startswith(f"{run}/")
+    return step.act is not Act.COPY and forth and not hidden and step.is_within(run)
 
 
-def _is_inside(path: object) -> bool:
-    """A relative path that leaves the location nowhere."""
-    return isinstance(path, str) and all(part not in ("", ".", "..") for part in path.split("/"))
+def _reached(fs: FileSystem, run: RepairRun) -> State:
+    if run.state is not State.WRITTEN:
+        return run.state
+    return State.INTERRUPTED if any(_is_pending(fs, run, step) for step in run.steps) else State.DONE
 
 
-def _is_pending(fs: FileSystem, run: Run, step: Step) -> bool:
+def _is_pending(fs: FileSystem, run: RepairRun, step: Step) -> bool:
     """Whether a step, all before it being done, is still to be done."""
     source, target = join(run.location, step.source), join(run.location, step.target)
     if not fs.exists(source):
@@ -189,7 +92,7 @@ def _is_pending(fs: FileSystem, run: Run, step: Step) -> bool:
     return not fs.exists(target) and fs.exists(parent_of(target))
 
 
-def finish(fs: FileSystem, run: Run) -> None:
+def finish(fs: FileSystem, run: RepairRun) -> None:
     """Do what is left of a run.
 
     Raises:
@@ -198,49 +101,45 @@ def finish(fs: FileSystem, run: Run) -> None:
     for step in run.steps:
         if not _is_pending(fs, run, step):
             continue
-        source, target = join(run.location, step.source), join(run.location, step.target)
-        if step.act is Act.MOVE:
-            fs.rename(source, target)
-            continue
-        present = fs.stat(target)
-        if (present.size, present.modified) != (step.size, step.modified):
+        target = join(run.location, step.target)
+        present = fs.stat(target) if step.act is Act.REPLACE else None
+        if present and (present.size, present.modified) != (step.size, step.modified):
             raise ConflictError(
                 f"{fs.display(target)} was changed meanwhile",
                 f"it has {present.size} bytes; it had {step.size} when the repair was prepared",
                 f"run `acidctl repair undo {fs.display(run.location)}`: what was prepared is dropped",
             )
-        fs.replace(source, target)
-    if not fs.exists(join(run.path, DONE)):  # which spares whoever lists the runs a look at every step
-        write_whole(fs, join(run.path, DONE), b"{}")
+        do(fs, run.location, step)
+    mark(fs, run, State.DONE)  # which spares whoever lists the runs a look at every step
 
 
-def undo(fs: FileSystem, run: Run) -> None:
+def undo(fs: FileSystem, run: RepairRun) -> None:
     """Take a run back, last step first, and drop it.
 
     Raises:
         ConflictError: a file that it made was changed by somebody else.
         NotFoundError: nothing of it is left to take back.
     """
-    if run.state is RunState.STAGED:
+    if run.state is State.STAGED:
         drop(fs, run)
         return
-    marker = join(run.path, UNDO)
-    if not fs.exists(marker):
+    if run.state is not State.UNDOING:
         _require_own(fs, run)
-        write_whole(fs, marker, b"{}")
+        mark(fs, run, State.UNDOING)
     for step in reversed(run.steps):
-        source, target = join(run.location, step.source), join(run.location, step.target)
-        if step.act is Act.REPLACE:
-            kept = join(run.location, step.kept)
-            if not fs.exists(source) and fs.exists(kept):
-                fs.replace(kept, target)
-        elif fs.exists(target) and not fs.exists(source) and fs.exists(parent_of(source)):
-            fs.rename(target, source)
+        if _can_be_taken_back(fs, run, step):
+            take_back(fs, run.location, step)
     _require_returned(fs, run)
     drop(fs, run)
 
 
-def _require_returned(fs: FileSystem, run: Run) -> None:
+def _can_be_taken_back(fs: FileSystem, run: RepairRun, step: Step) -> bool:
+    source, back = join(run.location, step.source), step.kept if step.act is Act.REPLACE else step.target
+    has_place = step.act is Act.REPLACE or fs.exists(parent_of(source))
+    return fs.exists(join(run.location, back)) and not fs.exists(source) and has_place
+
+
+def _require_returned(fs: FileSystem, run: RepairRun) -> None:
     """Nothing that was there before is left in the backup."""
     for step in run.steps:
         replaced = step.act is Act.REPLACE and not fs.exists(join(run.location, step.source))
@@ -249,7 +148,7 @@ def _require_returned(fs: FileSystem, run: Run) -> None:
             raise _gone(fs, run, parent_of(join(run.location, step.source)))
 
 
-def _require_own(fs: FileSystem, run: Run) -> None:
+def _require_own(fs: FileSystem, run: RepairRun) -> None:
     """What a run made must be as it made it, and where things came from must be free."""
     shown = {step.target for step in run.steps if not step.target.startswith(f"{run.relative}/")}
     lifted = {step.target for step in run.steps if not fs.exists(join(run.location, step.source))}
@@ -270,7 +169,7 @@ def _require_own(fs: FileSystem, run: Run) -> None:
                 raise _changed(fs, run, target)
 
 
-def _gone(fs: FileSystem, run: Run, path: str) -> NotFoundError:
+def _gone(fs: FileSystem, run: RepairRun, path: str) -> NotFoundError:
     return NotFoundError(
         f"cannot undo {run.id}",
         f"{fs.display(path)} is no more: it was compacted and cleaned, or moved",
@@ -278,7 +177,7 @@ def _gone(fs: FileSystem, run: Run, path: str) -> NotFoundError:
     )
 
 
-def _changed(fs: FileSystem, run: Run, path: str) -> ConflictError:
+def _changed(fs: FileSystem, run: RepairRun, path: str) -> ConflictError:
     return ConflictError(
         f"cannot undo {run.id}",
         f"{fs.display(path)} was changed meanwhile",
@@ -286,37 +185,21 @@ def _changed(fs: FileSystem, run: Run, path: str) -> ConflictError:
     )
 
 
-def drop(fs: FileSystem, run: Run) -> None:
-    """Remove a run's directory; the manifest goes first, so that half of a backup never looks like a whole one."""
-    manifest = join(run.path, MANIFEST)
-    if fs.exists(manifest):
-        fs.remove_tree(manifest)
-    fs.remove_tree(run.path)
-
-
 def sweep(fs: FileSystem, location: str) -> None:
     """Remove what dead repairs left before they changed anything. The lock must be held."""
     for run in list_runs(fs, location):
-        if run.state is RunState.STAGED:
-            fs.remove_tree(run.path)
+        if run.state is State.STAGED:
+            drop(fs, run)
 
 
-def is_empty(fs: FileSystem, location: str) -> bool:
-    """Whether nothing is in the directory of backups, and it is there."""
-    try:
-        return not fs.list_dir(join(location, BACKUP)).entries
-    except NotFoundError:
-        return False
-
-
-def settle(fs: FileSystem, runs: Sequence[Run]) -> None:
+def settle(fs: FileSystem, runs: Sequence[RepairRun]) -> None:
     """Finish what was interrupted, and go on undoing what was being undone. The lock must be held.
 
     Raises:
         ConflictError, NotFoundError: as :func:`finish` and :func:`undo` do.
     """
     for run in runs:
-        if run.state is RunState.INTERRUPTED:
+        if run.state is State.INTERRUPTED:
             finish(fs, run)
-        elif run.state is RunState.UNDOING:
+        elif run.state is State.UNDOING:
             undo(fs, run)

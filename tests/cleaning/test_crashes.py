@@ -5,6 +5,7 @@ The same is done with rows in ``tests/compaction``; here what is read is told by
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -127,7 +128,7 @@ def test_a_restore(table: Path, tmp_path: Path) -> None:
         restore_all(copy)
         assert files(copy) == whole, at
         assert read(copy) == before, at
-        assert changes_since(FS, run.__class__(str(copy), run.id, run.names, 0, states=run.states)) == (), at
+        assert changes_since(FS, replace(run, location=str(copy))) == (), at
         assert not list(copy.glob(f"{TRASH}/*")), at
 
 

@@ -18,7 +18,7 @@ from acidctl.orc.codecs import encode_section
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.repair.apply import apply_repair, plan_repair
-from acidctl.repair.backup import Run
+from acidctl.repair.backup import RepairRun
 from acidctl.repair.plan import Kind, RepairPlan, Scope
 from acidctl.storage.local.filesystem import LocalFileSystem
 
@@ -37,7 +37,7 @@ def planned(table: Path, kind: Kind, path: str = "", **scope: Any) -> RepairPlan
     return plan_repair(snapshot_of(table), kind, scope_of(path, **scope))
 
 
-def repair(table: Path, kind: Kind, path: str = "", **scope: Any) -> Run | None:
+def repair(table: Path, kind: Kind, path: str = "", **scope: Any) -> RepairRun | None:
     return apply_repair(planned(table, kind, path, **scope), scope_of(path, **scope))
 
 

@@ -12,9 +12,10 @@ from crash import a_dead_owner, deaths  # noqa: F401
 from validation.planted import insert, write_events
 
 from acidctl.errors import NotFoundError
+from acidctl.location.journal import State
 from acidctl.orc.tail import KEY_INDEX
 from acidctl.repair.apply import forget, undo_last
-from acidctl.repair.backup import RunState, list_runs
+from acidctl.repair.backup import list_runs
 from acidctl.repair.plan import Kind
 from repair.helpers import FS, repair, rows, streamed, tree
 from repair.test_flush_length import FILE, FIRST, SECOND
@@ -77,7 +78,7 @@ def mended(table: Path, kind: Kind, tmp_path: Path) -> dict[str, bytes]:
     return tree(copy)
 
 
-def states(table: Path) -> list[RunState]:
+def states(table: Path) -> list[State]:
     return [run.state for run in list_runs(FS, str(table))]
 
 
@@ -94,7 +95,7 @@ def test_a_repair_that_is_killed(broken: tuple[Path, Kind], tmp_path: Path) -> N
         repair(copy, kind)
         assert tree(copy) == after, at
         assert rows(copy) == seen, at
-        assert set(states(copy)) == {RunState.DONE}, at
+        assert set(states(copy)) == {State.DONE}, at
         assert all(path.is_dir() for path in (copy / ".acidctl-backup").iterdir()), at
         while states(copy):
             undo_last(FS, str(copy))
@@ -113,7 +114,7 @@ def test_an_undo_that_is_killed(broken: tuple[Path, Kind], tmp_path: Path) -> No
         try:
             undo_last(FS, str(copy))
         except NotFoundError:
-            assert RunState.DONE not in states(copy), at
+            assert State.DONE not in states(copy), at
         assert tree(copy) == before, at
         repair(copy, kind)  # it sweeps what is left, and works
         assert rows(copy) == seen, at
@@ -125,7 +126,7 @@ def test_an_undo_that_is_killed_is_finished_by_the_next_repair(broken: tuple[Pat
     after, seen = tree(table), rows(table)
     for at, copy in deaths(lambda copy: undo_last(FS, str(copy)), table, tmp_path / "dead"):
         repair(copy, kind)
-        if RunState.UNDOING in states(copy):  # nothing was planned, since all was still mended
+        if State.UNDOING in states(copy):  # nothing was planned, since all was still mended
             continue
         repair(copy, kind)
         assert (tree(copy), rows(copy)) == (after, seen), at

@@ -10,13 +10,14 @@ from tables import age
 from validation.planted import insert, write_events
 
 from acidctl.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, StorageError
+from acidctl.location.journal import State
 from acidctl.location.lock import LOCK, Locking, locked
 from acidctl.location.owner import Owner
 from acidctl.location.snapshot import take_snapshot
 from acidctl.orc.tail import KEY_INDEX
 from acidctl.repair import apply
 from acidctl.repair.apply import apply_repair, forget, plan_repair, undo_last
-from acidctl.repair.backup import BACKUP, RunState, list_runs
+from acidctl.repair.backup import BACKUP, list_runs
 from acidctl.repair.plan import Kind, Scope
 from acidctl.storage.registry import open_location
 from repair.helpers import FS, NOW, planned, repair, scope_of, tree
@@ -72,7 +73,7 @@ def test_many_at_once(table: Path) -> None:
     assert all(end is None or isinstance(end, ConflictError) for end in ended if not hasattr(end, "steps")), ended
     assert len([end for end in ended if hasattr(end, "steps")]) == 1
     (run,) = list_runs(FS, str(table))
-    assert run.state is RunState.DONE
+    assert run.state is State.DONE
     assert planned(table, Kind.KEY_INDEX).fixes == ()
 
 

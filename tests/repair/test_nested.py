@@ -11,8 +11,9 @@ from rows.test_files_without_ids import write_plain
 from validation.planted import delete, healthy, insert, write_events
 
 from acidctl.errors import ConflictError
+from acidctl.location.journal import State
 from acidctl.repair.apply import undo_last
-from acidctl.repair.backup import RunState, list_runs
+from acidctl.repair.backup import list_runs
 from acidctl.repair.plan import Kind
 from repair.helpers import FS, planned, repair, rows, rules, tree
 
@@ -179,7 +180,7 @@ def test_a_place_that_is_taken_meanwhile(lost: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.undo()
     theirs = rows(lost)
     (run,) = list_runs(FS, str(lost))
-    assert run.state is RunState.INTERRUPTED
+    assert run.state is State.INTERRUPTED
     with pytest.raises(ConflictError, match="changed meanwhile"):
         undo_last(FS, str(lost))
     assert rows(lost) == theirs

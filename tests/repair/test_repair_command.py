@@ -257,7 +257,7 @@ def test_a_full_disk(acidctl: Any, table: Path, monkeypatch: pytest.MonkeyPatch)
     before = tree(table)
     assert acidctl("repair", "key-index", "-y", table).status == 6
     assert tree(table) == before
-    assert list((table / BACKUP).iterdir()) == []
+    assert not (table / BACKUP).exists()
 
 
 def test_the_manifest_names_what_was_done(acidctl: Any, table: Path) -> None:

@@ -13,7 +13,7 @@ from validation.planted import healthy, insert, write_events
 from acidctl.errors import ConflictError
 from acidctl.repair import apply
 from acidctl.repair.apply import undo_last
-from acidctl.repair.backup import Run
+from acidctl.repair.backup import RepairRun
 from acidctl.repair.plan import Kind
 from acidctl.storage.port import FileSystem
 from repair.helpers import FS, planned, repair, rows, rules, tree
@@ -47,7 +47,7 @@ def test_what_went_meanwhile_is_not_repaired(table: Path, monkeypatch: pytest.Mo
     (table / DELTA / "_orc_acid_version").unlink()
     write = apply.write_manifest
 
-    def dropped(fs: FileSystem, run: Run) -> None:
+    def dropped(fs: FileSystem, run: RepairRun) -> None:
         shutil.rmtree(table)
         fs.make_dirs(run.path)
         write(fs, run)

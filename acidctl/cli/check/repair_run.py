@@ -19,12 +19,13 @@ from acidctl.errors import AcidctlError, ExitStatus, NotFoundError, RefusedError
 from acidctl.location.evidence import refuse_part_of_others
 from acidctl.location.find import Found as Place
 from acidctl.location.find import find
+from acidctl.location.journal import State
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.lock import Locking
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.walk import Location, Observer
 from acidctl.repair.apply import FORGOTTEN, apply_repair, forget, plan_repair, require_renames, undo_last, unfinished
-from acidctl.repair.backup import Run, RunState, list_runs
+from acidctl.repair.backup import RepairRun, list_runs
 from acidctl.repair.plan import Kind, RepairPlan, Scope
 from acidctl.storage.port import FileSystem, base_name, parent_of
 from acidctl.storage.registry import open_location
@@ -63,7 +64,7 @@ class Found:
 
     plan: RepairPlan
     scope: Scope
-    left: tuple[Run, ...]
+    left: tuple[RepairRun, ...]
 
     @property
     def fs(self) -> FileSystem:
@@ -117,7 +118,7 @@ def _plans(kind: Kind, options: Options, failures: Failures) -> Iterator[Found]:
             snapshot = place.snapshot(SnapshotLists())
             options.run.saw(snapshot)
             plan, left = plan_repair(snapshot, kind, scope), tuple(unfinished(fs, path))
-            begun = {path for run in left if run.state is RunState.INTERRUPTED for path in run.paths}
+            begun = {path for run in left if run.state is State.INTERRUPTED for path in run.paths}
             refused = tuple(one for one in plan.refused if one.path not in begun)  # those are finished first
             yield Found(replace(plan, refused=refused), scope, left)
         except AcidctlError as error:
@@ -175,7 +176,7 @@ def _acid_directory(path: str) -> AcidDirectory | None:
 def _show(one: Found, options: Options) -> None:
     plan = one.plan
     for left in one.left:
-        what = "being undone" if left.state is RunState.UNDOING else "interrupted"
+        what = "being undone" if left.state is State.UNDOING else "interrupted"
         note(
             f"{one.shown}: {left.id} ({left.kind} of {', '.join(left.paths)}) was {what}: it is finished first; "
             "until then readers see whole files, old or new"
@@ -293,13 +294,13 @@ def undo_one(
         put_line(f"{fs.display(path)}: {done.id} undone: {done.kind} of {' '.join(done.paths)}")
 
 
-def _tell_steps(run: Run) -> None:
+def _tell_steps(run: RepairRun) -> None:
     """What was done, and is taken back now, last step first."""
     for step in reversed(run.told):
         note(f"taking back: {step}")
 
 
-def _run_record(fs: FileSystem, one: Run, result: str) -> dict[str, Any]:
+def _run_record(fs: FileSystem, one: RepairRun, result: str) -> dict[str, Any]:
     return {
         "schema_version": 1,
         "location": fs.display(one.location),
@@ -316,7 +317,7 @@ def forget_all(
 ) -> int:
     """`acidctl repair forget`."""
     failures = Failures(run)
-    found: dict[tuple[str, str], tuple[FileSystem, list[Run]]] = {}
+    found: dict[tuple[str, str], tuple[FileSystem, list[RepairRun]]] = {}
     for one in find(locations, storage, SnapshotLists(), Observer(failures.add), looks=False):
         try:
             if runs := list_runs(one.fs, one.location.path):

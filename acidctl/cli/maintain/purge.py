@@ -86,9 +86,10 @@ def _due(
     locations: tuple[str, ...], storage: dict[str, str], latest: float | None, work: Work, printer: _Printer
 ) -> list[_Due]:
     """The runs of every location that began by then; those whose name tells no time only when no time is asked for."""
-    from acidctl.cleaning.trash import Phase, damaged, list_runs
+    from acidctl.cleaning.trash import list_runs
     from acidctl.errors import AcidctlError
     from acidctl.location.find import find, once
+    from acidctl.location.journal import unusable
     from acidctl.location.lists import SnapshotLists
     from acidctl.location.walk import Observer
 
@@ -101,9 +102,9 @@ def _due(
             printer.failures.add(runs, found.shown)
             continue
         for one in runs or ():
-            if one.phase is Phase.DAMAGED:  # it stays, and the others go
-                printer.failures.add(damaged(found.fs, one), found.shown)
-        due = [run for run in runs or () if run.phase is not Phase.DAMAGED]
+            if one.problem:  # it stays, and the others go
+                printer.failures.add(unusable(found.fs, one), found.shown)
+        due = [run for run in runs or () if not run.problem]
         due = [run for run in due if latest is None or (run.began is not None and run.began <= latest)]
         if due:
             every.append((found, due))
@@ -159,12 +160,12 @@ class _Printer:
         self._records.put(_record(found, run, result))
         if self.output == "table" and result == "in-trash":
             entries = human_count(len(run.names), "entry", "entries")
-            what = f"{entries}, {human_bytes(run.bytes)}" if run.is_complete else _PHASES[run.phase.value]
+            what = f"{entries}, {human_bytes(run.bytes)}" if run.is_complete else _PHASES[run.state]
             put_line(f"{found.fs.display(run.path)}: {what}")
 
 
 _PHASES = {
-    "unfinished": "incomplete: interrupted",
+    "staged": "incomplete: interrupted",
     "restored": "restored; what is left is to be removed",
     "purged": "incomplete: it was being purged",
 }

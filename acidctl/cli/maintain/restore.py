@@ -148,28 +148,28 @@ def _chosen(every: Sequence[_Place], run_id: str | None, given: str, printer: Pr
     Raises:
         NotFoundError: there is none at all.
     """
-    from acidctl.cleaning.trash import Phase
     from acidctl.cli.maintain.clean_results import MOST_NOTES
     from acidctl.cli.output.console import human_count, note
     from acidctl.errors import NotFoundError
+    from acidctl.location.journal import State
 
-    usable = (Phase.IN_TRASH, Phase.RESTORED, Phase.DAMAGED)
+    usable = (State.WRITTEN, State.UNDONE, State.DAMAGED, State.FOREIGN)
     if not every and not printer.is_whole:
         return []
     if not every:
         why = "there is no trash at or below it, or it was purged"
         raise NotFoundError(f"nothing to restore in {given}", why, "acidctl purge and --no-trash leave nothing behind")
-    newest = max((run.id for place in every for run in place.runs if run.phase in usable), default="")
+    newest = max((run.id for place in every for run in place.runs if run.state in usable), default="")
     due, passed_over, others = [], [], 0
     for place in every:
         matching = [run for run in place.runs if run.id.startswith(newest if run_id is None else run_id)]
-        chosen = next((run for run in reversed(matching) if run.phase in usable), None)
-        broken = [run for run in (place.runs if chosen and run_id is None else matching) if run.phase not in usable]
+        chosen = next((run for run in reversed(matching) if run.state in usable), None)
+        broken = [run for run in (place.runs if chosen and run_id is None else matching) if run.state not in usable]
         if chosen:
             due.append((place, chosen))
             broken = [run for run in broken if run.id > chosen.id]
         elif not matching:
-            others += any(run.phase in usable for run in place.runs)
+            others += any(run.state in usable for run in place.runs)
         passed_over += [(place, run) for run in broken[-1:]]
     if not due and passed_over:
         return passed_over[-1:]  # which says why it cannot be restored

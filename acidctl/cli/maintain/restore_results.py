@@ -18,14 +18,14 @@ Changes = tuple[str, ...] | None
 """How the state differs from the one before the cleaning; None where that is not known."""
 
 _PHASES = {
-    "unfinished": "incomplete: interrupted, nothing can be restored from it",
+    "staged": "incomplete: interrupted, nothing can be restored from it",
     "restored": "restored already",
     "purged": "incomplete: it was being purged, nothing can be restored from it",
 }
 
 
 def _phase(run: TrashRun) -> str:
-    return f"cannot be used: {run.problem}" if run.problem else _PHASES[run.phase]
+    return f"cannot be used: {run.problem}" if run.problem else _PHASES[run.state]
 
 
 def listed(every: Sequence[tuple[Found, Sequence[TrashRun]]], output: str, records: Records, *, is_one: bool) -> None:
