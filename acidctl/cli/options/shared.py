@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+ROW_FORMS = ("jsonl", "json", "csv", "table", "parquet", "arrow")
+EXPORT_FORMS = ("jsonl", "json", "csv", "table", "arrow", "parquet", "orc")
+"""Forms of the commands that print rows; those of the second may go to where ORC is wanted, too."""
+
 WHOLE_FILE = "Write to a new file, complete or not at all; without -o the end of its name tells the form."
 
 

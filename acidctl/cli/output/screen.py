@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 _GAP = 2
 
+STATE_STYLES = {"current": "green", "obsolete": "yellow", "aborted": "red", "ignored": "dim"}
+"""The states of a location's entries, each with its colour."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
