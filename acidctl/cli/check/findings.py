@@ -126,7 +126,7 @@ class Printer:
         self._line("")
 
     def _group(self, rule: Rule, severity: Severity, findings: list[Finding]) -> None:
-        from rich.text import Text
+        from rich.text import Text  # noqa: PLC0415 - only for people
 
         heading = Text("  ")
         heading.append(f"{severity.value:7} ", STYLES[severity])
@@ -158,7 +158,7 @@ class Printer:
         return textwrap.wrap(printable(text), width, break_long_words=False, break_on_hyphens=False) or [""]
 
     def _line(self, text: str, style: str = "") -> None:
-        from rich.text import Text
+        from rich.text import Text  # noqa: PLC0415 - only for people
 
         self._console.print(Text(printable(text), style), soft_wrap=True)
 

@@ -1,4 +1,4 @@
-"""What `acidctl blame` does."""
+"""What `acidctl blame` does: look for the row, and tell its life."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `acidctl diff` does."""
+"""What `acidctl diff` does: compare two snapshots of a table, and write the rows that differ."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ import click
 import pyarrow as pa
 
 from acidctl.cli.inspect.rows_out import begin_document, form_of, write_rows
-from acidctl.cli.options.shared import (
-    ROW_FORMS,
-    refuse_unused,
-)
+from acidctl.cli.options.shared import ROW_FORMS, refuse_unused
 from acidctl.cli.output.console import note, put_json
 from acidctl.cli.output.odd_layouts import tell
 from acidctl.errors import NotFoundError, UsageProblem

@@ -1,4 +1,4 @@
-"""What `acidctl dump` does."""
+"""What `acidctl dump` does: the events of every file that was named, chosen and written."""
 
 from __future__ import annotations
 

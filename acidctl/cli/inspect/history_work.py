@@ -1,4 +1,4 @@
-"""What `acidctl history` does."""
+"""What `acidctl history` does: what every write id of each location did, as a table or as JSON."""
 
 from __future__ import annotations
 

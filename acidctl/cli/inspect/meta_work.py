@@ -1,4 +1,4 @@
-"""What `acidctl meta` does."""
+"""What `acidctl meta` does: the tail of every file that was named, as JSON or for people."""
 
 from __future__ import annotations
 
