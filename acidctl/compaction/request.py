@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any, ClassVar
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.triggers import CompactionKind, Decision, Figures, Thresholds, decide, figures_of
@@ -25,8 +26,8 @@ from acidctl.compaction.plan import (
     refuse_unsafe,
 )
 from acidctl.compaction.publish import remove_dead_staging
-from acidctl.compaction.run import Engine, Outcome, compact, refuse_before_work
-from acidctl.compaction.tasks import Task
+from acidctl.compaction.run import Compacted, Engine, compact, failed, refuse_before_work
+from acidctl.compaction.tasks import BucketTask, Task
 from acidctl.errors import AcidctlError
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
@@ -38,6 +39,7 @@ from acidctl.location.publication import (
     shows_by_copies,
 )
 from acidctl.location.snapshot import Snapshot
+from acidctl.outcome import Outcome, Result
 
 
 class Mode(StrEnum):
@@ -78,64 +80,92 @@ class CompactionRequest:
     locking: Locking = field(default_factory=Locking)
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """A location with work to do.
+@dataclass(frozen=True, kw_only=True)
+class Answer(Outcome):
+    """What planning says of a location: :class:`Planned`, :class:`Nothing` or :class:`Refused`.
 
     Attributes:
-        why: what decided, where thresholds did; empty where the type was asked for.
+        snapshot: the location as it was seen; None where it could not be.
         figures: that decided; None where they were not looked at.
         finished: directories of an interrupted compaction that were shown to their end first.
     """
 
-    found: Found
-    plan: CompactionPlan
-    why: str = ""
+    snapshot: Snapshot | None = None
     figures: Figures | None = None
     finished: tuple[str, ...] = ()
+
+    def facts(self) -> Mapping[str, Any]:
+        """The figures that decided."""
+        figures = self.figures
+        if figures is None:
+            return {}
+        ratio = figures.delta_bytes / figures.base_bytes if figures.base_bytes else None
+        return {
+            "figures": {
+                "baseBytes": figures.base_bytes,
+                "deltaBytes": figures.delta_bytes,
+                "deltaRatio": ratio,
+                "deltas": figures.deltas,
+                "abortedTxns": figures.aborted_txns,
+            }
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned(Answer):
+    """A location with work to do; `reason` is what decided where thresholds did."""
+
+    plan: CompactionPlan
+    result: Result = Result.PLANNED
+
+    REPORTED: ClassVar[tuple[str, ...]] = ("kind",)
 
     @property
-    def shown(self) -> str:
-        """The location, as a user would type it."""
-        return self.found.shown
+    def is_decided(self) -> bool:
+        """Whether thresholds decided, and not the user."""
+        return self.figures is not None
+
+    @property
+    def buckets(self) -> int:
+        """How many the result has at most."""
+        return len({task.bucket for task in self.plan.tasks})
+
+    @property
+    def segments(self) -> int:
+        """Into how many parts big buckets are cut."""
+        return sum(isinstance(task, BucketTask) and task.segment is not None for task in self.plan.tasks)
+
+    def facts(self) -> Mapping[str, Any]:
+        """What would be read and written."""
+        return {
+            "kind": self.plan.kind.value,
+            **super().facts(),
+            "inputs": list(self.plan.inputs),
+            "outputs": list(self.plan.output_names),
+            "buckets": self.buckets,
+            "segments": self.segments,
+            "inputBytes": self.plan.input_bytes,
+            "inputRows": self.plan.rows,
+            "deleteEvents": self.plan.delete_events,
+        }
 
 
-@dataclass(frozen=True, slots=True)
-class Nothing:
-    """A location that needs no compaction.
+@dataclass(frozen=True, kw_only=True)
+class Nothing(Answer):
+    """A location that needs no compaction."""
 
-    Attributes:
-        why: the reason, as the rest of a sentence.
-        snapshot: the location as it was seen.
-        figures, finished: as in :class:`Planned`.
-    """
-
-    found: Found
-    why: str
-    snapshot: Snapshot
-    figures: Figures | None = None
-    finished: tuple[str, ...] = ()
+    result: Result = Result.NOTHING_TO_DO
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A location that cannot be compacted, or cannot be seen.
+@dataclass(frozen=True, kw_only=True)
+class Refused(Answer):
+    """A location that cannot be compacted, or cannot be seen."""
 
-    Attributes:
-        snapshot: None where it could not be taken.
-        finished: as in :class:`Planned`.
-    """
-
-    found: Found
     error: AcidctlError
-    snapshot: Snapshot | None = None
-    finished: tuple[str, ...] = ()
+    result: Result = Result.FAILED
 
 
-Answer = Planned | Nothing | Refused
-
-
-def plan_location(found: Found, lists: SnapshotLists, request: CompactionRequest) -> Answer:
+def plan_location(found: Found, lists: SnapshotLists, request: CompactionRequest) -> Planned | Nothing | Refused:
     """What is to be done in one location, by a snapshot that is taken now.
 
     Args:
@@ -148,7 +178,7 @@ def plan_location(found: Found, lists: SnapshotLists, request: CompactionRequest
         snapshot = below_straddlers(snapshot)
         decision, figures = _decide(snapshot, request)
         if idle := _idle(snapshot, decision):
-            return Nothing(found, idle, snapshot, figures, finished)
+            return Nothing(location=found.shown, reason=idle, snapshot=snapshot, figures=figures, finished=finished)
         assert decision.kind is not None  # it would be idle
         refuse_unsafe(snapshot, time.time(), force=request.force)
         plan = plan_compaction(
@@ -160,8 +190,15 @@ def plan_location(found: Found, lists: SnapshotLists, request: CompactionRequest
             table_type=request.table_type,
         )
     except AcidctlError as error:
-        return Refused(found, error, snapshot, finished)
-    return Planned(found, plan, decision.text, figures, finished)
+        return Refused(location=found.shown, error=error, snapshot=snapshot, finished=finished)
+    return Planned(
+        location=found.shown,
+        plan=plan,
+        snapshot=plan.snapshot,
+        figures=figures,
+        finished=finished,
+        reason=decision.text or "asked for",
+    )
 
 
 def _finished(found: Found, lists: SnapshotLists, request: CompactionRequest) -> tuple[Snapshot, tuple[str, ...]]:
@@ -231,7 +268,7 @@ def carry_out(
     request: CompactionRequest,
     engine: Engine | None = None,
     on_task: Callable[[Task], None] | None = None,
-) -> Generator[Outcome, None, None]:
+) -> Generator[Compacted, None, None]:
     """Lock the locations, run the plans, and publish each result once it is proven.
 
     Closed early, or interrupted, it removes what was staged and lets the locks go.
@@ -251,6 +288,6 @@ def carry_out(
                 held.enter_context(request.locking.at(fs, path, always=shows_by_copies(fs)))
                 free.append(one.plan)
             except AcidctlError as error:
-                yield Outcome(one.plan, error=error)
+                yield failed(one.plan, error)
         if free:
             yield from held.enter_context(closing(compact(free, engine, offline=request.offline, on_task=on_task)))

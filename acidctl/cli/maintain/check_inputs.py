@@ -33,8 +33,8 @@ def sound(planned: Sequence[Planned], jobs: int | None, printer: Printer) -> Ite
     with progress("checking parts") as bar:
         for one, report in zip(planned, validate(places, options, bar.reach), strict=True):
             if why := _against(report):
-                hint = f"see `acidctl validate --deep {one.shown}`"
-                printer.failed(one.shown, BadDataError(f"will not compact {one.shown}", why, hint))
+                hint = f"see `acidctl validate --deep {one.location}`"
+                printer.failed(one.location, BadDataError(f"will not compact {one.location}", why, hint))
             else:
                 yield one
 

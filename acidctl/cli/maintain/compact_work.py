@@ -98,7 +98,7 @@ def work(
     )
     printer = Printer(output, run)
     planned: list[Planned] = []
-    strangers = Strangers(printer.cannot_list, printer.skipped)
+    strangers = Strangers(lambda error: printer.failed("", error), printer.skipped)
     places = once(find(locations, storage, lists, strangers.observer, surroundings=Surroundings()))
     for found in strangers.changeable(places, request.table_type):
         if closed or _is_past(until):
@@ -116,7 +116,7 @@ def work(
         planned = _that_would_run(planned, request, printer)
     if dry_run or asks:
         for one in planned:
-            printer.would_compact(one, is_last=dry_run)
+            printer.put(one, is_last=dry_run)
     if planned and not dry_run:
         if asks:
             _agree(planned)
@@ -145,7 +145,7 @@ def _that_would_run(planned: Sequence[Planned], request: CompactionRequest, prin
     would = []
     for one in planned:
         if error := refusal(one, request):
-            printer.failed(one.shown, error)
+            printer.failed(one.location, error)
         else:
             would.append(one)
     return would
@@ -177,7 +177,7 @@ def _agree(planned: Sequence[Planned]) -> None:
         newest = one.plan.snapshot.assumed and one.plan.snapshot.assumed.newest
         ago = duration(max(0.0, time.time() - newest[1])) if newest else ""
         when = f", the last of it written {ago} ago: {newest[0]}" if newest else ""
-        say("", f"  {one.shown}: up to write id {max(0, one.plan.max_write_id)}{when}")
+        say("", f"  {one.location}: up to write id {max(0, one.plan.max_write_id)}{when}")
     if len(planned) > _SHOWN:
         say("", f"  and {human_count(len(planned) - _SHOWN, 'more location')}")
     say(
@@ -240,7 +240,7 @@ def _within(planned: list[Planned], budget: int | None, printer: Printer) -> lis
         return planned
     chosen, left = within(planned, budget)
     for one in left:
-        printer.postponed(one.shown, f"{human_bytes(one.plan.input_bytes)} are more than is left of --max-bytes")
+        printer.postponed(one.location, f"{human_bytes(one.plan.input_bytes)} are more than is left of --max-bytes")
     return chosen
 
 
