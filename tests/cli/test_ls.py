@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from tables import make
 
+from acidctl.acid.state import State
 from acidctl.cli.inspect import ls, ls_work
+from acidctl.cli.output.screen import STATE_STYLES
 from acidctl.errors import AccessError
 from acidctl.storage.local.filesystem import LocalFileSystem
 
@@ -157,6 +159,11 @@ def test_a_large_tree_is_shown_page_by_page(acidctl, tmp_path: Path, monkeypatch
     ]
     assert [number for number, line in enumerate(shown) if line.startswith("location")] == [0, 3, 7]
     assert shown[-1] == "6 locations; a compaction is due in 1"
+
+
+def test_the_choices_of_state_are_all_states() -> None:
+    (choices,) = (option.type.choices for option in ls.command.params if option.name == "states")
+    assert list(choices) == [state.value for state in State] == list(STATE_STYLES)
 
 
 def test_every_choice_of_sort_has_an_order(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]

@@ -74,7 +74,7 @@ _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
 @snapshot_options
 @storage_options
 @output_option("table", "json", "jsonl", default="table")
-def command(**asked: Any) -> int:
+def command(*, list_rules: bool, **asked: Any) -> int:
     """Check every location at or below LOCATION against the rules of Hive's ACID format; change nothing.
 
     Without options only names, sizes and times are looked at, from one listing a location. --footers reads the tails
@@ -84,6 +84,10 @@ def command(**asked: Any) -> int:
     --engine spark these processes stand beside Spark's workers; locations are listed, and files compared with each
     other, here.
     """
+    if list_rules:
+        from acidctl.cli.check import list_rules as rules  # noqa: PLC0415 - loaded when it runs
+
+        return rules.work(asked["output"])
     from acidctl.cli.check.validate_work import work  # noqa: PLC0415 - loaded when it runs
 
     return work(**asked)

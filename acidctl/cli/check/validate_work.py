@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from acidctl.cli.check.findings import Printer, print_rules
+from acidctl.cli.check.findings import Printer
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import note
 from acidctl.cli.output.progress import progress
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from acidctl.cli.options.engine import EngineChoice
     from acidctl.cli.report.run_report import RunReport
 
-_OF_RULES = ("list_rules", "output")
-
 
 def work(
     *,
@@ -48,7 +46,6 @@ def work(
     ignored: tuple[str, ...],
     fail_on: str,
     schema: str | None,
-    list_rules: bool,
     verbose: bool,
     engine: EngineChoice,
     jobs: int | None,
@@ -59,10 +56,6 @@ def work(
     run: RunReport,
 ) -> int:
     """Validate as asked; the exit status."""
-    if list_rules:
-        refuse_unused("--list-rules", *(name for name in click.get_current_context().params if name not in _OF_RULES))
-        print_rules(output)
-        return 0
     if not locations:
         raise click.UsageError("Missing argument 'LOCATION...'.")
     engine.check("--jobs", jobs)

@@ -8,7 +8,6 @@ import click
 
 from acidctl.cli.options.places import DIRECTORY
 from acidctl.cli.options.shared import examples, output_option, snapshot_options, storage_options
-from acidctl.cli.output.screen import STATE_STYLES
 
 
 @click.command(
@@ -25,7 +24,7 @@ from acidctl.cli.output.screen import STATE_STYLES
     "--state",
     "states",
     multiple=True,
-    type=click.Choice(list(STATE_STYLES)),
+    type=click.Choice(["current", "obsolete", "aborted", "ignored"]),
     help="Only entries in this state. Repeatable.",
 )
 @click.option(

@@ -14,7 +14,6 @@ from acidctl.cleaning.apply import Cleaned, How, apply_plan
 from acidctl.cleaning.leftovers import query_staging
 from acidctl.cleaning.plan import CleaningPlan, Removal, plan_cleaning
 from acidctl.cleaning.retention import Policy
-from acidctl.cleaning.saved import write_plans
 from acidctl.cli.maintain.clean_results import Printer
 from acidctl.cli.maintain.many_locations import Stop, Work, with_tables
 from acidctl.cli.options.shared import refuse_unused
@@ -74,6 +73,8 @@ def work(
     plans = printer.plans(planned, dry_run=dry_run or plan_file is not None)
     strangers.tell()
     if plan_file is not None:
+        from acidctl.cleaning.saved import write_plans  # noqa: PLC0415 - only for --plan
+
         write_plans(plan_file, plans)
         note(f"saved {human_count(len(plans), 'plan')}: acidctl apply {plan_file}")
     elif not dry_run:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from acidctl import __version__
 from acidctl.cli.output.console import iso_time
 from acidctl.cli.output.redact import hidden, hidden_in
-from acidctl.cli.report.figures import Figures, Seen, figures_of
 from acidctl.errors import AcidctlError, ExitStatus
 
 if TYPE_CHECKING:
+    from acidctl.cli.report.figures import Figures, Seen
     from acidctl.location.snapshot import Snapshot
     from acidctl.outcome import Outcome
 
@@ -82,6 +82,8 @@ class RunReport:
     def saw(self, snapshot: Snapshot) -> None:
         """A location, before anything is done there."""
         if self.is_wanted:
+            from acidctl.cli.report.figures import Seen, figures_of  # noqa: PLC0415 - only for a report
+
             result = self._of(snapshot.fs.display(snapshot.path))
             result.before = figures_of(snapshot)
             result.seen = Seen.of(snapshot)
