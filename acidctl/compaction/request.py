@@ -39,6 +39,7 @@ from acidctl.location.publication import (
     shows_by_copies,
 )
 from acidctl.location.snapshot import Snapshot
+from acidctl.nearest import member
 from acidctl.outcome import Outcome, Result
 
 
@@ -78,6 +79,12 @@ class CompactionRequest:
     changes_nothing: bool = False
     writing: Writing = field(default_factory=Writing)
     locking: Locking = field(default_factory=Locking)
+
+    def __post_init__(self) -> None:
+        """Names are taken for the values that they are of: ``CompactionRequest("major")``."""
+        object.__setattr__(self, "mode", member(Mode, self.mode, "type of compaction"))
+        if self.table_type is not None:
+            object.__setattr__(self, "table_type", member(TableType, self.table_type, "type of table"))
 
 
 @dataclass(frozen=True, kw_only=True)

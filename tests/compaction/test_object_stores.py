@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from crash import Killed, ObjectDeath, a_dead_owner, each_death  # noqa: F401
+from memory_store import MemoryFileSystem
 from rows.test_files_without_ids import B0, write_acid
 from tables import Row, read_rows
 
@@ -26,7 +27,6 @@ from acidctl.location.lock import LOCK, locked
 from acidctl.location.owner import Owner
 from acidctl.location.publication import INTENT, finish_half_published, half_published, show_copies
 from acidctl.location.snapshot import Snapshot, take_snapshot
-from acidctl.storage.memory import MemoryFileSystem
 from acidctl.storage.port import FileSystem, join
 from acidctl.storage.registry import open_location
 from compaction.helpers import compact_location

@@ -6,6 +6,7 @@ import uuid
 from pathlib import Path
 
 import pytest
+from memory_store import MemoryFileSystem
 from tables import read_rows, snapshot_of
 
 from acidctl.acid.names import METADATA_ACID, ORC_ACID_VERSION
@@ -18,7 +19,6 @@ from acidctl.location.lock import locked
 from acidctl.location.owner import OWNER
 from acidctl.location.publication import INTENT, half_published
 from acidctl.location.snapshot import Snapshot, take_snapshot
-from acidctl.storage.memory import MemoryFileSystem
 from acidctl.storage.port import base_name, join
 from acidctl.storage.registry import open_location
 from compaction.test_object_stores import make, names, upload
