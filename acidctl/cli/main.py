@@ -46,8 +46,8 @@ class LazyGroup(click.Group):
         try:
             name, command, rest = super().resolve_command(ctx, args)
             if name and command and not ctx.resilient_parsing:
-                from acidctl.cli.config.variables import take_variables
-                from acidctl.cli.options.shared import with_values
+                from acidctl.cli.config.variables import take_variables  # noqa: PLC0415 - --help does without
+                from acidctl.cli.options.shared import with_values  # noqa: PLC0415 - --help does without
 
                 name = ALIASES.get(name, name)
                 take_variables(command, (name,))
@@ -105,8 +105,8 @@ def cli(ctx: click.Context, log_format: str, profile: str | None, config_file: s
         _log_json(ctx.invoked_subcommand or "")
     if ctx.invoked_subcommand == "config":
         return  # which looks itself, to tell what is wrong
-    from acidctl.cli.config.files import load
-    from acidctl.orc.limits import configure
+    from acidctl.cli.config.files import load  # noqa: PLC0415 - --help does without
+    from acidctl.orc.limits import configure  # noqa: PLC0415 - --help does without
 
     try:
         settings = load(config_file, profile, command_named)
@@ -182,7 +182,7 @@ def value_of(option: str, line: Sequence[str]) -> str:
 
 
 def _log_json(command: str) -> None:
-    from acidctl.cli.output.logs import use_json
+    from acidctl.cli.output.logs import use_json  # noqa: PLC0415 - with JSON: only for --log-format
 
     use_json(command)
 
@@ -241,7 +241,7 @@ def _bug(error: Exception, debug: bool) -> int:
 
 
 def _say(what: str, why: str, hint: str, status: int, code: str = "") -> None:
-    from acidctl.cli.report.failures import show_error
+    from acidctl.cli.report.failures import show_error  # noqa: PLC0415 - only a failure needs it
 
     show_error(what, why, hint, status=status, code=code)
 
@@ -259,16 +259,16 @@ def _source_of(error: click.ClickException) -> str:
     """Where a bad value is from, when it does not stand on the command line."""
     if not isinstance(error, click.BadParameter) or error.ctx is None or error.param is None:
         return ""
-    from acidctl.cli.config.variables import source_of
+    from acidctl.cli.config.variables import source_of  # noqa: PLC0415 - only a failure needs it
 
     return source_of(error.ctx, error.param)
 
 
 def _trace() -> None:
-    import traceback
+    import traceback  # noqa: PLC0415 - only --debug needs it
 
-    from acidctl.cli.output.logs import json_log
-    from acidctl.cli.output.redact import hidden
+    from acidctl.cli.output.logs import json_log  # noqa: PLC0415 - only --debug needs it
+    from acidctl.cli.output.redact import hidden  # noqa: PLC0415 - only --debug needs it
 
     text = hidden(traceback.format_exc())
     log = json_log()

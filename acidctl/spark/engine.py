@@ -287,6 +287,6 @@ class Mailbox:
 
 def mail_param() -> AccumulatorParam[Any]:
     """The accumulator's rule: append to a list on the executors, pass on to the queue in the driver."""
-    from acidctl.spark.mail import MailParam
+    from acidctl.spark.mail import MailParam  # noqa: PLC0415 - with pyspark: once Spark runs
 
     return MailParam()

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import acidctl
 from acidctl.errors import EnvironmentProblem
 from acidctl.spark.driver import failures
 from acidctl.spark.driver.session import Session
@@ -63,8 +64,6 @@ def prepare_executors(session: Session) -> list[ExecutorFacts]:
 @functools.cache
 def package_zip() -> Path:
     """The zip of this package, made once a process and kept until its end: executors fetch it whenever they start."""
-    import acidctl
-
     package = Path(acidctl.__file__).parent
     if not package.is_dir():
         raise EnvironmentProblem(

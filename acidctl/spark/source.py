@@ -53,8 +53,8 @@ def register(spark: SparkSession) -> None:
     Raises:
         EnvironmentProblem: acidctl runs from something that is no folder, so it cannot be shipped.
     """
-    from acidctl.spark.driver.session_plan import is_local
-    from acidctl.spark.shipping import package_zip
+    from acidctl.spark.driver.session_plan import is_local  # noqa: PLC0415 - only the driver's
+    from acidctl.spark.shipping import package_zip  # noqa: PLC0415 - only the driver's
 
     path_before = list(sys.path)
     try:
@@ -125,7 +125,7 @@ class HiveAcidDataSource(DataSource):
     def schema(self) -> StructType:
         """The columns: ``ROW__ID`` if wanted, the table's, then the partition columns."""
         with _told():
-            from acidctl.spark.datasource.read import table_schema
+            from acidctl.spark.datasource.read import table_schema  # noqa: PLC0415 - may be missing: told
 
             table = self._plan()
             # Spark pickles this object now and hands it to the planner: the snapshot of this moment goes along.
@@ -135,7 +135,7 @@ class HiveAcidDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """What plans and reads."""
         with _told():
-            from acidctl.spark.datasource.read import plan_reading
+            from acidctl.spark.datasource.read import plan_reading  # noqa: PLC0415 - may be missing: told
 
             table = getattr(self, "_table", None) or self._plan()
             # Spark ships this object to every task, which needs none of the plan.
@@ -144,12 +144,12 @@ class HiveAcidDataSource(DataSource):
             return HiveAcidReader(table, plan_reading(table, schema), options.target_bytes)
 
     def _parsed(self) -> Any:
-        from acidctl.spark.datasource.options import SourceOptions
+        from acidctl.spark.datasource.options import SourceOptions  # noqa: PLC0415 - only the driver's
 
         return SourceOptions.parse(self.options)
 
     def _plan(self) -> TablePlan:
-        from acidctl.spark.datasource.plan import plan_table
+        from acidctl.spark.datasource.plan import plan_table  # noqa: PLC0415 - only the driver's
 
         return plan_table(self._parsed())
 
@@ -212,7 +212,7 @@ class HiveAcidReader(DataSourceReader):
     def use_filters(self, filters: list[Any]) -> Iterable[Any]:
         """Remember what can exclude partitions or stripes; Spark applies every filter itself all the same."""
         with _told():
-            from acidctl.spark.datasource.filters import conditions
+            from acidctl.spark.datasource.filters import conditions  # noqa: PLC0415 - may be missing: told
 
             self._conditions = conditions(filters)
         return filters
@@ -220,8 +220,8 @@ class HiveAcidReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """The tasks; at least one."""
         with _told():
-            from acidctl.spark.datasource.filters import may_match, partition_bounds
-            from acidctl.spark.datasource.plan import works
+            from acidctl.spark.datasource.filters import may_match, partition_bounds  # noqa: PLC0415 - as above
+            from acidctl.spark.datasource.plan import works  # noqa: PLC0415 - may be missing: told
 
             table = self._table
             assert table is not None  # only a copy in an executor has none
@@ -236,7 +236,7 @@ class HiveAcidReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one partition, in Arrow batches of bounded size."""
         with _told():
-            from acidctl.spark.datasource.read import WorkReader
+            from acidctl.spark.datasource.read import WorkReader  # noqa: PLC0415 - may be missing: told
 
             for work in partition.value:
                 yield from WorkReader(work, self._reading).batches(self._conditions)

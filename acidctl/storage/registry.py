@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acidctl.errors import NotFoundError, UsageProblem
+from acidctl.storage.local.beneath import Beneath
+from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.os_errors import mapped, printable
 from acidctl.storage.port import FileSystem, FileSystemSpec
@@ -110,23 +112,21 @@ def open_location(
 def open_file_system(spec: FileSystemSpec) -> FileSystem:
     """Open a file system from its spec; errors as for :func:`open_location`."""
     if spec.protocol == "file":
-        from acidctl.storage.local.filesystem import LocalFileSystem
-
         return LocalFileSystem(spec)
     if added := _added.get(spec.protocol):
         return added.open(spec)
     if spec.protocol in _DEFAULT_PORTS:
-        from acidctl.storage.hdfs.filesystem import HdfsFileSystem
+        from acidctl.storage.hdfs.filesystem import HdfsFileSystem  # noqa: PLC0415 - only for this store
 
         return HdfsFileSystem(spec)
-    from acidctl.storage.fsspec_fs import FsspecFileSystem
+    from acidctl.storage.fsspec_fs import FsspecFileSystem  # noqa: PLC0415 - with fsspec: only for these stores
 
     return FsspecFileSystem(spec)
 
 
 def _spec(protocol: str, authority: str, options: dict[str, str], url: str) -> FileSystemSpec:
     if protocol in _DEFAULT_PORTS:
-        from acidctl.storage.hdfs.conf import HadoopConf
+        from acidctl.storage.hdfs.conf import HadoopConf  # noqa: PLC0415 - with XML: only for HDFS
 
         url_user, _, hosts = authority.rpartition("@")
         options["user"] = options.get("user") or url_user or os.environ.get("HADOOP_USER_NAME") or _system_user()
@@ -188,8 +188,6 @@ def _behind_links(path: str) -> str:
         RefusedError: one of them is another user's.
         NotFoundError: nothing is there, or nobody can say how it is called.
     """
-    from acidctl.storage.local.beneath import Beneath
-
     here = os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH118 - with its ".."
     with mapped("find", path):
         descriptor = Beneath(here).open(here, os.O_PATH)

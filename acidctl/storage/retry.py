@@ -67,7 +67,7 @@ class Patience:
                 raise error
             return question()
 
-        import stamina
+        import stamina  # noqa: PLC0415 - only once a try has failed
 
         stamina.instrumentation.set_on_retry_hooks(())  # its own would write into our output
         caller = stamina.RetryingCaller(

@@ -11,6 +11,7 @@ import pytest
 from rows.tables_made import write_deletes, write_delta
 from tables import age, snapshot_of
 
+from acidctl.cli.maintain import advise, advise_work
 from acidctl.location.walk import find_locations
 from acidctl.orc.types import OrcType
 from acidctl.rows.scan.scan import Scan
@@ -37,6 +38,14 @@ def test_the_costliest_comes_first(acidctl, warehouse: Path) -> None:  # type: i
     assert worn["command"] == f"acidctl compact --major --assume-committed {warehouse / 'worn'}"
     assert [(one["cost"], one["compaction"], one["command"]) for one in others] == [(0, None, None)] * 2
     assert [one["location"] for one in others] == sorted(one["location"] for one in others)
+
+
+def test_every_choice_of_sort_has_an_order(acidctl, warehouse: Path) -> None:  # type: ignore[no-untyped-def]
+    (choices,) = (option.type.choices for option in advise.command.params if option.name == "order")
+    assert set(choices) == set(advise_work.ORDERS)
+    for choice in choices:
+        found = acidctl("advise", "-o", "json", "--sort", choice, warehouse).json()
+        assert found == sorted(found, key=advise_work.ORDERS[choice], reverse=True)
 
 
 def test_what_is_said_to_cost_nothing_needs_no_compaction(acidctl, warehouse: Path) -> None:  # type: ignore[no-untyped-def]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from acidctl.cli.options.places import DIRECTORY
@@ -79,46 +81,12 @@ from acidctl.cli.options.shared import examples, storage_options
     help="Compression of the ORC files.",
 )
 @storage_options
-def command(
-    directory: str,
-    big: bool,
-    rows: int,
-    write_ids: int,
-    deletes: int,
-    delete_write_ids: int,
-    buckets: int,
-    partitions: int,
-    seed: int,
-    base: bool,
-    compression: str,
-    storage: dict[str, str],
-) -> None:
+def command(**asked: Any) -> None:
     """Write a demo table to DIR, which must not exist or be empty.
 
     Without --big it is `crud_table (id INT, value STRING)` as Hive leaves it after inserting three rows, updating one
     and deleting it: two deltas and two delete deltas.
     """
-    from acidctl.cli.options.shared import refuse_unused
-    from acidctl.cli.output.console import note, put_line
-    from acidctl.demo.big import BigOptions, write_big
-    from acidctl.demo.walkthrough import write_walkthrough
-    from acidctl.errors import ConflictError
-    from acidctl.storage.registry import open_location
+    from acidctl.cli.check.demo_work import work  # noqa: PLC0415 - loaded when it runs
 
-    if not big:
-        # They shape generated rows.
-        shapes = ("rows", "write_ids", "deletes", "delete_write_ids", "buckets", "partitions", "seed", "base")
-        refuse_unused("the walk-through, without --big,", *shapes, "compression")
-    fs, path = open_location(directory, storage)
-    if fs.exists(path) and fs.list_dir(path).entries:
-        raise ConflictError(f"{fs.display(path)} is not empty", "", "give a directory that does not exist yet")
-    if not big:
-        for name in write_walkthrough(fs, path):
-            put_line(fs.display(f"{path}/{name}"))
-        note(f"try: acidctl ls --timeline {directory}")
-        return
-    for place in range(max(1, partitions)):
-        target = f"{path}/p={place}" if partitions else path
-        options = BigOptions(rows, write_ids, deletes, delete_write_ids, buckets, seed + place, base, compression)
-        write_big(fs, target, options)
-        put_line(fs.display(target))
+    work(**asked)

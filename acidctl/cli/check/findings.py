@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from acidctl.cli.output.console import Records, console, human_count, put_json, put_line
+from acidctl.cli.output.console import Records, console, human_count
 from acidctl.cli.output.redact import hidden
 from acidctl.cli.report.failures import Failures
 from acidctl.errors import AcidctlError, ExitStatus
@@ -126,7 +126,7 @@ class Printer:
         self._line("")
 
     def _group(self, rule: Rule, severity: Severity, findings: list[Finding]) -> None:
-        from rich.text import Text
+        from rich.text import Text  # noqa: PLC0415 - only for people
 
         heading = Text("  ")
         heading.append(f"{severity.value:7} ", STYLES[severity])
@@ -158,7 +158,7 @@ class Printer:
         return textwrap.wrap(printable(text), width, break_long_words=False, break_on_hyphens=False) or [""]
 
     def _line(self, text: str, style: str = "") -> None:
-        from rich.text import Text
+        from rich.text import Text  # noqa: PLC0415 - only for people
 
         self._console.print(Text(printable(text), style), soft_wrap=True)
 
@@ -167,38 +167,6 @@ class Printer:
         if self._screen is None:
             self._screen = console()
         return self._screen
-
-
-def print_rules(output: str) -> None:
-    """The registry: a table for people, an object or lines for programs."""
-    if output == "json":
-        rules = [_rule(rule) for rule in RULES.values()]
-        put_json({"schema_version": SCHEMA_VERSION, "rules": rules}, lines=False)
-        return
-    if output == "jsonl":
-        for rule in RULES.values():
-            put_json(_rule(rule), lines=True)
-        return
-    for rule in RULES.values():
-        where = f"--{rule.depth.value}" if rule.depth.rank else "always"
-        readers = f", --for {' '.join(rule.readers)}" if rule.readers else ""
-        put_line(f"{rule.id:4}{rule.severity.value} ({where}{readers})")
-        for text in (rule.what, rule.why, rule.hint):
-            for line in textwrap.wrap(text, 92):
-                put_line(f"    {line}")
-
-
-def _rule(rule: Rule) -> dict[str, Any]:
-    return {
-        "id": rule.id,
-        "severity": rule.severity.value,
-        "depth": rule.depth.value,
-        "what": rule.what,
-        "why": rule.why,
-        "hint": rule.hint,
-        "section": rule.section,
-        "readers": list(rule.readers),
-    }
 
 
 def as_json(report: Report) -> dict[str, Any]:

@@ -138,11 +138,9 @@ def version_file(**options: Any) -> int:
 
 
 def _run(kind: str, **options: Any) -> int:
-    from acidctl.cli.check.repair_run import Options, repair
-    from acidctl.cli.output.console import Records
-    from acidctl.repair.plan import Kind
+    from acidctl.cli.check.repair_run import repair  # noqa: PLC0415 - loaded when it runs
 
-    return repair(Kind(kind), Options(**options, records=Records(options["output"])))
+    return repair(kind, **options)
 
 
 @command.command(
@@ -163,7 +161,7 @@ def _run(kind: str, **options: Any) -> int:
 @_output
 def undo(**options: Any) -> None:
     """Take a repair of one LOCATION back: what was there before it is there again."""
-    from acidctl.cli.check.repair_run import undo_one
+    from acidctl.cli.check.repair_run import undo_one  # noqa: PLC0415 - loaded when it runs
 
     undo_one(**options)
 
@@ -181,6 +179,6 @@ def undo(**options: Any) -> None:
 @changed_storage_options
 def forget(**options: Any) -> int:
     """Delete the backups of repairs in every location at or below LOCATION. This cannot be undone."""
-    from acidctl.cli.check.repair_run import forget_all
+    from acidctl.cli.check.repair_run import forget_all  # noqa: PLC0415 - loaded when it runs
 
     return forget_all(**options)

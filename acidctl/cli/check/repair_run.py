@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from acidctl.acid.layout import TableType
-from acidctl.acid.names import AcidNameError, parse_directory
+from acidctl.acid.names import AcidDirectory, AcidNameError, parse_directory
 from acidctl.cli.maintain.many_locations import Work
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import Records, console, human_bytes, human_count, note, put_line, warn
@@ -31,7 +31,6 @@ from acidctl.storage.port import FileSystem, base_name, parent_of
 from acidctl.storage.registry import open_location
 
 if TYPE_CHECKING:
-    from acidctl.acid.names import AcidDirectory
     from acidctl.cli.report.run_report import RunReport
     from acidctl.storage.options import StorageOptions
 
@@ -83,10 +82,11 @@ class Found:
         return bool(self.plan.fixes or self.left)
 
 
-def repair(kind: Kind, options: Options) -> int:
+def repair(kind: str, **asked: Any) -> int:
     """Plan, show, ask, do; the exit status."""
+    options = Options(**asked, records=Records(asked["output"]))
     failures = Failures(options.run)
-    found = list(_plans(kind, options, failures))
+    found = list(_plans(Kind(kind), options, failures))
     work = [one for one in found if one.has_work]
     for one in found:
         _show(one, options)

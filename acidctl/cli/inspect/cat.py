@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
-from acidctl.cli.inspect.rows_out import EXPORT_FORMS
 from acidctl.cli.options.places import DIRECTORY, NEW_FILE
 from acidctl.cli.options.shared import (
+    EXPORT_FORMS,
     WHOLE_FILE,
     columns_option,
     examples,
@@ -17,13 +17,6 @@ from acidctl.cli.options.shared import (
     snapshot_options,
     storage_options,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from acidctl.location.lists import SnapshotLists
-    from acidctl.location.snapshot import Snapshot
-    from acidctl.rows.read.visibility import Loss
 
 
 @click.command(
@@ -59,23 +52,7 @@ if TYPE_CHECKING:
 @click.option("--out", type=NEW_FILE, metavar="PATH", help=WHOLE_FILE)
 @click.option("--to", type=NEW_FILE, metavar="PATH", hidden=True, help="What --out was called.")
 @click.option("--skip-bad-files", is_flag=True, help="Go on without what cannot be read; say so, and fail, at the end.")
-def command(
-    location: str,
-    row_id: bool,
-    columns: list[str] | None,
-    where: str | None,
-    partitions: tuple[str, ...],
-    at: int | None,
-    deleted: bool,
-    count: bool,
-    limit: int | None,
-    lists: SnapshotLists,
-    storage: dict[str, str],
-    output: str,
-    out: str | None,
-    to: str | None,
-    skip_bad_files: bool,
-) -> None:
+def command(**asked: Any) -> None:
     """Print the rows of a LOCATION or a TABLE with all its partitions, deletes applied, as a reader of the snapshot
     would return them.
 
@@ -84,84 +61,6 @@ def command(
 
     Conditions are SQL: = <> < <= > >= IN BETWEEN LIKE IS NULL AND OR NOT, with numbers, 'text', dates and timestamps.
     """
-    from acidctl.cli.inspect.rows_out import begin_document, form_of, write_rows
-    from acidctl.cli.options.shared import refuse_unused
-    from acidctl.cli.output.console import note, put_line
-    from acidctl.cli.output.odd_layouts import tell
-    from acidctl.errors import UsageProblem
-    from acidctl.rows.scan.table import table_at
+    from acidctl.cli.inspect.cat_work import work  # noqa: PLC0415 - loaded when it runs
 
-    if out is not None and to is not None:
-        raise UsageProblem("--out and --to are one option", "", "leave --to out")
-    out = to if out is None else out
-    if count and (out is not None or columns is not None or row_id):
-        raise UsageProblem("--count prints one number", "", "leave --out, --columns and --row-id out")
-    if count:
-        refuse_unused("--count", "output")
-    output = form_of(output, out, EXPORT_FORMS)
-    begin_document("" if count else output, out)
-    wanted = _partition(partitions)
-    losses: list[Loss] = []
-    table = table_at(location, storage, lists)
-    scan = table.scan(
-        columns,
-        where,
-        at=at,
-        row_id=row_id,
-        deleted=deleted,
-        partition=wanted,
-        on_loss=losses.append if skip_bad_files else None,
-    )
-    for text in dict.fromkeys(text for snapshot in scan.snapshots for text in snapshot.state.notes):
-        note(text)
-    newest = _newest(scan.snapshots)
-    if at is not None and newest < at:
-        note(f"write id {at} is beyond the newest one here, {newest}: these are the rows of now")
-    tell(scan.warnings)
-    if count:
-        found = scan.count()
-        put_line(str(found if limit is None else min(found, limit)))
-    else:
-        write_rows(scan.batches_as_read(limit), output, scan.output_type, scan.declared, out)
-    if losses:
-        _fail(losses)
-
-
-def _newest(snapshots: Iterable[Snapshot]) -> int:
-    """The greatest write id in the names of the directories, read or not; 0 without any."""
-    directories = [v.directory for snapshot in snapshots for v in snapshot.state.verdicts if v.directory]
-    return max((directory.max_write_id for directory in directories), default=0)
-
-
-def _partition(given: Iterable[str]) -> dict[str, str | int | None]:
-    """The values by key, unescaped as the names of directories are not."""
-    wanted: dict[str, str | int | None] = {}
-    for item in given:
-        key, equals, value = item.partition("=")
-        if not equals or not key:
-            raise click.BadParameter(f"{item!r} is not KEY=VALUE", param_hint="--partition")
-        if wanted.get(key, value) != value:
-            raise click.BadParameter(f"{key} cannot be both {wanted[key]} and {value}", param_hint="--partition")
-        wanted[key] = value
-    return wanted
-
-
-def _fail(losses: list[Loss]) -> None:
-    """Name every file that was skipped, wholly or in part, and fail."""
-    from acidctl.cli.output.console import out_stream, warn
-    from acidctl.errors import BadDataError
-
-    out_stream().flush()
-    files: dict[tuple[str, bool], list[Loss]] = {}
-    for loss in losses:
-        files.setdefault((loss.path, loss.deletes), []).append(loss)
-    for (path, deletes), parts in files.items():
-        known = None if any(part.rows is None for part in parts) else sum(part.rows or 0 for part in parts)
-        number = "an unknown number of" if known is None else str(known)
-        what = f"{number} delete events are lost: deleted rows may show" if deletes else f"{number} rows are lost"
-        warn(f"skipped {path}: {what} ({parts[0].error})")
-    raise BadDataError(
-        f"{len(files)} {'file' if len(files) == 1 else 'files'} could not be read, wholly or in part",
-        "what is printed is incomplete",
-        "restore the files named above",
-    )
+    work(**asked)

@@ -2,41 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from acidctl.cli.options.places import DIRECTORY
 from acidctl.cli.options.shared import examples, output_option, snapshot_options, storage_options
-
-if TYPE_CHECKING:
-    from acidctl.cli.output.screen import FittedTable
-    from acidctl.location.find import Found
-    from acidctl.location.lists import SnapshotLists
-    from acidctl.location.snapshot import Snapshot
-
-STATE_STYLES = {"current": "green", "obsolete": "yellow", "aborted": "red", "ignored": "dim"}
-
-_NARROWEST_BAR = 20
-"""Where fewer columns are left beside the names, the bars of the timeline go below them."""
-
-_FIRST_PAGE, _PAGE = 25, 1000
-"""Locations of a large tree are printed by so many: the first soon, and never all of them in memory."""
-
-_COLUMNS = (
-    "location", "name", "kind", "minWriteId", "maxWriteId", "statementId", "visibilityTxnId", "state", "reason",
-    "files", "bytes", "rows", "modified",
-)  # fmt: skip
-
-_SORT_KEYS: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "name": lambda entry: entry["name"],
-    "write-id": lambda entry: (entry["maxWriteId"] is None, entry["maxWriteId"] or 0, entry["name"]),
-    "size": lambda entry: -entry["bytes"],
-    "time": lambda entry: entry["modified"] or "",
-    "state": lambda entry: list(STATE_STYLES).index(entry["state"]),
-}
 
 
 @click.command(
@@ -53,10 +24,15 @@ _SORT_KEYS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "--state",
     "states",
     multiple=True,
-    type=click.Choice(list(STATE_STYLES)),
+    type=click.Choice(["current", "obsolete", "aborted", "ignored"]),
     help="Only entries in this state. Repeatable.",
 )
-@click.option("--sort", "sort_key", type=click.Choice(list(_SORT_KEYS)), help="Order of the entries in each location.")
+@click.option(
+    "--sort",
+    "sort_key",
+    type=click.Choice(["name", "write-id", "size", "time", "state"]),
+    help="Order of the entries in each location.",
+)
 @click.option("-r", "--recursive", is_flag=True, help="List the entries of every location of a tree.")
 @click.option("--rows", is_flag=True, help="Count rows, from the files' footers only.")
 @click.option("--timeline", is_flag=True, help="Draw each directory as a bar over the write ids.")
@@ -64,18 +40,7 @@ _SORT_KEYS: dict[str, Callable[[dict[str, Any]], Any]] = {
 @snapshot_options
 @storage_options
 @output_option("table", "json", "jsonl", "csv", default="table")
-def command(
-    paths: tuple[str, ...],
-    states: tuple[str, ...],
-    sort_key: str | None,
-    recursive: bool,
-    rows: bool,
-    timeline: bool,
-    show_all: bool,
-    lists: SnapshotLists,
-    storage: dict[str, str],
-    output: str,
-) -> int:
+def command(**asked: Any) -> int:
     """List the directories of ACID tables with kind, write ids, state and the reason for it.
 
     PATH is a location, a partitioned table, a database or a warehouse; the current directory by default. A tree of
@@ -83,267 +48,6 @@ def command(
 
     Without --write-ids every write id on disk counts as committed.
     """
-    from acidctl.cli.inspect.report import location_report
-    from acidctl.cli.options.shared import refuse_unused
-    from acidctl.cli.output.readable import readable
-    from acidctl.cli.output.strangers import Strangers
-    from acidctl.cli.report.failures import Failures
-    from acidctl.errors import AcidctlError
-    from acidctl.location.find import find
+    from acidctl.cli.inspect.ls_work import work  # noqa: PLC0415 - loaded when it runs
 
-    if output != "table":
-        refuse_unused(f"-o {output}", "timeline")
-    failures = Failures()
-    printer = _PRINTERS[output](show_all=show_all, timeline=timeline, rows=rows)
-    strangers = Strangers(failures.add)
-    for found in find(paths or (".",), storage, lists, strangers.observer):
-        try:
-            seen = readable(found, failures.add)
-            snapshot = seen.snapshot(lists)
-            report = location_report(snapshot, seen.evidence(), rows=rows, on_error=failures.warn)
-        except AcidctlError as error:
-            failures.add(error, found.shown)
-            continue
-        if states:
-            report["entries"] = [entry for entry in report["entries"] if entry["state"] in states]
-        if sort_key:
-            report["entries"].sort(key=_SORT_KEYS[sort_key])
-        printer.location(found, snapshot, report, detail=recursive or found.is_given)
-    printer.close(failures.worst)
-    strangers.tell()
-    return failures.worst
-
-
-class _Json:
-    """One object a location."""
-
-    form = "json"
-
-    def __init__(self, **_: bool) -> None:
-        from acidctl.cli.output.console import Records
-
-        self._records = Records(self.form)
-
-    def location(self, found: Found, snapshot: Snapshot, report: dict[str, Any], *, detail: bool) -> None:
-        self._records.put(report)
-
-    def close(self, status: int) -> None:
-        pass
-
-
-class _JsonLines(_Json):
-    form = "jsonl"
-
-
-class _Csv:
-    """One line an entry."""
-
-    def __init__(self, **_: bool) -> None:
-        from acidctl.cli.output.console import put_csv
-        from acidctl.cli.output.odd_layouts import OddLayouts
-
-        self._put = put_csv
-        self._odd = OddLayouts()
-        self._header: tuple[str, ...] | None = _COLUMNS
-
-    def location(self, found: Found, snapshot: Snapshot, report: dict[str, Any], *, detail: bool) -> None:
-        self._odd.add(report["summary"]["warnings"])
-        rows = ([report["location"], *(entry[column] for column in _COLUMNS[1:])] for entry in report["entries"])
-        self._put(self._header, rows)
-        self._header = None
-
-    def close(self, status: int) -> None:
-        if self._header:
-            self._put(self._header, ())
-        self._odd.tell()
-
-
-class _Tables:
-    """Tables for people; the lines of a tree's locations are gathered into one."""
-
-    def __init__(self, *, show_all: bool, timeline: bool, rows: bool) -> None:
-        from acidctl.cli.output.odd_layouts import OddLayouts
-
-        self._show_all, self._timeline, self._rows = show_all, timeline, rows
-        self._overview: list[dict[str, Any]] = []
-        self._page = _FIRST_PAGE
-        self._due = 0
-        self._unknown = 0
-        self._notes: dict[str, None] = {}
-        self._odd = OddLayouts()
-        self._seen = 0
-
-    def location(self, found: Found, snapshot: Snapshot, report: dict[str, Any], *, detail: bool) -> None:
-        self._notes |= dict.fromkeys(report["summary"]["notes"])
-        self._odd.add(report["summary"]["warnings"])
-        self._seen += 1
-        if not detail:
-            self._due += report["summary"]["compaction"] is not None
-            self._unknown += _is_unknown(report)
-            self._overview.append(report)
-            if len(self._overview) == self._page:
-                self._print_overview()
-                self._page = _PAGE
-            return
-        from acidctl.cli.inspect.report import summary_line
-        from acidctl.cli.output.console import console
-        from acidctl.printable import printable
-
-        screen = console()
-        if self._seen > 1:
-            screen.print()
-        screen.print(printable(report["location"]), style="bold", soft_wrap=True)
-        entries = [e for e in report["entries"] if self._show_all or e["kind"] not in ("staging", "other")]
-        if entries:
-            self._table(entries).print(screen)
-        hidden = len(report["entries"]) - len(entries)
-        if self._timeline:
-            _print_timeline(snapshot)
-        if _is_unknown(report):
-            text = f"not known to be transactional: {report['transactional']['reason']}"
-            screen.print(printable(text), style="yellow", soft_wrap=True)
-        if problem := report["summary"]["historyProblem"]:
-            screen.print(f"not enough history: {printable(problem)}", style="red")
-        more = f" ({hidden} hidden, -a shows them)" if hidden else ""
-        screen.print(printable(summary_line(report)) + more)
-
-    def _table(self, entries: list[dict[str, Any]]) -> FittedTable:
-        from acidctl.cli.output.console import human_bytes
-        from acidctl.cli.output.screen import Column, FittedTable, Row
-
-        columns = [
-            Column("name"),
-            Column("kind", worth=5),
-            Column("write ids", worth=6, is_clear=False),
-            Column("stmt", right=True, worth=2, beside=True, is_clear=False),
-            Column("vis txn", right=True, worth=1, beside=True, is_clear=False),
-            Column("state"),
-            Column("files", right=True, worth=3, beside=True, is_clear=False),
-            Column("size", right=True, worth=8),
-            Column("rows", right=True, worth=7, is_clear=False),
-            Column("modified (UTC)", worth=4),
-        ]
-        rows = []
-        for entry in entries:
-            low, high = entry["minWriteId"], entry["maxWriteId"]
-            cells = (
-                entry["name"],
-                entry["kind"],
-                "" if low is None else str(high) if low == high else f"{low} to {high}",
-                _number(entry["statementId"]),
-                _number(entry["visibilityTxnId"]),
-                entry["state"],
-                str(entry["files"]),
-                human_bytes(entry["bytes"]),
-                _number(entry["rows"]),
-                (entry["modified"] or "-").replace("T", " ").rstrip("Z"),
-            )
-            styles = ((5, STATE_STYLES[entry["state"]]),)
-            rows.append(Row(cells, entry["reason"], entry["reasonCode"] in ("committed", "chosen-base"), styles))
-        if not self._rows:
-            del columns[8]
-            rows = [replace(row, cells=row.cells[:8] + row.cells[9:]) for row in rows]
-        return FittedTable(tuple(columns), "reason", tuple(rows))
-
-    def close(self, status: int) -> None:
-        from acidctl.cli.output.console import human_count, note, put_line
-
-        if self._overview:
-            self._print_overview()
-        if self._seen > _FIRST_PAGE:
-            put_line(f"{self._seen} locations; a compaction is due in {self._due}")
-        if self._unknown:
-            note(
-                f"{human_count(self._unknown, 'location')} not known to be transactional: acidctl changes nothing there"
-            )
-        if not self._seen and not status:
-            note("no table was found there")
-        for text in self._notes:
-            note(text)
-        self._odd.tell()
-
-    def _print_overview(self) -> None:
-        from acidctl.cli.output.console import console
-
-        self._overview_table().print(console())
-        self._overview = []
-
-    def _overview_table(self) -> FittedTable:
-        from acidctl.cli.inspect.report import summary_line
-        from acidctl.cli.output.console import human_bytes
-        from acidctl.cli.output.screen import Column, FittedTable, Row
-
-        columns = (
-            Column("location"),
-            Column("base", worth=4, is_clear=False),
-            Column("deltas", right=True, is_clear=False),
-            Column("current", right=True, worth=1, beside=True, is_clear=False),
-            Column("obsolete", right=True, is_clear=False),
-            Column("aborted", right=True, worth=2, is_clear=False),
-            Column("size", right=True, worth=3),
-        )
-        rows = []
-        for report in self._overview:
-            summary = report["summary"]
-            cells = (
-                report["location"],
-                report["base"] or "-",
-                str(summary["deltas"]),
-                str(summary["current"]["entries"]),
-                str(summary["obsolete"]["entries"]),
-                str(summary["aborted"]["entries"]),
-                human_bytes(summary["bytes"]),
-            )
-            due = summary["compaction"] is not None
-            rows.append(Row(cells, summary_line(report).partition("; ")[2], is_plain=not due))
-        return FittedTable(columns, "compaction", tuple(rows))
-
-
-_PRINTERS: dict[str, type[_Json] | type[_Csv] | type[_Tables]] = {
-    "json": _Json,
-    "jsonl": _JsonLines,
-    "csv": _Csv,
-    "table": _Tables,
-}
-
-
-def _is_unknown(report: dict[str, Any]) -> bool:
-    return not report["transactional"]["known"] and report["transactional"]["code"] != "empty"
-
-
-def _number(value: int | None) -> str:
-    return "" if value is None else str(value)
-
-
-def _print_timeline(snapshot: Snapshot) -> None:
-    from rich.text import Text
-
-    from acidctl.cli.inspect.timeline import bars, marks_for
-    from acidctl.cli.output.console import console
-    from acidctl.printable import printable
-
-    screen = console()
-    names = [len(printable(v.name)) for v in snapshot.state.verdicts if v.directory]
-    if not names:
-        return
-    indent = max(names) + 2
-    beside = screen.width - indent > _NARROWEST_BAR
-    if not beside:
-        indent = 2
-    width = max(_NARROWEST_BAR, min(100, screen.width - indent - 1))
-    marks = marks_for(screen.encoding)
-    drawn, (low, high) = bars(snapshot.state.verdicts, width)
-    used = max(bar.end for bar in drawn)
-    ends = f"{low}{' ' * max(1, used - len(str(low)) - len(str(high)))}{high}"
-    screen.print()
-    screen.print(Text(("write ids" if beside else "").ljust(indent) + ends, "dim"), soft_wrap=True)
-    for bar in drawn:
-        name = printable(bar.verdict.name)
-        if not beside:
-            screen.print(name, soft_wrap=True)
-        line = Text((name if beside else "").ljust(indent))
-        line.append(bar.draw(width, marks).rstrip(), STATE_STYLES[bar.verdict.state.value])
-        screen.print(line, soft_wrap=True)
-    legend = "  ".join(f"{mark} {state.value}" for state, mark in marks.items())
-    screen.print(Text(" " * indent + legend, "dim"))
-    screen.print()
+    return work(**asked)

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
+
+import click
+from click.core import ParameterSource
+
+from acidctl.cli.output.console import console, note, out_stream
+from acidctl.errors import UsageProblem
+from acidctl.printable import printable
+from acidctl.rows.export.cells import cell_rows
+from acidctl.rows.export.sinks import JsonArray, Sink, SinkOptions, open_sink
+from acidctl.rows.read.selection import limited
+from acidctl.storage.port import base_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from acidctl.orc.types import OrcType
-    from acidctl.rows.export.sinks import JsonArray
-    from acidctl.storage.port import FileSystem
 
-ROW_FORMS = ("jsonl", "json", "csv", "table", "parquet", "arrow")
-EXPORT_FORMS = ("jsonl", "json", "csv", "table", "arrow", "parquet", "orc")
 SUFFIXES = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".parquet": "parquet", ".arrow": "arrow",
     ".arrows": "arrow", ".orc": "orc",
@@ -39,12 +47,6 @@ def form_of(output: str, to: str | None, forms: Sequence[str]) -> str:
     Raises:
         UsageProblem: the name stands for another form than was typed, or for none that can be written.
     """
-    import click
-    from click.core import ParameterSource
-
-    from acidctl.errors import UsageProblem
-    from acidctl.storage.port import base_name
-
     suffix = "" if to is None else Path(base_name(to)).suffix.lower()
     wanted = SUFFIXES.get(suffix)
     if click.get_current_context().get_parameter_source("output") is ParameterSource.COMMANDLINE:
@@ -76,15 +78,13 @@ def write_rows(
         ConflictError: the file exists.
         BadDataError: a value that the form cannot hold.
     """
-    import sys
-
-    from acidctl.cli.output.console import out_stream
-    from acidctl.errors import UsageProblem
-
     if to is not None:
         if form == "table":
             raise UsageProblem("a table is for people, not for files", "", "use --out with another form: -o csv")
-        _write_file(batches, form, types, schema, to)
+        from acidctl.cli.inspect.new_file import new_file  # noqa: PLC0415 - with hashes: only for --out
+
+        with new_file(os.fspath(to)) as file:
+            _write(batches, form, types, schema, file)
     elif form == "table":
         _table(batches, types, schema)
     else:
@@ -101,11 +101,6 @@ def write_rows(
 
 def begin_document(form: str, to: str | None = None) -> None:
     """Of ``-o json`` on standard output: what is written is one document, however the command ends."""
-    import click
-
-    from acidctl.cli.output.console import out_stream
-    from acidctl.rows.export.sinks import JsonArray
-
     if form != "json" or to is not None:
         return
     context = click.get_current_context()
@@ -119,8 +114,6 @@ def begin_document(form: str, to: str | None = None) -> None:
 
 
 def _write_document(batches: Iterable[pa.RecordBatch], types: OrcType | None) -> None:
-    import click
-
     document: JsonArray = click.get_current_context().meta[_DOCUMENT]
     for batch in batches:
         document.write(batch, types)
@@ -129,11 +122,9 @@ def _write_document(batches: Iterable[pa.RecordBatch], types: OrcType | None) ->
 def _write(
     batches: Iterable[pa.RecordBatch], form: str, types: OrcType | None, schema: pa.Schema, out: BinaryIO
 ) -> None:
-    from acidctl.rows.export.sinks import Sink, SinkOptions, open_sink
-
     sink: Sink
     if form == "orc":
-        from acidctl.rows.export.orc_sink import OrcSink
+        from acidctl.rows.export.orc_sink import OrcSink  # noqa: PLC0415 - with the writer of ORC, seldom asked for
 
         assert types is not None
         sink = OrcSink(out, types)
@@ -144,70 +135,8 @@ def _write(
     sink.close()
 
 
-def _write_file(
-    batches: Iterable[pa.RecordBatch], form: str, types: OrcType | None, schema: pa.Schema, to: str
-) -> None:
-    """To a hidden sibling first, which is renamed at the end and removed on failure."""
-    import os
-    from uuid import uuid4
-
-    from acidctl.errors import AcidctlError
-    from acidctl.storage.port import base_name, join, parent_of
-    from acidctl.storage.registry import open_location
-
-    name = os.fspath(to)
-    fs, path = open_location(name)
-    _refuse_target(fs, path, name)
-    part = join(parent_of(path), f".{base_name(path)}.{uuid4().hex[:8]}.part")
-    try:
-        stream = fs.open_output(part)
-    except AcidctlError as error:
-        raise type(error)(f"cannot create {fs.display(path)}", error.why, error.hint) from error
-    try:
-        with stream as out:
-            _write(batches, form, types, schema, out)
-        fs.rename(part, path)
-    except BaseException:
-        with suppress(AcidctlError):
-            fs.remove_tree(part)
-        raise
-
-
-def _refuse_target(fs: FileSystem, path: str, name: str) -> None:
-    """Say what is wrong with the name of a new file before anything is read."""
-    import os
-
-    from acidctl.cli.report.run_files import refuse_in_table
-    from acidctl.errors import ConflictError, NotFoundError
-    from acidctl.location.own_files import open_folder
-    from acidctl.storage.port import parent_of
-
-    is_dir = False
-    with suppress(NotFoundError):
-        is_dir = fs.stat(path).is_dir
-        if not is_dir:
-            raise ConflictError(f"{fs.display(path)} exists already", "", "choose another name, or remove it first")
-    if is_dir or name.endswith("/"):
-        raise NotFoundError(
-            f"{name if name.endswith('/') else fs.display(path)} is a directory",
-            "rows are written to one file",
-            "give the name of a new file",
-        )
-    if fs.local_path(path) is not None and not fs.exists(parent_of(path)):
-        folder = fs.display(parent_of(path))
-        raise NotFoundError(f"cannot create {fs.display(path)}", f"there is no directory {folder}", "make it first")
-    if (local := fs.local_path(path)) is not None:
-        os.close(open_folder(Path(local).parent))
-        refuse_in_table(Path(local), "rows")
-
-
 def _table(batches: Iterable[pa.RecordBatch], types: OrcType | None, schema: pa.Schema) -> None:
-    from rich.table import Table
-
-    from acidctl.cli.output.console import console, note
-    from acidctl.printable import printable
-    from acidctl.rows.export.cells import cell_rows
-    from acidctl.rows.read.selection import limited
+    from rich.table import Table  # noqa: PLC0415 - only for people
 
     iterator = iter(limited(batches, TABLE_ROWS + 1))
     first = next(iterator, None)

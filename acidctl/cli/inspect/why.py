@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from acidctl.cli.inspect.ls import STATE_STYLES
 from acidctl.cli.options.places import DIRECTORY
 from acidctl.cli.options.shared import examples, output_option, snapshot_options, storage_options
+from acidctl.cli.output.screen import STATE_STYLES
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,11 +6,15 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from acidctl.cli.output.console import Records, console, human_bytes, human_count, iso_time, note, put_line, warn
+from acidctl.cli.output.screen import Column, FittedTable, Row
+from acidctl.cli.report.failures import show_failure
+from acidctl.errors import AcidctlError, ExitStatus
+
 if TYPE_CHECKING:
     from acidctl.cleaning.apply import Cleaned
     from acidctl.cleaning.plan import CleaningPlan
     from acidctl.cli.report.run_report import RunReport
-    from acidctl.errors import AcidctlError
     from acidctl.location.evidence import Evidence
     from acidctl.location.find import Found
     from acidctl.location.snapshot import Snapshot
@@ -27,8 +31,6 @@ class Results:
     """Results of one run, and the worst exit status of all its locations."""
 
     def __init__(self, output: str, run: RunReport) -> None:
-        from acidctl.cli.output.console import Records
-
         self.run = run
         self.records = Records(output)
         self.status = 0
@@ -38,8 +40,6 @@ class Results:
 
     def failed(self, location: str, error: AcidctlError) -> None:
         """A location that was passed over; `location` is empty for what is none."""
-        from acidctl.cli.report.failures import show_failure
-
         self.status = max(self.status, error.exit_status)
         self.run.failed(location, error)
         if location:
@@ -60,8 +60,6 @@ class Results:
     def not_begun(self, location: str) -> None:
         """The time was up before its turn."""
 
-        from acidctl.cli.output.console import put_line
-
         self._postponed.append(location)
         self.run.add(location, "postponed", reason="the time is up")
         if self._output == "table":
@@ -73,8 +71,6 @@ class Results:
 
     def _sum_up(self, locations: int, done: str) -> None:
         """What became of all locations together; names those that failed, and those that are left."""
-        from acidctl.cli.output.console import human_count, note, warn
-
         rests = [("failed", self._failed), ("left for later", self._postponed)]
         rests = [(what, names) for what, names in rests if names]
         note(f"{human_count(locations, 'location')}: {', '.join([done, *(f'{len(n)} {what}' for what, n in rests)])}")
@@ -99,8 +95,6 @@ class Printer(Results):
 
     def plans(self, planned: Iterable[CleaningPlan], *, dry_run: bool) -> list[CleaningPlan]:
         """The plans that remove something, before anything is done; each of all is shown when it is made."""
-        from acidctl.cli.output.console import human_count, note
-
         plans: list[CleaningPlan] = []
         kept: list[CleaningPlan] = []
         notes: dict[str, None] = {}
@@ -140,8 +134,6 @@ class Printer(Results):
 
     def done(self, plan: CleaningPlan, cleaned: Cleaned) -> None:
         """A location's plan was carried out, or as much of it as time allowed."""
-        from acidctl.cli.output.console import human_bytes, note, put_line
-
         location = shown(plan.snapshot)
         left = [removal.name for removal in plan.removals[len(cleaned.removed) :]]
         if left or plan.postponed:
@@ -182,8 +174,6 @@ class Printer(Results):
 
     def summary(self) -> None:
         """What became of all locations together."""
-        from acidctl.cli.output.console import human_bytes, note
-
         if len(self._undo) == 1:
             (location,) = map(shlex.quote, self._undo)
             note(f"undo: acidctl restore {location}   free the space: acidctl purge {location}")
@@ -197,8 +187,6 @@ class Printer(Results):
 
     def exit_status(self, speaks: bool) -> int:
         """With `speaks` there is a status for nothing to do and for what was left for later."""
-        from acidctl.errors import ExitStatus
-
         if self.status or not speaks:
             return self.status
         if self._postponed:
@@ -213,8 +201,6 @@ def shown(snapshot: Snapshot) -> str:
 
 def record(plan: CleaningPlan, result: str) -> dict[str, Any]:
     """The JSON form, schema_version 1."""
-    from acidctl.cli.output.console import iso_time
-
     return {
         "schema_version": 1,
         "location": shown(plan.snapshot),
@@ -232,9 +218,6 @@ def record(plan: CleaningPlan, result: str) -> dict[str, Any]:
 
 
 def _table(plan: CleaningPlan) -> None:
-    from acidctl.cli.output.console import console, human_bytes, human_count, put_line
-    from acidctl.cli.output.screen import Column, FittedTable, Row
-
     location = shown(plan.snapshot)
     if not plan.removals:
         put_line(f"{location}: nothing to clean{' yet' if plan.waiting or plan.postponed else ''}")
@@ -258,8 +241,6 @@ def _state(kind: str, state: str) -> str:
 
 def _kept_back(plan: CleaningPlan) -> None:
     """What stays, and why: entries of one reason in one line."""
-    from acidctl.cli.output.console import note
-
     by_reason: dict[str, list[str]] = {}
     for name, reason in (*plan.kept_back, *((w.name, w.reason) for w in plan.waiting)):
         by_reason.setdefault(reason, []).append(name)

@@ -21,15 +21,7 @@ from acidctl.cli.output.console import human_bytes, human_count, say
 from acidctl.cli.output.strangers import Strangers
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.proof.verify import Verify
-from acidctl.compaction.request import (
-    CompactionRequest,
-    Mode,
-    Planned,
-    carry_out,
-    plan_location,
-    refusal,
-    within,
-)
+from acidctl.compaction.request import CompactionRequest, Mode, Planned, carry_out, plan_location, refusal, within
 from acidctl.errors import RefusedError
 from acidctl.location.find import find, once
 from acidctl.location.neighbours import Surroundings

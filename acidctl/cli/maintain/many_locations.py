@@ -8,33 +8,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Event
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import click
 
-from acidctl.cli.options.amounts import DURATION, SIZE
-from acidctl.cli.options.shared import can_ask, together
+from acidctl.cli.options.shared import can_ask
+from acidctl.errors import AcidctlError, RefusedError
+from acidctl.location.find import Found
 from acidctl.location.lock import Locking
-
-if TYPE_CHECKING:
-    from acidctl.errors import AcidctlError
-    from acidctl.location.find import Found
+from acidctl.location.walk import Location
+from acidctl.storage.port import parent_of
+from acidctl.storage.registry import open_location
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 _LONG_SECONDS = 1.0
 """Only work that takes longer than this shows a bar."""
-
-jobs_option = click.option(
-    "--jobs", type=click.IntRange(min=1), default=4, show_default=True, metavar="N", help="Locations at a time."
-)
-deadline_option = click.option("--deadline", type=DURATION, metavar="TIME", help="End after this long, e.g. 2h or 30m.")
-unattended_options = together(
-    click.option("--max-bytes", type=SIZE, metavar="SIZE", help="Remove at most so much; the rest is left for later."),
-    deadline_option,
-    jobs_option,
-)
 
 
 @dataclass(slots=True)
@@ -72,11 +62,6 @@ def with_tables(
     Yields:
         The place, and whether it is such a table's directory.
     """
-    from acidctl.location.find import Found
-    from acidctl.location.walk import Location
-    from acidctl.storage.port import parent_of
-    from acidctl.storage.registry import open_location
-
     within: list[tuple[str, str]] = []
     seen: set[tuple[str, str]] = set()
     for found in places:
@@ -153,7 +138,6 @@ class Work:
 
     def each(self, items: Iterable[T], work: Callable[[T], R]) -> Iterator[tuple[T, R | AcidctlError | None]]:
         """Each item with its result or its error; None where the end came first."""
-        from acidctl.errors import AcidctlError
 
         def tried(item: T) -> R | AcidctlError | None:
             try:
@@ -169,8 +153,6 @@ class Work:
         Raises:
             RefusedError: the answer was no, or there is no terminal and no --yes.
         """
-        from acidctl.errors import RefusedError
-
         if self.yes:
             return
         if not can_ask():

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from acidctl.cleaning.trash import TRASH, TrashRun
 from acidctl.cli.maintain.clean_results import MOST_NOTES, NAMES_SHOWN, Results, some
+from acidctl.cli.output.console import Records, human_bytes, human_count, note, put_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from acidctl.cleaning.trash import TrashRun
-    from acidctl.cli.output.console import Records
     from acidctl.cli.report.run_report import RunReport
     from acidctl.location.find import Found
 
@@ -30,9 +29,6 @@ def _phase(run: TrashRun) -> str:
 
 def listed(every: Sequence[tuple[Found, Sequence[TrashRun]]], output: str, records: Records, *, is_one: bool) -> None:
     """Print the runs of one location by their entries, those of several by their ids."""
-    from acidctl.cleaning.trash import TRASH
-    from acidctl.cli.output.console import human_bytes, human_count, note, put_line
-
     if not every:
         note("the trash is empty")
     together: dict[str, list[TrashRun]] = {}
@@ -65,8 +61,6 @@ class Printer(Results):
 
     def planned(self, found: Found, run: TrashRun, *, dry_run: bool) -> None:
         """Before it is done."""
-        from acidctl.cli.output.console import human_bytes, human_count, put_line
-
         if dry_run:
             self.run.add(found.shown, "planned", names=len(run.names))
             self._put(_record(found.shown, run, "planned"))
@@ -77,8 +71,6 @@ class Printer(Results):
 
     def done(self, found: Found, run: TrashRun, names: tuple[str, ...], changes: Changes, *, alone: bool) -> None:
         """A run is back."""
-        from acidctl.cli.output.console import note, put_line
-
         self._restored += 1
         self._bytes += run.bytes
         self.run.add(found.shown, "restored", restored=run.bytes, names=len(names))
@@ -98,8 +90,6 @@ class Printer(Results):
 
     def summary(self, locations: int) -> None:
         """What became of all locations together."""
-        from acidctl.cli.output.console import human_bytes, human_count, note
-
         if self._changed:
             count = human_count(len(self._changed), "location differs", "locations differ")
             note(f"{count} from the state before that cleaning: others wrote there meanwhile")

@@ -30,7 +30,7 @@ class Place(click.types.StringParamType):
         return super().convert(value, param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-        from click.shell_completion import CompletionItem
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only for shells
 
         # What was typed may be a name that the shell completed before.
         return [CompletionItem(printable(incomplete), type=self._completed_as)]

@@ -5,19 +5,22 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from acidctl.cli.options.amounts import DURATION
 from acidctl.cli.options.places import DIRECTORY, FILE, NEW_FILE
-
-if TYPE_CHECKING:
-    from acidctl.storage.options import StorageOptions
+from acidctl.cli.output.redact import HIDDEN, is_secret_name, remember_pair
+from acidctl.storage.options import StorageOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+
+ROW_FORMS = ("jsonl", "json", "csv", "table", "parquet", "arrow")
+EXPORT_FORMS = ("jsonl", "json", "csv", "table", "arrow", "parquet", "orc")
+"""Forms of the commands that print rows; those of the second may go to where ORC is wanted, too."""
 
 WHOLE_FILE = "Write to a new file, complete or not at all; without -o the end of its name tells the form."
 
@@ -45,8 +48,6 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 def key_and_value(item: str, option: str) -> tuple[str, str]:
     """A ``KEY=VALUE`` of an option; raises BadParameter for what is none."""
-    from acidctl.cli.output.redact import remember_pair
-
     key, equals, value = item.partition("=")
     if not key or not equals:
         # The text itself is not shown: it may be a password.
@@ -145,9 +146,9 @@ def snapshot_options(function: F) -> F:
         assume_committed: float | None,
         **kwargs: Any,
     ) -> Any:
-        from acidctl.acid.assumption import Assumption
-        from acidctl.acid.writeids import Form
-        from acidctl.location.lists import read_lists
+        from acidctl.acid.assumption import Assumption  # noqa: PLC0415 - --help does without
+        from acidctl.acid.writeids import Form  # noqa: PLC0415 - --help does without
+        from acidctl.location.lists import read_lists  # noqa: PLC0415 - --help does without
 
         lists = read_lists(
             write_ids,
@@ -181,8 +182,6 @@ def snapshot_words() -> list[str]:
 
 def storage_words() -> list[str]:
     """What this command was told of the store, as words for the line of another one; of secrets the names only."""
-    from acidctl.cli.output.redact import HIDDEN, is_secret_name
-
     words = []
     for item in click.get_current_context().params.get("storage_option") or ():
         key, _, value = item.partition("=")
@@ -214,8 +213,6 @@ def storage_options(function: F) -> F:
     )
     @functools.wraps(function)
     def wrapper(*args: Any, storage_option: tuple[str, ...], **kwargs: Any) -> Any:
-        from acidctl.storage.options import StorageOptions
-
         if storage_option and _all_local(kwargs):
             refuse_unused("the local disk", "storage_option")
         given = dict(key_and_value(item, "--storage-option") for item in storage_option)
@@ -310,8 +307,8 @@ def lock_options(function: F) -> F:
     )
     @functools.wraps(function)
     def wrapper(*args: Any, lock: bool | None, lock_wait: float, break_lock: bool, **kwargs: Any) -> Any:
-        from acidctl.cli.output.console import warn
-        from acidctl.location.lock import Locking
+        from acidctl.cli.output.console import warn  # noqa: PLC0415 - --help does without
+        from acidctl.location.lock import Locking  # noqa: PLC0415 - --help does without
 
         if lock is False and (lock_wait or break_lock):
             raise click.UsageError("--no-lock takes no lock: leave out --lock-wait and --break-lock.")
@@ -335,7 +332,7 @@ def report_options(function: F) -> F:
     )
     @functools.wraps(function)
     def wrapper(*args: Any, report: str | None, metrics_file: str | None, **kwargs: Any) -> Any:
-        from acidctl.cli.report.run_files import recorded
+        from acidctl.cli.report.run_files import recorded  # noqa: PLC0415 - --help does without
 
         with recorded(report, metrics_file) as run:
             status = function(*args, run=run, **kwargs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -124,8 +125,7 @@ class Records:
 
 def put_csv(header: Sequence[str] | None, rows: Iterable[Sequence[object]]) -> None:
     """RFC 4180 on standard output, names made printable; None for the header where one was put before."""
-    import csv
-    import io
+    import csv  # noqa: PLC0415 - only for -o csv
 
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -138,8 +138,8 @@ def put_csv(header: Sequence[str] | None, rows: Iterable[Sequence[object]]) -> N
 
 def console() -> Console:
     """A rich console on standard output; plain and unwrapped when it is no terminal, colourless with NO_COLOR."""
-    from rich.console import Console, ConsoleOptions, RenderableType
-    from rich.segment import Segment
+    from rich.console import Console, ConsoleOptions, RenderableType  # noqa: PLC0415 - only for people
+    from rich.segment import Segment  # noqa: PLC0415 - only for people
 
     class PassingOn(Console):
         def on_broken_pipe(self) -> None:
@@ -166,7 +166,7 @@ def console() -> Console:
 
 def table_of(names: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> Table:
     """A borderless table; every cell is made printable here."""
-    from rich.table import Table
+    from rich.table import Table  # noqa: PLC0415 - only for people
 
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in names:

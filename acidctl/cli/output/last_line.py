@@ -143,7 +143,7 @@ def listings() -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    from acidctl.location.walk import listening
+    from acidctl.location.walk import listening  # noqa: PLC0415 - --help lists nothing
 
     listed = Listed()
     with listening(listed.add), LAST_LINE.showing(listed.text):

@@ -10,6 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from acidctl.cli.output.redact import hidden
 from acidctl.printable import printable
 
 SCHEMA_VERSION = 1
@@ -58,8 +59,6 @@ class JsonLog(io.TextIOBase):
             self._rest = ""
 
     def _say(self, lines: list[str]) -> None:
-        from acidctl.cli.output.redact import hidden
-
         for line in lines:
             if line.strip():
                 self.record("info", printable(hidden(line)))

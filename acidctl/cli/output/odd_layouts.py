@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from acidctl.cli.output.console import warn
+
 _SHOWN = 10
 """Of thousands of directories all may have the same fault."""
 
 
 def tell(warnings: Sequence[str]) -> None:
     """The first of them as warnings, and how many more there are."""
-    from acidctl.cli.output.console import warn
-
     for text in warnings[:_SHOWN]:
         warn(text)
     if len(warnings) > _SHOWN:

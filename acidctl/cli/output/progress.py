@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from acidctl.cli.output.console import human_bytes
 from acidctl.cli.output.last_line import LAST_LINE
 
 _CELLS = 24
@@ -54,7 +55,6 @@ class Bar:
 
 def shown(doing: str, done: int, total: int | None, seconds: float, columns: int, *, is_bytes: bool) -> str:
     """``compacting 3 buckets [#####...................]  1.2 GiB of 5.1 GiB, 310.0 MiB/s, 0:13 left``."""
-    from acidctl.cli.output.console import human_bytes
 
     def amount(count: int) -> str:
         return human_bytes(count) if is_bytes else f"{count:,}"

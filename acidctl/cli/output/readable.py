@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from acidctl.errors import AccessError, AcidctlError
+from acidctl.location.snapshot import look_at
+
 if TYPE_CHECKING:
-    from acidctl.errors import AcidctlError
     from acidctl.location.find import Found
 
 
@@ -22,9 +24,6 @@ def readable(found: Found, failed: Callable[[AcidctlError, str], None]) -> Found
     Raises:
         AccessError: the location itself may not be listed.
     """
-    from acidctl.errors import AccessError
-    from acidctl.location.snapshot import look_at
-
     if found.ahead is not None and not isinstance(found.ahead, AccessError):
         return found
     closed: dict[str, AcidctlError] = {}

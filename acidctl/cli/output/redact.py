@@ -6,6 +6,7 @@ import os
 import re
 from functools import lru_cache
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 HIDDEN = "***"
 
@@ -90,8 +91,6 @@ def _of_the_environment() -> set[str]:
 @lru_cache(maxsize=4)
 def _pattern(secrets: frozenset[str]) -> re.Pattern[str] | None:
     """What finds any of them, also where a URL has escaped it; short ones only as whole words."""
-    from urllib.parse import quote, quote_plus
-
     spelled = {
         form for secret in secrets for form in (secret, quote(secret, safe=""), quote_plus(secret), quote(secret))
     }

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 _GAP = 2
 
+STATE_STYLES = {"current": "green", "obsolete": "yellow", "aborted": "red", "ignored": "dim"}
+"""The states of a location's entries, each with its colour."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -123,7 +126,7 @@ class FittedTable:
             yield from _remark_lines(row, width)
 
     def _stacked(self, kept: Sequence[int], cells: Sequence[tuple[str, ...]], width: int) -> Iterator[Text]:
-        from rich.text import Text
+        from rich.text import Text  # noqa: PLC0415 - only for people
 
         for row, shown in zip(self.rows, cells, strict=True):
             styles = dict(row.styles)
@@ -162,8 +165,8 @@ class FittedTable:
         return self._line(kept, widths, Row((), ""), tuple(column.heading for column in self.columns))
 
     def _line(self, kept: Sequence[int], widths: Sequence[int], row: Row, shown: tuple[str, ...]) -> Text:
-        from rich.cells import cell_len
-        from rich.text import Text
+        from rich.cells import cell_len  # noqa: PLC0415 - only for people
+        from rich.text import Text  # noqa: PLC0415 - only for people
 
         styles = dict(row.styles)
         line = Text()
@@ -177,7 +180,7 @@ class FittedTable:
 
 
 def _remark_lines(row: Row, width: int) -> Iterator[Text]:
-    from rich.text import Text
+    from rich.text import Text  # noqa: PLC0415 - only for people
 
     if row.is_plain or not row.remark:
         return
@@ -187,6 +190,6 @@ def _remark_lines(row: Row, width: int) -> Iterator[Text]:
 
 
 def _widest(texts: Sequence[str]) -> int:
-    from rich.cells import cell_len
+    from rich.cells import cell_len  # noqa: PLC0415 - only for people
 
     return max(map(cell_len, texts))

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from acidctl.errors import RefusedError
+from acidctl.cli.output.console import human_count, note
+from acidctl.errors import AcidctlError, RefusedError
+from acidctl.location.evidence import Evidence, not_known
+from acidctl.location.walk import Observer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from acidctl.acid.layout import TableType
-    from acidctl.errors import AcidctlError
-    from acidctl.location.evidence import Evidence
     from acidctl.location.find import Found
-    from acidctl.location.walk import Observer
 
 _NAMED = 3
 
@@ -37,14 +35,10 @@ class Strangers:
     @property
     def observer(self) -> Observer:
         """For the walk."""
-        from acidctl.location.walk import Observer
-
         return Observer(self.failed, lambda path, what: self._others.append(f"{path} is {what}"))
 
     def known(self, places: Iterable[Found]) -> Iterator[Found]:
         """The locations that are known to be transactional, and those that were named; for what only reads."""
-        from acidctl.errors import AcidctlError
-
         for found in places:
             try:
                 is_known = found.is_given or found.evidence().may_change
@@ -64,9 +58,6 @@ class Strangers:
         Raises:
             RefusedError: one that was named itself is not known to be transactional; or one type is said of two tables.
         """
-        from acidctl.errors import AcidctlError
-        from acidctl.location.evidence import not_known
-
         first = None
         for found in places:
             first = first or found.location.table
@@ -92,8 +83,6 @@ class Strangers:
 
     def tell(self) -> None:
         """Say what was left alone, in a line for each kind."""
-        from acidctl.cli.output.console import human_count, note
-
         if self._others:
             note(f"not entered: {_some(self._others)}")
         if self._unknown:

@@ -143,8 +143,8 @@ def standard_streams() -> Iterator[None]:
     if sys.stdout is not None:
         sys.stdout.flush()
     watched = _watched(before[1])
-    sys.stdout = cast(TextIO, Screened(watched))
-    sys.stderr = cast(TextIO, Screened(sys.stderr))
+    sys.stdout = cast("TextIO", Screened(watched))
+    sys.stderr = cast("TextIO", Screened(sys.stderr))
     try:
         yield
     finally:

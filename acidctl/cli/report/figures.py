@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acidctl.acid.advice import SMALL_FILE
+from acidctl.acid.ages import Ages
+from acidctl.acid.names import is_hidden
+from acidctl.acid.state import EntryKind, State
+from acidctl.location.snapshot import Snapshot, take_snapshot
 
 if TYPE_CHECKING:
     from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-    from acidctl.location.snapshot import Snapshot
     from acidctl.storage.port import FileSystem
 
 
@@ -57,8 +60,6 @@ class Seen:
 
     def again(self) -> Figures:
         """List it anew; errors as for :func:`acidctl.location.snapshot.take_snapshot`."""
-        from acidctl.location.snapshot import take_snapshot
-
         return figures_of(take_snapshot(self.fs, self.path, self.write_ids, self.txns))
 
 
@@ -68,10 +69,6 @@ def figures_of(snapshot: Snapshot, now: float | None = None) -> Figures:
     Args:
         now: seconds since the epoch.
     """
-    from acidctl.acid.ages import Ages
-    from acidctl.acid.names import is_hidden
-    from acidctl.acid.state import EntryKind, State
-
     now = time.time() if now is None else now
     sizes: dict[str, int] = {}
     files = 0

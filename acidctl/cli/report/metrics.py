@@ -9,9 +9,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from prometheus_client import Metric
+from prometheus_client import Metric, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
 
+from acidctl.cli.output.console import warn
+from acidctl.cli.output.redact import hidden
+from acidctl.location.own_files import followed, replace_file
+from acidctl.printable import printable
+
+if TYPE_CHECKING:
     from acidctl.cli.report.run_report import LocationResult, RunReport
 
 MOST_LOCATIONS = 1000
@@ -49,10 +55,6 @@ def write_metrics(run: RunReport, path: Path) -> None:
     Raises:
         OSError: the file cannot be written; it is as it was.
     """
-    from prometheus_client import generate_latest
-
-    from acidctl.location.own_files import followed, replace_file
-
     with _alone(followed(path).parent):
         earlier = path.read_text("utf-8", "replace") if path.is_file() else ""  # not a pipe or /dev/stdout
         replace_file(path, generate_latest(_Families(_families(run, earlier))))
@@ -81,9 +83,6 @@ def samples_of(run: RunReport) -> Iterator[Sample]:
 
 
 def _of_locations(results: Iterable[LocationResult]) -> Iterator[Sample]:
-    from acidctl.cli.output.redact import hidden
-    from acidctl.printable import printable
-
     known = [(result, figures) for result in results if (figures := result.latest)]
     known.sort(key=lambda one: (-one[1].obsolete, -one[1].small, one[0].location))
     for result, figures in known[:MOST_LOCATIONS]:
@@ -108,8 +107,6 @@ class _Families:
 
 def _families(run: RunReport, earlier: str) -> list[Metric]:
     """What the file is to hold: the series of the run, and of the earlier ones what they do not replace."""
-    from prometheus_client import Metric
-
     families = {name: Metric(name, text, "gauge") for name, text in _HELP.items()}
     for name, labels, value in _kept(run, earlier):
         families[name].add_sample(name, labels, value)
@@ -120,10 +117,6 @@ def _families(run: RunReport, earlier: str) -> list[Metric]:
 
 
 def _kept(run: RunReport, earlier: str) -> Iterator[tuple[str, dict[str, str], float]]:
-    from prometheus_client.parser import text_string_to_metric_families
-
-    from acidctl.cli.output.console import warn
-
     try:
         for family in text_string_to_metric_families(earlier):
             for sample in family.samples:

@@ -7,10 +7,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from acidctl.acid.names import AcidNameError, is_hidden, parse_directory
+from acidctl.cli.report.failures import show_failure
+from acidctl.cli.report.run_report import RunReport
 from acidctl.errors import (
     AccessError,
     AcidctlError,
@@ -19,10 +22,8 @@ from acidctl.errors import (
     RefusedError,
     StorageError,
 )
+from acidctl.location.own_files import followed, open_folder, replace_file
 from acidctl.storage.os_errors import mapped
-
-if TYPE_CHECKING:
-    from acidctl.cli.report.run_report import RunReport
 
 _HEAD = 65536
 
@@ -37,8 +38,6 @@ def recorded(report: str | None, metrics: str | None) -> Iterator[RunReport]:
         AcidctlError: a file cannot be written; before the block where that can be seen.  After a block that failed,
             it is said and the block's own error goes on.
     """
-    from acidctl.cli.report.run_report import RunReport
-
     context = click.get_current_context()
     run = RunReport(
         " ".join(context.command_path.split(" ")[1:]),
@@ -73,8 +72,6 @@ def _status_of(error: BaseException) -> int:
 @contextmanager
 def _told() -> Iterator[None]:
     """What goes wrong in the block is said, and goes no further."""
-    from acidctl.cli.report.failures import show_failure
-
     try:
         yield
     except AcidctlError as error:
@@ -87,11 +84,9 @@ def _write(run: RunReport, targets: list[tuple[Path, str]]) -> None:
     for path, kind in targets:
         try:
             if kind == "report":
-                from acidctl.location.own_files import replace_file
-
                 replace_file(path, _json(run.as_json()))
             else:
-                from acidctl.cli.report.metrics import write_metrics
+                from acidctl.cli.report.metrics import write_metrics  # noqa: PLC0415 - with prometheus_client
 
                 write_metrics(run, path)
         except AcidctlError as error:
@@ -132,8 +127,6 @@ def refuse_replacing(path: Path, kind: str) -> None:
         RefusedError: the file is none of ours, would lie among the data of a table, or behind a link of another user.
         AccessError: what is there cannot be read.
     """
-    from acidctl.location.own_files import followed, open_folder
-
     with mapped("write", str(path)):
         os.close(open_folder(followed(path).parent))
     refuse_in_table(path, f"the {kind}")
@@ -154,8 +147,6 @@ def refuse_in_table(path: Path, what: str) -> None:
     Raises:
         RefusedError: it would lie beside the directories of a location, or in one of them.
     """
-    from acidctl.acid.names import is_hidden
-
     folder = path.resolve().parent
     found = False
     with suppress(OSError):
@@ -169,8 +160,6 @@ def refuse_in_table(path: Path, what: str) -> None:
 
 
 def _is_of_a_table(folder: Path) -> bool:
-    from acidctl.acid.names import AcidNameError, parse_directory
-
     try:
         return parse_directory(folder.name) is not None
     except AcidNameError:  # base_images, for example

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import time
 from collections.abc import Sequence
@@ -9,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from acidctl import __version__
+from acidctl.cli.output.console import iso_time
 from acidctl.cli.output.redact import hidden, hidden_in
 from acidctl.errors import AcidctlError, ExitStatus
 
@@ -79,7 +82,7 @@ class RunReport:
     def saw(self, snapshot: Snapshot) -> None:
         """A location, before anything is done there."""
         if self.is_wanted:
-            from acidctl.cli.report.figures import Seen, figures_of
+            from acidctl.cli.report.figures import Seen, figures_of  # noqa: PLC0415 - only for a report
 
             result = self._of(snapshot.fs.display(snapshot.path))
             result.before = figures_of(snapshot)
@@ -179,9 +182,6 @@ class RunReport:
 
     def as_json(self) -> dict[str, Any]:
         """The file's content, schema_version 1."""
-        from acidctl import __version__
-        from acidctl.cli.output.console import iso_time
-
         record = {
             "schema_version": SCHEMA_VERSION,
             "acidctl": __version__,
@@ -263,8 +263,6 @@ def _figures(figures: Figures | None) -> dict[str, Any] | None:
 
 
 def _user() -> str:
-    import getpass
-
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):

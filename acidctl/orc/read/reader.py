@@ -178,7 +178,7 @@ class OrcFile:
 
     def _head(self, count: int) -> pa.Table | None:
         """The first rows of the file, None where Arrow cannot read them."""
-        from pyarrow import dataset, fs
+        from pyarrow import dataset, fs  # noqa: PLC0415 - only for the first rows of a file
 
         form = dataset.OrcFileFormat()
         try:

@@ -305,7 +305,7 @@ class _Columnar:
         self._schema = schema
         if self._kind == "parquet":
             # Imported here: it takes a while, and the other formats do without.
-            import pyarrow.parquet as pq
+            import pyarrow.parquet as pq  # noqa: PLC0415 - takes a while, and the other forms do without
 
             self._writer = pq.ParquetWriter(self._gate, schema, compression=self._compression)
         else:

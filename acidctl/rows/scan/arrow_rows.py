@@ -64,7 +64,7 @@ class ArrowRows(ABC):
             EnvironmentProblem: pandas is not installed.
         """
         with _needs("pandas"):
-            import pandas  # noqa: F401 - pyarrow imports it, and says less about it
+            import pandas  # noqa: F401, PLC0415 - optional; pyarrow imports it, and says less about it
         return self.to_table().to_pandas(**options)
 
     def to_polars(self) -> polars.DataFrame:
@@ -74,7 +74,7 @@ class ArrowRows(ABC):
             EnvironmentProblem: polars is not installed.
         """
         with _needs("polars"):
-            import polars
+            import polars  # noqa: PLC0415 - optional
         return polars.DataFrame(self.to_table())
 
     def _repr_html_(self) -> str:

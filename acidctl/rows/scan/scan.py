@@ -97,7 +97,7 @@ class _Read:
 
 
 def _parsed(where: str, row: OrcType) -> Predicate:
-    from acidctl.rows.scan.condition import parse_condition  # and sqlglot, which takes longer than all else here
+    from acidctl.rows.scan.condition import parse_condition  # noqa: PLC0415 - with sqlglot: only for a condition
 
     return parse_condition(where, row)
 

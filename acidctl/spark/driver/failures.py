@@ -75,7 +75,7 @@ def explain(error: BaseException, log: str, master: str, status: int | None) -> 
 
 def tells_of_an_end(error: BaseException) -> bool:
     """Whether `error` is what a Java process leaves behind that has ended or is about to: nobody answers any more."""
-    from py4j.protocol import Py4JError, Py4JJavaError
+    from py4j.protocol import Py4JError, Py4JJavaError  # noqa: PLC0415 - loaded once Java runs
 
     if isinstance(error, AcidctlError):
         return False

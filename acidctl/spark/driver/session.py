@@ -125,8 +125,8 @@ def _check_same_master(options: SparkOptions, running: str) -> None:
 
 def _import_pyspark() -> Any:
     try:
-        import pyspark
-        from pyspark import SparkContext
+        import pyspark  # noqa: PLC0415 - half a second, after all checks
+        from pyspark import SparkContext  # noqa: PLC0415 - the same
     except ImportError as error:
         raise EnvironmentProblem(
             "PySpark cannot be imported", str(error), "Install it with: pip install pyspark (or use --engine local)"

@@ -25,7 +25,7 @@ def delegated(spec: FileSystemSpec) -> FileSystemSpec:
     options = dict(spec.options)
     if spec.protocol not in ("webhdfs", "swebhdfs") or options.get("token") or not wants_kerberos(options):
         return spec
-    from acidctl.storage.hdfs.webhdfs import WebHdfsClient
+    from acidctl.storage.hdfs.webhdfs import WebHdfsClient  # noqa: PLC0415 - with requests: only for WebHDFS
 
     options["token"] = WebHdfsClient(spec).delegation_token()
     kept = {key: value for key, value in options.items() if key not in _NOT_PASSED_ON}

@@ -15,9 +15,9 @@ def wants_kerberos(options: Mapping[str, str]) -> bool:
 def ticket_problem() -> str:
     """What is wrong with this user's Kerberos ticket, as far as the machine can tell."""
     try:
-        from gssapi import Credentials
-        from gssapi.exceptions import ExpiredCredentialsError
-        from gssapi.raw import GSSError
+        from gssapi import Credentials  # noqa: PLC0415 - optional
+        from gssapi.exceptions import ExpiredCredentialsError  # noqa: PLC0415 - optional
+        from gssapi.raw import GSSError  # noqa: PLC0415 - optional
     except ImportError:
         return "the server does not take the Kerberos login"
     try:

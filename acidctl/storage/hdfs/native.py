@@ -58,7 +58,7 @@ class NativeClient:
         # Each NameNode is asked once in a call; how often a call is repeated is decided here.
         hadoop.setdefault("dfs.client.failover.max.attempts", str(names.count(",")))
         try:
-            from hdfs_native import Client, WriteOptions
+            from hdfs_native import Client, WriteOptions  # noqa: PLC0415 - optional
         except ImportError as error:
             raise EnvironmentProblem(
                 f"cannot open {self._url}",
@@ -164,7 +164,7 @@ class NativeClient:
         if not entries:
             self._within("set the ACL of", path, lambda: self._client.remove_acl(path))
             return
-        from hdfs_native import AclEntry
+        from hdfs_native import AclEntry  # noqa: PLC0415 - optional
 
         made = [AclEntry(kind, scope, rights, name or None) for scope, kind, name, rights in map(_acl_parts, entries)]
         self._within("set the ACL of", path, lambda: self._client.set_acl(path, made))

@@ -1,0 +1,169 @@
+"""What `acidctl dump` does: the events of every file that was named, chosen and written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from acidctl.cli.inspect.rows_out import begin_document, write_rows
+from acidctl.errors import NotFoundError, UsageProblem
+from acidctl.location.walk import find_locations
+from acidctl.nearest import did_you_mean
+from acidctl.orc.types import OrcType, arrow_type
+from acidctl.rows.read.bucket_values import decode_all
+from acidctl.rows.read.events import ID_COLUMNS, EventFile, Events, ids_batch, read_ids
+from acidctl.rows.read.files import event_files_at
+from acidctl.rows.read.schema_evolution import merge_row_types, select_fields
+from acidctl.rows.read.selection import limited
+from acidctl.storage.registry import open_location
+
+if TYPE_CHECKING:
+    from acidctl.rows.scan.predicate import Predicate
+    from acidctl.storage.port import FileSystem
+
+DECODED = ("operationName", "bucketId", "statementId")
+
+
+def work(
+    *,
+    paths: tuple[str, ...],
+    decode: bool,
+    columns: list[str] | None,
+    where: str | None,
+    limit: int | None,
+    offset: int,
+    storage: dict[str, str],
+    output: str,
+) -> None:
+    """Print the events as asked."""
+    begin_document(output)
+    sources: list[EventFile] = []
+    for path in paths:
+        fs, inner = open_location(path, storage)
+        for place in _places(fs, inner):
+            sources += event_files_at(fs, place)
+    selection = _Selection(sources, columns, where, decode)
+    batches = limited(selection.batches(None if limit is None else offset + limit), limit, offset)
+    write_rows(batches, output, selection.types, selection.schema)
+
+
+def _places(fs: FileSystem, path: str) -> list[str]:
+    """The path itself, or the partitions of the table that it is."""
+    if not fs.stat(path).is_dir:
+        return [path]
+    locations = [location for location, _ in find_locations(fs, path)]
+    tables = sorted({location.table for location in locations})
+    if len(tables) > 1:
+        raise UsageProblem(
+            f"{fs.display(path)} holds several tables", f"there are {', '.join(tables[:5])}", "give one of them"
+        )
+    return [location.path for location in locations] if len(locations) > 1 else [path]
+
+
+class _Selection:
+    """Which columns and events of the files are printed."""
+
+    def __init__(
+        self, sources: Sequence[EventFile], columns: list[str] | None, where: str | None, decode: bool
+    ) -> None:
+        self._sources = sources
+        self._decode = decode
+        rows = merge_row_types([source.row_type for source in sources] or [OrcType("struct")])
+        names = [*ID_COLUMNS, *(DECODED if decode else ())]
+        kinds = ["int", "bigint", "int", "bigint", "bigint", *(("string", "int", "int") if decode else ())]
+        self._ids, self._row_fields = _chosen(columns, names, rows)
+        self._wants_rows = self._row_fields is None or bool(self._row_fields)
+        self._predicate = _predicate(where, names)
+        self._rows = rows
+        fields = [(name, OrcType(kinds[names.index(name)])) for name in self._ids]
+        if self._wants_rows:
+            kept = [(n, t) for n, t in rows.fields() if self._row_fields is None or n in self._row_fields]
+            row = OrcType("struct", children=tuple(t for _, t in kept), names=tuple(n for n, _ in kept))
+            fields.append(("row", row))
+        self.types: OrcType = OrcType(
+            "struct", children=tuple(type_ for _, type_ in fields), names=tuple(name for name, _ in fields)
+        )
+        self.schema: pa.Schema = pa.schema(list(arrow_type(self.types)))
+
+    def batches(self, wanted: int | None = None) -> Iterator[pa.RecordBatch]:
+        """The events, a stripe at a time; or no more than the first `wanted`, where these are few and all of them."""
+        for number, source in enumerate(self._sources):
+            with source.open() as events:
+                few = events.first(wanted) if wanted and not number and not self._predicate else None
+                if few is not None:
+                    if not self._wants_rows:
+                        few = ids_batch(read_ids(few, source.fs.display(source.path)))
+                    yield self._project(_decoded(few) if self._decode else few, source)
+                    return
+                for stripe in range(events.stripes):
+                    batch = events.batch(stripe) if self._wants_rows else _ids_only(events, stripe)
+                    if self._decode:
+                        batch = _decoded(batch)
+                    if self._predicate:
+                        batch = self._predicate.apply(batch)
+                    yield self._project(batch, source)
+
+    def _project(self, batch: pa.RecordBatch, source: EventFile) -> pa.RecordBatch:
+        arrays = [batch.column(name) for name in self._ids]
+        names = list(self._ids)
+        if self._wants_rows:
+            rows = batch.column("row")
+            if self._row_fields is not None:
+                rows = select_fields(rows, self._row_fields, self._rows, source.fs.display(source.path))
+            arrays.append(rows)
+            names.append("row")
+        return pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+def _chosen(columns: list[str] | None, names: Sequence[str], rows: OrcType) -> tuple[list[str], list[str] | None]:
+    """Synthetic columns and fields of `row`; None for all fields."""
+    if columns is None:
+        return list(names), None
+    synthetic = {name.lower(): name for name in names}
+    fields = {f"row.{name}".lower(): name for name in rows.names}
+    ids: list[str] = []
+    chosen: list[str] | None = []
+    for column in columns:
+        key = column.lower()
+        if key in synthetic:
+            ids.append(synthetic[key])
+        elif key == "row":
+            chosen = None
+        elif key in fields:
+            if chosen is not None:
+                chosen.append(fields[key])
+        else:
+            known = [*synthetic.values(), "row", *(f"row.{name}" for name in rows.names)]
+            what = f"no column {column!r} in these files"
+            raise NotFoundError(what, f"there are {', '.join(known)}", did_you_mean(column, known))
+    return ids, chosen
+
+
+def _predicate(where: str | None, names: Sequence[str]) -> Predicate | None:
+    if where is None:
+        return None
+    from acidctl.rows.scan.condition import parse_condition  # noqa: PLC0415 - with sqlglot: only for a condition
+
+    return parse_condition(where, names)
+
+
+def _ids_only(events: object, stripe: int) -> pa.RecordBatch:
+    assert isinstance(events, Events)
+    return ids_batch(events.ids(stripe))
+
+
+def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """With the decoded columns before `row`; -1 where the codec is unknown."""
+    parts = decode_all(batch.column("bucket").to_numpy(zero_copy_only=False))
+    operation = batch.column("operation").to_numpy(zero_copy_only=False)
+    names = pa.array(["INSERT", "UPDATE", "DELETE", "UNKNOWN"])
+    place = np.where((operation >= 0) & (operation <= 2), operation, 3)
+    columns = {name: batch.column(name) for name in batch.schema.names if name != "row"}
+    columns |= {"operationName": names.take(pa.array(place)), "bucketId": pa.array(parts.bucket, pa.int32())}
+    columns["statementId"] = pa.array(parts.statement, pa.int32())
+    if "row" in batch.schema.names:
+        columns["row"] = batch.column("row")
+    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))

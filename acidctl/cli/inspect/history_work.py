@@ -1,0 +1,123 @@
+"""What `acidctl history` does: what every write id of each location did, as a table or as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from acidctl.cli.output.console import Records, console, iso_time, note, put_csv
+from acidctl.cli.output.odd_layouts import OddLayouts
+from acidctl.cli.output.screen import Column, FittedTable, Row
+from acidctl.cli.output.strangers import Strangers
+from acidctl.cli.report.failures import Failures
+from acidctl.errors import AcidctlError
+from acidctl.location.find import find
+from acidctl.location.lists import SnapshotLists
+from acidctl.printable import printable
+from acidctl.rows.past.history import History, WriteIdHistory, read_history
+from acidctl.rows.scan.odd_layout import odd_layout
+
+SCHEMA_VERSION = 1
+
+_COLUMNS = (
+    "location", "writeId", "state", "inserted", "updated", "deleted", "complete", "modified", "directories",
+    "compactedInto", "heldIn",
+)  # fmt: skip
+
+
+def work(
+    *,
+    location: str,
+    lists: SnapshotLists,
+    storage: dict[str, str],
+    output: str,
+) -> int:
+    """Show the history as asked; the exit status."""
+    failures = Failures()
+    header: tuple[str, ...] | None = _COLUMNS
+    known = lists.is_told
+    notes: dict[str, None] = {}
+    odd = OddLayouts()
+    records = Records(output)
+    strangers = Strangers(failures.add)
+    for found in find((location,), storage, lists, strangers.observer):
+        try:
+            snapshot = found.snapshot(lists)
+            history = read_history(snapshot)
+        except AcidctlError as error:
+            if found.is_given:
+                raise
+            failures.add(error, found.shown)
+            continue
+        notes |= dict.fromkeys(snapshot.state.notes)
+        odd.add(odd_layout(snapshot))
+        for problem in history.problems:
+            failures.warn(problem)
+        if output == "table":
+            _print(found.shown, history, known=known)
+        elif output == "csv":
+            report = _report(found.shown, history, known=known)
+            rows = [[found.shown, *(_cell(line[name]) for name in _COLUMNS[1:])] for line in report["writeIds"]]
+            put_csv(header, rows)
+            header = None
+        else:
+            records.put(_report(found.shown, history, known=known))
+    for text in notes:
+        note(text)
+    odd.tell()
+    strangers.tell()
+    return failures.worst
+
+
+def _report(location: str, history: History, *, known: bool) -> dict[str, Any]:
+    """The JSON form."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "location": location,
+        "unknownBelow": history.unknown_below,
+        "writeIds": [
+            {
+                "writeId": line.write_id,
+                "state": line.state if known else None,
+                "inserted": line.inserted,
+                "updated": line.updated,
+                "deleted": line.deleted,
+                "complete": line.is_complete,
+                "modified": iso_time(line.modified),
+                "directories": list(line.directories),
+                "compactedInto": list(line.compacted_into),
+                "heldIn": list(line.held_in),
+            }
+            for line in history.write_ids
+        ],
+        "problems": [str(problem) for problem in history.problems],
+    }
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, list):
+        return " ".join(value)
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def _print(location: str, history: History, *, known: bool) -> None:
+    screen = console()
+    screen.print(printable(location), style="bold", soft_wrap=True)
+    columns = (
+        Column("write id", right=True),
+        *([Column("state")] if known else []),
+        *(Column(name, right=True) for name in ("inserted", "updated", "deleted")),
+        Column("written (UTC)"),
+    )
+
+    def row(line: WriteIdHistory) -> Row:
+        inserted = f"{line.inserted:,}" + ("" if line.is_complete else " left")
+        written = (iso_time(line.modified) or "-").replace("T", " ").rstrip("Z")
+        where = " ".join(line.directories) or "compacted into " + " ".join(line.compacted_into)
+        if line.held_in:
+            where = f"in {' '.join(line.held_in)}, which was compacted or streamed"
+        changed = ["?" if count is None else f"{count:,}" for count in (line.updated, line.deleted)]
+        return Row((str(line.write_id), *([line.state or ""] if known else []), inserted, *changed, written), where)
+
+    FittedTable(columns, "directories", tuple(map(row, history.write_ids))).print(screen)
+    if history.unknown_below is not None:
+        screen.print(f"rows: unknown below {history.unknown_below}, where a compaction merged what was deleted")

@@ -1,0 +1,286 @@
+"""What `acidctl ls` does: every directory of each location with its state, in the form that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from acidctl.cli.inspect.report import location_report, summary_line
+from acidctl.cli.inspect.timeline import bars, marks_for
+from acidctl.cli.options.shared import refuse_unused
+from acidctl.cli.output.console import Records, console, human_bytes, human_count, note, put_csv, put_line
+from acidctl.cli.output.odd_layouts import OddLayouts
+from acidctl.cli.output.readable import readable
+from acidctl.cli.output.screen import STATE_STYLES, Column, FittedTable, Row
+from acidctl.cli.output.strangers import Strangers
+from acidctl.cli.report.failures import Failures
+from acidctl.errors import AcidctlError
+from acidctl.location.find import Found, find
+from acidctl.location.lists import SnapshotLists
+from acidctl.location.snapshot import Snapshot
+from acidctl.printable import printable
+
+_NARROWEST_BAR = 20
+"""Where fewer columns are left beside the names, the bars of the timeline go below them."""
+
+_FIRST_PAGE, _PAGE = 25, 1000
+"""Locations of a large tree are printed by so many: the first soon, and never all of them in memory."""
+
+SORT_KEYS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "name": lambda entry: entry["name"],
+    "write-id": lambda entry: (entry["maxWriteId"] is None, entry["maxWriteId"] or 0, entry["name"]),
+    "size": lambda entry: -entry["bytes"],
+    "time": lambda entry: entry["modified"] or "",
+    "state": lambda entry: list(STATE_STYLES).index(entry["state"]),
+}
+
+_COLUMNS = (
+    "location", "name", "kind", "minWriteId", "maxWriteId", "statementId", "visibilityTxnId", "state", "reason",
+    "files", "bytes", "rows", "modified",
+)  # fmt: skip
+
+
+def work(
+    *,
+    paths: tuple[str, ...],
+    states: tuple[str, ...],
+    sort_key: str | None,
+    recursive: bool,
+    rows: bool,
+    timeline: bool,
+    show_all: bool,
+    lists: SnapshotLists,
+    storage: dict[str, str],
+    output: str,
+) -> int:
+    """List as asked; the exit status."""
+    if output != "table":
+        refuse_unused(f"-o {output}", "timeline")
+    failures = Failures()
+    printer = _PRINTERS[output](show_all=show_all, timeline=timeline, rows=rows)
+    strangers = Strangers(failures.add)
+    for found in find(paths or (".",), storage, lists, strangers.observer):
+        try:
+            seen = readable(found, failures.add)
+            snapshot = seen.snapshot(lists)
+            report = location_report(snapshot, seen.evidence(), rows=rows, on_error=failures.warn)
+        except AcidctlError as error:
+            failures.add(error, found.shown)
+            continue
+        if states:
+            report["entries"] = [entry for entry in report["entries"] if entry["state"] in states]
+        if sort_key:
+            report["entries"].sort(key=SORT_KEYS[sort_key])
+        printer.location(found, snapshot, report, detail=recursive or found.is_given)
+    printer.close(failures.worst)
+    strangers.tell()
+    return failures.worst
+
+
+class _Json:
+    """One object a location."""
+
+    form = "json"
+
+    def __init__(self, **_: bool) -> None:
+        self._records = Records(self.form)
+
+    def location(self, found: Found, snapshot: Snapshot, report: dict[str, Any], *, detail: bool) -> None:
+        self._records.put(report)
+
+    def close(self, status: int) -> None:
+        pass
+
+
+class _JsonLines(_Json):
+    form = "jsonl"
+
+
+class _Csv:
+    """One line an entry."""
+
+    def __init__(self, **_: bool) -> None:
+        self._odd = OddLayouts()
+        self._header: tuple[str, ...] | None = _COLUMNS
+
+    def location(self, found: Found, snapshot: Snapshot, report: dict[str, Any], *, detail: bool) -> None:
+        self._odd.add(report["summary"]["warnings"])
+        rows = ([report["location"], *(entry[column] for column in _COLUMNS[1:])] for entry in report["entries"])
+        put_csv(self._header, rows)
+        self._header = None
+
+    def close(self, status: int) -> None:
+        if self._header:
+            put_csv(self._header, ())
+        self._odd.tell()
+
+
+class _Tables:
+    """Tables for people; the lines of a tree's locations are gathered into one."""
+
+    def __init__(self, *, show_all: bool, timeline: bool, rows: bool) -> None:
+        self._show_all, self._timeline, self._rows = show_all, timeline, rows
+        self._overview: list[dict[str, Any]] = []
+        self._page = _FIRST_PAGE
+        self._due = 0
+        self._unknown = 0
+        self._notes: dict[str, None] = {}
+        self._odd = OddLayouts()
+        self._seen = 0
+
+    def location(self, found: Found, snapshot: Snapshot, report: dict[str, Any], *, detail: bool) -> None:
+        self._notes |= dict.fromkeys(report["summary"]["notes"])
+        self._odd.add(report["summary"]["warnings"])
+        self._seen += 1
+        if not detail:
+            self._due += report["summary"]["compaction"] is not None
+            self._unknown += _is_unknown(report)
+            self._overview.append(report)
+            if len(self._overview) == self._page:
+                self._print_overview()
+                self._page = _PAGE
+            return
+        screen = console()
+        if self._seen > 1:
+            screen.print()
+        screen.print(printable(report["location"]), style="bold", soft_wrap=True)
+        entries = [e for e in report["entries"] if self._show_all or e["kind"] not in ("staging", "other")]
+        if entries:
+            self._table(entries).print(screen)
+        hidden = len(report["entries"]) - len(entries)
+        if self._timeline:
+            _print_timeline(snapshot)
+        if _is_unknown(report):
+            text = f"not known to be transactional: {report['transactional']['reason']}"
+            screen.print(printable(text), style="yellow", soft_wrap=True)
+        if problem := report["summary"]["historyProblem"]:
+            screen.print(f"not enough history: {printable(problem)}", style="red")
+        more = f" ({hidden} hidden, -a shows them)" if hidden else ""
+        screen.print(printable(summary_line(report)) + more)
+
+    def _table(self, entries: list[dict[str, Any]]) -> FittedTable:
+        columns = [
+            Column("name"),
+            Column("kind", worth=5),
+            Column("write ids", worth=6, is_clear=False),
+            Column("stmt", right=True, worth=2, beside=True, is_clear=False),
+            Column("vis txn", right=True, worth=1, beside=True, is_clear=False),
+            Column("state"),
+            Column("files", right=True, worth=3, beside=True, is_clear=False),
+            Column("size", right=True, worth=8),
+            Column("rows", right=True, worth=7, is_clear=False),
+            Column("modified (UTC)", worth=4),
+        ]
+        rows = []
+        for entry in entries:
+            low, high = entry["minWriteId"], entry["maxWriteId"]
+            cells = (
+                entry["name"],
+                entry["kind"],
+                "" if low is None else str(high) if low == high else f"{low} to {high}",
+                _number(entry["statementId"]),
+                _number(entry["visibilityTxnId"]),
+                entry["state"],
+                str(entry["files"]),
+                human_bytes(entry["bytes"]),
+                _number(entry["rows"]),
+                (entry["modified"] or "-").replace("T", " ").rstrip("Z"),
+            )
+            styles = ((5, STATE_STYLES[entry["state"]]),)
+            rows.append(Row(cells, entry["reason"], entry["reasonCode"] in ("committed", "chosen-base"), styles))
+        if not self._rows:
+            del columns[8]
+            rows = [replace(row, cells=row.cells[:8] + row.cells[9:]) for row in rows]
+        return FittedTable(tuple(columns), "reason", tuple(rows))
+
+    def close(self, status: int) -> None:
+        if self._overview:
+            self._print_overview()
+        if self._seen > _FIRST_PAGE:
+            put_line(f"{self._seen} locations; a compaction is due in {self._due}")
+        if self._unknown:
+            note(
+                f"{human_count(self._unknown, 'location')} not known to be transactional: acidctl changes nothing there"
+            )
+        if not self._seen and not status:
+            note("no table was found there")
+        for text in self._notes:
+            note(text)
+        self._odd.tell()
+
+    def _print_overview(self) -> None:
+        self._overview_table().print(console())
+        self._overview = []
+
+    def _overview_table(self) -> FittedTable:
+        columns = (
+            Column("location"),
+            Column("base", worth=4, is_clear=False),
+            Column("deltas", right=True, is_clear=False),
+            Column("current", right=True, worth=1, beside=True, is_clear=False),
+            Column("obsolete", right=True, is_clear=False),
+            Column("aborted", right=True, worth=2, is_clear=False),
+            Column("size", right=True, worth=3),
+        )
+        rows = []
+        for report in self._overview:
+            summary = report["summary"]
+            cells = (
+                report["location"],
+                report["base"] or "-",
+                str(summary["deltas"]),
+                str(summary["current"]["entries"]),
+                str(summary["obsolete"]["entries"]),
+                str(summary["aborted"]["entries"]),
+                human_bytes(summary["bytes"]),
+            )
+            due = summary["compaction"] is not None
+            rows.append(Row(cells, summary_line(report).partition("; ")[2], is_plain=not due))
+        return FittedTable(columns, "compaction", tuple(rows))
+
+
+_PRINTERS: dict[str, type[_Json] | type[_Csv] | type[_Tables]] = {
+    "json": _Json,
+    "jsonl": _JsonLines,
+    "csv": _Csv,
+    "table": _Tables,
+}
+
+
+def _is_unknown(report: dict[str, Any]) -> bool:
+    return not report["transactional"]["known"] and report["transactional"]["code"] != "empty"
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else str(value)
+
+
+def _print_timeline(snapshot: Snapshot) -> None:
+    from rich.text import Text  # noqa: PLC0415 - only for people
+
+    screen = console()
+    names = [len(printable(v.name)) for v in snapshot.state.verdicts if v.directory]
+    if not names:
+        return
+    indent = max(names) + 2
+    beside = screen.width - indent > _NARROWEST_BAR
+    if not beside:
+        indent = 2
+    width = max(_NARROWEST_BAR, min(100, screen.width - indent - 1))
+    marks = marks_for(screen.encoding)
+    drawn, (low, high) = bars(snapshot.state.verdicts, width)
+    used = max(bar.end for bar in drawn)
+    ends = f"{low}{' ' * max(1, used - len(str(low)) - len(str(high)))}{high}"
+    screen.print()
+    screen.print(Text(("write ids" if beside else "").ljust(indent) + ends, "dim"), soft_wrap=True)
+    for bar in drawn:
+        name = printable(bar.verdict.name)
+        if not beside:
+            screen.print(name, soft_wrap=True)
+        line = Text((name if beside else "").ljust(indent))
+        line.append(bar.draw(width, marks).rstrip(), STATE_STYLES[bar.verdict.state.value])
+        screen.print(line, soft_wrap=True)
+    legend = "  ".join(f"{mark} {state.value}" for state, mark in marks.items())
+    screen.print(Text(" " * indent + legend, "dim"))
+    screen.print()

@@ -1,0 +1,105 @@
+"""What `acidctl meta` does: the tail of every file that was named, as JSON or for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from acidctl.cli.output.console import Records, console, human_bytes, human_count, put_line, table_of
+from acidctl.cli.report.failures import Failures
+from acidctl.errors import AcidctlError
+from acidctl.orc.meta import describe
+from acidctl.orc.source import ByteSource
+from acidctl.orc.tail import read_tail
+from acidctl.printable import printable
+from acidctl.storage.registry import open_location
+
+
+def work(
+    *,
+    paths: tuple[str, ...],
+    storage: dict[str, str],
+    output: str,
+) -> int:
+    """Show the tails as asked; the exit status."""
+    failures = Failures()
+    records = Records(output)
+    shown = 0
+    for path in paths:
+        try:
+            fs, inner = open_location(path, storage)
+            source = ByteSource(fs, inner)
+            description = {"path": fs.display(inner), **describe(read_tail(source), source)}
+        except AcidctlError as error:
+            if len(paths) == 1:
+                raise
+            failures.add(error, path)
+            continue
+        if output == "table":
+            if shown:
+                put_line()
+            _print(description)
+        else:
+            records.put(description)
+        shown += 1
+    return failures.worst
+
+
+def _print(found: dict[str, Any]) -> None:
+    """The description for people: facts, then stripes, then columns."""
+    screen = console()
+    screen.print(printable(found["path"]), style="bold", soft_wrap=True)
+    software = f", {found['softwareVersion']}" if found["softwareVersion"] else ""
+    stripes = human_count(len(found["stripes"]), "stripe")
+    facts = [
+        ("rows", f"{found['rows']:,} in {stripes}, {human_bytes(found['fileLength'])}"),
+        ("type", found["type"]),
+        ("compression", f"{found['compression']}, blocks of {human_bytes(found['compressionBlockSize'])}"),
+        ("row index", f"a row in {found['rowIndexStride']:,}" if found["rowIndexStride"] else "none"),
+        (
+            "writer",
+            f"{found['writer']} (version {found['writerVersion']}{software}), format {found['formatVersion']}",
+        ),
+        ("calendar", found["calendar"] or "not said"),
+    ]
+    if acid := found["acid"]:
+        stats = acid["stats"]
+        counts = ", ".join(f"{count:,} {name}" for name, count in stats.items()) if stats else "missing"
+        index = "missing" if acid["keyIndex"] is None else human_count(len(acid["keyIndex"]), "entry", "entries")
+        facts += [
+            ("hive.acid.version", acid["version"] if acid["version"] is not None else "missing"),
+            ("hive.acid.stats", counts),
+            ("hive.acid.key.index", index),
+        ]
+    facts += [(f"metadata {key}", value) for key, value in found["userMetadata"].items()]
+    facts += [("note", text) for text in found["notes"]] + [("problem", text) for text in found["problems"]]
+    for label, value in facts:
+        screen.print(f"  {printable(label):20} {printable(str(value))}", soft_wrap=True)
+    if found["stripes"]:
+        screen.print(_stripes(found["stripes"]))
+    screen.print(_columns(found["columns"]))
+
+
+def _stripes(stripes: list[dict[str, Any]]) -> Any:
+    rows = []
+    for stripe in stripes:
+        key = stripe["lastKey"]
+        shown = "{originalTransaction}, {bucket}, {rowId}".format(**key) if key else "-"
+        sizes = [str(stripe[name]) for name in ("offset", "indexLength", "dataLength", "footerLength")]
+        rows.append([str(stripe["stripe"]), f"{stripe['rows']:,}", *sizes, shown, stripe.get("writerTimezone") or "-"])
+    return table_of(
+        ["stripe", "rows", "offset", "index", "data", "footer", "last key (transaction, bucket, row id)", "time zone"],
+        rows,
+        right=("stripe", "rows", "offset", "index", "data", "footer"),
+    )
+
+
+def _columns(columns: list[dict[str, Any]]) -> Any:
+    rows = []
+    for column in columns:
+        statistics = dict(column["statistics"] or {})
+        values = statistics.pop("values", None)
+        null = {True: "some", False: "none"}.get(statistics.pop("hasNull", None), "-")
+        rest = ", ".join(f"{key} {value}" for key, value in statistics.items())
+        name = column["name"] or "(root)"
+        rows.append([str(column["id"]), name, column["type"], "-" if values is None else f"{values:,}", null, rest])
+    return table_of(["id", "column", "type", "values", "nulls", "statistics"], rows, right=("id", "values"))

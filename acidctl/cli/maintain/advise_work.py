@@ -1,0 +1,172 @@
+"""What `acidctl advise` does: weigh every location by its listing, and rank them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from acidctl.acid.advice import Advice, advise
+from acidctl.acid.layout import current_files
+from acidctl.acid.triggers import CompactionKind
+from acidctl.cli.options.shared import global_words, snapshot_words, storage_words
+from acidctl.cli.output.console import Records, console, human_bytes, note, put_csv
+from acidctl.cli.output.odd_layouts import OddLayouts
+from acidctl.cli.output.screen import Column, FittedTable, Row
+from acidctl.cli.output.strangers import Strangers
+from acidctl.cli.report.failures import Failures
+from acidctl.errors import AcidctlError
+from acidctl.location.find import find
+from acidctl.location.lists import SnapshotLists
+from acidctl.location.snapshot import Snapshot
+from acidctl.rows.scan.odd_layout import odd_layout
+
+SCHEMA_VERSION = 1
+
+ORDERS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "cost": lambda found: found["cost"],
+    "gain": lambda found: found["gain"],
+    "files": lambda found: found["files"],
+    "small-files": lambda found: found["smallFiles"],
+    "deletes": lambda found: (found["deleteRows"] or 0, found["deleteBytes"]),
+}
+
+
+def work(
+    *,
+    locations: tuple[str, ...],
+    order: str,
+    limit: int | None,
+    rows: bool,
+    lists: SnapshotLists,
+    storage: dict[str, str],
+    output: str,
+    shown: int,
+) -> int:
+    """Rank as asked; the exit status.
+
+    Args:
+        shown: locations in the table, where `limit` says nothing.
+    """
+    failures = Failures()
+    records = Records(output)
+    ranked: list[dict[str, Any]] = []
+    odd = OddLayouts()
+    strangers = Strangers(failures.add)
+    told, program = [*snapshot_words(), *storage_words()], ["acidctl", *global_words()]
+    for found in strangers.known(find(locations, storage, lists, strangers.observer)):
+        try:
+            snapshot = found.snapshot(lists)
+            odd.add(odd_layout(snapshot))
+            advice = advise(snapshot.listing, snapshot.state)
+            delete_rows = _delete_rows(snapshot, advice) if rows else None
+            ranked.append(_record(found.shown, advice, delete_rows, [*_offline(advice), *told], program))
+        except AcidctlError as error:
+            failures.add(error, found.shown)
+    ranked.sort(key=lambda one: one["location"])
+    ranked.sort(key=ORDERS[order], reverse=True)
+    _show(ranked, limit or (shown if output == "table" else None), output, records, failed=failures.worst > 0)
+    odd.tell()
+    strangers.tell()
+    return failures.worst
+
+
+def _delete_rows(snapshot: Snapshot, advice: Advice) -> int:
+    from acidctl.rows.foreign.parquet_and_text import footer_rows  # noqa: PLC0415 - with Arrow: only for --rows
+
+    wanted = set(advice.delete_files)
+    files = (file for file in current_files(snapshot.state, snapshot.listing) if file.path in wanted)
+    return sum(footer_rows(snapshot, file, full=True) or 0 for file in files)
+
+
+def _offline(advice: Advice) -> list[str]:
+    """What the command of an advice would ask for: whether both kinds of delta may appear one after the other."""
+    return ["--offline"] if advice.kind is CompactionKind.MINOR and advice.delete_files else []
+
+
+def _record(
+    location: str,
+    advice: Advice,
+    delete_rows: int | None,
+    words: Sequence[str] = (),
+    program: Sequence[str] = ("acidctl",),
+) -> dict[str, Any]:
+    """Its JSON form.
+
+    Args:
+        words: further ones of the command to run.
+        program: those before its name.
+    """
+    kind = advice.kind.value if advice.kind else None
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "location": location,
+        "cost": advice.cost,
+        "directories": advice.directories,
+        "files": advice.files,
+        "smallFiles": advice.small_files,
+        "bytes": advice.bytes,
+        "deleteFiles": len(advice.delete_files),
+        "deleteBytes": advice.delete_bytes,
+        "deleteRows": delete_rows,
+        "compaction": kind,
+        "rewritten": advice.rewritten,
+        "saved": advice.saved,
+        "gain": round(advice.gain, 4),
+        "command": shlex.join([*program, "compact", f"--{kind}", *words, location]) if kind else None,
+    }
+
+
+def _show(ranked: Sequence[dict[str, Any]], limit: int | None, output: str, records: Records, *, failed: bool) -> None:
+    if output in ("json", "jsonl"):
+        for record in ranked[:limit]:
+            records.put(record)
+    elif output == "csv":
+        names = [name for name in _record_names() if name != "schema_version"]
+        put_csv(names, [[record[name] for name in names] for record in ranked[:limit]])
+    elif ranked:
+        _table(ranked[:limit])
+        left = len(ranked[limit:])
+        if left > 0:
+            note(f"{left} more, which come after these; --limit shows them")
+    elif not failed:
+        note("no table was found there")
+
+
+def _record_names() -> Sequence[str]:
+    return list(_record("", Advice(0, 0, 0, 0, (), 0, 0, None, 0, 0), None))
+
+
+def _table(ranked: Sequence[dict[str, Any]]) -> None:
+    columns = [
+        Column("location"),
+        Column("cost", right=True, is_clear=False),
+        Column("dirs", right=True, worth=4, is_clear=False),
+        Column("files", right=True, worth=5, is_clear=False),
+        Column("small", right=True, worth=2, beside=True, is_clear=False),
+        Column("deletes", right=True, worth=3, is_clear=False),
+        Column("size", right=True, worth=1, beside=True),
+    ]
+    rows = []
+    for one in ranked:
+        deletes = human_bytes(one["deleteBytes"]) if one["deleteRows"] is None else f"{one['deleteRows']:,} rows"
+        cells = (
+            one["location"],
+            human_bytes(one["cost"]),
+            str(one["directories"]),
+            str(one["files"]),
+            str(one["smallFiles"]),
+            deletes if one["deleteFiles"] else "-",
+            human_bytes(one["bytes"]),
+        )
+        rows.append(Row(cells, _remark(one), is_plain=one["compaction"] is None))
+    FittedTable(tuple(columns), "compaction", tuple(rows)).print(console())
+
+
+def _remark(one: dict[str, Any]) -> str:
+    if one["compaction"] is None:
+        return "nothing to save"
+    saved, rewritten, gain = human_bytes(one["saved"]), human_bytes(one["rewritten"]), one["gain"]
+    times = f"{gain:,.0f}" if gain >= 10 else f"{gain:.2g}"
+    offline = " --offline" if "--offline" in one["command"].split() else ""
+    return f"--{one['compaction']}{offline} rewrites {rewritten} and saves {saved} a read, {times} for each byte"

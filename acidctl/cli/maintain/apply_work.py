@@ -1,0 +1,84 @@
+"""What `acidctl apply` does: plan again what a file planned, and carry out what still holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from acidctl.acid.layout import TableType
+from acidctl.cleaning.saved import read_plans, who_may_change
+from acidctl.cli.maintain.clean_results import Printer
+from acidctl.cli.maintain.clean_work import CleaningWork, way, within
+from acidctl.cli.maintain.many_locations import Stop
+from acidctl.cli.output.console import note
+from acidctl.errors import AcidctlError, RefusedError
+from acidctl.location.neighbours import Surroundings
+
+if TYPE_CHECKING:
+    from acidctl.cli.report.run_report import RunReport
+    from acidctl.location.lists import SnapshotLists
+    from acidctl.location.lock import Locking
+
+
+def work(
+    *,
+    plan_file: str,
+    dry_run: bool,
+    yes: bool,
+    no_trash: bool,
+    trash: str,
+    unsafe_retention: bool,
+    locking: Locking,
+    max_bytes: int | None,
+    deadline: float | None,
+    jobs: int,
+    table_type: str | None,
+    exit_code: bool,
+    lists: SnapshotLists,
+    storage: dict[str, str],
+    output: str,
+    run: RunReport,
+) -> int:
+    """Carry out the plans of a file as asked; the exit status."""
+    saved = read_plans(plan_file)
+    if not saved:
+        note(f"nothing to clean: {plan_file} holds no plan of a location")
+    if not lists.is_told and any(one.has_snapshot for one in saved):
+        _trust(plan_file)
+    said = TableType(table_type) if table_type else None
+    if not (dry_run or unsafe_retention):
+        for one in saved:
+            one.policy.require_safe()
+    locking = replace(locking, age=min(filter(None, (one.policy.older_than for one in saved)), default=0.0))
+    work = CleaningWork(yes, locking, jobs, Stop.after(deadline), way(no_trash, trash))
+    printer = Printer(output, run)
+    surroundings = Surroundings()
+    plans = []
+    for one, result in work.each(saved, lambda one: one.plan(storage, lists, said, surroundings)):
+        if isinstance(result, AcidctlError):
+            printer.failed(one.url, result)
+        elif result is None:
+            printer.not_begun(one.url)
+        else:
+            plans.append(result)
+    plans = printer.plans(within(plans, max_bytes), dry_run=dry_run)
+    if not dry_run:
+        work.carry_out(plans, printer)
+    elif plans:
+        return printer.status
+    return printer.exit_status(exit_code)
+
+
+def _trust(plan_file: str) -> None:
+    """Say that the snapshot is that of the file.
+
+    Raises:
+        RefusedError: others may have written it.
+    """
+    if why := who_may_change(plan_file):
+        raise RefusedError(
+            f"will not take from {plan_file} which transactions are committed",
+            why,
+            "give --write-ids-from or --assume-committed, or let nobody else write to it",
+        )
+    note(f"what is committed is taken from {plan_file}; --write-ids-from or --assume-committed says it anew")
