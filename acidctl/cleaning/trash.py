@@ -103,6 +103,7 @@ def _understood(run: TrashRun, said: Any) -> TrashRun:
     _ = (write_ids and ValidWriteIds.parse(write_ids), txns and ValidTxns.parse(txns))
     return replace(
         run,
+        state=State.WRITTEN,  # whatever else lies beside the note
         steps=steps,
         bytes=int(said["bytes"]),
         content=str(said.get("content") or ""),

@@ -52,13 +52,23 @@ class Step:
     modified: float | None = None
     new_size: int = 0
 
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> Step:
+        """Of JSON; ValueError, TypeError or KeyError for what no step is written as."""
+        step = cls(**{**said, "act": Act(said["act"])})
+        numbers = isinstance(step.size, int) and isinstance(step.new_size, int)
+        if not (numbers and isinstance(step.kept, str) and isinstance(step.modified, int | float | None)):
+            raise TypeError
+        return step
+
     def is_within(self, run: str) -> bool:
         """Whether it leads from a run's directory to what lies outside of it, or back, and nowhere else."""
         replaces = self.act is Act.REPLACE
-        inside = [is_inside(path) and path.startswith(f"{run}/") for path in (self.source, self.target)]
-        if not (is_inside(self.source) and is_inside(self.target)) or inside[0] == inside[1]:
+        paths = (self.source, self.target, *([self.kept] if replaces else []))
+        if not all(map(is_inside, paths)):
             return False
-        return not replaces or (inside[0] and is_inside(self.kept) and self.kept.startswith(f"{run}/"))
+        forth, back, kept = (path.startswith(f"{run}/") for path in (self.source, self.target, self.kept))
+        return forth and kept and not back if replaces else forth != back
 
 
 def is_inside(path: object) -> bool:

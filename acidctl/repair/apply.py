@@ -61,7 +61,6 @@ def apply_repair(plan: RepairPlan, scope: Scope, locking: Locking | None = None)
     fs, location = before.fs, before.path
     require_renames(fs, location)
     with (locking or Locking()).at(fs, location):
-        sweep(fs, location)
         settle(fs, list_runs(fs, location))
         again = take_snapshot(fs, location, before.write_ids, before.txns)
         paths = frozenset(fix.path for fix in plan.fixes)
@@ -210,7 +209,7 @@ def _require_newest(fs: FileSystem, run: RepairRun) -> None:
             )
 
 
-FORGOTTEN = State.DONE, State.STAGED
+SETTLED = State.DONE, State.STAGED
 """The states of runs that can be forgotten: nothing is left to be done or undone."""
 
 
@@ -224,7 +223,7 @@ def forget(fs: FileSystem, location: str, locking: Locking | None = None) -> lis
         ConflictError: the location is locked.
     """
     with (locking or Locking()).at(fs, location):
-        going = [run for run in list_runs(fs, location) if run.state in FORGOTTEN]
+        going = [run for run in list_runs(fs, location) if run.state in SETTLED]
         for run in going:
             drop(fs, run)
         _leave(fs, location)

@@ -59,7 +59,7 @@ def list_runs(fs: FileSystem, location: str) -> list[RepairRun]:
 
 
 def _understood(run: RepairRun, said: Any) -> RepairRun:
-    steps = tuple(Step(**{**step, "act": Act(step["act"])}) for step in said["steps"])
+    steps = tuple(map(Step.of, said["steps"]))
     if not all(_is_ours(step, run.relative) for step in steps):
         raise ValueError
     return replace(
@@ -70,13 +70,12 @@ def _understood(run: RepairRun, said: Any) -> RepairRun:
 def _is_ours(step: Step, run: str) -> bool:
     """Whether a repair could have meant a step: it touches nothing hidden of the location but its own directory."""
     hidden = [path for path in (step.source, step.target) if path.startswith(".") and not path.startswith(f"{run}/")]
-    forth = step.act is Act.MOVE or step.source.startswith(f"{run}/")
-    return step.act is not Act.COPY and forth and not hidden and step.is_within(run)
+    return step.act is not Act.COPY and not hidden and step.is_within(run)
 
 
 def _reached(fs: FileSystem, run: RepairRun) -> State:
     if run.state is not State.WRITTEN:
-        return run.state
+        return run.state if run.state is not State.UNDONE and run.state is not State.FORGOTTEN else State.STAGED
     return State.INTERRUPTED if any(_is_pending(fs, run, step) for step in run.steps) else State.DONE
 
 
@@ -134,9 +133,9 @@ def undo(fs: FileSystem, run: RepairRun) -> None:
 
 
 def _can_be_taken_back(fs: FileSystem, run: RepairRun, step: Step) -> bool:
-    source, back = join(run.location, step.source), step.kept if step.act is Act.REPLACE else step.target
-    has_place = step.act is Act.REPLACE or fs.exists(parent_of(source))
-    return fs.exists(join(run.location, back)) and not fs.exists(source) and has_place
+    source, is_file = join(run.location, step.source), step.act is Act.REPLACE
+    has_place = is_file or fs.exists(parent_of(source))
+    return has_place and not fs.exists(source) and fs.exists(join(run.location, step.kept if is_file else step.target))
 
 
 def _require_returned(fs: FileSystem, run: RepairRun) -> None:
@@ -193,7 +192,7 @@ def sweep(fs: FileSystem, location: str) -> None:
 
 
 def settle(fs: FileSystem, runs: Sequence[RepairRun]) -> None:
-    """Finish what was interrupted, and go on undoing what was being undone. The lock must be held.
+    """Finish what was interrupted, go on undoing what was being undone, remove what changed nothing; under the lock.
 
     Raises:
         ConflictError, NotFoundError: as :func:`finish` and :func:`undo` do.
@@ -201,5 +200,5 @@ def settle(fs: FileSystem, runs: Sequence[RepairRun]) -> None:
     for run in runs:
         if run.state is State.INTERRUPTED:
             finish(fs, run)
-        elif run.state is State.UNDOING:
+        elif run.state is not State.DONE:
             undo(fs, run)

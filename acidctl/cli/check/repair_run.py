@@ -24,7 +24,7 @@ from acidctl.location.lists import SnapshotLists
 from acidctl.location.lock import Locking
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.walk import Location, Observer
-from acidctl.repair.apply import FORGOTTEN, apply_repair, forget, plan_repair, require_renames, undo_last, unfinished
+from acidctl.repair.apply import SETTLED, apply_repair, forget, plan_repair, require_renames, undo_last, unfinished
 from acidctl.repair.backup import RepairRun, list_runs
 from acidctl.repair.plan import Kind, RepairPlan, Scope
 from acidctl.storage.port import FileSystem, base_name, parent_of
@@ -324,11 +324,11 @@ def forget_all(
                 found[one.fs.url, one.location.path] = one.fs, runs
         except AcidctlError as error:
             failures.add(error, one.shown)
-    going = [run for _, runs in found.values() for run in runs if run.state in FORGOTTEN]
+    going = [run for _, runs in found.values() for run in runs if run.state in SETTLED]
     for fs, runs in found.values():
         for each in runs:
             what = f"{each.kind}, {human_bytes(each.bytes)}" if each.kind else "what an interrupted run left"
-            kept = "" if each.state in FORGOTTEN else f", {each.state}: it stays"
+            kept = "" if each.state in SETTLED else f", {each.state}: it stays"
             put_line(f"{fs.display(each.path)}: {what}{kept}")
     if not going:
         put_line("there are no backups")
