@@ -209,7 +209,7 @@ def _release(fs: FileSystem, path: str, mine: bytes) -> bool:
 def require_locked(fs: FileSystem, location: str) -> None:
     """Raises ConflictError unless this process holds the lock of the location: somebody may have broken it."""
     try:
-        owner = Owner.from_bytes(fs.read_bytes(join(location, LOCK), 0, _MOST_BYTES))
+        owner = _owner_at(fs, join(location, LOCK))
     except NotFoundError:
         owner = None
     if owner is None or not _is_this(owner):
@@ -218,6 +218,11 @@ def require_locked(fs: FileSystem, location: str) -> None:
             f"{owner} holds it now" if owner else "somebody removed it",
             "nothing was changed; see to it that runs never meet, and run it again",
         )
+
+
+def _owner_at(fs: FileSystem, path: str) -> Owner | None:
+    """Whom a lock or a claim names; None where it is torn, or somebody else's file."""
+    return Owner.from_bytes(fs.read_bytes(path, 0, _MOST_BYTES))
 
 
 def _is_this(owner: Owner) -> bool:
@@ -235,7 +240,7 @@ def refuse_locked_at(fs: FileSystem, location: str) -> None:
     """The same where nothing was listed yet."""
     path = join(location, LOCK)
     try:
-        owner = Owner.from_bytes(fs.read_bytes(path, 0, _MOST_BYTES))
+        owner = _owner_at(fs, path)
     except NotFoundError:  # or it ended since
         return
     except (BadDataError, RefusedError):
@@ -247,7 +252,7 @@ def refuse_locked_at(fs: FileSystem, location: str) -> None:
 def _explained(fs: FileSystem, location: str, path: str) -> ConflictError:
     what = f"{fs.display(location)} is locked"
     try:
-        owner = Owner.from_bytes(fs.read_bytes(path, 0, _MOST_BYTES))
+        owner = _owner_at(fs, path)
     except AcidctlError as error:
         return ConflictError(what, f"the lock cannot be read: {error.why or error.what}", _after(fs, path, error))
     if owner is None:
@@ -337,7 +342,7 @@ def _claim(fs: FileSystem, location: str, claim: str, mine: bytes) -> None:
 
 def _claimed(fs: FileSystem, location: str, claim: str) -> ConflictError:
     try:
-        owner = Owner.from_bytes(fs.read_bytes(claim, 0, _MOST_BYTES))
+        owner = _owner_at(fs, claim)
     except AcidctlError:
         owner = None
     who = str(owner) if owner else "another run"
