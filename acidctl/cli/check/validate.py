@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from acidctl.storage.port import FileSystem
     from acidctl.validation.findings import Depth
     from acidctl.validation.model import Options, Place
-    from acidctl.validation.worker_pool import Runner
+    from acidctl.worker_pool import Runner
 
 _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
 
@@ -125,7 +125,7 @@ def command(
     from acidctl.validation.checks.column_types import parse_columns
     from acidctl.validation.findings import Depth
     from acidctl.validation.model import Options
-    from acidctl.validation.worker_pool import Limits
+    from acidctl.worker_pool import Limits
 
     if list_rules:
         refuse_unused("--list-rules", *(name for name in click.get_current_context().params if name not in _OF_RULES))
