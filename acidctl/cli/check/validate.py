@@ -16,6 +16,7 @@ from acidctl.cli.options.shared import (
     report_options,
     snapshot_options,
     storage_options,
+    typed_option,
 )
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ _OF_RULES = ("list_rules", "output")
 @click.option(
     "--schema", metavar="COLUMNS", help="The table's columns, 'id int, name string': files must be readable as these."
 )
-@click.option("--list-rules", is_flag=True, help="Print every rule with what to do, and stop.")
+@typed_option("--list-rules", is_flag=True, help="Print every rule with what to do, and stop.")
 @click.option("-v", "--verbose", is_flag=True, help="Show remarks too, and every finding of a rule.")
 @engine_options("local", "<host>-validator-<location>")
 @click.option(

@@ -19,6 +19,7 @@ from acidctl.cli.options.shared import (
     report_options,
     snapshot_options,
     table_type_option,
+    typed_option,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 @click.argument("plan_file", metavar="FILE", type=FILE)
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plans that still hold and stop.")
 @how_options
-@click.option(
+@typed_option(
     "--unsafe-retention", is_flag=True, help="Apply a plan of --older-than below 1h: nothing reads the tables."
 )
 @lock_options

@@ -15,6 +15,7 @@ from acidctl.cli.options.shared import (
     lock_options,
     output_option,
     report_options,
+    typed_option,
 )
 from acidctl.cli.output.progress import progress
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 @report_options
 @locations_argument()
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be deleted and stop.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@typed_option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option(
     "--older-than", type=DURATION, metavar="TIME", help="Only runs that began so long ago: 7d, 24h. Without it all."
 )
