@@ -110,6 +110,7 @@ class _Worker:
     process: subprocess.Popen[bytes]
     connection: Connection
     key: Any = None
+    task: Task | None = None
     deadline: float = 0.0
     busy: bool = False
     is_ready: bool = False
@@ -140,7 +141,8 @@ class Pool:
     Workers end with the pool, and with this process however it ends.
 
     Attributes:
-        size: processes; 0 runs tasks here, for stores that live in this process (``memory://``).
+        size: processes at most, fewer where one does not come up; 0 runs tasks here, for stores that live in this
+            process (``memory://``).
         worker: what a worker is called in a Crash.
         until: ``time.monotonic()`` after which there are no more results.
         on_done: told of a task, by its key, how many more bytes of its input are done.
@@ -223,12 +225,12 @@ class Pool:
             self._give(idle)
 
     def _give(self, worker: _Worker) -> None:
-        worker.key, task = self._queue.popleft()
+        worker.key, worker.task = self._queue.popleft()
         worker.busy = True
         # Starting an interpreter is not the task's doing.
         worker.deadline = time.monotonic() + self.limits.seconds + (0 if worker.is_ready else _START_SECONDS)
         with contextlib.suppress(OSError):  # a dead process is noticed when its result is awaited
-            worker.connection.send(task)
+            worker.connection.send(worker.task)
 
     def _start(self) -> _Worker:
         try:
@@ -246,7 +248,7 @@ class Pool:
             try:
                 kind, value = worker.connection.recv()
             except (EOFError, OSError):
-                yield worker.key, self._crash_of(worker)
+                yield from self._ended(worker)
                 continue
             if kind == "beat":
                 worker.is_ready = True
@@ -267,11 +269,16 @@ class Pool:
         self._workers.remove(worker)
         return worker
 
-    def _crash_of(self, worker: _Worker) -> Crash:
+    def _ended(self, worker: _Worker) -> Iterator[tuple[Any, Any]]:
+        """The crash of its task; of one that never came up the task goes to another, and there is one fewer."""
         code, how = self._drop(worker).how_it_ended()
-        if not worker.is_ready and code is not None:
+        if worker.is_ready or code is None:
+            yield worker.key, Crash(f"{self.worker}'s process {how}")
+        elif self.size > 1 and worker.task is not None:
+            self.size -= 1
+            self._queue.appendleft((worker.key, worker.task))
+        else:
             raise _not_started(f"{sys.executable} {how}")
-        return Crash(f"{self.worker}'s process {how}")
 
     def _failed(self, error: str) -> Crash:
         return Crash(f"{self.worker} failed with {error}")

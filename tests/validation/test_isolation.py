@@ -123,6 +123,16 @@ def test_processes_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
         assert caught.value.hint
 
 
+def test_one_that_does_not_come_up_costs_no_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where memory is short: the others do its work."""
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nmkdir {tmp_path}/once 2>/dev/null && kill -9 $$\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    assert run("fine", "well", "slow") == {"fine": "fine", "well": "well", "slow": "slow"}
+    assert (tmp_path / "once").exists()
+
+
 def test_processes_end_with_one_that_is_killed(tmp_path: Path) -> None:
     """Even those that hang, which do not notice that nobody listens."""
     code = (
