@@ -93,7 +93,7 @@ def test_workers_of_the_local_engine(trap: Path, table: Path, tmp_path: Path) ->
 INTERACTIVE = """
 import sys
 sys.path.remove("")
-import acidctl.validation.worker_pool as isolate
+import acidctl.worker_pool as isolate
 import acidctl.compaction.local_engine as local
 import acidctl.compaction.run
 import multiprocessing.connection, subprocess
@@ -107,10 +107,10 @@ with isolate.Pool(1) as pool:
         print(worker.connection.recv())
     except EOFError:
         pass
-worker = local._Worker.start()
-worker.connection.send((len, ()))
-assert worker.connection.recv() == ("done", 0)
-worker.end()
+    worker = pool._start()
+    worker.connection.send(local._InWorker(len, ()))
+    assert worker.connection.recv() == ("beat", 0)
+    assert worker.connection.recv() == ("done", 0)
 """
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from acidctl.spark.driver.session import Session
 from acidctl.spark.engine import run_tasks
 from acidctl.storage.hdfs.delegation import delegated
-from acidctl.validation.worker_pool import Limits, Pool, Task
+from acidctl.worker_pool import Limits, Pool, Task
 
 _ROUND = 4096
 """Tasks of one Spark job: enough to keep a cluster busy, few enough for the driver to hold."""
@@ -52,7 +52,7 @@ def _pool(limits: Limits) -> Pool:
 
 @dataclass(slots=True)
 class SparkRunner:
-    """A :class:`~acidctl.validation.worker_pool.Runner`: what is queued becomes one Spark job after another.
+    """A :class:`~acidctl.worker_pool.Runner`: what is queued becomes one Spark job after another.
 
     Tasks are independent of each other: what only the rows of several files show together, the driver compares.
 

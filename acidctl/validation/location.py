@@ -26,7 +26,7 @@ from acidctl.validation.checks.spans import Spans, one_run
 from acidctl.validation.findings import Depth, Finding, Severity, Unchecked
 from acidctl.validation.model import Options, Place, Report
 from acidctl.validation.rules import rule
-from acidctl.validation.worker_pool import Crash, Task
+from acidctl.worker_pool import Crash, Task
 
 KNOWN_VERSION = 2
 """What ``_orc_acid_version`` says (section 3.3)."""

@@ -11,7 +11,7 @@ from acidctl.orc.types import OrcType
 from acidctl.storage.port import FileSystem
 from acidctl.validation.findings import Depth, Finding, Severity, Unchecked
 from acidctl.validation.rules import RULES
-from acidctl.validation.worker_pool import Limits
+from acidctl.worker_pool import Limits
 
 _PLACES = {rule_id: place for place, rule_id in enumerate(RULES)}
 

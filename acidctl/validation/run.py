@@ -11,7 +11,7 @@ from acidctl.validation.findings import Finding, Severity
 from acidctl.validation.location import Key, LocationCheck
 from acidctl.validation.model import Options, Place, Report
 from acidctl.validation.rules import rule
-from acidctl.validation.worker_pool import Pool, Runner, Task
+from acidctl.worker_pool import Pool, Runner, Task
 
 
 def validate(

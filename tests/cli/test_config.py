@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from terminals import Terminals
 
 from acidctl.cli.command_table import command_named
-from acidctl.cli.config import settings
 from acidctl.cli.config.settings import Layer, merge, options_of, variable_of
 from acidctl.cli.main import lifted, value_of
 from acidctl.cli.output import redact
@@ -213,14 +212,32 @@ def test_completion_is_not_stopped_by_a_variable() -> None:
     assert (done.stdout, done.stderr) == ("plain,--older-than\n", "")
 
 
+ONLY_TYPED = {
+    "yes", "force", "no-trash", "unsafe-retention", "break-lock", "offline", "assume-committed",
+    "write-ids", "write-ids-from", "table", "table-type", "valid-txns", "visibility-txn", "follow-links",
+    "major", "minor", "auto", "plan", "run", "list", "list-rules",
+}  # fmt: skip
+MAY_BE_SET = {
+    "all", "base", "big", "check-inputs", "count", "decode", "deep", "deleted", "dry-run", "exit-code",
+    "faster-start", "footers", "leftovers", "lock", "origin", "recursive", "row-id", "rows", "skip-bad-files",
+    "spark", "timeline", "verbose",
+}  # fmt: skip
+"""Switches that files and the environment may set: none of them waives a safeguard."""
+
+
 def test_no_dangerous_option_may_be_set() -> None:
     """Every option that waives a safeguard is one of those that count on the command line only."""
     from acidctl.cli.command_table import SUMMARIES
 
     found = {}
+    typed: set[str] = set()
+    switches: set[str] = set()
 
     def look(command: click.Command, path: tuple[str, ...]) -> None:
-        found[path] = set(options_of(command))
+        options = options_of(command)
+        found[path] = set(options)
+        typed.update(options_of(command, typed_only=True))
+        switches.update(name for name, option in options.items() if option.is_flag)
         for name, below in command.commands.items() if isinstance(command, click.Group) else ():
             look(below, (*path, name))
 
@@ -229,7 +246,9 @@ def test_no_dangerous_option_may_be_set() -> None:
         assert command is not None
         look(command, (name,))
     names = set().union(*found.values())
-    assert not names & settings.ONLY_TYPED
+    assert typed == ONLY_TYPED
+    assert not names & ONLY_TYPED, "the same word in another command"
+    assert switches <= MAY_BE_SET, "a new switch: define it with typed_option, or name it there"
     dangerous = ("yes", "force", "unsafe", "break", "no-trash", "offline", "assume", "valid-txns")
     assert not [name for name in names if any(word in name for word in dangerous)]
     # Two options with one variable would both be set by it.

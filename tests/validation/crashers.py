@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from acidctl.errors import NotFoundError
 from acidctl.validation.checks.footers import MarkerTask, TailTask
 from acidctl.validation.checks.rows import RowTask
-from acidctl.validation.worker_pool import Beat
+from acidctl.worker_pool import Beat
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,14 @@ class Toy:
             for _ in range(12):
                 time.sleep(0.5)
                 beat()
+        if self.what == "telling":
+            for _ in range(12):
+                time.sleep(0.05)
+                beat(1)
+        if self.what == "unfit":
+            return lambda: None
+        if self.what == "input":
+            return subprocess.run(["cat"], capture_output=True, check=True, timeout=60).stdout
         if self.what == "greedy":
             return len(np.ones(1 << 40, np.int8))
         if self.what == "raise":

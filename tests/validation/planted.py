@@ -15,7 +15,7 @@ from acidctl.storage.registry import open_location
 from acidctl.validation.findings import Depth
 from acidctl.validation.model import Options, Place, Report
 from acidctl.validation.run import validate
-from acidctl.validation.worker_pool import Limits
+from acidctl.worker_pool import Limits
 
 BUCKET = 536870912
 """Bucket 0 of statement 0."""

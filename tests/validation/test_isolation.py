@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from spark.processes import wait_until
 
 from acidctl.errors import EnvironmentProblem, NotFoundError
 from acidctl.validation import location
-from acidctl.validation.worker_pool import Crash, Limits, Pool
+from acidctl.worker_pool import Crash, Limits, Pool
 from validation import crashers
 from validation.planted import BUCKET, check, found, healthy, insert, write_events
 
@@ -71,6 +73,47 @@ def test_a_process_that_dies_between_tasks_is_replaced() -> None:
             pool._workers[0].process.wait()
 
 
+def test_processes_outlive_the_thread_that_started_them() -> None:
+    with Pool(1) as pool:
+        pool.submit(0, crashers.Toy("slow"))
+        thread = threading.Thread(target=pool._hand_out)
+        thread.start()
+        thread.join()
+        assert list(pool.results()) == [(0, "slow")]
+
+
+def test_bytes_are_told_and_time_is_kept() -> None:
+    told: list[tuple[object, int]] = []
+    with Pool(1, until=time.monotonic() + 60, on_done=lambda *what: told.append(what)) as pool:
+        pool.submit("task", crashers.Toy("telling"))
+        assert list(pool.results()) == [("task", "telling")]
+        assert {key for key, _ in told} == {"task"}
+        assert 0 < sum(count for _, count in told) <= 12
+        pool.submit("late", crashers.Toy("hang"))
+        pool.until = time.monotonic() + 0.2
+        assert list(pool.results()) == []
+        assert pool.is_over
+
+
+def test_an_answer_that_cannot_travel() -> None:
+    (result,) = run("unfit").values()
+    assert isinstance(result, Crash)
+    assert "lambda" in result.reason
+
+
+def test_idle_processes_end_when_no_more_is_to_come() -> None:
+    with Pool(2) as pool:
+        pool.submit(0, crashers.Toy("fine"))
+        pool.submit(1, crashers.Toy("hang"))
+        assert list(pool.results()) == [(0, "fine")]
+        pool.end_idle()
+        assert [worker.key for worker in pool._workers] == [1]
+
+
+def test_what_a_worker_starts_has_no_input() -> None:
+    assert run("input") == {"input": b""}
+
+
 def test_processes_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not the fault of any file: told once, not as a finding of each."""
     for python in ("/bin/false", "/nowhere/python"):
@@ -80,10 +123,20 @@ def test_processes_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
         assert caught.value.hint
 
 
+def test_one_that_does_not_come_up_costs_no_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where memory is short: the others do its work."""
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nmkdir {tmp_path}/once 2>/dev/null && kill -9 $$\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    assert run("fine", "well", "slow") == {"fine": "fine", "well": "well", "slow": "slow"}
+    assert (tmp_path / "once").exists()
+
+
 def test_processes_end_with_one_that_is_killed(tmp_path: Path) -> None:
     """Even those that hang, which do not notice that nobody listens."""
     code = (
-        "from acidctl.validation.worker_pool import Pool; from validation import crashers; pool = Pool(1); "
+        "from acidctl.worker_pool import Pool; from validation import crashers; pool = Pool(1); "
         "pool.submit(0, crashers.Toy('hang')); pool._hand_out(); pool._workers[0].connection.recv(); "
         "print(pool._workers[0].process.pid, flush=True); pool._workers[0].connection.recv()"
     )

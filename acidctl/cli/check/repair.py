@@ -17,14 +17,15 @@ from acidctl.cli.options.shared import (
     report_options,
     table_type_option,
     together,
+    typed_option,
 )
 
 _dry_run = click.option("-n", "--dry-run", is_flag=True, help="Show what would be done and stop.")
-_yes = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+_yes = typed_option("-y", "--yes", is_flag=True, help="Do not ask.")
 _output = output_option("table", "json", "jsonl", default="table")
 
 
-_force = click.option("--force", is_flag=True, help="Count whoever wrote within the last hour as dead.")
+_force = typed_option("--force", is_flag=True, help="Count whoever wrote within the last hour as dead.")
 
 
 _common = together(
@@ -110,7 +111,7 @@ def flush_length(**options: Any) -> int:
         "acidctl repair nested --yes --offline orders/base_0000012",
     ),
 )
-@click.option("--offline", is_flag=True, help="Nothing reads the table now: two renames may be needed.")
+@typed_option("--offline", is_flag=True, help="Nothing reads the table now: two renames may be needed.")
 @_common
 @_force
 def nested(**options: Any) -> int:
@@ -154,8 +155,8 @@ def _run(kind: str, **options: Any) -> int:
 )
 @report_options
 @click.argument("location", metavar="LOCATION", type=DIRECTORY)
-@click.option("--list", "list_only", is_flag=True, help="List the repairs and stop.")
-@click.option("--run", "run_id", metavar="ID", help="Which repair, or how its id begins; the newest by default.")
+@typed_option("--list", "list_only", is_flag=True, help="List the repairs and stop.")
+@typed_option("--run", "run_id", metavar="ID", help="Which repair, or how its id begins; the newest by default.")
 @lock_options
 @changed_storage_options
 @_output

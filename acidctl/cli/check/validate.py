@@ -14,6 +14,7 @@ from acidctl.cli.options.shared import (
     report_options,
     snapshot_options,
     storage_options,
+    typed_option,
 )
 
 _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
@@ -54,7 +55,7 @@ _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
 @click.option(
     "--schema", metavar="COLUMNS", help="The table's columns, 'id int, name string': files must be readable as these."
 )
-@click.option("--list-rules", is_flag=True, help="Print every rule with what to do, and stop.")
+@typed_option("--list-rules", is_flag=True, help="Print every rule with what to do, and stop.")
 @click.option("-v", "--verbose", is_flag=True, help="Show remarks too, and every finding of a rule.")
 @engine_options("local", "<host>-validator-<location>")
 @click.option(

@@ -28,7 +28,7 @@ from acidctl.validation.findings import Depth
 from acidctl.validation.model import Options, Place
 from acidctl.validation.rules import RULES
 from acidctl.validation.run import validate
-from acidctl.validation.worker_pool import Limits, Runner
+from acidctl.worker_pool import Limits, Runner
 
 if TYPE_CHECKING:
     from acidctl.cli.options.engine import EngineChoice

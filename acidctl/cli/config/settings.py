@@ -28,14 +28,6 @@ from acidctl.cli.output.redact import is_secret_name, remember_pair
 from acidctl.errors import RefusedError, UsageProblem
 from acidctl.nearest import did_you_mean
 
-ONLY_TYPED = frozenset({
-    "yes", "force", "no-trash", "unsafe-retention", "break-lock", "offline", "assume-committed",
-    "write-ids", "write-ids-from", "table", "table-type", "valid-txns", "visibility-txn", "follow-links",
-    "major", "minor", "auto", "plan", "run", "list", "list-rules", "help", "version", "config", "profile",
-})  # fmt: skip
-"""Options without a place in files and the environment: they waive a safeguard, say what is true of one moment, or say
-what is to be done at all."""
-
 TRUSTED = "trusted-projects"
 GENERAL = ("log-format",)
 _TABLES = ("storage", "profile", "limits")
@@ -132,21 +124,16 @@ def merge(
     return merged
 
 
-def options_of(command: click.Command) -> dict[str, click.Option]:
-    """The options that a file or the environment may set, by their long name without dashes."""
-    found = {}
-    for option in command.params:
-        if isinstance(option, click.Option):
-            names = [name[2:] for name in option.opts if name.startswith("--")]
-            if names and names[0] not in ONLY_TYPED:
-                found[names[0]] = option
-    return found
+def options_of(command: click.Command, *, typed_only: bool = False) -> dict[str, click.Option]:
+    """The options that files and the environment may set, by their long name without dashes.
 
-
-def typed_only(command: click.Command) -> Iterator[str]:
-    """The names of the others."""
-    for option in command.params:
-        yield from (name[2:] for name in option.opts if name.startswith("--") and name[2:] in ONLY_TYPED)
+    Args:
+        typed_only: the others, which say ``allow_from_autoenv=False``: they waive a safeguard, say what is true of one
+            moment, or say what is to be done at all.
+    """
+    options = (one for one in command.params if isinstance(one, click.Option) and one.allow_from_autoenv != typed_only)
+    named = ((next((word[2:] for word in option.opts if word.startswith("--")), ""), option) for option in options)
+    return {name: option for name, option in named if name}
 
 
 def variable_of(path: CommandPath, option: str) -> str:
@@ -208,7 +195,7 @@ def _options(
         at = (*place, key)
         if key in below:
             _options(layer, at, _table(layer, at, value), below[key], (*path, key), read)
-        elif key in ONLY_TYPED and key in typed_only(command):
+        elif key in options_of(command, typed_only=True):
             _refuse(layer, at, f"--{key} counts on the command line only", "take it out, and give it where it is meant")
         elif key not in options:
             _refuse(layer, at, f"`acidctl {' '.join(path)}` has no such option", _near(key, [*options, *below]))

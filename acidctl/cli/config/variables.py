@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 from click.core import ParameterSource
 
-from acidctl.cli.config.settings import CommandPath, options_of, typed_only, variable_of
+from acidctl.cli.config.settings import CommandPath, options_of, variable_of
 from acidctl.errors import UsageProblem
 from acidctl.nearest import did_you_mean
 
@@ -16,50 +16,44 @@ from acidctl.nearest import did_you_mean
 def take_variables(command: click.Command, path: CommandPath) -> None:
     """Let click read the variables of a command, and of the commands below it.
 
-    They are named by the option as it is typed, which is not always the name of click's parameter.
+    They are named by the option as it is typed: ``auto_envvar_prefix`` takes the name of click's parameter, which
+    cannot be that of ``--from`` or ``--for``, and passes over a variable that no option has.
 
     Raises:
         UsageProblem: a variable is set for an option that counts on the command line only, or for none.
     """
     for problem in wrong_variables(command, path):
         raise problem
-    for name, option in _named(command, path):
+    for name, option in _variables(command, path).items():
         if option.envvar is None:
             option.envvar = name
 
 
 def wrong_variables(command: click.Command, path: CommandPath) -> Iterator[UsageProblem]:
     """What the environment sets for a command, or one below it, that cannot be set there."""
-    known = {name for name, _ in _named(command, path)}
-    typed = dict(_typed_only(command, path))
+    known = _variables(command, path)
+    typed = _variables(command, path, typed_only=True)
     prefix = variable_of(path, "")
     for name, value in sorted(os.environ.items()):
         if not value or not name.startswith(prefix) or name in known:
             continue
         if name in typed:
-            yield UsageProblem(f"{name} is set", f"{typed[name]} counts on the command line only", f"unset {name}")
+            option = next(word for word in typed[name].opts if word.startswith("--"))
+            yield UsageProblem(f"{name} is set", f"{option} counts on the command line only", f"unset {name}")
             continue
         yield UsageProblem(
             f"{name} is set, but `acidctl {' '.join(path)}` has no such option",
             "",
-            did_you_mean(name, known, f"unset {name}"),
+            did_you_mean(name, list(known), f"unset {name}"),
         )
 
 
-def _named(command: click.Command, path: CommandPath) -> Iterator[tuple[str, click.Option]]:
-    """The variable of every option, and the option."""
-    for name, option in options_of(command).items():
-        yield variable_of(path, name), option
+def _variables(command: click.Command, path: CommandPath, *, typed_only: bool = False) -> dict[str, click.Option]:
+    """Options by their variable, or by what would be the variable of those that have none."""
+    found = {variable_of(path, name): option for name, option in options_of(command, typed_only=typed_only).items()}
     for name, below in command.commands.items() if isinstance(command, click.Group) else ():
-        yield from _named(below, (*path, name))
-
-
-def _typed_only(command: click.Command, path: CommandPath) -> Iterator[tuple[str, str]]:
-    """What would be the variable of an option that has none, and the option."""
-    for name in typed_only(command):
-        yield variable_of(path, name), f"--{name}"
-    for name, below in command.commands.items() if isinstance(command, click.Group) else ():
-        yield from _typed_only(below, (*path, name))
+        found |= _variables(below, (*path, name), typed_only=typed_only)
+    return found
 
 
 def source_of(context: click.Context, parameter: click.Parameter) -> str:

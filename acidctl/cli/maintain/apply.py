@@ -17,6 +17,7 @@ from acidctl.cli.options.shared import (
     report_options,
     snapshot_options,
     table_type_option,
+    typed_option,
 )
 from acidctl.cli.options.unattended import unattended_options
 
@@ -33,7 +34,7 @@ from acidctl.cli.options.unattended import unattended_options
 @click.argument("plan_file", metavar="FILE", type=FILE)
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plans that still hold and stop.")
 @how_options
-@click.option(
+@typed_option(
     "--unsafe-retention", is_flag=True, help="Apply a plan of --older-than below 1h: nothing reads the tables."
 )
 @lock_options

@@ -19,12 +19,13 @@ from acidctl.cli.options.shared import (
     snapshot_options,
     table_type_option,
     together,
+    typed_option,
 )
 from acidctl.cli.options.unattended import unattended_options
 
 how_options = together(
-    click.option("-y", "--yes", is_flag=True, help="Do not ask."),
-    click.option("--no-trash", is_flag=True, help="Delete at once instead of moving to the location's trash."),
+    typed_option("-y", "--yes", is_flag=True, help="Do not ask."),
+    typed_option("--no-trash", is_flag=True, help="Delete at once instead of moving to the location's trash."),
     click.option(
         "--trash",
         type=click.Choice(["location", "hdfs"]),
@@ -50,7 +51,7 @@ how_options = together(
 @locations_argument()
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and stop.")
 @how_options
-@click.option("--plan", "plan_file", metavar="FILE", type=NEW_FILE, help="Save the plan for `acidctl apply`, and stop.")
+@typed_option("--plan", "plan_file", metavar="FILE", type=NEW_FILE, help="Save the plan for `acidctl apply`, and stop.")
 @click.option(
     "--older-than",
     type=DURATION,
@@ -59,7 +60,7 @@ how_options = together(
     metavar="TIME",
     help="Keep what was superseded, or written, less than this long ago: 24h, 90m, 7d, 0.",
 )
-@click.option("--unsafe-retention", is_flag=True, help="Allow --older-than below 1h: nothing reads the tables.")
+@typed_option("--unsafe-retention", is_flag=True, help="Allow --older-than below 1h: nothing reads the tables.")
 @click.option("--leftovers", is_flag=True, help="Remove abandoned _tmp_*, _tmp.delta_* and .hive-staging* too.")
 @lock_options
 @unattended_options

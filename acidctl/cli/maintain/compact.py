@@ -19,6 +19,7 @@ from acidctl.cli.options.shared import (
     snapshot_options,
     table_type_option,
     together,
+    typed_option,
 )
 
 _engine_options = together(
@@ -119,24 +120,24 @@ _writing_options = together(
 )
 @report_options
 @locations_argument()
-@click.option("--major", is_flag=True, help="Merge base and deltas into a new base, deletes applied.")
-@click.option("--minor", is_flag=True, help="Merge deltas into one delta and one delete delta.")
-@click.option("--auto", is_flag=True, help="What Hive's thresholds ask for, location by location.")
+@typed_option("--major", is_flag=True, help="Merge base and deltas into a new base, deletes applied.")
+@typed_option("--minor", is_flag=True, help="Merge deltas into one delta and one delete delta.")
+@typed_option("--auto", is_flag=True, help="What Hive's thresholds ask for, location by location.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and stop.")
-@click.option(
+@typed_option(
     "--offline",
     is_flag=True,
     help="Nothing reads the tables meanwhile: lets a minor compaction rename twice, and an object store show several "
     "buckets.",
 )
-@click.option(
+@typed_option(
     "--visibility-txn",
     type=click.IntRange(min=1),
     metavar="TXN",
     help="Name the results _v<TXN>, the compaction's own transaction (Hive 4): visible when it is committed.",
 )
 @table_type_option
-@click.option("--force", is_flag=True, help="Go on although a writer seems to be at work.")
+@typed_option("--force", is_flag=True, help="Go on although a writer seems to be at work.")
 @_when_options
 @_engine_options
 @_writing_options

@@ -14,6 +14,7 @@ from acidctl.cli.options.shared import (
     lock_options,
     output_option,
     report_options,
+    typed_option,
 )
 from acidctl.cli.options.unattended import deadline_option, jobs_option
 
@@ -29,7 +30,7 @@ from acidctl.cli.options.unattended import deadline_option, jobs_option
 @report_options
 @locations_argument()
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be deleted and stop.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@typed_option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option(
     "--older-than", type=DURATION, metavar="TIME", help="Only runs that began so long ago: 7d, 24h. Without it all."
 )

@@ -13,6 +13,7 @@ from acidctl.cli.options.shared import (
     lock_options,
     output_option,
     report_options,
+    typed_option,
 )
 from acidctl.cli.options.unattended import deadline_option, jobs_option
 
@@ -28,10 +29,10 @@ from acidctl.cli.options.unattended import deadline_option, jobs_option
 )
 @report_options
 @locations_argument()
-@click.option("--list", "list_only", is_flag=True, help="List the runs in the trash and stop.")
-@click.option("--run", "run_id", metavar="ID", help="Which run, or how its id begins; the newest by default.")
+@typed_option("--list", "list_only", is_flag=True, help="List the runs in the trash and stop.")
+@typed_option("--run", "run_id", metavar="ID", help="Which run, or how its id begins; the newest by default.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be restored and stop.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@typed_option("-y", "--yes", is_flag=True, help="Do not ask.")
 @lock_options
 @deadline_option
 @jobs_option

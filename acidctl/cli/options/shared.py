@@ -25,6 +25,11 @@ EXPORT_FORMS = ("jsonl", "json", "csv", "table", "arrow", "parquet", "orc")
 WHOLE_FILE = "Write to a new file, complete or not at all; without -o the end of its name tells the form."
 
 
+typed_option = functools.partial(click.option, allow_from_autoenv=False)
+"""An option that counts where it is typed, and that neither a file nor the environment may set: it waives a safeguard,
+says what is true of one moment, or says what is to be done at all."""
+
+
 def can_ask() -> bool:
     """Whether somebody is there to answer."""
     return sys.stdin.isatty() and sys.stderr.isatty()
@@ -104,18 +109,18 @@ def with_values(command: click.Command, words: list[str]) -> list[str]:
 def snapshot_options(function: F) -> F:
     """The lists of Hive's, and what stands for them: passed on as the keyword `lists`, a SnapshotLists."""
 
-    @click.option(
+    @typed_option(
         "--write-ids",
         metavar="STRING",
         help="Hive's valid write-id list, db.table:hwm:minOpen:open:aborted; of several tables txn$list$list.",
     )
-    @click.option(
+    @typed_option(
         "--write-ids-from", metavar="FILE", type=FILE, help="The same from a file, a list a line; - is standard input."
     )
-    @click.option(
+    @typed_option(
         "--table", "table_name", metavar="NAME", help="The table's name in the list, where the path does not show it."
     )
-    @click.option(
+    @typed_option(
         "--valid-txns",
         metavar="STRING",
         help="Hive's valid transaction list: hwm:minOpen:open:aborted. Decides which _v directories count.",
@@ -127,7 +132,7 @@ def snapshot_options(function: F) -> F:
         show_default=True,
         help="Form of --write-ids: hive2 is hwm:minOpen:exc:..., hive1 is hwm:exc:...",
     )
-    @click.option(
+    @typed_option(
         "--assume-committed",
         cls=BareOption,
         bare="1h",
@@ -233,7 +238,7 @@ def _all_local(arguments: Mapping[str, Any]) -> bool:
 def changed_storage_options(function: F) -> F:
     """The same for a command that changes what is there: it goes through nobody's links, unless ``--follow-links``."""
 
-    @click.option(
+    @typed_option(
         "--follow-links",
         is_flag=True,
         help="Go through symbolic links even if they lead to what is not their owner's.",
@@ -277,7 +282,7 @@ def limit_option(function: F) -> F:
 
 def table_type_option(function: F) -> F:
     """``--table-type``."""
-    return click.option(
+    return typed_option(
         "--table-type",
         type=click.Choice(["full-acid", "insert-only"]),
         help="What the table is, where its files do not show it; ORC without ACID columns may be either.",
@@ -300,7 +305,7 @@ def lock_options(function: F) -> F:
     @click.option(
         "--lock-wait", type=DURATION, default="0", metavar="TIME", help="Wait so long for another run's lock, e.g. 10m."
     )
-    @click.option(
+    @typed_option(
         "--break-lock",
         is_flag=True,
         help="Remove a lock that was torn, or is of another machine: its process has ended, you know.",

@@ -24,7 +24,7 @@ from acidctl.storage.small_files import MOST_LENGTHS, read_small
 from acidctl.validation.checks.column_types import misfit
 from acidctl.validation.findings import Finding, Severity, Unchecked
 from acidctl.validation.rules import rule
-from acidctl.validation.worker_pool import Beat
+from acidctl.worker_pool import Beat
 
 WARNING = Severity.WARNING
 _KINDS = ("int", "bigint", "int", "bigint", "bigint")

@@ -28,7 +28,7 @@ from acidctl.validation.checks.key_order import KeyOrder
 from acidctl.validation.checks.row_facts import RowFacts, Tally
 from acidctl.validation.checks.spans import SpanBuilder
 from acidctl.validation.findings import Severity, Unchecked
-from acidctl.validation.worker_pool import Beat
+from acidctl.worker_pool import Beat
 
 _DELETE = 2
 _MOST = 2**63 - 1

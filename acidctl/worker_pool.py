@@ -1,0 +1,396 @@
+"""Worker processes that may die: what a damaged file does to a native reader is a result like any other.
+
+`concurrent.futures` gives up the whole pool when one process dies, and cannot end one that hangs. Here every process
+has one task at a time and a time limit between signs of life: the task that was running is known, and the rest goes on.
+
+Workers are not forked: the threads of Arrow would be missing in the child, which then waits for them for ever.  And not
+started by multiprocessing, which runs the main module again, a user's script, and imports from the current directory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import math
+import multiprocessing
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any, Protocol
+
+from acidctl.errors import AcidctlError, EnvironmentProblem
+from acidctl.imports import child_environment, import_path
+
+_START_SECONDS = 120.0
+_BEAT_SECONDS = 0.1
+"""Between two words of a worker about its task."""
+_AHEAD = 4
+"""Tasks in the queue for every process; below that, there is room for more."""
+_CODE = (
+    "import sys; sys.path[:] = sys.argv[3:]; from acidctl.worker_pool import serve; "
+    "serve(int(sys.argv[1]), int(sys.argv[2]))"
+)
+
+
+class Beat(Protocol):
+    """A sign of life: a task that works in steps calls it after each."""
+
+    def __call__(self, done: int = 0, /) -> None:
+        """Tell it, and how many more bytes of the input are done."""
+        ...
+
+
+class Task(Protocol):
+    """A piece of work: picklable, as is what it returns.
+
+    Attributes:
+        weight: bytes that it reads, roughly.
+    """
+
+    @property
+    def weight(self) -> int: ...
+
+    def run(self, beat: Beat) -> Any:
+        """Do it. AcidctlErrors are passed on; any other exception counts as a crash."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """The process that ran a task ended, or had to be ended.
+
+    Attributes:
+        reason: one line.
+    """
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a worker process may take.
+
+    Attributes:
+        seconds: without a sign of life.
+        memory: bytes of address space on top of what the process starts with; a reader that wants more fails.
+            0 for no limit.
+    """
+
+    seconds: float = 300.0
+    memory: int = 8 << 30
+
+
+class Runner(Protocol):
+    """Runs tasks somewhere, so that whatever happens to one is its result."""
+
+    @property
+    def ahead(self) -> int:
+        """With fewer tasks than this waiting, more are welcome."""
+        ...
+
+    def submit(self, key: Any, task: Task) -> None:
+        """Queue a task; `key` comes back with its result."""
+        ...
+
+    def results(self) -> Iterator[tuple[Any, Any]]:
+        """(key, result, AcidctlError or Crash) of whatever ends next: at least one while something is unfinished."""
+        ...
+
+
+@dataclass(slots=True)
+class _Worker:
+    process: subprocess.Popen[bytes]
+    connection: Connection
+    key: Any = None
+    task: Task | None = None
+    deadline: float = 0.0
+    busy: bool = False
+    is_ready: bool = False
+
+    def end(self) -> None:
+        """At once."""
+        self.connection.close()
+        self.process.kill()
+        self.process.wait()
+        if self.process.stdin:
+            self.process.stdin.close()
+
+    def how_it_ended(self) -> tuple[int | None, str]:
+        """The exit code of a process that said its last word, None where it does not end, and the same in words."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(0.5)
+        code = self.process.returncode
+        self.end()
+        if code is None or code >= 0:
+            return code, f"ended with status {code}"
+        return code, f"was ended by {signal.Signals(-code).name if -code in set(signal.Signals) else -code}"
+
+
+@dataclass(slots=True)
+class Pool:
+    """Runs tasks in processes of its own, one task a process at a time; a context manager.
+
+    Workers end with the pool, and with this process however it ends.
+
+    Attributes:
+        size: processes at most, fewer where one does not come up; 0 runs tasks here, for stores that live in this
+            process (``memory://``).
+        worker: what a worker is called in a Crash.
+        until: ``time.monotonic()`` after which there are no more results.
+        on_done: told of a task, by its key, how many more bytes of its input are done.
+        is_quiet: what workers write, a native library's last words, is for nobody.
+    """
+
+    size: int
+    limits: Limits = field(default_factory=Limits)
+    worker: str = "the reader"
+    until: float = math.inf
+    on_done: Callable[[Any, int], None] = lambda _key, _count: None
+    is_quiet: bool = True
+    _queue: deque[tuple[Any, Task]] = field(default_factory=deque)
+    _workers: list[_Worker] = field(default_factory=list)
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def ahead(self) -> int:
+        """With fewer tasks than this waiting, more are welcome."""
+        return _AHEAD * max(1, self.size)
+
+    def submit(self, key: Any, task: Task) -> None:
+        """Queue a task; `key` comes back with its result."""
+        self._queue.append((key, task))
+
+    @property
+    def unfinished(self) -> int:
+        """Tasks that are queued or running."""
+        return len(self._queue) + sum(worker.busy for worker in self._workers)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() >= self.until
+
+    def results(self) -> Iterator[tuple[Any, Any]]:
+        """(key, result, AcidctlError or Crash) of whatever ends next: at least one while something is unfinished.
+
+        Raises:
+            EnvironmentProblem: no process can be started.
+        """
+        if self.size == 0:
+            if self._queue and not self.is_over:
+                key, task = self._queue.popleft()
+                yield key, self._run_here(key, task)
+            return
+        while self.unfinished and not self.is_over:
+            self._hand_out()
+            found = list(self._collect())
+            if found:
+                yield from found
+                return
+
+    def end_idle(self) -> None:
+        """No more is to come: end the processes that have nothing to do, which hold memory."""
+        for worker in [one for one in self._workers if not one.busy and not self._queue]:
+            self._drop(worker).end()
+
+    def close(self) -> None:
+        """End every process at once."""
+        self._queue.clear()
+        for worker in self._workers:
+            worker.end()
+        self._workers.clear()
+
+    def _hand_out(self) -> None:
+        while self._queue:
+            for worker in [one for one in self._workers if not one.busy and one.process.poll() is not None]:
+                self._drop(worker).end()  # it died without a task: no file is to blame
+            idle = next((worker for worker in self._workers if not worker.busy), None)
+            if idle is None:
+                if len(self._workers) >= self.size:
+                    return
+                idle = self._start()
+            self._give(idle)
+
+    def _give(self, worker: _Worker) -> None:
+        worker.key, worker.task = self._queue.popleft()
+        worker.busy = True
+        # Starting an interpreter is not the task's doing.
+        worker.deadline = time.monotonic() + self.limits.seconds + (0 if worker.is_ready else _START_SECONDS)
+        with contextlib.suppress(OSError):  # a dead process is noticed when its result is awaited
+            worker.connection.send(worker.task)
+
+    def _start(self) -> _Worker:
+        try:
+            worker = _start(self.limits.memory, is_quiet=self.is_quiet)
+        except OSError as error:
+            raise _not_started((error.strerror or str(error)).lower()) from error
+        self._workers.append(worker)
+        return worker
+
+    def _collect(self) -> Iterator[tuple[Any, Any]]:
+        busy = {worker.connection: worker for worker in self._workers if worker.busy}
+        left = min(self.until, *(worker.deadline for worker in busy.values())) - time.monotonic()
+        for ready in wait(list(busy), None if left == math.inf else max(0.0, left)):
+            worker = busy[ready]  # type: ignore[index]
+            try:
+                kind, value = worker.connection.recv()
+            except (EOFError, OSError):
+                yield from self._ended(worker)
+                continue
+            if kind == "beat":
+                worker.is_ready = True
+                worker.deadline = time.monotonic() + self.limits.seconds
+                if value:
+                    self.on_done(worker.key, value)
+                continue
+            key, worker.busy = worker.key, False
+            if self._queue and worker.process.poll() is None:  # it works on while its result is looked at
+                self._give(worker)
+            yield key, value if kind == "done" else self._failed(value)
+        now = time.monotonic()
+        for worker in [worker for worker in self._workers if worker.busy and worker.deadline <= now]:
+            self._drop(worker).end()
+            yield worker.key, Crash(f"{self.worker} gave no sign of life for {self.limits.seconds:g} seconds")
+
+    def _drop(self, worker: _Worker) -> _Worker:
+        self._workers.remove(worker)
+        return worker
+
+    def _ended(self, worker: _Worker) -> Iterator[tuple[Any, Any]]:
+        """The crash of its task; of one that never came up the task goes to another, and there is one fewer."""
+        code, how = self._drop(worker).how_it_ended()
+        if worker.is_ready or code is None:
+            yield worker.key, Crash(f"{self.worker}'s process {how}")
+        elif self.size > 1 and worker.task is not None:
+            self.size -= 1
+            self._queue.appendleft((worker.key, worker.task))
+        else:
+            raise _not_started(f"{sys.executable} {how}")
+
+    def _failed(self, error: str) -> Crash:
+        return Crash(f"{self.worker} failed with {error}")
+
+    def _run_here(self, key: Any, task: Task) -> Any:
+        try:
+            return task.run(lambda count=0, /: self.on_done(key, count))
+        except AcidctlError as error:
+            return error
+        except Exception as error:  # noqa: BLE001 - whatever a damaged file does to a reader is a result
+            return self._failed(_described(error))
+
+
+def _not_started(why: str) -> EnvironmentProblem:
+    hint = "see whether this Python can import acidctl and pyarrow; where memory is short, use fewer at once: --jobs 1"
+    return EnvironmentProblem("a worker process cannot be started", why, hint)
+
+
+def _start(memory: int, *, is_quiet: bool) -> _Worker:
+    """A Python that serves: tasks and results go through one pipe; the other, its input, only shows that we live."""
+    ours, theirs = multiprocessing.Pipe()
+    stream = subprocess.DEVNULL if is_quiet else None
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _CODE, str(theirs.fileno()), str(memory), *import_path()],
+            stdin=subprocess.PIPE,
+            stdout=stream,
+            stderr=stream,
+            pass_fds=[theirs.fileno()],
+            env=child_environment(),
+        )
+    except OSError:
+        ours.close()
+        raise
+    finally:
+        theirs.close()
+    return _Worker(process, ours)
+
+
+# --- in the worker ---
+
+
+def serve(descriptor: int, memory: int) -> None:
+    """The life of a worker process: tasks come through a pipe, which closes when the parent ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's: it ends us
+    _end_with_parent()
+    connection = Connection(descriptor)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if memory:
+        _limit_memory(memory)
+    with contextlib.suppress(EOFError, OSError):  # nobody listens any more
+        while True:
+            task = connection.recv()
+            connection.send(("beat", 0))
+            _answer(connection, task)
+
+
+def _end_with_parent() -> None:
+    """Have the kernel end this process when the other end of its input closes, even while native code hangs.
+
+    PR_SET_PDEATHSIG would do it when the thread ends that started us, though the process lives.
+    """
+    line = os.dup(0)
+    with Path(os.devnull).open() as empty:  # for whatever a library starts
+        os.dup2(empty.fileno(), 0)
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGIO])
+    fcntl.fcntl(line, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(line, fcntl.F_SETFL, os.O_ASYNC)
+
+
+class _Beats:
+    """Passes signs of life on, not too many."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._last = time.monotonic()
+        self._waiting = 0
+
+    def __call__(self, done: int = 0, /) -> None:
+        self._waiting += done
+        if time.monotonic() - self._last >= _BEAT_SECONDS:
+            self._connection.send(("beat", self._waiting))
+            self._last, self._waiting = time.monotonic(), 0
+
+
+def _answer(connection: Connection, task: Task) -> None:
+    answer: tuple[str, Any]
+    try:
+        answer = "done", task.run(_Beats(connection))
+    except AcidctlError as error:
+        answer = "done", error
+    except Exception as error:  # noqa: BLE001 - whatever a damaged file does to a reader is a result
+        answer = "failed", _described(error)
+    try:
+        connection.send(answer)
+    except OSError:
+        raise
+    except Exception as error:  # noqa: BLE001 - an error of a store's library may not be fit to travel
+        connection.send(("failed", _described(error)))
+
+
+def _limit_memory(more: int) -> None:
+    """Let the address space grow by `more` bytes."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
+        limit = pages * resource.getpagesize() + more
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    except (OSError, ValueError):
+        pass  # no Linux, or a lower limit is set already
+
+
+def _described(error: Exception) -> str:
+    text = " ".join(str(error).split())[:200]
+    return type(error).__name__ + (f": {text}" if text else "")
