@@ -7,12 +7,11 @@ in the making must not make others obsolete, and layouts that Hive never writes 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 
-from acidctl.acid.layout import data_files_of, entries_by_child, files_by_child, strange_paths
-from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.layout import data_files_of, entries_by_child, files_by_child, straddles, strange_paths
+from acidctl.acid.listing import Entry, Listing, without
 from acidctl.acid.names import (
     FLUSH_LENGTH_SUFFIX,
     MINL,
@@ -24,23 +23,16 @@ from acidctl.acid.names import (
     is_native_data_file,
     parse_file,
 )
+from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, EntryKind, State, Verdict, select
-from acidctl.acid.straddle import straddles
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 
 YOUNG_SECONDS = 3600
 """A staging directory that changed within this time may belong to a writer at work."""
 
 
-def without(listing: Listing, names: AbstractSet[str]) -> Listing:
-    """The listing less some direct children."""
-    return Listing(
-        listing.location, tuple(entry for entry in listing.entries if entry.path.partition("/")[0] not in names)
-    )
-
-
-def doubtful(listing: Listing, state: AcidState, write_ids: ValidWriteIds, txns: ValidTxns | None) -> dict[str, str]:
+def doubtful(listing: Listing, state: AcidState, write_ids: ValidWriteIds, txns: ValidTxns | None) -> dict[str, Reason]:
     """Current directories that may not be finished, with the reason.
 
     * ``_v`` directories, when nobody said which transactions are committed: Hive 4 writes them in place;
@@ -53,21 +45,19 @@ def doubtful(listing: Listing, state: AcidState, write_ids: ValidWriteIds, txns:
     children = entries_by_child(listing) if state.in_state(State.OBSOLETE) else {}
     found = {}
     for verdict in state.in_state(State.CURRENT):
-        directory = verdict.directory
+        directory, by = verdict.directory, (verdict.name,)
         if directory is None:
             continue
         if directory.visibility_txn and txns is None:
-            found[verdict.name] = f"whether transaction {directory.visibility_txn} is committed is not known"
+            found[verdict.name] = reason(Code.TRANSACTION_UNKNOWN, by=by, ids=(directory.visibility_txn,))
         elif strange := next(strange_paths(children.get(verdict.name, ())), ""):
-            found[verdict.name] = f"{strange} is not what, or not where, Hive puts it"
+            found[verdict.name] = reason(Code.STRANGE_PATH, by=by, path=strange)
         elif f"_tmp.{verdict.name}" in staging:
-            found[verdict.name] = f"a writer's _tmp.{verdict.name} is beside it"
+            found[verdict.name] = reason(Code.WRITER_BESIDE, by=by)
         elif verdict.kind is EntryKind.BASE and write_ids.is_everything and not _is_marked(verdict):
-            found[verdict.name] = (
-                f"whether the INSERT OVERWRITE of write id {directory.max_write_id} is committed is not known"
-            )
+            found[verdict.name] = reason(Code.INSERT_OVERWRITE_UNKNOWN, by=by, ids=(directory.max_write_id,))
         elif directory.kind is Kind.DELTA and write_ids.is_everything and _is_streaming(verdict.name, listing):
-            found[verdict.name] = "it is a streaming batch that was not closed"
+            found[verdict.name] = reason(Code.OPEN_STREAM, by=by)
     return found
 
 
@@ -158,7 +148,7 @@ def half_finished(state: AcidState, *, committed_too: bool = False) -> dict[str,
     found = {}
     for verdict in state.in_state(State.OBSOLETE):
         delta = verdict.directory
-        if delta is None or delta.kind is Kind.BASE or verdict.reason.code != "superseded-by-delta":
+        if delta is None or delta.kind is Kind.BASE or verdict.reason.code is not Code.SUPERSEDED_BY_DELTA:
             continue
         covering = [wide for wide in current if wide.name in verdict.reason.by]
         if not committed_too:

@@ -49,6 +49,7 @@ def command(location: str, row: str, lists: SnapshotLists, storage: dict[str, st
     from acidctl.location.find import find
     from acidctl.rows.past.blame import blame, parse_row_id
     from acidctl.rows.scan.odd_layout import odd_layout
+    from acidctl.wording import text_of
 
     wanted = parse_row_id(row)
     places = list(find((location,), storage, lists))
@@ -59,7 +60,7 @@ def command(location: str, row: str, lists: SnapshotLists, storage: dict[str, st
             f"give one of them: {places[0].shown}" if places else "",
         )
     snapshot = places[0].snapshot(lists)
-    for text in snapshot.state.notes:
+    for text in map(text_of, snapshot.state.notes):
         note(text)
     tell(odd_layout(snapshot))
     found = blame(snapshot, wanted)

@@ -90,6 +90,7 @@ def command(
     from acidctl.cli.output.odd_layouts import tell
     from acidctl.errors import UsageProblem
     from acidctl.rows.scan.table import table_at
+    from acidctl.wording import text_of
 
     if out is not None and to is not None:
         raise UsageProblem("--out and --to are one option", "", "leave --to out")
@@ -112,7 +113,7 @@ def command(
         partition=wanted,
         on_loss=losses.append if skip_bad_files else None,
     )
-    for text in dict.fromkeys(text for snapshot in scan.snapshots for text in snapshot.state.notes):
+    for text in dict.fromkeys(text_of(one) for snapshot in scan.snapshots for one in snapshot.state.notes):
         note(text)
     newest = _newest(scan.snapshots)
     if at is not None and newest < at:

@@ -71,6 +71,7 @@ def command(
     from acidctl.errors import UsageProblem
     from acidctl.rows.past.diff import difference
     from acidctl.rows.scan.table import table_at
+    from acidctl.wording import text_of
 
     if count and (key is not None or to_file is not None or columns is not None or row_id):
         raise UsageProblem("--count prints two numbers", "", "leave --key, --out, --columns and --row-id out")
@@ -86,7 +87,7 @@ def command(
         columns = [*(name for name in keys if name.lower() not in known), *columns]
     table = table_at(location, storage, lists)
     found = difference(table, start, end, columns, row_id=row_id)
-    for text in found.notes:
+    for text in map(text_of, found.notes):
         note(text)
     tell(found.warnings)
     if count:

@@ -48,6 +48,7 @@ def command(location: str, lists: SnapshotLists, storage: dict[str, str], output
     from acidctl.location.find import find
     from acidctl.rows.past.history import read_history
     from acidctl.rows.scan.odd_layout import odd_layout
+    from acidctl.wording import text_of
 
     failures = Failures()
     header: tuple[str, ...] | None = _COLUMNS
@@ -65,7 +66,7 @@ def command(location: str, lists: SnapshotLists, storage: dict[str, str], output
                 raise
             failures.add(error, found.shown)
             continue
-        notes |= dict.fromkeys(snapshot.state.notes)
+        notes |= dict.fromkeys(map(text_of, snapshot.state.notes))
         odd.add(odd_layout(snapshot))
         for problem in history.problems:
             failures.warn(problem)

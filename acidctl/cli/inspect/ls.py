@@ -269,7 +269,7 @@ class _Tables:
         self._overview = []
 
     def _overview_table(self) -> FittedTable:
-        from acidctl.cli.inspect.report import summary_line
+        from acidctl.cli.inspect.report import compaction_line
         from acidctl.cli.output.console import human_bytes
         from acidctl.cli.output.screen import Column, FittedTable, Row
 
@@ -295,7 +295,7 @@ class _Tables:
                 human_bytes(summary["bytes"]),
             )
             due = summary["compaction"] is not None
-            rows.append(Row(cells, summary_line(report).partition("; ")[2], is_plain=not due))
+            rows.append(Row(cells, compaction_line(report), is_plain=not due))
         return FittedTable(columns, "compaction", tuple(rows))
 
 

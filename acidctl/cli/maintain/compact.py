@@ -330,9 +330,9 @@ def _agree(plans: Sequence[CompactionPlan]) -> None:
     """
     import time
 
-    from acidctl.acid.assumption import duration
     from acidctl.cli.output.console import human_count, say
     from acidctl.errors import RefusedError
+    from acidctl.wording import duration
 
     say("", "No list of Hive's write ids was given, so everything on disk would count as committed:")
     for plan in plans[:_SHOWN]:

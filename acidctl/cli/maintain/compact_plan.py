@@ -39,6 +39,7 @@ class Wanted:
 
         from acidctl.compaction.plan import below_straddlers, nothing_to_do, plan_compaction, refuse_unsafe
         from acidctl.errors import AcidctlError
+        from acidctl.wording import text_of
 
         try:
             snapshot = below_straddlers(self._finished(found, lists))
@@ -47,8 +48,10 @@ class Wanted:
             kind = decision.kind
             idle = decision.text if kind is None else nothing_to_do(snapshot, kind)
             if kind is None or idle or _waits(snapshot):
-                stop = snapshot.assumed.stop if snapshot.assumed else ""
-                printer.nothing(found.shown, "; ".join(filter(None, (idle or "", stop))), shown_figures)
+                stop = snapshot.assumed.stop if snapshot.assumed else None
+                printer.nothing(
+                    found.shown, "; ".join(filter(None, (idle, text_of(stop) if stop else None))), shown_figures
+                )
                 return None
             refuse_unsafe(snapshot, time.time(), force=self.force)
             staging = f"_tmp_{uuid.uuid4()}"

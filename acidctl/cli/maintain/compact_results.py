@@ -133,8 +133,9 @@ class Printer:
     def planned(self, location: str, plan: CompactionPlan, why: str, figures: Figures | None) -> None:
         """A location that has work."""
         from acidctl.cli.output.console import note
+        from acidctl.wording import text_of
 
-        for text in plan.snapshot.state.notes:
+        for text in map(text_of, plan.snapshot.state.notes):
             if text not in self._noted:
                 self._noted.add(text)
                 note(text)

@@ -68,7 +68,7 @@ def figures_of(snapshot: Snapshot, now: float | None = None) -> Figures:
     Args:
         now: seconds since the epoch.
     """
-    from acidctl.acid.ages import Ages
+    from acidctl.acid.listing import Ages
     from acidctl.acid.names import is_hidden
     from acidctl.acid.state import EntryKind, State
 
