@@ -204,7 +204,7 @@ def _unreadable(reason: Reason) -> str:
         "error": f"{path} cannot be read: {why}",
         "not-acid": f"{path} has no ACID columns",
     }
-    return texts[reason.value("kind")]
+    return texts[reason.value("fault")]
 
 
 # --- cleaning ------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""``python tools/make_docs.py [--check]``: the man pages, the completion scripts and the tables of the README.
+"""``python tools/make_docs.py [--check]``: man pages, completion scripts, docs/reasons.md and the tables of the README.
 
 Everything is made from what the program itself uses (the commands' options and examples, the error classes, the
 table of JSON forms), so that no page can say something else than ``--help``.
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import click
+import reason_codes
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 
 from acidctl import __version__
@@ -439,6 +440,7 @@ def generate(root: Path = ROOT) -> dict[str, str]:
     """Every generated file: path below `root` -> text. README.md is among them when there is one."""
     files = {f"man/{page.name}.1": man_page(page) for page in pages()}
     files |= {path: completion(shell) for path, shell in COMPLETIONS.items()}
+    files["docs/reasons.md"] = reason_codes.page()
     readme = root / "README.md"
     if readme.is_file():
         files["README.md"] = with_tables(readme.read_text("utf-8"))

@@ -70,5 +70,5 @@ class Contents:
         return _not_readable(directory, file, "not-acid") if file.native_name and not tail.is_acid else None
 
 
-def _not_readable(directory: AcidDirectory, file: DataFile, kind: str, why: str = "") -> Reason:
-    return reason(Code.NOT_READABLE, by=(directory.name,), kind=kind, path=file.path, why=why)
+def _not_readable(directory: AcidDirectory, file: DataFile, fault: str, why: str = "") -> Reason:
+    return reason(Code.NOT_READABLE, by=(directory.name,), fault=fault, path=file.path, why=why)
