@@ -1,8 +1,20 @@
+from acidctl.api import Location as Location
+from acidctl.api import find_locations as find_locations
+from acidctl.compaction.request import CompactionRequest as CompactionRequest
 from acidctl.rows.scan.table import Table as Table
 from acidctl.rows.scan.table import TableLocation as TableLocation
 from acidctl.rows.scan.table import TableScan as TableScan
 from acidctl.rows.scan.table import open_table as open_table
 
-__all__ = ["Table", "TableLocation", "TableScan", "__version__", "open_table"]
+__all__ = [
+    "CompactionRequest",
+    "Location",
+    "Table",
+    "TableLocation",
+    "TableScan",
+    "__version__",
+    "find_locations",
+    "open_table",
+]
 
 __version__: str

@@ -10,7 +10,7 @@ from enum import IntEnum
 
 
 class ExitStatus(IntEnum):
-    """What a command ends with; the table of the README and of the man page.
+    """What a command ends with; the table of docs/reference/exit-statuses.md and of the man page.
 
     Attributes:
         meaning: one line.

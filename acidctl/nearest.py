@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import TypeVar
+
+from acidctl.errors import UsageProblem
+
+E = TypeVar("E", bound=StrEnum)
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
@@ -16,6 +22,24 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
 
     folded = {one.lower(): one for one in reversed(list(known))}
     return asked([folded[one] for one in get_close_matches(name.lower(), list(folded), 3)], otherwise)
+
+
+def member(kind: type[E], name: str, what: str) -> E:
+    """The member of a kind that a name says; the member itself is taken as well.
+
+    Args:
+        what: it is, for the message: "type of compaction".
+
+    Raises:
+        UsageProblem: there is none of that name; the hint has near ones.
+    """
+    try:
+        return kind(name)
+    except ValueError:
+        known = [one.value for one in kind]
+        raise UsageProblem(
+            f"there is no {what} {name!r}", f"there are {', '.join(known)}", did_you_mean(str(name), known)
+        ) from None
 
 
 def asked(near: Sequence[str], otherwise: str = "") -> str:

@@ -6,7 +6,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import memory_store
 import pytest
+
+memory_store.install()
 
 REPO = Path(__file__).resolve().parent.parent
 

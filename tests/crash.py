@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from memory_store import MemoryFileSystem
 
 from acidctl.location.owner import Owner
 from acidctl.storage.local.filesystem import LocalFileSystem
-from acidctl.storage.memory import MemoryFileSystem
 from acidctl.storage.port import join
 
 T = TypeVar("T")

@@ -4,41 +4,42 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
+import check
 import pytest
 
 REPO = Path(__file__).resolve().parent.parent
 
 
-def run(*command: str) -> None:
-    done = subprocess.run([sys.executable, "-m", *command], cwd=REPO, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+@pytest.mark.parametrize("name", check.CHECKS)
+def test_check_passes(name: str) -> None:
+    done = check.run(name)
+    assert done.returncode == 0, done.stdout
 
 
-def test_ruff_check() -> None:
-    run("ruff", "check", ".")
+def test_a_failed_check_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(check, "CHECKS", {"good": ("-c", "print('fine')"), "bad": ("-c", "raise SystemExit('dirty')")})
+    assert check.main(["good"]) == 0
+    assert capsys.readouterr().out == "good: passed\n"
+    assert check.main([]) == 1
+    assert capsys.readouterr().out == "good: passed\nbad: failed\ndirty\n\n"
+    assert check.main(["better"]) == 2
+    assert "there are good, bad" in capsys.readouterr().err
 
 
-def test_ruff_format() -> None:
-    run("ruff", "format", "--check", ".")
-
-
-def test_mypy() -> None:
-    run("mypy")
-
-
-def test_import_linter() -> None:
-    script = "import sys; from importlinter.cli import lint_imports_command; sys.argv[1:] = []; lint_imports_command()"
-    done = subprocess.run([sys.executable, "-c", script], cwd=REPO, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_every_check_runs_before_a_commit() -> None:
+    hooks = (REPO / ".pre-commit-config.yaml").read_text()
+    assert re.findall(r"- id: (\S+)", hooks) == list(check.CHECKS)
+    assert re.findall(r"entry: python tools/check.py (\S+)", hooks) == list(check.CHECKS)
+    assert hooks.count("language: system\n") == len(check.CHECKS)
 
 
 def test_ci_runs_the_command_of_the_readme() -> None:
     commands = re.findall(r"```sh\n(.*?)\n```", (REPO / "README.md").read_text(), re.DOTALL)
     (test_command,) = [command for command in commands if "pytest" in command]
     assert test_command in (REPO / ".ci" / "run").read_text().splitlines()
+    assert "[README](README.md#set-up)" in (REPO / "CONTRIBUTING.md").read_text()
 
 
 @pytest.mark.parametrize("pattern", [r"(?<![\w.])/(?:work|root|home)/", r"\b(?:pypi|npmjs|debian)\.(?:org|com)\b"])

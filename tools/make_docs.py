@@ -1,4 +1,4 @@
-"""``python tools/make_docs.py [--check]``: man pages, completion scripts, docs/reasons.md and the tables of the README.
+"""``python tools/make_docs.py [--check]``: the man pages, the completion scripts and the tables of README and docs/.
 
 Everything is made from what the program itself uses (the commands' options and examples, the error classes, the
 table of JSON forms), so that no page can say something else than ``--help``.
@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import NoReturn
 
 import click
-import reason_codes
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
+from reason_codes import example
 
 from acidctl import __version__
+from acidctl.acid.reasons import Code
 from acidctl.acid.state import State
 from acidctl.cli.command_table import SECTIONS, SUMMARIES
 from acidctl.cli.main import cli
@@ -27,6 +28,7 @@ from acidctl.orc.limits import LIMITS
 from acidctl.rows.export.forms import FORMS
 from acidctl.validation.findings import Depth
 from acidctl.validation.rules import RULES
+from acidctl.wording import text_of
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = "python tools/make_docs.py"
@@ -82,18 +84,18 @@ ENVIRONMENT: tuple[tuple[str, str], ...] = (
 FILES: tuple[tuple[str, str], ...] = (
     (
         "LOCATION/.acidctl-trash/",
-        "What `acidctl clean` took away, a directory a run. Hidden names are no data, so readers pass over it. "
+        "What `acidctl clean` took away, one directory per run. Hidden names are not data, so readers pass over it. "
         "`acidctl restore` brings a run back, `acidctl purge` deletes it.",
     ),
     (
         "LOCATION/.acidctl-backup/",
-        "What `acidctl repair` replaced, a directory a run. `acidctl repair undo` brings it back, `acidctl repair "
+        "What `acidctl repair` replaced, one directory per run. `acidctl repair undo` brings it back, `acidctl repair "
         "forget` deletes it.",
     ),
     (
         "LOCATION/.acidctl-lock",
         "Who works there: host, process, user, time. Commands that change a location refuse while it is "
-        "there. That of a process that was killed stays, until `--break-lock`.",
+        "there. The lock of a process of this machine that has ended is taken over; `--break-lock` removes others.",
     ),
     (
         "LOCATION/_tmp_<uuid>/",
@@ -241,35 +243,58 @@ def _describe(page: Page) -> list[str]:
     return out[1:]  # the heading begins a paragraph already
 
 
-def _option(option: click.Option, context: click.Context) -> tuple[str, list[str]]:
+def _names(option: click.Option) -> list[str]:
+    """Its spellings; those that say no to a flag come last, with a slash before them in print."""
     # Short names first: in which order click keeps the names of --help depends on its version.
-    tag = ", ".join(_bold(name) for name in sorted(option.opts, key=lambda name: name.startswith("--")))
-    if option.secondary_opts:
-        tag += " / " + ", ".join(_bold(name) for name in option.secondary_opts)
+    return sorted(option.opts, key=lambda name: name.startswith("--"))
+
+
+def _value(option: click.Option, context: click.Context) -> str | tuple[str, ...]:
+    """What is typed behind its name: nothing, a name in capitals, or the choices."""
+    if option.is_flag or option.count:
+        return ""
     kind = option.type
-    if not option.is_flag and not option.count:
-        if option.metavar:
-            tag += " " + _metavar(option.metavar)
-        elif isinstance(kind, click.Choice):
-            tag += " {" + "|".join(_bold(str(choice)) for choice in kind.choices) + "}"
-        elif isinstance(kind, click.types.IntParamType | click.types.FloatParamType):
-            tag += " " + _italic("N")
-        else:
-            tag += " " + _metavar(option.make_metavar(context))
+    if option.metavar:
+        return option.metavar
+    if isinstance(kind, click.Choice):
+        return tuple(map(str, kind.choices))
+    if isinstance(kind, click.types.IntParamType | click.types.FloatParamType):
+        return "N"
+    return option.make_metavar(context)
+
+
+def _facts(option: click.Option, context: click.Context) -> str:
+    """Its help text, and what else is known of it."""
     facts = option.help or ""
     if option.multiple and "repeat" not in facts.lower():
         facts += " Repeatable."
-    if isinstance(kind, click.IntRange):
-        facts += _range(kind)
+    if isinstance(option.type, click.IntRange):
+        facts += _range(option.type)
     default = option.get_default(context)
     if not option.is_flag and isinstance(default, str | int | float):
         facts += f" The default is {default}."
-    if option.required:
-        facts += " Required."
-    lines = _prose(facts)
-    if option.envvar:
-        names = [option.envvar] if isinstance(option.envvar, str) else list(option.envvar)
-        lines.append("Environment: " + ", ".join(_bold(name) for name in names) + ".")
+    return f"{facts} Required." if option.required else facts
+
+
+def _variables(option: click.Option) -> list[str]:
+    """The variables of the environment that stand for it."""
+    if not option.envvar:
+        return []
+    return [option.envvar] if isinstance(option.envvar, str) else list(option.envvar)
+
+
+def _option(option: click.Option, context: click.Context) -> tuple[str, list[str]]:
+    tag = ", ".join(map(_bold, _names(option)))
+    if option.secondary_opts:
+        tag += " / " + ", ".join(map(_bold, option.secondary_opts))
+    value = _value(option, context)
+    if isinstance(value, tuple):
+        tag += " {" + "|".join(map(_bold, value)) + "}"
+    elif value:
+        tag += " " + _metavar(value)
+    lines = _prose(_facts(option, context))
+    if names := _variables(option):
+        lines.append("Environment: " + ", ".join(map(_bold, names)) + ".")
     return tag, lines
 
 
@@ -397,7 +422,16 @@ def _made_with(script: str) -> str | None:
     return match[1] if match else None
 
 
-# --- the tables of the README ------------------------------------------------------------------------------------
+# --- the tables of README and docs/ ---------------------------------------------------------------------------------
+
+_CODE = re.compile(r"(`[^`]*`)")
+_SPECIAL_HERE = re.compile(r"[<*\[\]]|(?<!\w)_")
+
+
+def _escaped(text: str) -> str:
+    """Text in which Markdown sees nothing special, but for what stands in back quotes."""
+    parts = _CODE.split(" ".join(text.split()))
+    return "".join(part if part.startswith("`") else _SPECIAL_HERE.sub(r"\\\g<0>", part) for part in parts)
 
 
 def _markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -405,9 +439,19 @@ def _markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
 
 
+def _two_columns(header: Sequence[str], pairs: Iterable[tuple[str, str]]) -> str:
+    """A table of things that are typed, and what they mean."""
+    return _markdown(header, ((f"`{name}`", _escaped(text)) for name, text in pairs))
+
+
 def exit_status_table() -> str:
     """Markdown."""
     return _markdown(("status", "meaning"), ((str(status.value), status.meaning) for status in ExitStatus))
+
+
+def reason_table() -> str:
+    """Markdown."""
+    return _markdown(("code", "a sentence of it"), ((f"`{code}`", text_of(example(code))) for code in Code))
 
 
 def json_form_table() -> str:
@@ -416,35 +460,120 @@ def json_form_table() -> str:
     return _markdown(("Hive type", "JSON form", "example"), rows)
 
 
+def command_table() -> str:
+    """Markdown: every command with what it is called with, and its line."""
+    by_name = {page.name: page for page in pages()}
+    calls = ((_call(by_name[f"acidctl-{name}"]), text.rstrip(".")) for name, text in SUMMARIES.items())
+    return _two_columns(("command", "what it does"), calls)
+
+
+def _call(page: Page) -> str:
+    """``acidctl ls [PATH...]``; of a group its commands."""
+    if isinstance(page.command, click.Group):
+        pieces = ["|".join(page.command.commands)]
+    else:
+        pieces = [piece for piece in page.command.collect_usage_pieces(page.context) if piece != "[OPTIONS]"]
+    return " ".join([page.context.command_path, *pieces])
+
+
+def limit_table() -> str:
+    """Markdown: what one file may cost."""
+    rows = (
+        (f"`{limit.name}`", limit.shown(limit.default), f"`{limit.variable}`", _escaped(limit.meaning))
+        for limit in LIMITS
+    )
+    return _markdown(("limit", "default", "variable", "what is counted"), rows)
+
+
+def environment_table() -> str:
+    """Markdown: what the program reads of its environment."""
+    options = [(name, f"When set, as `{o.opts[0]}`.") for o in pages()[0].options for name in _variables(o)]
+    limits = {limit.variable for limit in LIMITS}
+    return _two_columns(("variable", "meaning"), [*options, *(pair for pair in ENVIRONMENT if pair[0] not in limits)])
+
+
+def rule_table() -> str:
+    """Markdown: a heading for every rule of `validate`, and what it says."""
+    out = []
+    for rule in RULES.values():
+        needs = f" Needs `--{rule.depth.value}`." if rule.depth is not Depth.LISTING else ""
+        readers = f" Readers, of `--for`: {', '.join(rule.readers)}." if rule.readers else ""
+        lines = [f"{rule.what} {rule.why}", f"To do: {rule.hint}", f"Severity: {rule.severity.value}.{needs}{readers}"]
+        out.append("\n\n".join([f"### {rule.id}", *map(_escaped, lines)]) + "\n")
+    return "\n" + "\n".join(out) + "\n"
+
+
+def command_reference() -> str:
+    """Markdown: every command with its description, its options and its examples."""
+    return "\n" + "\n".join(_command_section(page) for page in pages()) + "\n"
+
+
+def _command_section(page: Page) -> str:
+    path = page.context.command_path
+    usage = " ".join([path, *page.command.collect_usage_pieces(page.context)])
+    prose = [
+        _escaped(" ".join(lines)) if not verbatim else "```text\n" + "\n".join(lines) + "\n```"
+        for verbatim, lines in _paragraphs(page.command.help)
+        if not verbatim or lines[0] != "Examples:"
+    ]
+    examples = [call + (f"   # {remark}" if remark else "") for call, remark in page.examples()]
+    options = _markdown(("option", "meaning"), (_option_row(option, page.context) for option in page.options))
+    shown = [f"## {path}", f"```text\n{usage}\n```", *prose, options.rstrip()]
+    if examples:
+        shown.append("```sh\n" + "\n".join(examples) + "\n```")
+    return "\n\n".join(shown) + "\n"
+
+
+def _option_row(option: click.Option, context: click.Context) -> tuple[str, str]:
+    value = _value(option, context)
+    typed = "{" + "|".join(value) + "}" if isinstance(value, tuple) else value
+    names = ", ".join(_names(option)) + "".join(f" / {name}" for name in option.secondary_opts)
+    variables = "".join(f" Environment: `{name}`." for name in _variables(option))
+    return f"`{f'{names} {typed}'.rstrip()}`", _escaped(_facts(option, context)) + variables
+
+
 TABLES: dict[str, Callable[[], str]] = {
+    "reasons": reason_table,
+    "command-pages": command_reference,
+    "commands": command_table,
+    "environment": environment_table,
     "exit-statuses": exit_status_table,
+    "files": lambda: _two_columns(("path", "what it is"), FILES),
     "json-forms": json_form_table,
+    "limits": limit_table,
+    "rules": rule_table,
+    "states": lambda: _two_columns(("state", "meaning"), ((state.value, text) for state, text in STATES.items())),
+    "terms": lambda: _markdown(("term", "meaning"), ((term, _escaped(text)) for term, text in TERMS)),
 }
 
 
-def with_tables(readme: str) -> str:
-    """The README with every table between its markers made anew; tables without markers are left out."""
+def with_tables(page: str) -> str:
+    """A page with every table between its markers made anew; tables without markers are left out."""
     for name, table in TABLES.items():
         begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
-        before, found, rest = readme.partition(begin)
+        before, found, rest = page.partition(begin)
         _, closed, after = rest.partition(end)
         if found and closed:
-            readme = f"{before}{begin}\n{table()}{end}{after}"
-    return readme
+            page = f"{before}{begin}\n{table()}{end}{after}"
+    return page
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
 def generate(root: Path = ROOT) -> dict[str, str]:
-    """Every generated file: path below `root` -> text. README.md is among them when there is one."""
+    """Every generated file: path below `root` -> text. README.md and pages of docs/ are among them as they stand."""
     files = {f"man/{page.name}.1": man_page(page) for page in pages()}
     files |= {path: completion(shell) for path, shell in COMPLETIONS.items()}
-    files["docs/reasons.md"] = reason_codes.page()
-    readme = root / "README.md"
-    if readme.is_file():
-        files["README.md"] = with_tables(readme.read_text("utf-8"))
+    for page in markdown_pages(root):
+        files[page] = with_tables((root / page).read_text("utf-8"))
     return files
+
+
+def markdown_pages(root: Path = ROOT) -> list[str]:
+    """README.md and the pages of docs/: paths below `root`."""
+    found = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
+    return [str(path.relative_to(root)) for path in found if path.is_file()]
 
 
 def stale(root: Path = ROOT) -> list[str]:
@@ -485,7 +614,7 @@ def _surplus(root: Path, expected: dict[str, str]) -> list[str]:
 @click.command()
 @click.option("--check", is_flag=True, help="Change nothing; fail when a file is not up to date.")
 def command(check: bool) -> None:
-    """Write the man pages, the completion scripts and the tables of the README."""
+    """Write the man pages, the completion scripts and the tables of README and docs/."""
     if not (ROOT / "pyproject.toml").is_file():
         raise click.ClickException(f"{ROOT} is not acidctl's source tree: the generated files live there")
     changed = stale() if check else write()

@@ -1,22 +1,10 @@
-"""The page of the codes of reasons: each with a sentence that is made of it, for example."""
+"""A reason of every code, for the page that lists them with a sentence each."""
 
 from __future__ import annotations
 
 from acidctl.acid.names import AcidDirectory, parse_directory
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import IdRun, IdStatus
-from acidctl.wording import text_of
-
-_INTRODUCTION = """# Codes of reasons
-
-What acidctl decides has a code for programs and a sentence for people. Codes stay; the words of sentences may change.
-They are `reasonCode` of entries and removals in `ls`, `why` and `clean -o json`; `code` of what `clean` keeps back, and
-of what waits there; `code` of the steps of a proof and of its `cleaning`, and `nextCodes` there, in `why -o json`. A
-reason that rests on several doubts (`only-by-doubt`) names them all in its sentence.
-
-This page is generated from the code: `python tools/make_docs.py`.
-
-"""
 
 
 def example(code: Code) -> Reason:
@@ -48,9 +36,3 @@ _VALUES: dict[str, object] = {
     "usable": 2, "what": Code.COMPACTION_STAGING, "why": "why it is", "wide": _directory("base_0000005_v0000026"),
     "write_id": 5,
 }  # fmt: skip
-
-
-def page() -> str:
-    """Markdown."""
-    rows = "".join(f"| `{code}` | {text_of(example(code))} |\n" for code in Code)
-    return f"{_INTRODUCTION}| code | a sentence of it |\n| --- | --- |\n{rows}"

@@ -69,7 +69,7 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit statuses, examples and the JSON forms are in `man acidctl` and in the README.",
+    epilog="Exit statuses, examples and the JSON forms are in `man acidctl`; the source has more in docs/.",
 )
 @click.option("--debug", is_flag=True, expose_value=False, envvar="ACIDCTL_DEBUG", help="Show the trace of an error.")
 @click.option(

@@ -57,6 +57,11 @@ class CompactionPlan:
     input_bytes: int = 0
 
     @property
+    def shown(self) -> str:
+        """The location, as a user would type it."""
+        return self.snapshot.fs.display(self.snapshot.path)
+
+    @property
     def output_names(self) -> tuple[str, ...]:
         """The directories that may appear."""
         return tuple(name for name in (self.insert_name, self.delete_name) if name)
@@ -364,8 +369,7 @@ def require_atomic(plan: CompactionPlan, yields_both: bool, offline: bool) -> No
     """
     if plan.kind is CompactionKind.MINOR and yields_both and not offline and not plan.visibility_txn:
         raise RefusedError(
-            f"a minor compaction of {plan.snapshot.fs.display(plan.snapshot.path)} would write both "
-            f"{plan.insert_name} and {plan.delete_name}",
+            f"a minor compaction of {plan.shown} would write both {plan.insert_name} and {plan.delete_name}",
             "they appear one after the other, and a reader between the two would see wrong rows",
             "use --major, which appears at once, or --offline when nothing reads the table meanwhile",
         )

@@ -53,7 +53,7 @@ def require_place(plan: CompactionPlan) -> None:
     fs = plan.snapshot.fs
     if not (fs.can_rename or fs.can_copy):
         raise StorageError(
-            f"cannot compact {fs.display(plan.snapshot.path)} in place",
+            f"cannot compact {plan.shown} in place",
             "its store has no rename and no copy that appears in one step, so a result could be seen half-written",
             "copy the location to HDFS or a local disk, compact it there and copy the result back",
         )
@@ -140,7 +140,7 @@ def require_single_files(plan: CompactionPlan, files: int, offline: bool) -> Non
     """
     if files < 2 or offline or not shows_by_copies(plan.snapshot.fs):
         return
-    what = f"cannot compact {plan.snapshot.fs.display(plan.snapshot.path)} while it is read"
+    what = f"cannot compact {plan.shown} while it is read"
     txns, txn = plan.snapshot.txns, plan.visibility_txn
     if txn and not (txns and txns.high_watermark < MAXL and txns.is_valid(txn)):
         return
@@ -167,7 +167,7 @@ def _copies(plan: CompactionPlan, outputs: Mapping[str, Sequence[OutputFile]]) -
     sides = [(f"{name}/{side}",) * 2 for name in outputs for side in _side_files(plan)]
     if not data and not sides:
         raise RefusedError(
-            f"cannot compact {plan.snapshot.fs.display(plan.snapshot.path)}",
+            f"cannot compact {plan.shown}",
             "its inputs hold no rows, and its store has no directory without files",
             "leave it as it is: there is nothing to be gained",
         )
@@ -176,7 +176,7 @@ def _copies(plan: CompactionPlan, outputs: Mapping[str, Sequence[OutputFile]]) -
 
 def _prove(plan: CompactionPlan, results: Sequence[BucketResult]) -> None:
     """Every task gave one result, read what the tails announced, and wrote what it had to; nothing came twice."""
-    shown = plan.snapshot.fs.display(plan.snapshot.path)
+    shown = plan.shown
     announced = sum(task.rows for task in plan.tasks)
     read = sum(result.rows_read for result in results)
     if read != announced:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.kernel import run_task
@@ -13,6 +13,7 @@ from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.compaction.publish import discard, publish, require_place, require_single_files, stage_directories
 from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, Segment, Task
 from acidctl.errors import AcidctlError, VerifyError
+from acidctl.outcome import Outcome, Result
 
 
 class Engine(Protocol):
@@ -27,22 +28,21 @@ class Engine(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one location.
+@dataclass(frozen=True, kw_only=True)
+class Compacted(Outcome):
+    """What became of one location's plan: compacted, failed, or postponed.
 
     Attributes:
-        published: names of the new directories; empty when `error` says why not.
+        published: names of the new directories; empty where nothing was changed.
         staging_kept: absolute path of the evidence of a failed verification.
-        is_postponed: the engine ended before the location's turn came, or before it was done; nothing was changed.
     """
 
     plan: CompactionPlan
     published: tuple[str, ...] = ()
     results: tuple[BucketResult, ...] = ()
-    error: AcidctlError | None = None
     staging_kept: str | None = None
-    is_postponed: bool = False
+
+    REPORTED: ClassVar[tuple[str, ...]] = ("kind", "rows", "rowsDropped", "inputRows", "deleteEvents")
 
     @property
     def rows(self) -> int:
@@ -71,6 +71,35 @@ class Outcome:
         """Events that were read and are not in the output."""
         return sum(result.rows_dropped for result in self.results)
 
+    def bytes_by_use(self) -> Mapping[str, int]:
+        """Bytes of the inputs and of the output; none where nothing was published."""
+        return {"read": self.plan.input_bytes, "written": self.bytes} if self.is_changed else {}
+
+    def facts(self) -> Mapping[str, Any]:
+        """The figures of a compaction that was published."""
+        if not self.is_changed:
+            return {}
+        return {
+            "kind": self.plan.kind.value,
+            "inputs": list(self.plan.inputs),
+            "outputs": list(self.published),
+            "inputBytes": self.plan.input_bytes,
+            "inputRows": self.plan.rows,
+            "deleteEvents": self.plan.delete_events,
+            "bytes": self.bytes,
+            "rows": self.rows,
+            "rowsDropped": self.rows_dropped,
+            "stripesCopied": self.stripes[0],
+            "stripesEncoded": self.stripes[1],
+            "verified": self.plan.verify.value,
+            "taskSeconds": round(self.seconds, 3),
+        }
+
+
+def failed(plan: CompactionPlan, error: AcidctlError, staging_kept: str | None = None) -> Compacted:
+    """The outcome of a plan of which nothing was published."""
+    return Compacted(location=plan.shown, result=Result.FAILED, error=error, plan=plan, staging_kept=staging_kept)
+
 
 def compact(
     plans: Sequence[CompactionPlan],
@@ -78,7 +107,7 @@ def compact(
     *,
     offline: bool = False,
     on_task: Callable[[Task], None] | None = None,
-) -> Generator[Outcome, None, None]:
+) -> Generator[Compacted, None, None]:
     """Compact planned locations; one that fails does not stop the others.
 
     The caller holds the locks of those whose store shows results by copies.
@@ -90,7 +119,7 @@ def compact(
         on_task: called when a task has ended.
 
     Yields:
-        One outcome a plan, as soon as its last bucket is done.
+        One outcome per plan, as soon as its last bucket is done.
     """
     staged: list[CompactionPlan] = []
     for plan in plans:
@@ -100,7 +129,7 @@ def compact(
             staged.append(plan)
         except AcidctlError as error:
             discard(plan)
-            yield Outcome(plan, error=error)
+            yield failed(plan, error)
     try:
         yield from _run(staged, engine or LocalEngine(1), offline, on_task)
     except BaseException:
@@ -153,7 +182,7 @@ class _Location:
             for bucket, found in segments.items()
         ]
 
-    def outcome(self, offline: bool) -> Outcome:
+    def outcome(self, offline: bool) -> Compacted:
         """Publish, or say why not."""
         return _failed(self.plan, self.errors) if self.errors else _publish(self.plan, self.results, offline)
 
@@ -163,7 +192,7 @@ def _run(
     engine: Engine,
     offline: bool,
     on_task: Callable[[Task], None] | None,
-) -> Iterator[Outcome]:
+) -> Iterator[Compacted]:
     locations = [_Location(plan) for plan in plans]
     work: list[tuple[_Location, Task]] = [(location, task) for location in locations for task in location.plan.tasks]
     for location in locations:
@@ -189,21 +218,30 @@ def _run(
                     yield location.outcome(offline)
                 else:
                     discard(location.plan)
-                    yield Outcome(location.plan, is_postponed=True)
+                    yield _postponed(location.plan)
         work = further
 
 
-def _publish(plan: CompactionPlan, results: list[BucketResult], offline: bool) -> Outcome:
+def _postponed(plan: CompactionPlan) -> Compacted:
+    """The engine ended before the location's turn came, or before it was done; nothing was changed."""
+    why = "the time is up, nothing was changed"
+    return Compacted(location=plan.shown, result=Result.POSTPONED, reason=why, plan=plan)
+
+
+def _publish(plan: CompactionPlan, results: list[BucketResult], offline: bool) -> Compacted:
     try:
-        return Outcome(plan, publish(plan, results, offline=offline), tuple(results))
+        published = publish(plan, results, offline=offline)
     except AcidctlError as error:
         return _failed(plan, [error])
+    return Compacted(
+        location=plan.shown, result=Result.COMPACTED, plan=plan, published=published, results=tuple(results)
+    )
 
 
-def _failed(plan: CompactionPlan, errors: list[AcidctlError]) -> Outcome:
+def _failed(plan: CompactionPlan, errors: list[AcidctlError]) -> Compacted:
     """Nothing is published; the staging directory stays only as evidence of a wrong result."""
     wrong = next((error for error in errors if isinstance(error, VerifyError)), None)
     if wrong is None:
         discard(plan)
-        return Outcome(plan, error=errors[0])
-    return Outcome(plan, error=wrong, staging_kept=plan.staging)
+        return failed(plan, errors[0])
+    return failed(plan, wrong, plan.staging)

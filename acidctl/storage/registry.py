@@ -6,7 +6,8 @@ import getpass
 import os
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acidctl.errors import NotFoundError, UsageProblem
@@ -24,6 +25,34 @@ _SHORT_URL = re.compile(r"(file|hdfs):()(/.*)", re.DOTALL)
 _ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "local": "file"}
 _DEFAULT_PORTS = {"hdfs": 8020, "webhdfs": 9870, "swebhdfs": 9871}
 _ADDRESS_KINDS = {"hdfs": "rpc", "webhdfs": "http", "swebhdfs": "https"}
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A kind of store that another package adds.
+
+    Attributes:
+        locate: from the authority and the path of a URL, and the storage options, to a spec and a path inside it.
+        open: a file system from its spec.
+        is_shared: whether a file system that another process opens from the same spec holds the same files.
+    """
+
+    locate: Callable[[str, str, Mapping[str, str]], tuple[FileSystemSpec, str]]
+    open: Callable[[FileSystemSpec], FileSystem]
+    is_shared: bool = True
+
+
+_added: dict[str, Store] = {}
+
+
+def add_store(protocol: str, store: Store) -> None:
+    """From now on URLs of a protocol are opened by a store of another package, in this process."""
+    _added[protocol] = store
+
+
+def is_shared(spec: FileSystemSpec) -> bool:
+    """Whether other processes can open the same store."""
+    return spec.protocol not in _added or _added[spec.protocol].is_shared
 
 
 def open_location(
@@ -71,9 +100,9 @@ def open_location(
                 f"not a local path: {printable(url_or_path)}", "", f"write three slashes: file:///{authority}{path}"
             )
         return _local(_absolute(path or "/", own_links), own_links)
-    if protocol == "memory":
-        own = tuple(item for item in (options or {}).items() if item == ("objects", "true"))
-        return open_file_system(FileSystemSpec("memory", own)), _normal(f"/{authority}{path}")
+    if added := _added.get(protocol):
+        found, path = added.locate(authority, path, options or {})
+        return open_file_system(found), path
     spec = _spec(protocol, authority, dict(options or {}), url_or_path)
     return open_file_system(spec), _trimmed(path) if protocol in ("s3", "gs", "abfs") else _normal(path)
 
@@ -84,10 +113,8 @@ def open_file_system(spec: FileSystemSpec) -> FileSystem:
         from acidctl.storage.local.filesystem import LocalFileSystem
 
         return LocalFileSystem(spec)
-    if spec.protocol == "memory":
-        from acidctl.storage.memory import MemoryFileSystem
-
-        return MemoryFileSystem(spec)
+    if added := _added.get(spec.protocol):
+        return added.open(spec)
     if spec.protocol in _DEFAULT_PORTS:
         from acidctl.storage.hdfs.filesystem import HdfsFileSystem
 

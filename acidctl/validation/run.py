@@ -6,6 +6,7 @@ import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
 
+from acidctl.storage import registry
 from acidctl.validation.findings import Finding, Severity
 from acidctl.validation.location import Key, LocationCheck
 from acidctl.validation.model import Options, Place, Report
@@ -67,8 +68,7 @@ class _Run:
 
     def _begin(self, number: int, place: Place) -> Iterator[Report]:
         check = self._checks[number] = LocationCheck(place, self._options)
-        # What lives in this process cannot be read from another.
-        pool = self._pools[place.fs.spec.protocol == "memory"]
+        pool = self._pools[0 if registry.is_shared(place.fs.spec) else 1]  # what lives here no other process can read
         self._submit(number, check.start(), pool)
         check.report.findings += (finding for finding in self._misplaced(place, check) if self._options.wants(finding))
         yield from self._ended(number)

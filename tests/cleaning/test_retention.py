@@ -9,6 +9,7 @@ import pytest
 from acid.test_state_laws import cases
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from memory_store import MemoryFileSystem
 from tables import age, make, snapshot_of
 
 from acidctl.acid.layout import straddles
@@ -23,7 +24,6 @@ from acidctl.cleaning.readers import what_is_read
 from acidctl.cleaning.retention import AT_ONCE, FLOOR_SECONDS, Policy
 from acidctl.errors import HistoryError, RefusedError, UsageProblem
 from acidctl.location.snapshot import Snapshot
-from acidctl.storage.memory import MemoryFileSystem
 from acidctl.wording import text_of
 
 HOUR = 3600.0

@@ -1,4 +1,4 @@
-"""Man pages, completion scripts, README and help texts: up to date, complete, and with examples that work."""
+"""Man pages, completion scripts, README, docs/ and help texts: up to date, complete, and with examples that work."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ import pytest
 
 from acidctl.acid.state import State
 from acidctl.cli.command_table import SUMMARIES
-from acidctl.cli.main import cli
+from acidctl.cli.main import cli, lifted
 from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.rows.export.forms import FORMS
+from acidctl.validation.rules import RULES
 
 REPO = Path(__file__).resolve().parents[2]
 PAGES = {page.command.name: page for page in docs.pages()}
@@ -191,12 +192,12 @@ def parse(words: list[str]) -> None:
     from acidctl.cli.options.shared import with_values
     from acidctl.location.lists import read_lists
 
-    top = cli.make_context("acidctl", list(words))
-    # The program's own options are flags: the command is the first word that is no option.
-    place = next(place for place, word in enumerate(words) if not word.startswith("-"))
-    name, command, rest = cli.resolve_command(top, words[place:])
-    assert command is not None
-    given = command.make_context(name, with_values(command, rest), parent=top).params
+    context: click.Context = cli.make_context("acidctl", lifted(words))
+    while isinstance(group := context.command, click.Group):
+        name, command, rest = group.resolve_command(context, [*context._protected_args, *context.args])
+        assert command is not None
+        context = command.make_context(name, with_values(command, rest), parent=context)
+    given = context.params
     if "write_ids_form" in given:
         read_lists(
             given["write_ids"],
@@ -232,6 +233,9 @@ def test_examples_parse(name: str | None) -> None:
         "acidctl ls --sortt size t",
         "acidctl ls --sort sise t",
         "acidctl lst t",
+        "acidctl repair key-indx t",
+        "acidctl repair key-index --dry-rnu t",
+        "acidctl --profil prod config show",
         "acidctl restore",
         "acidctl ls --write-ids 12 t",
         "jq . x.json",
@@ -246,7 +250,22 @@ def test_a_line_of_shell_is_taken_apart() -> None:
     assert list(commands_of(line)) == [["ls", "-o", "jsonl", "a b", "2"], ["doctor"]]
 
 
-# --- the README ------------------------------------------------------------------------------------------------------
+# --- README and docs/ ------------------------------------------------------------------------------------------------
+
+PLACES = {
+    "reasons": "docs/reference/reasons.md",
+    "command-pages": "docs/reference/commands.md",
+    "commands": "README.md",
+    "environment": "docs/reference/configuration.md",
+    "exit-statuses": "docs/reference/exit-statuses.md",
+    "files": "docs/reference/configuration.md",
+    "json-forms": "docs/reference/types.md",
+    "limits": "docs/reference/limits.md",
+    "rules": "docs/reference/rules.md",
+    "states": "docs/reference/states.md",
+    "terms": "docs/reference/states.md",
+}
+"""Where each generated table stands."""
 
 
 def test_the_readme_lists_every_command(readme: str) -> None:
@@ -254,23 +273,61 @@ def test_the_readme_lists_every_command(readme: str) -> None:
     assert sorted(listed) == COMMANDS
 
 
-@pytest.mark.parametrize("table", sorted(docs.TABLES))
-def test_the_readme_has_the_generated_tables(readme: str, table: str) -> None:
-    assert f"<!-- {table}:begin -->\n{docs.TABLES[table]()}<!-- {table}:end -->" in readme, f"run: {docs.COMMAND}"
+def test_every_generated_table_has_a_place() -> None:
+    assert set(PLACES) == set(docs.TABLES)
 
 
-def test_the_readme_s_commands_parse(readme: str) -> None:
-    found = []
-    for language, block in re.findall(r"^```(\w+)\n(.*?)^```", readme, re.MULTILINE | re.DOTALL):
-        for line in block.splitlines() if language in ("sh", "bash", "console", "cron") else ():
+@pytest.mark.parametrize("table", sorted(PLACES))
+def test_every_generated_table_stands_in_its_place(table: str) -> None:
+    """That it is up to date is another test's claim."""
+    page = (REPO / PLACES[table]).read_text("utf-8")
+    assert page.count(f"<!-- {table}:begin -->") == 1
+    assert "|" in page.partition(f"<!-- {table}:begin -->")[2].partition(f"<!-- {table}:end -->")[0] or table == "rules"
+
+
+def test_the_reference_has_every_option_and_rule() -> None:
+    commands = (REPO / PLACES["command-pages"]).read_text("utf-8")
+    for page in PAGES.values():
+        section = commands.partition(f"\n## {page.context.command_path}\n")[2].partition("\n## ")[0]
+        names = {name for option in page.options for name in (*option.opts, *option.secondary_opts)}
+        assert names <= set(re.findall(r"(?<=[` ])-[-\w]+", section)), page.name
+    rules = (REPO / PLACES["rules"]).read_text("utf-8")
+    assert re.findall(r"^### (\w+)$", rules, re.MULTILINE) == list(RULES)
+
+
+def test_markdown_sees_nothing_special_in_texts() -> None:
+    assert docs._escaped("a <b> of *_tmp_*, [x] and `_<c>_*`") == r"a \<b> of \*\_tmp_\*, \[x\] and `_<c>_*`"
+
+
+def calls_of(page: str) -> Iterator[str]:
+    """Every line of shell with a call of acidctl in a page's fenced blocks."""
+    for language, block in re.findall(r"^```(\w+)\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
+        for line in block.splitlines():
             shell = line.removeprefix("$ ")
             if language == "cron":
                 shell = re.sub(r"^(\S+ +){5}\S*/", "", shell)
-            elif language == "console" and shell == line:
+            elif language == "ini" and line.startswith("ExecStart="):
+                shell = re.sub(r"^ExecStart=\S*/", "", line)
+            elif shell == line and language not in ("sh", "bash"):
                 continue
-            found += [problem(shell)] if list(commands_of(shell)) else []
-    assert len(found) > 3
+            if list(commands_of(shell)):
+                yield shell
+
+
+@pytest.mark.parametrize("page", docs.markdown_pages(REPO))
+def test_the_commands_of_a_page_parse(page: str) -> None:
+    found = [problem(call) for call in calls_of((REPO / page).read_text("utf-8"))]
     assert [wrong for wrong in found if wrong] == []
+
+
+def test_calls_are_found_in_all_kinds_of_blocks() -> None:
+    counts = {page: len(list(calls_of((REPO / page).read_text("utf-8")))) for page in docs.markdown_pages(REPO)}
+    assert counts["README.md"] == 2
+    assert counts["docs/how-to/schedule.md"] == 4
+    assert counts["docs/reference/commands.md"] > 50
+    assert sum(counts.values()) > 120
+    page = "```text\n$ acidctl lst\nacidctl no command\n```\n```sh\nacidctl ls --no\n```\n"
+    assert [problem(call) is not None for call in calls_of(page)] == [True, True]
 
 
 # --- completions -----------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from memory_store import MemoryFileSystem
 from terminals import Terminals
 
 from acidctl.acid.triggers import CompactionKind
@@ -24,7 +25,6 @@ from acidctl.compaction.plan import plan_compaction
 from acidctl.compaction.tasks import BucketResult, Task
 from acidctl.compaction.working import done, telling
 from acidctl.location.walk import find_locations, list_location, listening
-from acidctl.storage.memory import MemoryFileSystem
 
 Acidctl = Callable[..., Any]
 GIB = 1 << 30

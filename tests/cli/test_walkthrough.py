@@ -1,4 +1,4 @@
-"""The walk-through of the README, command by command."""
+"""The walk-through with the demo table: what each command must say and leave behind."""
 
 from __future__ import annotations
 

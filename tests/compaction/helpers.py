@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import shutil
-import uuid
+from collections.abc import Mapping
 from pathlib import Path
-
-from tables import snapshot_of
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.plan import nothing_to_do, plan_compaction
-from acidctl.compaction.run import Outcome, compact
+from acidctl.compaction.request import CompactionRequest, Mode, Nothing, Refused, carry_out, plan_location
+from acidctl.compaction.run import Compacted
+from acidctl.location.find import find
+from acidctl.location.lists import lists_of
+from acidctl.location.lock import Locking
 
 
 def copy_table(source: Path, target: Path) -> Path:
@@ -26,13 +27,34 @@ def copy_table(source: Path, target: Path) -> Path:
 
 def run_compaction(
     table: Path, kind: CompactionKind, write_ids: ValidWriteIds | None = None, writing: Writing | None = None
-) -> Outcome | None:
-    """Compact in this process, nobody reading meanwhile; None when there is nothing to do."""
-    snapshot = snapshot_of(table, (write_ids or ValidWriteIds()).for_compactor())
-    if nothing_to_do(snapshot, kind):
+) -> Compacted | None:
+    """Compact a full-ACID table in this process, nobody reading meanwhile; None when there is nothing to do."""
+    request = CompactionRequest(
+        Mode(kind.value),
+        table_type=TableType.FULL_ACID,
+        force=True,
+        offline=True,
+        writing=writing or Writing(),
+        locking=Locking(hold=False),
+    )
+    return compact_location(str(table), request, write_ids)
+
+
+def compact_location(
+    url: str,
+    request: CompactionRequest,
+    write_ids: ValidWriteIds | None = None,
+    storage: Mapping[str, str] | None = None,
+) -> Compacted | None:
+    """What `acidctl compact` does with one location; None when there is nothing to do, and errors are raised."""
+    lists = lists_of(write_ids or ValidWriteIds())
+    (found,) = find([url], storage or {}, lists)
+    answer = plan_location(found, lists, request)
+    if isinstance(answer, Refused):
+        raise answer.error
+    if isinstance(answer, Nothing):
         return None
-    plan = plan_compaction(snapshot, kind, f"_tmp_{uuid.uuid4()}", writing, table_type=TableType.FULL_ACID)
-    (outcome,) = compact([plan], offline=True)
+    (outcome,) = carry_out([answer], request)
     if outcome.error:
         raise outcome.error
     return outcome

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from pathlib import Path
 
 import pytest
@@ -11,19 +10,17 @@ from rows.test_files_without_ids import B0, found, write_acid
 from tables import snapshot_of
 
 from acidctl.acid.triggers import CompactionKind
-from acidctl.acid.writeids import ValidWriteIds
 from acidctl.cleaning.apply import How, apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.cleaning.trash import TRASH, list_runs, purge, restore
 from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.plan import nothing_to_do, plan_compaction
 from acidctl.compaction.publish import remove_dead_staging
-from acidctl.compaction.run import compact
 from acidctl.errors import AcidctlError, NotFoundError
 from acidctl.location.owner import Owner
-from acidctl.location.publication import finish_half_published, half_published
+from acidctl.location.publication import half_published
 from acidctl.storage.local.filesystem import LocalFileSystem
+from compaction.helpers import run_compaction
 
 MAJOR, MINOR = CompactionKind
 
@@ -42,17 +39,8 @@ def table(tmp_path: Path) -> Path:
 
 
 def compact_once(table: Path, kind: CompactionKind, writing: Writing | None = None) -> None:
-    """What `acidctl compact --offline` does with a location."""
-    snapshot = snapshot_of(table, ValidWriteIds().for_compactor())
-    remove_dead_staging(snapshot)
-    if finish_half_published(snapshot):
-        snapshot = snapshot_of(table, ValidWriteIds().for_compactor())
-    if nothing_to_do(snapshot, kind):
-        return
-    plan = plan_compaction(snapshot, kind, f"_tmp_{uuid.uuid4()}", writing)
-    (outcome,) = compact([plan], offline=True)
-    if outcome.error:
-        raise outcome.error
+    """What `acidctl compact --offline --no-lock` does with a location."""
+    run_compaction(table, kind, writing=writing)
 
 
 @pytest.mark.parametrize("kind", [MAJOR, MINOR])

@@ -89,7 +89,7 @@ def test_the_deadline_ends_what_runs_and_changes_nothing(tmp_path: Path) -> None
         return LocalEngine(2, time.monotonic() + 0.5)(tasks, sleep_long)
 
     outcomes = list(compact(made, engine))
-    assert [outcome.is_postponed for outcome in outcomes] == [True, True]
+    assert [outcome.result for outcome in outcomes] == ["postponed", "postponed"]
     assert sorted(path for path in tmp_path.rglob("*")) == before
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from crash import Killed, ObjectDeath, a_dead_owner, each_death  # noqa: F401
+from memory_store import MemoryFileSystem
 from rows.test_files_without_ids import B0, write_acid
 from tables import Row, read_rows
 
@@ -18,17 +19,17 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
-from acidctl.compaction.plan import CompactionPlan, nothing_to_do, plan_compaction
-from acidctl.compaction.publish import remove_dead_staging
-from acidctl.compaction.run import Outcome, compact
+from acidctl.compaction.plan import CompactionPlan, plan_compaction
+from acidctl.compaction.request import CompactionRequest, Mode
+from acidctl.compaction.run import Compacted, compact
 from acidctl.errors import AcidctlError, ConflictError, RefusedError, StorageError
 from acidctl.location.lock import LOCK, locked
 from acidctl.location.owner import Owner
 from acidctl.location.publication import INTENT, finish_half_published, half_published, show_copies
 from acidctl.location.snapshot import Snapshot, take_snapshot
-from acidctl.storage.memory import MemoryFileSystem
 from acidctl.storage.port import FileSystem, join
 from acidctl.storage.registry import open_location
+from compaction.helpers import compact_location
 
 MAJOR, MINOR = CompactionKind.MAJOR, CompactionKind.MINOR
 OBJECTS = {"objects": "true"}
@@ -114,23 +115,17 @@ def plan_of(url: str, kind: CompactionKind, txn: int = 0, txns: ValidTxns | None
     return plan_compaction(snapshot, kind, f"_tmp_{uuid.uuid4()}", None, txn, table_type=TableType.FULL_ACID)
 
 
-def run(plan: CompactionPlan, *, offline: bool = False) -> Outcome:
+def run(plan: CompactionPlan, *, offline: bool = False) -> Compacted:
     with locked(plan.snapshot.fs, plan.snapshot.path):
         (outcome,) = compact([plan], offline=offline)
     return outcome
 
 
 def compact_once(url: str, kind: CompactionKind, *, offline: bool = False) -> None:
-    """What `acidctl compact` does with a location."""
-    fs, path = opened(url)
-    remove_dead_staging(snapshot_at(url))
-    with locked(fs, path):
-        finish_half_published(snapshot_at(url))
-        if nothing_to_do(snapshot_at(url), kind):
-            return
-        (outcome,) = compact([plan_of(url, kind)], offline=offline)
-    if outcome.error:
-        raise outcome.error
+    request = CompactionRequest(Mode(kind.value), table_type=TableType.FULL_ACID, force=True, offline=offline)
+    compact_location(url, request, storage=OBJECTS)
+    with locked(*opened(url)):  # where nothing was left to do, a dead run's lock stays until something changes
+        pass
 
 
 def deaths(work: Callable[[str], None], original: str, first: int = 0) -> Iterator[tuple[int, str]]:

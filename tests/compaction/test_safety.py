@@ -20,7 +20,7 @@ from acidctl.cleaning.retention import AT_ONCE
 from acidctl.compaction import kernel
 from acidctl.compaction.plan import CompactionPlan, plan_compaction, refuse_unsafe
 from acidctl.compaction.publish import stage_directories
-from acidctl.compaction.run import Outcome, compact
+from acidctl.compaction.run import Compacted, compact
 from acidctl.errors import BadDataError, ConflictError, NotFoundError, RefusedError
 from acidctl.location.publication import finish_half_published, half_published
 from acidctl.orc.source import ByteSource
@@ -46,7 +46,7 @@ def plan_of(table: Path, kind: CompactionKind) -> CompactionPlan:
     return plan_compaction(snapshot, kind, f"_tmp_{uuid.uuid4()}", table_type=TableType.FULL_ACID)
 
 
-def run(plan: CompactionPlan) -> Outcome:
+def run(plan: CompactionPlan) -> Compacted:
     (outcome,) = compact([plan], offline=True)
     return outcome
 

@@ -6,19 +6,19 @@ import uuid
 from pathlib import Path
 
 import pytest
+from memory_store import MemoryFileSystem
 from tables import read_rows, snapshot_of
 
 from acidctl.acid.names import METADATA_ACID, ORC_ACID_VERSION
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.plan import plan_compaction
-from acidctl.compaction.run import Outcome, compact
+from acidctl.compaction.run import Compacted, compact
 from acidctl.errors import StorageError
 from acidctl.location.lock import locked
 from acidctl.location.owner import OWNER
 from acidctl.location.publication import INTENT, half_published
 from acidctl.location.snapshot import Snapshot, take_snapshot
-from acidctl.storage.memory import MemoryFileSystem
 from acidctl.storage.port import base_name, join
 from acidctl.storage.registry import open_location
 from compaction.test_object_stores import make, names, upload
@@ -35,7 +35,7 @@ def table(request: pytest.FixtureRequest, tmp_path: Path) -> Snapshot:
     return take_snapshot(fs, path, ValidWriteIds().for_compactor())
 
 
-def run(snapshot: Snapshot, kind: CompactionKind) -> Outcome:
+def run(snapshot: Snapshot, kind: CompactionKind) -> Compacted:
     plan = plan_compaction(snapshot, kind, f"_tmp_{uuid.uuid4()}")
     with locked(snapshot.fs, snapshot.path):
         (outcome,) = compact([plan], offline=True)

@@ -271,8 +271,8 @@ def test_values_of_limits(monkeypatch: pytest.MonkeyPatch) -> None:
         _ = STRIPE_MEMORY.value
 
 
-def test_the_readme_has_them_all() -> None:
-    text = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+def test_the_page_of_limits_has_them_all() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "limits.md").read_text("utf-8")
     for limit in LIMITS:
         assert f"| `{limit.name}` | {limit.shown(limit.default)} | `{limit.variable}` |" in text
 

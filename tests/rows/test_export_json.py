@@ -102,6 +102,15 @@ def test_a_null_over_a_not_a_number_is_null() -> None:
     assert lines(hidden) == ["null", "1.5"]
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("kind", "bits"), [(pa.float32(), "0000a07f"), (pa.float64(), "000000000000f47f")])
+def test_signalling_nans_print_no_warning(kind: pa.DataType, bits: str) -> None:
+    """NumPy warns of them, on standard error: a file may hold one, and so may the slot of a NULL."""
+    values = pa.py_buffer(bytes.fromhex(bits) * 20)
+    assert lines(pa.Array.from_buffers(kind, 20, [None, values])) == ['"NaN"'] * 20
+    assert lines(pa.Array.from_buffers(kind, 20, [pa.py_buffer(b"\0\0\0"), values])) == ["null"] * 20
+
+
 def test_decimals() -> None:
     values = ["5299567.02", "77669410.986365825", "0", "-1.5", "100", "0.0000000001", "-0.0000000001", "-100.1"]
     array = pa.array([Decimal(value) for value in values] + [None], pa.decimal128(38, 10))

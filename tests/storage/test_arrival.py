@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import memory_store as memory
 import pytest
 import stamina
 from stores import Store
 
 from acidctl.errors import AcidctlError, ConflictError, StorageError
 from acidctl.location.own_files import write_checked, write_whole
-from acidctl.storage import fsspec_fs, memory
+from acidctl.storage import fsspec_fs
 from acidctl.storage.hdfs.errors import QuotaError, from_remote
 from acidctl.storage.hdfs.quota import used_up
 from acidctl.storage.local import filesystem

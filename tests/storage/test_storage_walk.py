@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory_store import MemoryFileSystem
 from stores import Store, fill
 
 from acidctl.errors import AccessError, AcidctlError, NotFoundError
 from acidctl.location.walk import Location, Observer, find_locations, list_location, unescape
 from acidctl.storage.local.filesystem import LocalFileSystem
-from acidctl.storage.memory import MemoryFileSystem
 from acidctl.storage.port import join
 from acidctl.storage.registry import open_location
 

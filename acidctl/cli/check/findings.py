@@ -202,7 +202,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 def as_json(report: Report) -> dict[str, Any]:
-    """One location as an object; see the README."""
+    """One location as an object; docs/reference/json.md has the meaning of every key."""
     return {
         "schema_version": SCHEMA_VERSION,
         "location": report.location,

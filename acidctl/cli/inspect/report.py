@@ -28,7 +28,7 @@ def location_report(
     thresholds: Thresholds | None = None,
     on_error: Callable[[AcidctlError], None] | None = None,
 ) -> dict[str, Any]:
-    """One location as an object: see the README for the meaning of every key.
+    """One location as an object; docs/reference/json.md has the meaning of every key.
 
     Args:
         evidence: whether it is known to be of a transactional table.

@@ -15,28 +15,28 @@ from acidctl.validation.run import validate
 
 if TYPE_CHECKING:
     from acidctl.cli.maintain.compact_results import Printer
-    from acidctl.compaction.plan import CompactionPlan
+    from acidctl.compaction.request import Planned
     from acidctl.validation.model import Report
 
 _SHOWN = 3
 
 
-def sound(plans: Sequence[CompactionPlan], jobs: int | None, printer: Printer) -> Iterator[CompactionPlan]:
-    """The plans of locations in which `acidctl validate --deep` finds no error; the others are refused.
+def sound(planned: Sequence[Planned], jobs: int | None, printer: Printer) -> Iterator[Planned]:
+    """Those of locations in which `acidctl validate --deep` finds no error; the others are refused.
 
     Args:
         jobs: processes that read; None for one a core.
     """
     options = Options(Depth.DEEP, processes=jobs or len(os.sched_getaffinity(0)), now=time.time())
-    places = [Place(p.snapshot.fs, p.snapshot.path, p.snapshot.write_ids, p.snapshot.txns) for p in plans]
+    snapshots = [one.plan.snapshot for one in planned]
+    places = [Place(seen.fs, seen.path, seen.write_ids, seen.txns) for seen in snapshots]
     with progress("checking parts") as bar:
-        for plan, report in zip(plans, validate(places, options, bar.reach), strict=True):
+        for one, report in zip(planned, validate(places, options, bar.reach), strict=True):
             if why := _against(report):
-                shown = plan.snapshot.fs.display(plan.snapshot.path)
-                error = BadDataError(f"will not compact {shown}", why, f"see `acidctl validate --deep {shown}`")
-                printer.failed(shown, error)
+                hint = f"see `acidctl validate --deep {one.location}`"
+                printer.failed(one.location, BadDataError(f"will not compact {one.location}", why, hint))
             else:
-                yield plan
+                yield one
 
 
 def _against(report: Report) -> str:

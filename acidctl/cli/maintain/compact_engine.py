@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from acidctl.cli.output.console import note
 
 if TYPE_CHECKING:
     from acidctl.cli.options.engine import EngineChoice
     from acidctl.compaction.plan import CompactionPlan
     from acidctl.compaction.run import Engine
-    from acidctl.compaction.tasks import BucketResult, Task
-    from acidctl.errors import AcidctlError
+    from acidctl.compaction.tasks import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class EngineOptions:
 def open_engine(
     options: EngineOptions, plans: Sequence[CompactionPlan], on_bytes: Callable[[Task, int], None]
 ) -> Iterator[Engine]:
-    """An engine for these plans; Spark starts with the first task and serves all calls.
+    """An engine for these plans.
 
     Args:
         on_bytes: told how many more bytes of a task are done, by an engine that knows.
@@ -46,40 +47,7 @@ def open_engine(
 
         yield LocalEngine(options.jobs, options.until, on_bytes)
         return
-    from acidctl.cli.output.console import note
-    from acidctl.spark.driver.session import Session, start_session
-    from acidctl.spark.engine import run_tasks
+    from acidctl.spark.compaction_engine import application_name, spark_engine
 
-    wanted = options.choice.spark(application_name(plans))
-    with ExitStack() as stack:
-        sessions: list[Session] = []
-
-        def on_spark(
-            tasks: Sequence[Task], function: Callable[[Task], BucketResult]
-        ) -> Iterator[tuple[int, BucketResult | AcidctlError]]:
-            if not sessions:
-                sessions.append(stack.enter_context(start_session(wanted)))
-            weights = [task.weight for task in tasks]
-            tasks = [_for_executors(task) for task in tasks]
-            return run_tasks(tasks, function, wanted, weights, session=sessions[0], on_notice=note, until=options.until)
-
-        yield on_spark
-
-
-def _for_executors(task: Task) -> Task:
-    """The task with what opens its store on a machine where nobody logged in."""
-    from acidctl.compaction.tasks import JoinTask
-    from acidctl.storage.hdfs.delegation import delegated
-
-    if isinstance(task, JoinTask):
-        return replace(task, like=replace(task.like, storage=delegated(task.like.storage)))
-    return replace(task, storage=delegated(task.storage))
-
-
-def application_name(plans: Sequence[CompactionPlan]) -> str:
-    """Hive's own convention: ``<host>-compactor-<db>.<table>.<partition>``."""
-    import socket
-
-    parts = [part for part in plans[0].snapshot.path.split("/") if part][-3:]
-    shown = ".".join(parts[-2:]) if len(plans) == 1 else f"{len(plans)}-locations"
-    return f"{socket.gethostname()}-compactor-{shown}"
+    with spark_engine(options.choice.spark(application_name(plans)), options.until, note) as engine:
+        yield engine

@@ -15,6 +15,7 @@ from acidctl.errors import AcidctlError, ExitStatus
 if TYPE_CHECKING:
     from acidctl.cli.report.figures import Figures, Seen
     from acidctl.location.snapshot import Snapshot
+    from acidctl.outcome import Outcome
 
 SCHEMA_VERSION = 1
 GOOD = (ExitStatus.DONE, ExitStatus.NOTHING_TO_DO, ExitStatus.POSTPONED)
@@ -115,6 +116,24 @@ class RunReport:
             if count is not None:
                 found.bytes[name] = found.bytes.get(name, 0) + count
         found.facts |= facts
+
+    def take(self, outcome: Outcome) -> None:
+        """What became of a location, as its outcome says."""
+        if outcome.error:
+            self.failed(outcome.location, outcome.error)
+            return
+        facts = outcome.facts()
+        told: dict[str, Any] = {name: facts[name] for name in outcome.REPORTED if name in facts}
+        if outcome.reason and not told:
+            told["reason"] = outcome.reason
+        self.add(
+            outcome.location,
+            outcome.result.value,
+            is_changed=outcome.is_changed,
+            seconds=outcome.seconds,
+            **outcome.bytes_by_use(),
+            **told,
+        )
 
     def failed(self, location: str, error: AcidctlError) -> None:
         """A location failed; without one, the way to some."""

@@ -1,4 +1,4 @@
-"""How each type of ORC is written in JSON: the one table, from which the README and the man page take theirs.
+"""How each type of ORC is written in JSON: the one table, for docs/reference/types.md and the man page.
 
 The forms are those of ``hive --orcfiledump -d`` (ORC's Java ``PrintData``), with these differences, all of them
 on purpose:

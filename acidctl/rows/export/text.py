@@ -103,7 +103,8 @@ class Kernels:
         values = fixed_width(array, array.type.to_pandas_dtype())
         texts = self.plain(array)
         finite = np.isfinite(values)
-        whole = finite & (values == np.trunc(values)) & (np.abs(values) < _FIRST_EXPONENT)
+        with np.errstate(invalid="ignore"):  # a NaN may be a signalling one, also in the slot of a NULL
+            whole = finite & (values == np.trunc(values)) & (np.abs(values) < _FIRST_EXPONENT)
         count = int(np.count_nonzero(whole))
         if len(array) and count == len(array):
             return Text(texts, after=b".0")

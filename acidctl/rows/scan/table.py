@@ -26,12 +26,13 @@ from acidctl.rows.read.past import seen_at
 from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.rows.read.selection import limited
 from acidctl.rows.read.visibility import OnLoss, Unreadable, open_sources, row_types, with_loss
+from acidctl.rows.scan.arrow_rows import ArrowRows
 from acidctl.rows.scan.arrow_types import Needs, look, varies
 from acidctl.rows.scan.columns import PartitionColumn
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.rows.scan.predicate import Predicate
 from acidctl.rows.scan.scan import Scan
-from acidctl.rows.scan.unify import lifted, one_table
+from acidctl.rows.scan.unify import lifted
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
 
@@ -96,8 +97,10 @@ class TableLocation:
     partition: dict[str, PartitionValue]
 
 
-class Table:
+class Table(ArrowRows):
     """A table; made by :func:`open_table`. It holds nothing open, and every scan lists the directories anew.
+
+    It is rows itself: of all columns, by a snapshot that is taken when they are asked for.
 
     Attributes:
         locations: with their partition values, by path.
@@ -126,11 +129,17 @@ class Table:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns of the rows, then those of the partitions, as Arrow's types. Reads the tails of all files.
-
-        Batches of a scan have :attr:`TableScan.schema`, which may have wider types for timestamps and unions.
+        """The columns of the rows, then those of the partitions, as Arrow's types: :attr:`TableScan.schema` of a scan
+        of all of them. Reads the tails of all files.
         """
-        return self.scan().declared
+        return self.scan().schema
+
+    def to_batches(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
+        """All columns of the rows, as :meth:`TableScan.to_batches` gives them."""
+        return self.scan().to_batches(limit)
+
+    def _rows(self) -> ArrowRows:
+        return self.scan()
 
     def scan(
         self,
@@ -272,7 +281,7 @@ class _Request:
     on_loss: OnLoss | None
 
 
-class TableScan:
+class TableScan(ArrowRows):
     """Rows of a snapshot of a table; made by :meth:`Table.scan`. It may be read any number of times.
 
     Attributes:
@@ -288,6 +297,13 @@ class TableScan:
         self._where = first.where
         self.output_type = first.output_type
         self.declared: pa.Schema = first.schema
+
+    def __repr__(self) -> str:
+        asked = self._request
+        names = ", ".join(self.declared.names)
+        where = f", where {asked.where}" if asked.where else ""
+        deleted = ", deleted rows" if asked.deleted else ""
+        return f"<acidctl scan of ({names}){where}{deleted}, locations: {len(self._parts)}>"
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -354,10 +370,6 @@ class TableScan:
                 if batch is None:
                     break
                 yield batch
-
-    def to_table(self) -> pa.Table:
-        """All rows in memory; errors as for :meth:`to_batches`."""
-        return one_table(list(self.to_batches()), self.schema)
 
     def count(self) -> int:
         """How many rows there are: from footers where they settle it, else from the columns that do.

@@ -1,4 +1,4 @@
-"""``memory://``: fsspec's store of this process, shared with anything else that uses it through fsspec.
+"""``memory://`` in tests: fsspec's store of this process.
 
 With the storage option ``objects=true`` it is as poor as an object store: it has no rename and no directories, and a
 file is not there before it is whole.
@@ -7,8 +7,9 @@ file is not there before it is whole.
 from __future__ import annotations
 
 import io
+import posixpath
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO, cast
 
 import fsspec
@@ -21,6 +22,7 @@ from acidctl.storage.access import Access
 from acidctl.storage.port import FileSystemSpec, base_name, parent_of
 from acidctl.storage.ranged import clamp
 from acidctl.storage.read_back import incomplete
+from acidctl.storage.registry import Store, add_store
 
 _LOCK = threading.RLock()
 """One for all instances, since fsspec's store is one for the process."""
@@ -43,10 +45,10 @@ class MemoryFileSystem:
     def display(self, path: str) -> str:
         return f"memory://{path}"
 
-    def local_path(self, path: str) -> str | None:  # noqa: ARG002 - nothing here is on the disk
+    def local_path(self, path: str) -> str | None:
         return None
 
-    def list_tree(self, path: str, top: Listing | None = None) -> Listing:  # noqa: ARG002 - one look is enough
+    def list_tree(self, path: str, top: Listing | None = None) -> Listing:
         prefix = path.rstrip("/") + "/"
         with _LOCK:
             self._require_directory("list", path)
@@ -92,16 +94,16 @@ class MemoryFileSystem:
     def create_exclusive(self, path: str, data: bytes) -> None:
         self._create(path, data)
 
-    def access(self, path: str) -> Access | None:  # noqa: ARG002 - nobody owns anything here
+    def access(self, path: str) -> Access | None:
         return None
 
-    def access_below(self, path: str, name: str | None = None) -> dict[str, Access]:  # noqa: ARG002
+    def access_below(self, path: str, name: str | None = None) -> dict[str, Access]:
         return {}
 
     def set_access(self, path: str, access: Access) -> None:
         pass
 
-    def open_output(self, path: str, *, private: bool = False) -> BinaryIO:  # noqa: ARG002
+    def open_output(self, path: str, *, private: bool = False) -> BinaryIO:
         if self.can_rename:
             file = self._create(path, b"")
             return cast(BinaryIO, _MemoryOutput(lambda data: self._fill(file, data)))
@@ -241,3 +243,13 @@ def _is_within(name: str, path: str) -> bool:
 def _modified(file: Any) -> float:
     modified: float = file.modified.timestamp()
     return modified
+
+
+def _locate(authority: str, path: str, options: Mapping[str, str]) -> tuple[FileSystemSpec, str]:
+    own = tuple(item for item in options.items() if item == ("objects", "true"))
+    return FileSystemSpec("memory", own), "/" + posixpath.normpath(f"/{authority}{path}").lstrip("/")
+
+
+def install() -> None:
+    """From now on ``memory://`` URLs work in this process."""
+    add_store("memory", Store(_locate, MemoryFileSystem, is_shared=False))

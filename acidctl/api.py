@@ -1,0 +1,260 @@
+"""The verbs: what the command line can do with a location, Python can do.
+
+A :class:`Location` holds nothing open; every verb lists the location anew. What looks
+gives values; what changes is planned first (``plan_...`` gives the plan, or why there is none), and gives an
+:class:`acidctl.outcome.Outcome` when it is done. Nothing here prints or asks.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from acidctl.acid.advice import Advice, advise
+from acidctl.acid.assumption import Assumption
+from acidctl.acid.layout import TableType
+from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.compaction.request import (
+    CompactionRequest,
+    Mode,
+    Nothing,
+    Planned,
+    Refused,
+    carry_out,
+    plan_location,
+)
+from acidctl.compaction.run import Compacted, Engine
+from acidctl.errors import RefusedError, UsageProblem
+from acidctl.location.evidence import Evidence, not_known
+from acidctl.location.find import Found, find
+from acidctl.location.lists import SnapshotLists, lists_of, read_lists
+from acidctl.location.neighbours import Surroundings
+from acidctl.location.snapshot import Snapshot
+from acidctl.nearest import member
+from acidctl.rows.past.blame import Blame, RowId, blame, parse_row_id
+from acidctl.rows.past.diff import Difference, difference
+from acidctl.rows.past.history import History, read_history
+from acidctl.rows.scan.location_state import LocationState
+from acidctl.rows.scan.table import Table, table_at
+from acidctl.validation.findings import Depth
+from acidctl.validation.model import Options, Place, Report
+from acidctl.validation.run import validate
+
+
+class Location:
+    """One location of a transactional table: an unpartitioned table, or a partition.
+
+    Args:
+        url: a path, of any kind that Python knows, or a URL of any supported store.
+        storage_options: for the store, by their fsspec names.
+        write_ids: Hive's valid write-id list (``db.t:hwm:minOpen:open:aborted``), or those of several tables.
+        valid_txns: Hive's valid transaction list, which decides which ``_v`` directories count.
+        assume_committed: without lists, all that was last written so many seconds ago counts as committed. Verbs that
+            look count everything where neither is given; those that change refuse.
+
+    Raises:
+        NotFoundError, AccessError, StorageError: nothing there, or it cannot be listed.
+        UsageProblem: the lists cannot be parsed, or there are several locations at or below `url`.
+    """
+
+    def __init__(
+        self,
+        url: str | os.PathLike[str],
+        *,
+        storage_options: Mapping[str, str] | None = None,
+        write_ids: str | ValidWriteIds | None = None,
+        valid_txns: str | ValidTxns | None = None,
+        assume_committed: float | None = None,
+    ) -> None:
+        self._storage = dict(storage_options or {})
+        self._lists = _lists(write_ids, valid_txns, assume_committed)
+        path = os.fsdecode(url)
+        found = list(find([path], self._storage, self._lists, looks=False))
+        if len(found) != 1:
+            raise UsageProblem(
+                f"{path} holds {len(found) or 'no'} locations",
+                f"the first is {found[0].shown}" if found else "",
+                "give one of them, or take all from acidctl.find_locations",
+            )
+        self._found = found[0]
+
+    @classmethod
+    def _of(cls, found: Found, storage: Mapping[str, str], lists: SnapshotLists) -> Location:
+        one = cls.__new__(cls)
+        one._storage, one._lists, one._found = dict(storage), lists, found
+        return one
+
+    def __repr__(self) -> str:
+        return f"<acidctl location {self.path}>"
+
+    @property
+    def path(self) -> str:
+        """As a user would type it."""
+        return self._found.shown
+
+    @property
+    def table(self) -> str:
+        """The name of its table, with the database where the path shows it."""
+        return self._found.location.table
+
+    @property
+    def partition(self) -> dict[str, str]:
+        """The values in its path by their keys, as they are spelled there."""
+        return dict(self._found.location.partition)
+
+    # -- what is there -----------------------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """The location, listed now, and its state by the lists that were given.
+
+        Raises:
+            RefusedError: the lists are not for its table.
+            BadDataError: a ``_metadata_acid`` that Hive would refuse too.
+        """
+        return self._found.afresh().snapshot(self._lists)
+
+    def evidence(self) -> Evidence:
+        """Whether it is known to be of a transactional table, and of which type."""
+        return self._found.afresh().evidence()
+
+    def state(self) -> LocationState:
+        """What every directory is, and why; a table for Arrow, too."""
+        return LocationState(self.snapshot())
+
+    def rows(self) -> Table:
+        """The rows that a reader sees; see :func:`acidctl.open_table`."""
+        return table_at(self.path, self._storage, self._lists)
+
+    def history(self) -> History:
+        """What every write id did, as far as it can still be told."""
+        return read_history(self.snapshot())
+
+    def blame(self, row: str | RowId) -> Blame:
+        """The life of one row.
+
+        Args:
+            row: ``writeid:bucketid:rowid``, ``writeid:bucket=N:rowid``, or ROW__ID as JSON.
+        """
+        return blame(self.snapshot(), parse_row_id(row) if isinstance(row, str) else row)
+
+    def diff(
+        self, start: int, end: int | None = None, columns: Sequence[str] | None = None, *, row_id: bool = False
+    ) -> Difference:
+        """The rows that disappeared and appeared between two write ids; without `end` until now.
+
+        Raises:
+            HistoryError: a compaction has destroyed one of the two.
+        """
+        return difference(self.rows(), start, end, columns, row_id=row_id)
+
+    def advise(self) -> Advice:
+        """What it costs its readers, and what a compaction would save."""
+        snapshot = self.snapshot()
+        return advise(snapshot.listing, snapshot.state)
+
+    def validate(self, depth: Depth | str = Depth.LISTING, **options: Any) -> Report:
+        """Check it against the rules of the format; what is wrong is in the report, not raised.
+
+        Args:
+            depth: listing, footers or deep, as a :class:`Depth` or its name.
+            options: further ones of :class:`acidctl.validation.model.Options`.
+        """
+        found = self._found.afresh()
+        snapshot = found.snapshot(self._lists)
+        place = Place(found.fs, snapshot.path, snapshot.write_ids, snapshot.txns, found.location.partition, found.look)
+        (report,) = validate([place], Options(depth=member(Depth, depth, "depth"), **options))
+        return report
+
+    # -- compaction --------------------------------------------------------------------------------------------
+
+    def plan_compaction(self, request: CompactionRequest | str = "auto") -> Planned | Nothing | Refused:
+        """What a compaction would do, or why it would do nothing or be refused; nothing is changed.
+
+        Args:
+            request: major, minor, or auto for what the thresholds ask for; or a whole request.
+
+        Raises:
+            RefusedError: nobody said which write ids are committed, or it is not known to be transactional.
+        """
+        return self._plan(replace(_request(request), changes_nothing=True))
+
+    def compact(self, request: CompactionRequest | str = "auto", engine: Engine | None = None) -> Compacted | Nothing:
+        """Compact it: finished, planned, run, proven and published as ``acidctl compact`` does it.
+
+        Args:
+            request: as for :meth:`plan_compaction`.
+            engine: where the tasks run; without one in this process. See
+                :class:`acidctl.compaction.local_engine.LocalEngine` and
+                :func:`acidctl.spark.compaction_engine.spark_engine`.
+
+        Raises:
+            AcidctlError: it was refused or failed; nothing was changed then.
+        """
+        asked = _request(request)
+        answer = self._plan(asked)
+        if isinstance(answer, Refused):
+            raise answer.error
+        if isinstance(answer, Nothing):
+            return answer
+        (outcome,) = carry_out([answer], self._aged(asked), engine)
+        if outcome.error:
+            raise outcome.error
+        return outcome
+
+    def _plan(self, request: CompactionRequest) -> Planned | Nothing | Refused:
+        if not self._lists.is_told:
+            raise RefusedError(
+                "a compaction must be told which write ids are committed", "", "give write_ids or assume_committed"
+            )
+        return plan_location(self._changeable(request.table_type), self._lists, self._aged(request))
+
+    def _aged(self, request: CompactionRequest) -> CompactionRequest:
+        """With a lock that notices a clock by which the age of what is there says nothing."""
+        return replace(request, locking=replace(request.locking, age=self._lists.age))
+
+    def _changeable(self, said: TableType | None) -> Found:
+        """The location, found anew, where it may be changed.
+
+        Raises:
+            RefusedError: it is not known to be transactional, or lies in something that is not ours.
+        """
+        (found,) = find([self.path], self._storage, self._lists, surroundings=Surroundings())
+        evidence = found.evidence(said)
+        if not evidence.may_change:
+            raise not_known(found.shown, evidence)
+        return found
+
+
+def find_locations(
+    url: str | os.PathLike[str],
+    *,
+    storage_options: Mapping[str, str] | None = None,
+    write_ids: str | ValidWriteIds | None = None,
+    valid_txns: str | ValidTxns | None = None,
+    assume_committed: float | None = None,
+) -> Iterator[Location]:
+    """Every location at or below a path: of a table, its partitions, a database or a warehouse.
+
+    Args and errors are those of :class:`Location`; one write-id list is good for one table.
+    """
+    lists = _lists(write_ids, valid_txns, assume_committed)
+    storage = dict(storage_options or {})
+    for found in find([os.fsdecode(url)], storage, lists, looks=False):
+        yield Location._of(found, storage, lists)
+
+
+def _request(request: CompactionRequest | str) -> CompactionRequest:
+    if isinstance(request, CompactionRequest):
+        return request
+    return CompactionRequest(member(Mode, request, "type of compaction"))
+
+
+def _lists(
+    write_ids: str | ValidWriteIds | None, valid_txns: str | ValidTxns | None, assume_committed: float | None
+) -> SnapshotLists:
+    txns = ValidTxns.parse(valid_txns) if isinstance(valid_txns, str) else valid_txns
+    lists = lists_of(write_ids) if isinstance(write_ids, ValidWriteIds) else read_lists(write_ids)
+    assumption = None if assume_committed is None else Assumption(assume_committed)
+    return replace(lists, txns=txns, assumption=assumption)

@@ -1,0 +1,92 @@
+"""Outcomes for people and for programs, one per location; and the exit status that they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from acidctl.cli.output.console import Records, note, put_line
+from acidctl.cli.report.failures import show_failure
+from acidctl.errors import ExitStatus
+from acidctl.outcome import Outcome, Result, Skipped
+
+if TYPE_CHECKING:
+    from acidctl.cli.report.run_report import RunReport
+    from acidctl.errors import AcidctlError
+    from acidctl.location.evidence import Evidence
+    from acidctl.location.find import Found
+
+SCHEMA_VERSION = 1
+
+
+class Outcomes:
+    """What a command says of each location: a line of text, or one JSON object; errors go to standard error.
+
+    Args:
+        output: table, json or jsonl.
+        text_of: a line for an outcome of the command's own kind; empty for none.
+    """
+
+    def __init__(self, output: str, run: RunReport, text_of: Callable[[Outcome], str]) -> None:
+        self.run = run
+        self.output = output
+        self._records = Records(output)
+        self._text_of = text_of
+        self._status = 0
+        self._seen: set[Result] = set()
+        self._noted: set[str] = set()
+
+    def put(self, outcome: Outcome, *, is_last: bool = True) -> None:
+        """Say what became of a location.
+
+        Args:
+            is_last: False shows a plan to people, of which more is to be told.
+        """
+        if is_last:
+            self._seen.add(outcome.result)
+            self.run.take(outcome)
+        elif self.output != "table":
+            return
+        if self.output != "table":
+            self._records.put({"schema_version": SCHEMA_VERSION, **outcome.record()})
+        elif text := self._text_of(outcome) or _text(outcome):
+            put_line(text)
+        if outcome.error:
+            self._status = max(self._status, outcome.error.exit_status)
+            show_failure(outcome.location, outcome.error)
+
+    def failed(self, location: str, error: AcidctlError) -> None:
+        """A location failed; an empty one for what is none, such as a directory of a tree that cannot be listed."""
+        self.put(Outcome(location=location, result=Result.FAILED, error=error))
+
+    def skipped(self, found: Found, evidence: Evidence) -> None:
+        """A location that is not known to be transactional."""
+        self.put(Skipped(location=found.shown, reason=evidence.text, code=evidence.code))
+
+    def postponed(self, location: str, why: str) -> None:
+        """A location is left for another run."""
+        self.put(Outcome(location=location, result=Result.POSTPONED, reason=why))
+
+    def note_once(self, text: str) -> None:
+        """A note that may come from many locations."""
+        if text not in self._noted:
+            self._noted.add(text)
+            note(text)
+
+    def exit_status(self, speaks: bool) -> int:
+        """Of the whole run; with `speaks` there is a status for nothing to do and for work that was put off."""
+        if self._status or not speaks:
+            return self._status
+        if Result.POSTPONED in self._seen:
+            return ExitStatus.POSTPONED
+        idle = {Result.NOTHING_TO_DO, Result.SKIPPED}
+        return 0 if self._seen - idle else ExitStatus.NOTHING_TO_DO
+
+
+def _text(outcome: Outcome) -> str:
+    """What is said of every kind of outcome in the same way."""
+    if outcome.result is Result.NOTHING_TO_DO:
+        return f"{outcome.location}: nothing to do: {outcome.reason}"
+    if outcome.result is Result.POSTPONED:
+        return f"{outcome.location}: left for later: {outcome.reason}"
+    return ""

@@ -1,0 +1,302 @@
+"""The safe order of a compaction, from what is asked for to what became of it; nothing here prints or asks.
+
+Of each location: finish what a run that died has half shown, list, decide, refuse what cannot be proven to be safe, and
+plan (:func:`plan_location`). Then of all plans together: lock, run the tasks, prove their results, list again, publish
+(:func:`carry_out`).
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from acidctl.acid.layout import TableType
+from acidctl.acid.triggers import CompactionKind, Decision, Figures, Thresholds, decide, figures_of
+from acidctl.compaction.output_settings import Writing
+from acidctl.compaction.plan import (
+    CompactionPlan,
+    below_straddlers,
+    nothing_to_do,
+    plan_compaction,
+    refuse_unsafe,
+)
+from acidctl.compaction.publish import remove_dead_staging
+from acidctl.compaction.run import Compacted, Engine, compact, failed, refuse_before_work
+from acidctl.compaction.tasks import BucketTask, Task
+from acidctl.errors import AcidctlError
+from acidctl.location.find import Found
+from acidctl.location.lists import SnapshotLists
+from acidctl.location.lock import Locking
+from acidctl.location.publication import (
+    finish_half_published,
+    half_published,
+    refuse_half_published,
+    shows_by_copies,
+)
+from acidctl.location.snapshot import Snapshot
+from acidctl.nearest import member
+from acidctl.outcome import Outcome, Result
+from acidctl.wording import text_of
+
+
+class Mode(StrEnum):
+    """Which compaction is asked for."""
+
+    MAJOR = "major"
+    MINOR = "minor"
+    AUTO = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionRequest:
+    """What is asked for, the same for every location.
+
+    Attributes:
+        mode: a type of compaction, or the one that the thresholds ask for.
+        is_auto_off: the table's properties say that nothing is compacted by thresholds.
+        min_deltas: fewer are left alone, whatever else is said.
+        visibility_txn: of the compaction's own transaction; 0 without one.
+        table_type: what the table is known to be; without it the files decide.
+        force: go on although a writer seems to be at work.
+        offline: nothing reads the locations meanwhile.
+        changes_nothing: planning finishes nothing and clears nothing away.
+        writing: how results are written and proven.
+        locking: how others are kept away.
+    """
+
+    mode: Mode = Mode.AUTO
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    is_auto_off: bool = False
+    min_deltas: int = 0
+    visibility_txn: int = 0
+    table_type: TableType | None = None
+    force: bool = False
+    offline: bool = False
+    changes_nothing: bool = False
+    writing: Writing = field(default_factory=Writing)
+    locking: Locking = field(default_factory=Locking)
+
+    def __post_init__(self) -> None:
+        """Names are taken for the values that they are of: ``CompactionRequest("major")``."""
+        object.__setattr__(self, "mode", member(Mode, self.mode, "type of compaction"))
+        if self.table_type is not None:
+            object.__setattr__(self, "table_type", member(TableType, self.table_type, "type of table"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer(Outcome):
+    """What planning says of a location: :class:`Planned`, :class:`Nothing` or :class:`Refused`.
+
+    Attributes:
+        snapshot: the location as it was seen; None where it could not be.
+        figures: that decided; None where they were not looked at.
+        finished: directories of an interrupted compaction that were shown to their end first.
+    """
+
+    snapshot: Snapshot | None = None
+    figures: Figures | None = None
+    finished: tuple[str, ...] = ()
+
+    def facts(self) -> Mapping[str, Any]:
+        """The figures that decided."""
+        figures = self.figures
+        if figures is None:
+            return {}
+        ratio = figures.delta_bytes / figures.base_bytes if figures.base_bytes else None
+        return {
+            "figures": {
+                "baseBytes": figures.base_bytes,
+                "deltaBytes": figures.delta_bytes,
+                "deltaRatio": ratio,
+                "deltas": figures.deltas,
+                "abortedTxns": figures.aborted_txns,
+            }
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned(Answer):
+    """A location with work to do; `reason` is what decided where thresholds did."""
+
+    plan: CompactionPlan
+    result: Result = Result.PLANNED
+
+    REPORTED: ClassVar[tuple[str, ...]] = ("kind",)
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether thresholds decided, and not the user."""
+        return self.figures is not None
+
+    @property
+    def buckets(self) -> int:
+        """How many the result has at most."""
+        return len({task.bucket for task in self.plan.tasks})
+
+    @property
+    def segments(self) -> int:
+        """Into how many parts big buckets are cut."""
+        return sum(isinstance(task, BucketTask) and task.segment is not None for task in self.plan.tasks)
+
+    def facts(self) -> Mapping[str, Any]:
+        """What would be read and written."""
+        return {
+            "kind": self.plan.kind.value,
+            **super().facts(),
+            "inputs": list(self.plan.inputs),
+            "outputs": list(self.plan.output_names),
+            "buckets": self.buckets,
+            "segments": self.segments,
+            "inputBytes": self.plan.input_bytes,
+            "inputRows": self.plan.rows,
+            "deleteEvents": self.plan.delete_events,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nothing(Answer):
+    """A location that needs no compaction."""
+
+    result: Result = Result.NOTHING_TO_DO
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused(Answer):
+    """A location that cannot be compacted, or cannot be seen."""
+
+    error: AcidctlError
+    result: Result = Result.FAILED
+
+
+def plan_location(found: Found, lists: SnapshotLists, request: CompactionRequest) -> Planned | Nothing | Refused:
+    """What is to be done in one location, by a snapshot that is taken now.
+
+    Args:
+        lists: what was said of the snapshot.
+    """
+    snapshot: Snapshot | None = None
+    finished: tuple[str, ...] = ()
+    try:
+        snapshot, finished = _finished(found, lists, request)
+        snapshot = below_straddlers(snapshot)
+        decision, figures = _decide(snapshot, request)
+        if idle := _idle(snapshot, decision):
+            return Nothing(location=found.shown, reason=idle, snapshot=snapshot, figures=figures, finished=finished)
+        assert decision.kind is not None  # it would be idle
+        refuse_unsafe(snapshot, time.time(), force=request.force)
+        plan = plan_compaction(
+            snapshot,
+            decision.kind,
+            f"_tmp_{uuid.uuid4()}",
+            request.writing,
+            request.visibility_txn,
+            table_type=request.table_type,
+        )
+    except AcidctlError as error:
+        return Refused(location=found.shown, error=error, snapshot=snapshot, finished=finished)
+    return Planned(
+        location=found.shown,
+        plan=plan,
+        snapshot=plan.snapshot,
+        figures=figures,
+        finished=finished,
+        reason=decision.text or "asked for",
+    )
+
+
+def _finished(found: Found, lists: SnapshotLists, request: CompactionRequest) -> tuple[Snapshot, tuple[str, ...]]:
+    """The snapshot, after what was interrupted half-way was shown to its end; and what that was."""
+    snapshot = found.snapshot(lists, compactor=True)
+    if request.changes_nothing:
+        refuse_half_published(snapshot)
+        return snapshot, ()
+    remove_dead_staging(snapshot)
+    if not half_published(snapshot):
+        return snapshot, ()
+    with request.locking.at(snapshot.fs, snapshot.path, always=shows_by_copies(snapshot.fs)):
+        # Looked at again: whoever held the lock until now may have finished it.
+        finished = finish_half_published(found.afresh().snapshot(lists, compactor=True))
+    return found.afresh().snapshot(lists, compactor=True), finished
+
+
+def _decide(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decision, Figures | None]:
+    """The type of compaction and why; with the figures, where they decided."""
+    figures = figures_of(snapshot.listing, snapshot.state)
+    if figures.deltas < request.min_deltas:
+        count = f"{figures.deltas} delta{'' if figures.deltas == 1 else 's'}"
+        return Decision(None, f"{count} < {request.min_deltas}, the --min-deltas"), figures
+    if request.mode is not Mode.AUTO:
+        return Decision(CompactionKind(request.mode), ""), None
+    if request.is_auto_off:
+        return Decision(None, "no_auto_compaction is set"), None
+    return decide(figures, request.thresholds), figures
+
+
+def _idle(snapshot: Snapshot, decision: Decision) -> str:
+    """Why there is nothing to do; empty when there is something."""
+    idle = decision.text if decision.kind is None else nothing_to_do(snapshot, decision.kind)
+    if decision.kind is not None and not idle and not _waits(snapshot):
+        return ""
+    stop = snapshot.assumed.stop if snapshot.assumed else None
+    return "; ".join(filter(None, (idle, text_of(stop) if stop else None)))
+
+
+def _waits(snapshot: Snapshot) -> bool:
+    """Whether original files are so young that they may still be written: their order numbers all of their rows."""
+    assumed = snapshot.assumed
+    return bool(assumed and snapshot.state.originals and any(u.is_original for u in assumed.undecided))
+
+
+def within(planned: Sequence[Planned], budget: int) -> tuple[list[Planned], list[Planned]]:
+    """As many as a budget of input bytes allows, those with most deltas per byte first; and those that are left."""
+    chosen: list[Planned] = []
+    left: list[Planned] = []
+    for one in sorted(planned, key=lambda p: (-len(p.plan.inputs) / (p.plan.input_bytes + 1), p.plan.snapshot.path)):
+        fits = one.plan.input_bytes <= budget
+        budget -= one.plan.input_bytes if fits else 0
+        (chosen if fits else left).append(one)
+    return chosen, left
+
+
+def refusal(planned: Planned, request: CompactionRequest) -> AcidctlError | None:
+    """What running a plan would be refused with before any work, for who only shows it."""
+    try:
+        refuse_before_work(planned.plan, request.offline)
+    except AcidctlError as error:
+        return error
+    return None
+
+
+def carry_out(
+    planned: Sequence[Planned],
+    request: CompactionRequest,
+    engine: Engine | None = None,
+    on_task: Callable[[Task], None] | None = None,
+) -> Generator[Compacted, None, None]:
+    """Lock the locations, run the plans, and publish each result once it is proven.
+
+    Closed early, or interrupted, it removes what was staged and lets the locks go.
+
+    Args:
+        engine: where the tasks run; without one in this process.
+        on_task: called when a task has ended.
+
+    Yields:
+        One outcome per plan, as soon as it is there; those whose location somebody else holds come first.
+    """
+    with ExitStack() as held:
+        free = []
+        for one in planned:
+            fs, path = one.plan.snapshot.fs, one.plan.snapshot.path
+            try:
+                held.enter_context(request.locking.at(fs, path, always=shows_by_copies(fs)))
+                free.append(one.plan)
+            except AcidctlError as error:
+                yield failed(one.plan, error)
+        if free:
+            yield from held.enter_context(closing(compact(free, engine, offline=request.offline, on_task=on_task)))

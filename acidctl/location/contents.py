@@ -1,0 +1,57 @@
+"""What lies in a location, child by child: its verdict, and how much there is of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import groupby
+
+from acidctl.acid.listing import Entry
+from acidctl.acid.state import Verdict
+from acidctl.location.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """How much there is below one child, side files and all.
+
+    Attributes:
+        modified: the newest time in it, seconds since the epoch; None where the store gives none.
+    """
+
+    files: int = 0
+    bytes: int = 0
+    modified: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """One directory or file at the top of a location."""
+
+    verdict: Verdict
+    amount: Amount
+
+
+def children_of(snapshot: Snapshot) -> list[Child]:
+    """The children of a location in the order of their verdicts; nothing is opened for it."""
+    amounts = _amounts(snapshot)
+    return [Child(verdict, amounts.get(verdict.name, Amount())) for verdict in snapshot.state.verdicts]
+
+
+def _amounts(snapshot: Snapshot) -> Mapping[str, Amount]:
+    found: dict[str, Amount] = {}
+    for name, below in groupby(snapshot.listing.entries, _top_of):
+        before = found.get(name, Amount())  # a listing need not have a child's entries side by side
+        files, size, newest = before.files, before.bytes, before.modified
+        for _, length, modified, is_dir in below:
+            if not is_dir:
+                files += 1
+                size += length
+            if modified is not None and (newest is None or modified > newest):
+                newest = modified
+        found[name] = Amount(files, size, newest)
+    return found
+
+
+def _top_of(entry: Entry) -> str:
+    return entry.path.partition("/")[0]

@@ -1,0 +1,87 @@
+"""What became of one location, whatever was done there: planned, changed, left alone or failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from acidctl.errors import AcidctlError
+
+
+class Result(StrEnum):
+    """What became of a location, in a word that programs may rely on."""
+
+    PLANNED = "planned"
+    NOTHING_TO_DO = "nothing-to-do"
+    SKIPPED = "skipped"
+    POSTPONED = "postponed"
+    FAILED = "failed"
+    COMPACTED = "compacted"
+
+
+CHANGING = frozenset({Result.COMPACTED})
+"""Results after which a location is not what it was."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of one location. What a command knows besides, its own kind of outcome adds.
+
+    Attributes:
+        location: as a user would type it.
+        reason: why, as the rest of a sentence; empty where the result says it.
+        error: of a location that failed.
+        REPORTED: the keys of :meth:`facts` that the report of a run has, too.
+    """
+
+    location: str
+    result: Result
+    reason: str = ""
+    error: AcidctlError | None = None
+
+    REPORTED: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the location is not what it was."""
+        return self.result in CHANGING
+
+    @property
+    def seconds(self) -> float | None:
+        """Of work, in all tasks together; None where that is not measured."""
+        return None
+
+    def bytes_by_use(self) -> Mapping[str, int]:
+        """Bytes by what was done with them: read, written, removed, restored."""
+        return {}
+
+    def facts(self) -> Mapping[str, Any]:
+        """What else there is to say, by its key in JSON."""
+        return {}
+
+    def record(self) -> dict[str, Any]:
+        """The outcome as JSON has it, without the version of the schema."""
+        record: dict[str, Any] = {"location": self.location, "result": self.result.value}
+        if self.error:
+            record |= {"error": self.error.code, "reason": str(self.error)}
+        elif self.reason:
+            record["reason"] = self.reason
+        return {**record, **self.facts()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skipped(Outcome):
+    """A location that was left alone, since it is not known to be transactional.
+
+    Attributes:
+        code: of the evidence that is missing.
+    """
+
+    code: str = ""
+    result: Result = Result.SKIPPED
+
+    def facts(self) -> Mapping[str, Any]:
+        """The code of the evidence."""
+        return {"code": self.code}

@@ -1,0 +1,97 @@
+"""Rows for other libraries: whatever has a schema and batches can be read by all that speak Arrow."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from acidctl.errors import EnvironmentProblem
+from acidctl.printable import printable
+from acidctl.rows.scan.unify import one_table
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+
+class ArrowRows(ABC):
+    """Rows that are read a stripe at a time; pyarrow, polars, pandas and DuckDB take them as they are."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """The schema of all batches."""
+
+    @abstractmethod
+    def to_batches(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows, in batches of :attr:`schema`; at most `limit` of them, the first ones."""
+
+    def _rows(self) -> ArrowRows:
+        """The rows of one snapshot, so that schema and batches are of the same."""
+        return self
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows for any library that takes Arrow's C stream, without a copy."""
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """A reader of all batches, with its schema; errors as for :meth:`to_batches` when it comes to them."""
+        rows = self._rows()
+        return pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches())
+
+    def to_table(self) -> pa.Table:
+        """All rows in memory; errors as for :meth:`to_batches`."""
+        rows = self._rows()
+        return one_table(list(rows.to_batches()), rows.schema)
+
+    def head(self, count: int = 10) -> pa.Table:
+        """The first rows; for few of them little is read."""
+        rows = self._rows()
+        return one_table(list(rows.to_batches(count)), rows.schema)
+
+    def to_pandas(self, **options: Any) -> pandas.DataFrame:
+        """All rows as a data frame of pandas.
+
+        Args:
+            options: of :meth:`pyarrow.Table.to_pandas`.
+
+        Raises:
+            EnvironmentProblem: pandas is not installed.
+        """
+        with _needs("pandas"):
+            import pandas  # noqa: F401 - pyarrow imports it, and says less about it
+        return self.to_table().to_pandas(**options)
+
+    def to_polars(self) -> polars.DataFrame:
+        """All rows as a data frame of polars.
+
+        Raises:
+            EnvironmentProblem: polars is not installed.
+        """
+        with _needs("polars"):
+            import polars
+        return polars.DataFrame(self.to_table())
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: what it is, and its columns; no row is read for it."""
+        cells = "".join(
+            f"<tr><td>{_html(field.name)}</td><td>{_html(str(field.type))}</td></tr>" for field in self.schema
+        )
+        return f"<p><code>{_html(repr(self))}</code></p><table><tr><th>column</th><th>type</th></tr>{cells}</table>"
+
+
+def _html(text: str) -> str:
+    return escape(printable(text))
+
+
+@contextmanager
+def _needs(package: str) -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise EnvironmentProblem(f"cannot import {package}", str(error), f"pip install {package}") from error

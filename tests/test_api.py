@@ -1,0 +1,242 @@
+"""The verbs of a location: what the command line can do, Python can do, with the same results and refusals."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pytest
+from tables import age, json_rows, snapshot_of
+
+import acidctl
+from acidctl.cli.main import main
+from acidctl.compaction.local_engine import LocalEngine
+from acidctl.compaction.output_settings import Writing
+from acidctl.compaction.proof.verify import Verify
+from acidctl.compaction.request import Nothing, Planned, Refused
+from acidctl.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, RefusedError, UsageProblem
+from acidctl.location.lock import locked
+from acidctl.outcome import Result
+from acidctl.rows.scan.scan import Scan
+
+
+class Shell:
+    """The command line, in this process."""
+
+    def __init__(self, captured: pytest.CaptureFixture[bytes]) -> None:
+        self._captured = captured
+
+    def out(self, *line: str | Path) -> str:
+        """What a command prints."""
+        self._captured.readouterr()
+        with pytest.raises(SystemExit):
+            main([str(one) for one in line])
+        return self._captured.readouterr().out.decode()
+
+    def json(self, *line: str | Path) -> Any:
+        return json.loads(self.out(*line, "-o", "json"))
+
+
+@pytest.fixture
+def shell(capfdbinary: pytest.CaptureFixture[bytes]) -> Shell:
+    return Shell(capfdbinary)
+
+
+@pytest.fixture
+def crud(shell: Shell, tmp_path: Path) -> Path:
+    """The walk-through table: three rows, one updated, that one deleted."""
+    table = tmp_path / "w.db" / "crud"
+    table.parent.mkdir()
+    shell.out("demo", table)
+    return table
+
+
+def changed_by(table: Path) -> set[str]:
+    return {str(path.relative_to(table)) for path in table.rglob("*")}
+
+
+# -- finding ------------------------------------------------------------------------------------------------------
+
+
+def test_a_location_is_found_by_any_kind_of_path(crud: Path) -> None:
+    for url in (crud, str(crud), os.fsencode(crud), f"file://{crud}"):
+        one = acidctl.Location(url)  # type: ignore[arg-type]
+        assert (one.path, one.table, one.partition) == (str(crud), "w.crud", {})
+    assert repr(acidctl.Location(crud)) == f"<acidctl location {crud}>"
+
+
+def test_several_locations_are_told_apart(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "w.db" / "orders").mkdir(parents=True)
+    for day in (1, 2):
+        shell.out("demo", tmp_path / "w.db" / "orders" / f"day={day}")
+    with pytest.raises(UsageProblem, match="holds 2 locations"):
+        acidctl.Location(tmp_path / "w.db")
+    found = list(acidctl.find_locations(tmp_path / "w.db"))
+    assert [(one.table, one.partition) for one in found] == [("w.orders", {"day": "1"}), ("w.orders", {"day": "2"})]
+    with pytest.raises(NotFoundError):
+        acidctl.Location(tmp_path / "nothing")
+    (tmp_path / "lake" / "_delta_log").mkdir(parents=True)
+    with pytest.raises(AcidctlError):
+        acidctl.Location(tmp_path / "lake")
+
+
+# -- looking ------------------------------------------------------------------------------------------------------
+
+
+def test_the_state_is_that_of_ls(shell: Shell, crud: Path) -> None:
+    shell.out("compact", "--major", "--engine", "local", "--assume-committed=0s", crud)
+    state = acidctl.Location(crud).state()
+    listed = shell.json("ls", crud)[0]["entries"]
+    table = pa.table(state)
+    assert table.schema == state.schema
+    for name in ("name", "kind", "minWriteId", "maxWriteId", "state", "reasonCode", "reason", "supersededBy", "files"):
+        assert table[name].to_pylist() == [entry[name] for entry in listed]
+    assert table["bytes"].to_pylist() == [entry["bytes"] for entry in listed]
+    assert [f"{time:%Y-%m-%dT%H:%M:%S}Z" for time in table["modified"].to_pylist()] == [e["modified"] for e in listed]
+    assert repr(state) == f"<acidctl state of {crud}: 1 current, 4 obsolete>"
+    assert pl.DataFrame(state).filter(pl.col("state") == "obsolete").height == 4
+    assert state.head(1).num_rows == 1
+    assert "<td>supersededBy</td>" in state._repr_html_()
+
+
+def test_the_state_of_an_empty_location_and_of_odd_names(tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    (table / "base_1").mkdir(parents=True)
+    (table / os.fsdecode(b"caf\xe9_1")).write_bytes(b"x")
+    names = acidctl.Location(table).state().to_table()["name"].to_pylist()
+    assert names == ["base_1", "caf\ufffd_1"]
+
+
+def test_lists_decide_what_is_seen(crud: Path) -> None:
+    at_one = acidctl.Location(crud, write_ids="w.crud:1:9223372036854775807::")
+    assert at_one.rows().scan().count() == 3
+    assert acidctl.Location(crud).rows().scan().count() == 2
+    other = acidctl.Location(crud, write_ids="w.other:1:9223372036854775807::")
+    with pytest.raises(RefusedError, match="no write-id list is for the table"):
+        other.state()
+
+
+def test_history_blame_and_diff_are_those_of_the_commands(shell: Shell, crud: Path) -> None:
+    one = acidctl.Location(crud)
+    history = one.history()
+    lines = shell.json("history", crud)[0]["writeIds"]
+    assert [(line.write_id, line.inserted, line.updated, line.deleted) for line in history.write_ids] == [
+        (line["writeId"], line["inserted"], line["updated"], line["deleted"]) for line in lines
+    ]
+    (life,) = one.blame("1:bucket=0:0").rows
+    (row,) = shell.json("blame", crud, "1:bucket=0:0")["rows"]
+    assert life.status.value == row["status"]
+    with pytest.raises(UsageProblem):
+        one.blame("no id")
+    difference = one.diff(1)
+    gone, new = difference.count()
+    assert json.loads(shell.out("diff", crud, "--from", "1", "--count")) == {
+        "schema_version": 1, "disappeared": gone, "appeared": new,
+    }  # fmt: skip
+
+
+def test_advice_and_checks_are_those_of_the_commands(shell: Shell, crud: Path) -> None:
+    one = acidctl.Location(crud)
+    assert one.advise().cost == shell.json("advise", crud)[0]["cost"]
+    report = one.validate("deep")
+    assert not report.findings
+    (crud / "delta_0000009_0000004").mkdir()
+    found = one.validate()
+    (record,) = shell.json("validate", crud)
+    assert [finding.rule for finding in found.findings] == [each["rule"] for each in record["findings"]]
+    with pytest.raises(UsageProblem, match="there is no depth 'deeep'") as caught:
+        one.validate("deeep")
+    assert caught.value.hint == "did you mean deep?"
+
+
+# -- compaction ---------------------------------------------------------------------------------------------------
+
+
+def test_a_compaction_gives_what_the_command_tells(shell: Shell, crud: Path) -> None:
+    before = json_rows(Scan(snapshot_of(crud), row_id=True))
+    one = acidctl.Location(crud, assume_committed=0)
+    contents = changed_by(crud)
+    planned = one.plan_compaction("major")
+    assert isinstance(planned, Planned)
+    assert planned.record() == {
+        key: value
+        for key, value in shell.json("compact", "--major", "-n", "--engine", "local", "--assume-committed=0s", crud)[
+            0
+        ].items()
+        if key != "schema_version"
+    }
+    assert changed_by(crud) == contents
+    done = one.compact("major")
+    assert done.result is Result.COMPACTED
+    assert done.published == ("base_0000003",)
+    assert (done.rows, done.rows_dropped, done.is_changed) == (2, 2, True)
+    assert json_rows(Scan(snapshot_of(crud), row_id=True)) == before
+    again = one.compact("major")
+    assert isinstance(again, Nothing)
+    assert (again.result, again.reason) == (Result.NOTHING_TO_DO, "only a base is current")
+    assert not list(crud.glob("_tmp_*")) + list(crud.glob(".acidctl-lock*"))
+
+
+def test_a_request_has_all_that_the_command_has(shell: Shell, crud: Path) -> None:
+    request = acidctl.CompactionRequest(
+        "minor", offline=True, table_type="full-acid", writing=Writing({"compression": "zstd"}, verify=Verify.FULL)
+    )  # type: ignore[arg-type]
+    done = acidctl.Location(crud, assume_committed=0).compact(request, LocalEngine(2))
+    assert done.published == ("delta_0000001_0000003", "delete_delta_0000001_0000003")
+    assert done.plan.verify is Verify.FULL
+    meta = shell.json("meta", *crud.glob("delta_0000001_0000003/bucket_*"))
+    assert meta[0]["compression"].lower() == "zstd"
+
+
+def test_what_cannot_be_is_refused_before_anything_changes(crud: Path, tmp_path: Path) -> None:
+    contents = changed_by(crud)
+    untold = acidctl.Location(crud)
+    for verb in (untold.compact, untold.plan_compaction):
+        with pytest.raises(RefusedError, match="must be told which write ids are committed"):
+            verb("major")
+    one = acidctl.Location(crud, assume_committed=0)
+    with pytest.raises(UsageProblem, match="no type of compaction 'majour'"):
+        one.compact("majour")
+    with pytest.raises(UsageProblem, match="no type of table 'acid'"):
+        acidctl.CompactionRequest(table_type="acid")  # type: ignore[arg-type]
+    with pytest.raises(RefusedError, match="would write both"):
+        one.compact("minor")
+    late = acidctl.Location(crud, write_ids="w.crud:9:9223372036854775807::", assume_committed=0)
+    with locked(*_opened(crud)), pytest.raises(ConflictError):
+        late.compact("major")
+    assert changed_by(crud) == contents
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    (plain / "000000_0").write_bytes(b"1,2\n")
+    with pytest.raises(RefusedError, match="not known to be"):
+        acidctl.Location(plain, assume_committed=0).compact("major")
+    assert changed_by(plain) == {"000000_0"}
+
+
+def test_what_cannot_be_read_is_an_answer(crud: Path) -> None:
+    (crud / "delta_0000001_0000001_0000" / "bucket_00000").write_bytes(b"ORC, or not")
+    one = acidctl.Location(crud, assume_committed=0)
+    answer = one.plan_compaction("major")
+    assert isinstance(answer, Refused)
+    assert isinstance(answer.error, BadDataError)
+    assert (answer.result, answer.record()["error"]) == (Result.FAILED, "bad-data")
+    with pytest.raises(BadDataError):
+        one.compact("major")
+    assert not list(crud.glob("_tmp_*"))
+
+
+def test_young_directories_wait_where_age_decides(crud: Path) -> None:
+    one = acidctl.Location(crud, assume_committed=3600)
+    assert isinstance(one.plan_compaction("major"), Nothing)
+    age(crud, 2)
+    assert isinstance(one.plan_compaction("major"), Planned)
+
+
+def _opened(table: Path) -> Any:
+    from acidctl.storage.registry import open_location
+
+    return open_location(str(table))
