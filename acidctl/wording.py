@@ -422,6 +422,14 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.NEW_READER_SEES_OTHER: "the state of new readers without the planned directories is another one",
     Code.OLD_READER_MAY_READ: "a reader that began after {by[0]} was superseded may still read it",
     Code.OLD_READER_SEES_OTHER: "a reader that is still running would read something else",
+    # layouts
+    Code.BESIDE_BUCKET_FILES: "in {by[0]} {file} has no ids, and stands beside bucket files",
+    Code.NESTED_FILE: "{path} is nested in {by[0]}",
+    Code.NOT_A_BUCKET_FILE: "{path} is not a bucket file, though its name begins like one",
+    Code.OVERLAP: "{by[0]} and {by[1]} overlap",
+    Code.SECOND_ATTEMPT: "{path} and {other} are attempts at the same bucket",
+    Code.SPELLED_TWICE: "{by[0]} and {by[1]} are the same directory spelled twice",
+    Code.STRADDLES_BASE: "{by[0]} begins below the end of {by[1]}, and ends above it: rows may be in both",
     # whether a cleaning takes it
     Code.IS_READ: "readers of this snapshot read it",
     Code.NEITHER_OBSOLETE_NOR_ABORTED: "it is neither obsolete nor aborted",

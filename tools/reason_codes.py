@@ -29,7 +29,8 @@ _OF_PARTS = (Code.STOPPED_BY, Code.ONLY_BY_DOUBT, Code.READ_BUT_REFUSED)
 _OPEN = (IdRun(3, 3, IdStatus.OPEN), IdRun(5, 5, IdStatus.OPEN))
 _VALUES: dict[str, object] = {
     "above": 5, "aborted": (), "age": 3600.0, "ago": 60.0, "base": 5, "bytes": 934, "compacted": True,
-    "directory": _directory("delta_0000003_0000003"), "fault": "not-acid", "files": 3, "high_watermark": 9,
+    "directory": _directory("delta_0000003_0000003"), "fault": "not-acid", "file": "000000_0",
+    "other": "base_0000005/bucket_00000_1", "files": 3, "high_watermark": 9,
     "hint": "what the refusal says", "is_obsolete": True, "mine": 3, "missing": _OPEN, "name": "_SUCCESS",
     "newest": 1.7e9, "open": _OPEN, "owner": "process 7 on this machine", "path": "base_0000005/README.txt", "reach": 5,
     "runs": _OPEN, "since": 1.7e9, "status": IdStatus.COMMITTED, "target": "delta_0000003_0000003", "until": 1.8e9,

@@ -190,18 +190,13 @@ class LayoutProblem:
         rule: of format section 13.1.
         path: relative to the location.
         others: what it collides with.
-        text: one sentence, naming the paths.
+        reason: what is wrong, with the paths.
     """
 
     rule: str
     path: str
     others: tuple[str, ...]
-    text: str
-
-
-def layout_errors(listing: Listing, state: AcidState) -> list[str]:
-    """What no merge may be built on: :func:`layout_problems` of what is current, in words."""
-    return [f"{problem.text} ({problem.rule})" for problem in layout_problems(listing, state)]
+    reason: Reason
 
 
 def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
@@ -221,8 +216,8 @@ def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
         ranges = sorted((d for d in current if d.kind is kind), key=_range)
         for one, next_one in pairwise(ranges):
             if one.max_write_id >= next_one.min_write_id and _range(one) != _range(next_one):
-                text = f"{one.name} and {next_one.name} overlap"
-                found.append(LayoutProblem("V7", next_one.name, (one.name,), text))
+                overlap = reason(Code.OVERLAP, by=(one.name, next_one.name))
+                found.append(LayoutProblem("V7", next_one.name, (one.name,), overlap))
     for directory in current:
         found += _file_problems(directory, children.get(directory.name, []))
         found += _mixed(directory, children.get(directory.name, []))
@@ -230,13 +225,13 @@ def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
 
 
 def _straddling(delta: AcidDirectory, base: AcidDirectory) -> LayoutProblem:
-    text = f"{delta.name} begins below the end of {base.name}, and ends above it: rows may be in both"
-    return LayoutProblem("V9", delta.name, (base.name,), text)
+    why = reason(Code.STRADDLES_BASE, by=(delta.name, base.name))
+    return LayoutProblem("V9", delta.name, (base.name,), why)
 
 
-def spelled_twice(one: AcidDirectory, other: AcidDirectory) -> str:
-    """Rule V5 in words."""
-    return f"{one.name} and {other.name} are the same directory spelled twice"
+def spelled_twice(one: AcidDirectory, other: AcidDirectory) -> Reason:
+    """Rule V5."""
+    return reason(Code.SPELLED_TWICE, by=(one.name, other.name))
 
 
 def _mixed(directory: AcidDirectory, files: list[Entry]) -> Iterator[LayoutProblem]:
@@ -244,8 +239,8 @@ def _mixed(directory: AcidDirectory, files: list[Entry]) -> Iterator[LayoutProbl
     filled = [file for file in data_files_of(directory, files) if file.size]
     raw = [file.path for file in filled if not file.native_name]
     if raw and len(raw) < len(filled):
-        text = f"in {directory.name} {raw[0].partition('/')[2]} has no ids, and stands beside bucket files"
-        yield LayoutProblem("V25", directory.name, tuple(raw), text)
+        why = reason(Code.BESIDE_BUCKET_FILES, by=(directory.name,), file=raw[0].partition("/")[2])
+        yield LayoutProblem("V25", directory.name, tuple(raw), why)
 
 
 def _file_problems(directory: AcidDirectory, files: list[Entry]) -> Iterator[LayoutProblem]:
@@ -256,15 +251,16 @@ def _file_problems(directory: AcidDirectory, files: list[Entry]) -> Iterator[Lay
         if any(is_hidden(part) for part in parts):
             continue
         if native and len(parts) > 2:
-            yield LayoutProblem("V17", entry.path, (), f"{entry.path} is nested in {directory.name}")
+            nested = reason(Code.NESTED_FILE, by=(directory.name,), path=entry.path)
+            yield LayoutProblem("V17", entry.path, (), nested)
             continue
         parsed = parse_file(parts[-1])
         if isinstance(parsed, BucketFile):
             if parsed.bucket in buckets:
                 other = buckets[parsed.bucket]
-                text = f"{entry.path} and {other} are attempts at the same bucket"
-                yield LayoutProblem("V22", entry.path, (other,), text)
+                why = reason(Code.SECOND_ATTEMPT, by=(directory.name,), path=entry.path, other=other)
+                yield LayoutProblem("V22", entry.path, (other,), why)
             buckets.setdefault(parsed.bucket, entry.path)
         elif is_native_data_file(parts[-1]):
-            text = f"{entry.path} is no bucket file, though its name begins like one"
-            yield LayoutProblem("V22", entry.path, (), text)
+            why = reason(Code.NOT_A_BUCKET_FILE, by=(directory.name,), path=entry.path)
+            yield LayoutProblem("V22", entry.path, (), why)

@@ -77,6 +77,15 @@ class Code(StrEnum):
     OLD_READER_MAY_READ = "old-reader-may-read"
     OLD_READER_SEES_OTHER = "old-reader-sees-other"
 
+    # Layouts that Hive never writes (section 13.1).
+    BESIDE_BUCKET_FILES = "beside-bucket-files"
+    NESTED_FILE = "nested-file"
+    NOT_A_BUCKET_FILE = "not-a-bucket-file"
+    OVERLAP = "overlap"
+    SECOND_ATTEMPT = "second-attempt"
+    SPELLED_TWICE = "spelled-twice"
+    STRADDLES_BASE = "straddles-base"
+
     # Whether a cleaning takes an entry, besides the reasons to keep it back.
     IS_READ = "is-read"
     NEITHER_OBSOLETE_NOR_ABORTED = "neither-obsolete-nor-aborted"

@@ -173,7 +173,7 @@ def _refuse_straddling(snapshot: Snapshot) -> None:
     if problems:
         raise RefusedError(
             f"cannot clean {snapshot.fs.display(snapshot.path)}",
-            f"{problems[0].text} (V9)",
+            f"{text_of(problems[0].reason)} (V9)",
             "find out which of the two is right, and move the other away",
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from acidctl.acid.doubts import doubtful, layout_errors, live_writers, only_by_doubt
+from acidctl.acid.doubts import doubtful, layout_problems, live_writers, only_by_doubt
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role, TableType, below_all, crossing
 from acidctl.acid.names import MINL, Kind, format_directory
 from acidctl.acid.reasons import Code, reason
@@ -234,7 +234,8 @@ def refuse_unsafe(snapshot: Snapshot, now: float, *, force: bool) -> None:
         RefusedError: directories are obsolete only because of others that may not be finished, or a writer is at work.
     """
     listing, state, shown = snapshot.listing, snapshot.state, snapshot.fs.display(snapshot.path)
-    if errors := layout_errors(listing, state):
+    if problems := layout_problems(listing, state):
+        errors = [f"{text_of(problem.reason)} ({problem.rule})" for problem in problems]
         raise BadDataError(
             f"cannot compact {shown}",
             "; ".join(errors[:3]) + (f" and {len(errors) - 3} more" if len(errors) > 3 else ""),

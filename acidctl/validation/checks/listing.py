@@ -140,9 +140,9 @@ def _layout(look: Look) -> Iterator[Finding]:
     nested: dict[str, str] = {}
     for problem in layout_problems(look.snapshot.listing, look.snapshot.state):
         if problem.rule == "V17":
-            nested.setdefault("/".join(problem.path.split("/")[:2]), problem.text)
+            nested.setdefault("/".join(problem.path.split("/")[:2]), text_of(problem.reason))
         elif problem.rule != "V25":  # which says more below
-            yield rule(problem.rule).finding(problem.path, problem.text, {"others": list(problem.others)})
+            yield rule(problem.rule).finding(problem.path, text_of(problem.reason), {"others": list(problem.others)})
     current = {directory.name for directory in look.current}
     for entry in look.snapshot.listing.entries:
         parts = entry.path.split("/")
@@ -154,7 +154,7 @@ def _layout(look: Look) -> Iterator[Finding]:
     for directory in look.directories:
         other = spelled.setdefault(directory.canonical_name, directory)
         if other is not directory and not {other.name, directory.name} <= current:
-            text = spelled_twice(other, directory)
+            text = text_of(spelled_twice(other, directory))
             yield rule("V5").finding(directory.name, text, {"others": [other.name]})
 
 
