@@ -16,6 +16,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from acidctl.acid.listing import Entry
+from acidctl.acid.reasons import Code
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import BadDataError, ConflictError, NotFoundError, UsageProblem
 from acidctl.location.own_files import TORN, foreign, new_run_id, not_ours, read_note, require_ours, write_whole
@@ -293,7 +294,7 @@ def _drop(fs: FileSystem, run: TrashRun) -> None:
 
 
 def _states(snapshot: Snapshot) -> dict[str, str]:
-    hidden = ("hidden", "partition")
+    hidden = (Code.HIDDEN, Code.PARTITION)
     return {v.name: v.state.value for v in snapshot.state.verdicts if v.reason.code not in hidden}
 
 
