@@ -16,8 +16,10 @@ from typing import NoReturn
 
 import click
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
+from reason_codes import example
 
 from acidctl import __version__
+from acidctl.acid.reasons import Code
 from acidctl.acid.state import State
 from acidctl.cli.command_table import SECTIONS, SUMMARIES
 from acidctl.cli.main import cli
@@ -26,6 +28,7 @@ from acidctl.orc.limits import LIMITS
 from acidctl.rows.export.forms import FORMS
 from acidctl.validation.findings import Depth
 from acidctl.validation.rules import RULES
+from acidctl.wording import text_of
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = "python tools/make_docs.py"
@@ -446,6 +449,11 @@ def exit_status_table() -> str:
     return _markdown(("status", "meaning"), ((str(status.value), status.meaning) for status in ExitStatus))
 
 
+def reason_table() -> str:
+    """Markdown."""
+    return _markdown(("code", "a sentence of it"), ((f"`{code}`", text_of(example(code))) for code in Code))
+
+
 def json_form_table() -> str:
     """Markdown."""
     rows = ((f"`{form.hive_type}`", form.form, f"`{form.example}`") for form in FORMS)
@@ -525,6 +533,7 @@ def _option_row(option: click.Option, context: click.Context) -> tuple[str, str]
 
 
 TABLES: dict[str, Callable[[], str]] = {
+    "reasons": reason_table,
     "command-pages": command_reference,
     "commands": command_table,
     "environment": environment_table,

@@ -11,9 +11,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from acidctl.acid.ages import Ages
 from acidctl.acid.layout import data_bytes_of, files_by_child
-from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.listing import Ages, Entry, Listing
 from acidctl.acid.names import (
     FLUSH_LENGTH_SUFFIX,
     MAXL,
@@ -25,6 +24,7 @@ from acidctl.acid.names import (
     parse_directory,
     parse_partition,
 )
+from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 
@@ -49,14 +49,13 @@ class Undecided:
     """A directory that may be a writer's at work.
 
     Attributes:
-        why: the rest of a sentence that begins with its name.
         first: the first write id that it may hold; 0 for a compaction's base, and for what was there before the table
             was ACID.
         is_original: it is of the latter.
     """
 
     name: str
-    why: str
+    why: Reason
     first: int
     is_original: bool = False
 
@@ -82,22 +81,20 @@ class Assumed:
     newest: tuple[str, float] | None = None
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What was assumed, as sentences without a full stop."""
-        age = self.assumption.age
-        what = f"what is older than {duration(age)}" if age > 0 else "everything on disk"
+    def notes(self) -> tuple[Reason, ...]:
+        """What was assumed."""
         if not self.of_write_ids:
-            return (f"assumed, since no list of transactions was given: of _v directories {what} is committed",)
-        return (f"assumed, since no list was given: {what} is committed", *filter(None, [self.stop]))
+            return (reason(Code.OLD_TRANSACTIONS_COUNT, age=self.assumption.age),)
+        stop = self.stop
+        return (reason(Code.OLD_COUNTS, age=self.assumption.age), *([stop] if stop else ()))
 
     @property
-    def stop(self) -> str:
-        """Why not everything counts, as a sentence without a full stop; empty when everything does."""
+    def stop(self) -> Reason | None:
+        """Why not everything counts; None when everything does."""
         if not self.undecided:
-            return ""
+            return None
         first = self.undecided[0]
-        counted = "no write id" if first.first < 2 else f"no write id from {first.first} on"
-        return f"{first.name} {first.why}, so {counted} counts as committed"
+        return reason(Code.STOPPED_BY, first.why, by=(first.name,), ids=(first.first,))
 
 
 @dataclass(slots=True)
@@ -119,26 +116,26 @@ class _Location:
         self.directories = [d for d in map(_parsed, self.ages.times) if d]
         self.manifests = {name.removeprefix("_tmp.") for name in self.ages.times if name.startswith("_tmp.")}
 
-    def doubt(self, name: str) -> str:
-        """Why a directory may be a writer's at work; empty when it is finished, as far as its age tells."""
+    def doubt(self, name: str) -> Reason | None:
+        """Why a directory may be a writer's at work; None when it is finished, as far as its age tells."""
         time = self.ages.times.get(name)
         if time is None and self.cutoff < math.inf:
-            return "has no time in its store"
+            return reason(Code.NO_TIME, by=(name,))
         if time is not None and time > self.cutoff:
-            return f"was written {_ago(self.now - time)}"
+            return reason(Code.WRITTEN_LATELY, by=(name,), ago=self.now - time)
         if name in self.manifests and not self.force:
-            return f"has a writer's _tmp.{name} beside it"
-        return ""
+            return reason(Code.WRITER_BESIDE, by=(name,))
+        return None
 
-    def doubt_of(self, directory: AcidDirectory) -> str:
+    def doubt_of(self, directory: AcidDirectory) -> Reason | None:
         """The same, and what the files in an ACID directory tell."""
-        files = self.files.get(directory.name, [])
-        if (why := self.doubt(directory.name)) or self.force:
+        name, files = directory.name, self.files.get(directory.name, [])
+        if (why := self.doubt(name)) or self.force:
             return why
         if any(entry.path.endswith(FLUSH_LENGTH_SUFFIX) for entry in files) and directory.kind is Kind.DELTA:
-            return "is a streaming batch that was not closed"
-        says_what_it_is = any(entry.path == f"{directory.name}/{METADATA_ACID}" for entry in files)
-        return "" if says_what_it_is or data_bytes_of(files) else "is empty: a writer may just have begun it"
+            return reason(Code.OPEN_STREAM, by=(name,))
+        says_what_it_is = any(entry.path == f"{name}/{METADATA_ACID}" for entry in files)
+        return None if says_what_it_is or data_bytes_of(files) else reason(Code.EMPTY_DIRECTORY, by=(name,))
 
     def is_compacted(self, directory: AcidDirectory) -> bool:
         """Whether a base says that a compaction made it, of which everything below was decided."""
@@ -162,9 +159,9 @@ def assume(
     compacted = (d for d in here.directories if here.is_compacted(d) or (d.visibility_txn and not doubts[d.name]))
     settled = max([0, *(d.max_write_id for d in compacted if d.kind is Kind.BASE)])
     undecided = [
-        Undecided(directory.name, doubts[directory.name], _first_id(directory))
+        Undecided(directory.name, why, _first_id(directory))
         for directory in here.directories
-        if doubts[directory.name] and directory.max_write_id > settled and not here.is_compacted(directory)
+        if (why := doubts[directory.name]) and directory.max_write_id > settled and not here.is_compacted(directory)
     ]
     if not any(directory.kind is Kind.BASE for directory in here.directories):
         undecided += [
@@ -188,7 +185,7 @@ def _announced(here: _Location) -> list[Undecided]:
     if here.force:
         return []
     missing = (d for d in map(_parsed, here.manifests - here.ages.times.keys()) if d)
-    return [Undecided(f"_tmp.{d.name}", "is a writer's manifest", _first_id(d)) for d in missing]
+    return [Undecided(f"_tmp.{d.name}", reason(Code.MANIFEST, by=(d.name,)), _first_id(d)) for d in missing]
 
 
 def _first_id(directory: AcidDirectory) -> int:
@@ -198,7 +195,7 @@ def _first_id(directory: AcidDirectory) -> int:
     return max(0, directory.min_write_id)
 
 
-def _transactions(here: _Location, doubts: Mapping[str, str]) -> ValidTxns:
+def _transactions(here: _Location, doubts: Mapping[str, Reason | None]) -> ValidTxns:
     young = {d.visibility_txn for d in here.directories if d.visibility_txn and doubts[d.name]}
     highest = max((d.visibility_txn for d in here.directories), default=0)
     return ValidTxns(highest, min(young, default=MAXL), tuple(sorted(young)))
@@ -238,15 +235,3 @@ def _parsed(name: str) -> AcidDirectory | None:
         return parse_directory(name)
     except AcidNameError:
         return None
-
-
-def duration(seconds: float) -> str:
-    """``12 s``, ``5 min``, ``3 h``: the whole units that have passed."""
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * size or seconds == size:
-            return f"{int(seconds // size)} {unit}"
-    return f"{int(seconds)} s"
-
-
-def _ago(seconds: float) -> str:
-    return f"{duration(seconds)} ago" if seconds >= 0 else "at a time that lies in the future"

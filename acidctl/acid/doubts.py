@@ -7,12 +7,11 @@ in the making must not make others obsolete, and layouts that Hive never writes 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 
-from acidctl.acid.layout import data_files_of, entries_by_child, files_by_child, strange_paths
-from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.layout import data_files_of, entries_by_child, files_by_child, straddles, strange_paths
+from acidctl.acid.listing import Entry, Listing, without
 from acidctl.acid.names import (
     FLUSH_LENGTH_SUFFIX,
     MINL,
@@ -24,23 +23,16 @@ from acidctl.acid.names import (
     is_native_data_file,
     parse_file,
 )
+from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, EntryKind, State, Verdict, select
-from acidctl.acid.straddle import straddles
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 
 YOUNG_SECONDS = 3600
 """A staging directory that changed within this time may belong to a writer at work."""
 
 
-def without(listing: Listing, names: AbstractSet[str]) -> Listing:
-    """The listing less some direct children."""
-    return Listing(
-        listing.location, tuple(entry for entry in listing.entries if entry.path.partition("/")[0] not in names)
-    )
-
-
-def doubtful(listing: Listing, state: AcidState, write_ids: ValidWriteIds, txns: ValidTxns | None) -> dict[str, str]:
+def doubtful(listing: Listing, state: AcidState, write_ids: ValidWriteIds, txns: ValidTxns | None) -> dict[str, Reason]:
     """Current directories that may not be finished, with the reason.
 
     * ``_v`` directories, when nobody said which transactions are committed: Hive 4 writes them in place;
@@ -53,21 +45,19 @@ def doubtful(listing: Listing, state: AcidState, write_ids: ValidWriteIds, txns:
     children = entries_by_child(listing) if state.in_state(State.OBSOLETE) else {}
     found = {}
     for verdict in state.in_state(State.CURRENT):
-        directory = verdict.directory
+        directory, by = verdict.directory, (verdict.name,)
         if directory is None:
             continue
         if directory.visibility_txn and txns is None:
-            found[verdict.name] = f"whether transaction {directory.visibility_txn} is committed is not known"
+            found[verdict.name] = reason(Code.TRANSACTION_UNKNOWN, by=by, ids=(directory.visibility_txn,))
         elif strange := next(strange_paths(children.get(verdict.name, ())), ""):
-            found[verdict.name] = f"{strange} is not what, or not where, Hive puts it"
+            found[verdict.name] = reason(Code.STRANGE_PATH, by=by, path=strange)
         elif f"_tmp.{verdict.name}" in staging:
-            found[verdict.name] = f"a writer's _tmp.{verdict.name} is beside it"
+            found[verdict.name] = reason(Code.WRITER_BESIDE, by=by)
         elif verdict.kind is EntryKind.BASE and write_ids.is_everything and not _is_marked(verdict):
-            found[verdict.name] = (
-                f"whether the INSERT OVERWRITE of write id {directory.max_write_id} is committed is not known"
-            )
+            found[verdict.name] = reason(Code.INSERT_OVERWRITE_UNKNOWN, by=by, ids=(directory.max_write_id,))
         elif directory.kind is Kind.DELTA and write_ids.is_everything and _is_streaming(verdict.name, listing):
-            found[verdict.name] = "it is a streaming batch that was not closed"
+            found[verdict.name] = reason(Code.OPEN_STREAM, by=by)
     return found
 
 
@@ -158,7 +148,7 @@ def half_finished(state: AcidState, *, committed_too: bool = False) -> dict[str,
     found = {}
     for verdict in state.in_state(State.OBSOLETE):
         delta = verdict.directory
-        if delta is None or delta.kind is Kind.BASE or verdict.reason.code != "superseded-by-delta":
+        if delta is None or delta.kind is Kind.BASE or verdict.reason.code is not Code.SUPERSEDED_BY_DELTA:
             continue
         covering = [wide for wide in current if wide.name in verdict.reason.by]
         if not committed_too:
@@ -200,18 +190,13 @@ class LayoutProblem:
         rule: of format section 13.1.
         path: relative to the location.
         others: what it collides with.
-        text: one sentence, naming the paths.
+        reason: what is wrong, with the paths.
     """
 
     rule: str
     path: str
     others: tuple[str, ...]
-    text: str
-
-
-def layout_errors(listing: Listing, state: AcidState) -> list[str]:
-    """What no merge may be built on: :func:`layout_problems` of what is current, in words."""
-    return [f"{problem.text} ({problem.rule})" for problem in layout_problems(listing, state)]
+    reason: Reason
 
 
 def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
@@ -231,8 +216,8 @@ def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
         ranges = sorted((d for d in current if d.kind is kind), key=_range)
         for one, next_one in pairwise(ranges):
             if one.max_write_id >= next_one.min_write_id and _range(one) != _range(next_one):
-                text = f"{one.name} and {next_one.name} overlap"
-                found.append(LayoutProblem("V7", next_one.name, (one.name,), text))
+                overlap = reason(Code.OVERLAP, by=(one.name, next_one.name))
+                found.append(LayoutProblem("V7", next_one.name, (one.name,), overlap))
     for directory in current:
         found += _file_problems(directory, children.get(directory.name, []))
         found += _mixed(directory, children.get(directory.name, []))
@@ -240,13 +225,13 @@ def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
 
 
 def _straddling(delta: AcidDirectory, base: AcidDirectory) -> LayoutProblem:
-    text = f"{delta.name} begins below the end of {base.name}, and ends above it: rows may be in both"
-    return LayoutProblem("V9", delta.name, (base.name,), text)
+    why = reason(Code.STRADDLES_BASE, by=(delta.name, base.name))
+    return LayoutProblem("V9", delta.name, (base.name,), why)
 
 
-def spelled_twice(one: AcidDirectory, other: AcidDirectory) -> str:
-    """Rule V5 in words."""
-    return f"{one.name} and {other.name} are the same directory spelled twice"
+def spelled_twice(one: AcidDirectory, other: AcidDirectory) -> Reason:
+    """Rule V5."""
+    return reason(Code.SPELLED_TWICE, by=(one.name, other.name))
 
 
 def _mixed(directory: AcidDirectory, files: list[Entry]) -> Iterator[LayoutProblem]:
@@ -254,8 +239,8 @@ def _mixed(directory: AcidDirectory, files: list[Entry]) -> Iterator[LayoutProbl
     filled = [file for file in data_files_of(directory, files) if file.size]
     raw = [file.path for file in filled if not file.native_name]
     if raw and len(raw) < len(filled):
-        text = f"in {directory.name} {raw[0].partition('/')[2]} has no ids, and stands beside bucket files"
-        yield LayoutProblem("V25", directory.name, tuple(raw), text)
+        why = reason(Code.BESIDE_BUCKET_FILES, by=(directory.name,), file=raw[0].partition("/")[2])
+        yield LayoutProblem("V25", directory.name, tuple(raw), why)
 
 
 def _file_problems(directory: AcidDirectory, files: list[Entry]) -> Iterator[LayoutProblem]:
@@ -266,15 +251,16 @@ def _file_problems(directory: AcidDirectory, files: list[Entry]) -> Iterator[Lay
         if any(is_hidden(part) for part in parts):
             continue
         if native and len(parts) > 2:
-            yield LayoutProblem("V17", entry.path, (), f"{entry.path} is nested in {directory.name}")
+            nested = reason(Code.NESTED_FILE, by=(directory.name,), path=entry.path)
+            yield LayoutProblem("V17", entry.path, (), nested)
             continue
         parsed = parse_file(parts[-1])
         if isinstance(parsed, BucketFile):
             if parsed.bucket in buckets:
                 other = buckets[parsed.bucket]
-                text = f"{entry.path} and {other} are attempts at the same bucket"
-                yield LayoutProblem("V22", entry.path, (other,), text)
+                why = reason(Code.SECOND_ATTEMPT, by=(directory.name,), path=entry.path, other=other)
+                yield LayoutProblem("V22", entry.path, (other,), why)
             buckets.setdefault(parsed.bucket, entry.path)
         elif is_native_data_file(parts[-1]):
-            text = f"{entry.path} is no bucket file, though its name begins like one"
-            yield LayoutProblem("V22", entry.path, (), text)
+            why = reason(Code.NOT_A_BUCKET_FILE, by=(directory.name,), path=entry.path)
+            yield LayoutProblem("V22", entry.path, (), why)

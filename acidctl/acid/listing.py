@@ -1,9 +1,15 @@
-"""What a location holds: the one value every rule starts from."""
+"""What a location holds: the one value every rule starts from, and how old its children are."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import NamedTuple
+
+from acidctl.acid.names import is_hidden
 
 
 class Entry(NamedTuple):
@@ -31,3 +37,68 @@ class Listing:
 
     location: str
     entries: tuple[Entry, ...]
+
+
+def without(listing: Listing, names: AbstractSet[str]) -> Listing:
+    """The listing less some direct children."""
+    return Listing(
+        listing.location, tuple(entry for entry in listing.entries if entry.path.partition("/")[0] not in names)
+    )
+
+
+# --- ages: the time of a child is that of the newest entry in it, the child itself included -----------------------
+#
+# A directory appears by a rename, which changes no time of its own, or by the commit of what was written in place. So
+# it became visible at or shortly after that time.
+
+LAST_SECONDS = datetime.max.replace(tzinfo=UTC).timestamp() - 86400
+"""The latest time that a calendar has, in seconds since the epoch."""
+
+CLOCKS_SECONDS = 300.0
+"""A time further ahead of our clock than this is not believed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ages:
+    """When the children of a location were last written.
+
+    Attributes:
+        times: seconds since the epoch by name; None where the store gives none.
+    """
+
+    listing: Listing
+    times: Mapping[str, float | None]
+
+    @classmethod
+    def of(cls, listing: Listing) -> Ages:
+        """Those of a listing."""
+        times: dict[str, float | None] = {}
+        for path, _, modified, is_dir in listing.entries:
+            name = path.partition("/")[0]
+            if modified is not None:
+                # What a damaged file system says, no calendar has.
+                time = modified if 0.0 <= modified <= LAST_SECONDS else min(max(modified, 0.0), LAST_SECONDS)
+                known = times.get(name, -math.inf)
+                times[name] = None if known is None else max(known, time)
+            elif not is_dir:
+                times[name] = None
+            else:  # object stores have no directories, so no times of them
+                times.setdefault(name, -math.inf)
+        return cls(listing, {name: None if time == -math.inf else time for name, time in times.items()})
+
+    def is_old(self, name: str, moment: float, *, unknown: bool = False) -> bool:
+        """Whether a child was there at a moment; `unknown` is the answer where the store gives no time."""
+        time = self.times.get(name)
+        return unknown if time is None else time <= moment
+
+    def young_at(self, moment: float, *, unknown: bool = False) -> frozenset[str]:
+        """The visible children that came, or changed, after a moment."""
+        return frozenset(
+            name
+            for name, time in self.times.items()
+            if (not unknown if time is None else time > moment) and not is_hidden(name)
+        )
+
+    def listing_without(self, young: frozenset[str]) -> Listing:
+        """The location before they came. Whatever was removed since is missing, of course."""
+        return without(self.listing, young) if young else self.listing

@@ -19,20 +19,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from acidctl.acid.idruns import IdRun, IdStatus, spans, write_id_runs
 from acidctl.acid.layout import is_full_acid
 from acidctl.acid.listing import Listing
 from acidctl.acid.names import Kind
+from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import BaseFormat
-from acidctl.acid.state import AcidState, EntryKind, Reason, State, Verdict, select
-from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.acid.state import AcidState, EntryKind, State, Verdict, select
+from acidctl.acid.writeids import IdRun, IdStatus, ValidTxns, ValidWriteIds, write_id_runs
 
 CONVERTED_FROM = 10_000_000
 """A table that was converted to ACID begins above this write id (format section 1.1)."""
 
-OBSOLETE_READ = "rows of before a compaction are read from obsolete directories, which a cleaning may take any time"
+OBSOLETE_READ = reason(Code.OBSOLETE_IS_READ)
 
-_INVISIBLE = ("visibility-open", "visibility-aborted", "unparseable")
+_INVISIBLE = (Code.VISIBILITY_OPEN, Code.VISIBILITY_ABORTED, Code.UNPARSEABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ def _gap(state: AcidState, newer: Verdict, write_id: int, known: ValidWriteIds) 
     ranges = [
         (one.directory.min_write_id, one.directory.max_write_id)
         for one in state.verdicts
-        if one.directory and one.directory.kind is not Kind.BASE and one.reason.code not in (*_INVISIBLE, "left-out")
+        if one.directory and one.directory.kind is not Kind.BASE and one.reason.code not in (*_INVISIBLE, Code.LEFT_OUT)
     ]
     bases = (_top(one) for one in state.verdicts if one.directory and one.directory.kind is Kind.BASE)
     start = max(0, _top(state.base)) if state.base else 0
@@ -169,21 +169,11 @@ def _gap(state: AcidState, newer: Verdict, write_id: int, known: ValidWriteIds) 
         start = max(start, CONVERTED_FROM)
     # With a base to compare with, what came later tells as well: a delete event that names a row that is gone.
     missing = _missing(ranges, start + 1, _top(newer) if marked else write_id, known)
-    text = ""
-    if missing:
-        text = f"no directory is left of write {_ids(missing)}"
     # Where write id 1 wrote here, the table was never converted by Hive 3, so there were no original files.
-    elif not state.base and (not marked if state.originals else _missing(ranges, 1, 1, known)):
-        text = "original files may be missing"
-    if not text:
-        return None
-    text = f"{newer.name} took the place of what was before, and {text}: cleaned, or never there, names do not tell"
-    return Reason("past-not-proven", text, (newer.name,))
-
-
-def _ids(runs: Sequence[IdRun]) -> str:
-    several = len(runs) > 1 or runs[0].first != runs[0].last
-    return f"{'ids' if several else 'id'} {spans(runs)}"
+    no_originals = not state.base and (not marked if state.originals else bool(_missing(ranges, 1, 1, known)))
+    if missing or no_originals:
+        return reason(Code.PAST_NOT_PROVEN, by=(newer.name,), missing=tuple(missing))
+    return None
 
 
 def _missing(ranges: Iterable[tuple[int, int]], low: int, high: int, known: ValidWriteIds) -> list[IdRun]:

@@ -25,9 +25,9 @@ from acidctl.acid.names import (
     parse_directory,
     parse_partition,
 )
+from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.writeids import Range, ValidTxns, ValidWriteIds
-from acidctl.errors import HistoryError
 
 
 class State(StrEnum):
@@ -48,23 +48,6 @@ class EntryKind(StrEnum):
     ORIGINAL = "original"
     STAGING = "staging"
     OTHER = "other"
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """Why a verdict was reached.
-
-    Attributes:
-        code: stable, for programs.
-        text: one sentence, for people.
-        by: names of the entries that decide it (what supersedes this one).
-        ids: the write ids or transaction ids that decide it.
-    """
-
-    code: str
-    text: str
-    by: tuple[str, ...] = ()
-    ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +72,9 @@ class AcidState:
         originals: original files to read, sorted by path (section 5.1: their row ids hang on this order);
             empty once there is a base. Files of length 0 are among them.
         verdicts: every direct child, ordered for display: bases, deltas, originals, the rest.
-        history_problem: set when the snapshot needs history that a compaction destroyed; see `require_history`.
-        notes: sentences on what was assumed.
+        history_problem: set when the snapshot needs history that a compaction destroyed (section 6.2): there is no
+            base that it may use, and the oldest is compacted. Hive refuses to read it.
+        notes: what was assumed.
     """
 
     location: str
@@ -99,7 +83,7 @@ class AcidState:
     originals: tuple[Entry, ...]
     verdicts: tuple[Verdict, ...]
     history_problem: Reason | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Reason, ...] = ()
 
     def in_state(self, state: State) -> tuple[Verdict, ...]:
         """The verdicts of one state, in display order."""
@@ -115,19 +99,6 @@ class AcidState:
         ids = [v.directory.max_write_id for v in (self.base, *self.deltas) if v and v.directory]
         return max([0, *ids])
 
-    def require_history(self) -> None:
-        """Refuse to read where Hive refuses.
-
-        Raises:
-            HistoryError: there is no base that this snapshot may use and the oldest is compacted (section 6.2).
-        """
-        if self.history_problem:
-            raise HistoryError(
-                f"not enough history available in {self.location}",
-                self.history_problem.text,
-                "use a newer snapshot: a higher high watermark, without the open write ids below the base",
-            )
-
 
 _ENTRY_KINDS = {kind: EntryKind(kind.value) for kind in Kind}
 
@@ -141,9 +112,9 @@ class _Selection:
     formats: Mapping[str, BaseFormat]
     verdicts: dict[str, Verdict] = field(default_factory=dict)
 
-    def set(self, directory: AcidDirectory, state: State, reason: Reason) -> None:
+    def set(self, directory: AcidDirectory, state: State, why: Reason) -> None:
         self.verdicts[directory.name] = Verdict(
-            directory.name, _ENTRY_KINDS[directory.kind], state, reason, directory, self.is_compacted(directory)
+            directory.name, _ENTRY_KINDS[directory.kind], state, why, directory, self.is_compacted(directory)
         )
 
     def is_compacted(self, directory: AcidDirectory) -> bool:
@@ -155,11 +126,10 @@ class _Selection:
         if not txn or self.txns is None or self.txns.is_valid(txn):
             return True
         if self.txns.is_aborted(txn):
-            reason = Reason("visibility-aborted", f"the compaction's transaction {txn} is aborted", ids=(txn,))
-            self.set(directory, State.ABORTED, reason)
+            self.set(directory, State.ABORTED, reason(Code.VISIBILITY_ABORTED, ids=(txn,)))
         else:
-            what = "is open" if txn <= self.txns.high_watermark else "is above the transactions this snapshot knows"
-            self.set(directory, State.IGNORED, Reason("visibility-open", f"transaction {txn} {what}", ids=(txn,)))
+            is_above = txn > self.txns.high_watermark
+            self.set(directory, State.IGNORED, reason(Code.VISIBILITY_OPEN, ids=(txn,), is_above=is_above))
         return False
 
 
@@ -187,7 +157,7 @@ def select(
     for name, is_dir in children.items():
         parsed = _classify(name, is_dir, selection)
         if parsed is not None and name in without:
-            selection.set(parsed, State.IGNORED, Reason("left-out", "it holds rows of newer write ids"))
+            selection.set(parsed, State.IGNORED, reason(Code.LEFT_OUT))
         elif parsed is not None:
             directories.append(parsed)
         elif name not in selection.verdicts:
@@ -220,28 +190,17 @@ def _children(listing: Listing) -> dict[str, bool]:
     return dict(sorted(children.items()))
 
 
-_OWN = {
-    ".acidctl-lock": "the lock of a run of acidctl",
-    ".acidctl-trash": "what cleanings of acidctl took away",
-    ".acidctl-backup": "what repairs of acidctl replaced",
-}
-"""What acidctl itself keeps hidden in a location."""
-
-
 def _classify(name: str, is_dir: bool, selection: _Selection) -> AcidDirectory | None:
     """The parsed ACID directory; else None, with a verdict already given unless it is an original."""
     verdicts = selection.verdicts
     if is_hidden(name):
         kind = EntryKind.STAGING if is_staging(name) else EntryKind.OTHER
-        verdicts[name] = Verdict(
-            name, kind, State.IGNORED, Reason("hidden", _OWN.get(name, "hidden names are not data"))
-        )
+        verdicts[name] = Verdict(name, kind, State.IGNORED, reason(Code.HIDDEN, name=name))
         return None
     if not is_dir:
         return None
     if parse_partition(name):
-        reason = Reason("partition", "a partition is a location of its own")
-        verdicts[name] = Verdict(name, EntryKind.OTHER, State.IGNORED, reason)
+        verdicts[name] = Verdict(name, EntryKind.OTHER, State.IGNORED, reason(Code.PARTITION))
         return None
     try:
         parsed = parse_directory(name)
@@ -250,7 +209,7 @@ def _classify(name: str, is_dir: bool, selection: _Selection) -> AcidDirectory |
         return parsed
     except AcidNameError as error:
         kind = EntryKind(name[: name.index("_", 7 if name.startswith("delete_") else 0)])
-        verdicts[name] = Verdict(name, kind, State.IGNORED, Reason("unparseable", f"{error.why}; Hive fails on it"))
+        verdicts[name] = Verdict(name, kind, State.IGNORED, reason(Code.UNPARSEABLE, why=error.why))
         return None
 
 
@@ -273,13 +232,12 @@ def _choose_base(bases: list[AcidDirectory], selection: _Selection) -> tuple[Aci
             continue
         below = best is not None and base.max_write_id < best.max_write_id
         if best and (below or (refusal is None and base.max_write_id == best.max_write_id)):
-            reason = Reason("superseded-by-base", f"readers use {best.name}", by=(best.name,))
-            selection.set(base, State.OBSOLETE, reason)
+            superseded = reason(Code.SUPERSEDED_BY_BASE, by=(best.name,), kind="base")
+            selection.set(base, State.OBSOLETE, superseded)
         elif refusal:
             selection.set(base, State.IGNORED, refusal)
     if best:
-        text = f"the newest of {len(valid)} usable bases" if len(valid) > 1 else "the base that readers use"
-        selection.set(best, State.CURRENT, Reason("chosen-base", text))
+        selection.set(best, State.CURRENT, reason(Code.CHOSEN_BASE, usable=len(valid)))
         return best, None
     return None, _history_problem(usable, selection)
 
@@ -287,8 +245,7 @@ def _choose_base(bases: list[AcidDirectory], selection: _Selection) -> tuple[Aci
 def _is_aborted_overwrite(base: AcidDirectory, selection: _Selection) -> bool:
     if selection.is_compacted(base) or not selection.write_ids.is_aborted(base.max_write_id):
         return False
-    reason = Reason("write-id-aborted", f"write id {base.max_write_id} is aborted", ids=(base.max_write_id,))
-    selection.set(base, State.ABORTED, reason)
+    selection.set(base, State.ABORTED, reason(Code.WRITE_ID_ABORTED, ids=(base.max_write_id,)))
     return True
 
 
@@ -298,17 +255,14 @@ def _base_refusal(base: AcidDirectory, selection: _Selection) -> Reason | None:
     if wid == MINL:
         return None  # made of original files alone: valid for every snapshot (section 1.2)
     if wid > ids.high_watermark:
-        return Reason(
-            "above-high-watermark", f"write id {wid} is above the high watermark {ids.high_watermark}", ids=(wid,)
-        )
+        return reason(Code.ABOVE_HIGH_WATERMARK, ids=(wid,), high_watermark=ids.high_watermark)
     if selection.is_compacted(base):
         if ids.is_valid_base(wid):
             return None
-        text = f"write id {ids.min_open} is open and a compaction up to {wid} destroyed its history"
-        return Reason("open-below-base", text, ids=(ids.min_open,))
+        return reason(Code.OPEN_BELOW_BASE, ids=(ids.min_open,), base=wid)
     if ids.is_valid(wid):
         return None
-    return Reason("write-id-open", f"write id {wid} is open", ids=(wid,))
+    return reason(Code.WRITE_ID_OPEN, ids=(wid,))
 
 
 def _history_problem(usable: list[AcidDirectory], selection: _Selection) -> Reason | None:
@@ -316,15 +270,7 @@ def _history_problem(usable: list[AcidDirectory], selection: _Selection) -> Reas
     if oldest is None or not selection.is_compacted(oldest):
         return None
     ids = selection.write_ids
-    exceptions = ids.exceptions
-    first = str(exceptions[0]) if exceptions else "none"
-    return Reason(
-        "not-enough-history",
-        f"the oldest base {oldest.name} is a compaction that this snapshot may not use "
-        f"(high watermark {ids.high_watermark}, first uncommitted write id {first})",
-        by=(oldest.name,),
-        ids=exceptions[:1],
-    )
+    return reason(Code.NOT_ENOUGH_HISTORY, by=(oldest.name,), ids=ids.exceptions[:1], high_watermark=ids.high_watermark)
 
 
 # --- deltas (section 6.3) ------------------------------------------------------------------------------------------
@@ -343,8 +289,7 @@ def _choose_deltas(
         if delta.max_write_id > current:
             if selection.write_ids.range_valid(current + 1, delta.max_write_id) is Range.NONE:
                 # Hive drops such a delta silently: it may not be cleaned either.
-                text = f"of its write ids none above {current} is committed"
-                selection.set(delta, State.IGNORED, Reason("adds-nothing", text))
+                selection.set(delta, State.IGNORED, reason(Code.ADDS_NOTHING, above=current))
                 continue
             current, last_statement, covering = delta.max_write_id, delta.statement_id, delta
         elif delta.max_write_id == current and last_statement != NO_STATEMENT:
@@ -352,8 +297,8 @@ def _choose_deltas(
         elif previous and _same_range(delta, previous) and not _recompacted_by(delta, taken):
             pass  # the delete delta's twin, neither with a statement id
         else:
-            reason = _superseded(delta, best, _recompacted_by(delta, taken) or _twin_of(covering, delta, taken))
-            selection.set(delta, State.OBSOLETE, reason)
+            covered_by = _recompacted_by(delta, taken) or _twin_of(covering, delta, taken)
+            selection.set(delta, State.OBSOLETE, _superseded(delta, best, covered_by))
             continue
         taken.append(delta)
         previous = delta
@@ -364,22 +309,19 @@ def _choose_deltas(
 def _has_valid_ids(delta: AcidDirectory, selection: _Selection) -> bool:
     ids, low, high = selection.write_ids, delta.min_write_id, delta.max_write_id
     if low > high:
-        reason = Reason("unparseable", f"its first write id {low} is above its last {high}")
-        selection.set(delta, State.IGNORED, reason)
+        selection.set(delta, State.IGNORED, reason(Code.UNPARSEABLE, ids=(low, high)))
         return False
     aborted = ids.range_aborted(low, high)
     if aborted is Range.ALL:
-        text = f"write id {low} is aborted" if low == high else f"all write ids {low} to {high} are aborted"
-        selection.set(delta, State.ABORTED, Reason("write-id-aborted", text, ids=(low, high)))
+        selection.set(delta, State.ABORTED, reason(Code.WRITE_ID_ABORTED, ids=(low, high)))
         return False
     if ids.range_valid(low, high) is not Range.NONE:
         return True
     if high > ids.high_watermark:
-        text = f"write id {high} is above the high watermark {ids.high_watermark}"
-        selection.set(delta, State.IGNORED, Reason("above-high-watermark", text, ids=(high,)))
+        above = reason(Code.ABOVE_HIGH_WATERMARK, ids=(high,), high_watermark=ids.high_watermark)
+        selection.set(delta, State.IGNORED, above)
     else:
-        text = f"write id {low} is open" if low == high else f"no write id of {low} to {high} is committed"
-        selection.set(delta, State.IGNORED, Reason("write-id-open", text, ids=(low, high)))
+        selection.set(delta, State.IGNORED, reason(Code.WRITE_ID_OPEN, ids=(low, high)))
     return False
 
 
@@ -427,21 +369,20 @@ def _twin_of(covering: AcidDirectory | None, delta: AcidDirectory, taken: list[A
 
 def _superseded(delta: AcidDirectory, best: AcidDirectory | None, covering: AcidDirectory | None) -> Reason:
     if best and delta.max_write_id <= best.max_write_id:
-        return Reason("superseded-by-base", f"its write ids are in {best.name}", by=(best.name,))
+        return reason(Code.SUPERSEDED_BY_BASE, by=(best.name,), kind="delta")
     if covering:
-        return Reason("superseded-by-delta", f"its write ids are in {covering.name}", by=(covering.name,))
-    return Reason("superseded-by-base", "write id 0 is before every delta")
+        return reason(Code.SUPERSEDED_BY_DELTA, by=(covering.name,), kind="delta")
+    return reason(Code.SUPERSEDED_BY_BASE)  # write id 0 is before every delta
 
 
-_COMMITTED = Reason("committed", "committed")
+_COMMITTED = reason(Code.COMMITTED)
 
 
 def _current_reason(delta: AcidDirectory, selection: _Selection) -> Reason:
     ids, low, high = selection.write_ids, delta.min_write_id, delta.max_write_id
     if ids.range_valid(low, high) is Range.SOME:
         invalid = tuple(i for i in ids.exceptions if low <= i <= high)
-        text = "read, less the rows of write ids that are not committed"
-        return Reason("partly-committed", text, ids=invalid)
+        return reason(Code.PARTLY_COMMITTED, ids=invalid)
     return _COMMITTED
 
 
@@ -451,11 +392,10 @@ def _current_reason(delta: AcidDirectory, selection: _Selection) -> Reason:
 def _judge_originals(names: list[str], best: AcidDirectory | None, selection: _Selection) -> None:
     for name in names:
         if best:
-            reason = Reason("superseded-by-base", f"its rows are in {best.name}", by=(best.name,))
-            verdict = Verdict(name, EntryKind.ORIGINAL, State.OBSOLETE, reason)
+            superseded = reason(Code.SUPERSEDED_BY_BASE, by=(best.name,), kind="original")
+            verdict = Verdict(name, EntryKind.ORIGINAL, State.OBSOLETE, superseded)
         else:
-            reason = Reason("original", "written before the table was ACID, and no base holds its rows yet")
-            verdict = Verdict(name, EntryKind.ORIGINAL, State.CURRENT, reason)
+            verdict = Verdict(name, EntryKind.ORIGINAL, State.CURRENT, reason(Code.ORIGINAL))
         selection.verdicts[name] = verdict
 
 
@@ -495,12 +435,12 @@ def _display_order(verdict: Verdict) -> tuple[int, int, int, int, str]:
     )
 
 
-def _notes(selection: _Selection, directories: list[AcidDirectory], everything: bool) -> tuple[str, ...]:
+def _notes(selection: _Selection, directories: list[AcidDirectory], everything: bool) -> tuple[Reason, ...]:
     notes = []
     if everything:
-        notes.append("no write-id list was given: every write id on disk counts as committed")
+        notes.append(reason(Code.ALL_WRITE_IDS_COUNT))
     if selection.txns is None and any(directory.visibility_txn for directory in directories):
-        notes.append("no transaction list was given: every _v directory counts as committed")
+        notes.append(reason(Code.ALL_TRANSACTIONS_COUNT))
     return tuple(notes)
 
 

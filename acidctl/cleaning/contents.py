@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from acidctl.acid.layout import DataFile, data_files_of, is_full_acid
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import METADATA_ACID, ORC_ACID_VERSION, AcidDirectory
+from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import parse_flush_length
 from acidctl.errors import AcidctlError, BadDataError, NotFoundError
 from acidctl.location.snapshot import Snapshot
@@ -22,10 +23,10 @@ class Contents:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot, self._is_full_acid = snapshot, is_full_acid(snapshot.listing)
-        self._known: dict[str, str] = {}
+        self._known: dict[str, Reason | None] = {}
 
-    def fault(self, directory: AcidDirectory, entries: Iterable[Entry]) -> str:
-        """Why readers cannot read a directory of a full-ACID table, without a full stop; empty when all seems well.
+    def fault(self, directory: AcidDirectory, entries: Iterable[Entry]) -> Reason | None:
+        """Why readers cannot read a directory of a full-ACID table; None when all seems well.
 
         What has a small file of Hive's writers beside its data is taken for theirs without a look.
 
@@ -33,20 +34,20 @@ class Contents:
             entries: everything in it, paths relative to the location.
         """
         if not self._is_full_acid:  # of the others nobody but the metastore knows the format
-            return ""
+            return None
         if directory.name not in self._known:
             self._known[directory.name] = self._first_fault(directory, [entry for entry in entries if not entry.is_dir])
         return self._known[directory.name]
 
-    def _first_fault(self, directory: AcidDirectory, entries: list[Entry]) -> str:
+    def _first_fault(self, directory: AcidDirectory, entries: list[Entry]) -> Reason | None:
         marks = (f"{directory.name}/{ORC_ACID_VERSION}", f"{directory.name}/{METADATA_ACID}")
         if any(entry.path in marks and entry.size for entry in entries):
-            return ""
+            return None
         files = data_files_of(directory, entries)
-        faults = (self._fault_of(file) for file in files[:: max(1, len(files) // _LOOKED_INTO)] if file.size)
-        return next(filter(None, faults), "")
+        faults = (self._fault_of(file, directory) for file in files[:: max(1, len(files) // _LOOKED_INTO)] if file.size)
+        return next(filter(None, faults), None)
 
-    def _fault_of(self, file: DataFile) -> str:
+    def _fault_of(self, file: DataFile, directory: AcidDirectory) -> Reason | None:
         # Most directories are known by their small files: what reads ORC is loaded for the others alone.
         from acidctl.orc.source import ByteSource
         from acidctl.orc.tail import read_tail
@@ -58,12 +59,16 @@ class Contents:
                 side = join(self._snapshot.path, file.flush_length_path)
                 length = parse_flush_length(read_small(fs, side, MOST_LENGTHS), side)
             if length == 0:  # nothing was committed: readers do not open it
-                return ""
+                return None
             tail = read_tail(ByteSource(fs, path, length))
         except NotFoundError:  # gone since it was listed: whoever lists again sees it
-            return ""
+            return None
         except BadDataError as error:
-            return f"{file.path} is no ORC file that can be read: {error.why or error.what}"
+            return _not_readable(directory, file, "bad-data", error.why or error.what)
         except AcidctlError as error:
-            return f"{file.path} cannot be read: {error.what}"
-        return f"{file.path} has no ACID columns" if file.native_name and not tail.is_acid else ""
+            return _not_readable(directory, file, "error", error.what)
+        return _not_readable(directory, file, "not-acid") if file.native_name and not tail.is_acid else None
+
+
+def _not_readable(directory: AcidDirectory, file: DataFile, fault: str, why: str = "") -> Reason:
+    return reason(Code.NOT_READABLE, by=(directory.name,), fault=fault, path=file.path, why=why)

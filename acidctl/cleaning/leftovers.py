@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from acidctl.acid.ages import Ages
 from acidctl.acid.layout import files_by_child
-from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.listing import Ages, Entry, Listing
 from acidctl.acid.names import AcidNameError, Kind, parse_directory
-from acidctl.acid.state import Reason, select
+from acidctl.acid.reasons import Code, Reason, reason
+from acidctl.acid.state import select
 from acidctl.acid.writeids import Range, ValidWriteIds
-from acidctl.cleaning.retention import Policy, may_go, utc
+from acidctl.cleaning.retention import Policy
 from acidctl.errors import AcidctlError
 from acidctl.location.lock import LOCK
 from acidctl.location.owner import OWNER, Owner
@@ -35,12 +35,12 @@ class Leftovers:
     Attributes:
         removable: names with the reason, in the order of removal.
         kept_back: names that are old enough, with what speaks against it.
-        young: name, when it was last written, and a sentence.
+        young: name, when it was last written, and the reason to wait.
     """
 
     removable: list[tuple[str, Reason]] = field(default_factory=list)
-    kept_back: list[tuple[str, str]] = field(default_factory=list)
-    young: list[tuple[str, float | None, str]] = field(default_factory=list)
+    kept_back: list[tuple[str, Reason]] = field(default_factory=list)
+    young: list[tuple[str, float | None, Reason]] = field(default_factory=list)
 
 
 def is_leftover(name: str) -> bool:
@@ -87,55 +87,62 @@ def find_leftovers(snapshot: Snapshot, ages: Ages, gone: set[str], policy: Polic
     for name in sorted(filter(is_leftover, directories)):
         since = ages.times.get(name)
         if not ages.is_old(name, policy.cutoff(now), unknown=policy.older_than <= 0):
-            text = "its store gives no time, so its age is not known"
+            why = reason(Code.AGE_UNKNOWN)
             if since is not None:
-                text = f"last written {utc(since)}, {may_go(policy.until(since))}"
-            found.young.append((name, since, text))
+                why = reason(Code.TOO_YOUNG, since=since, until=policy.until(since), is_obsolete=False)
+            found.young.append((name, since, why))
         elif against := _against(snapshot, name, children, directories - gone):
             found.kept_back.append((name, against))
         else:
-            written = "" if since is None else f", last written {utc(since)}"
-            found.removable.append((name, Reason("leftover", f"{_what(name)}{written}")))
+            found.removable.append((name, reason(Code.LEFTOVER, what=what_is_hidden(name), since=since)))
     return found
 
 
-def _what(name: str) -> str:
-    if name.startswith(_QUERY):
-        return "the abandoned staging of a query"
-    if name.startswith(_CLAIM):
-        return "the claim of a run that was killed while it removed a stale lock"
-    return f"the abandoned {'manifest of an insert' if name.startswith(_MANIFEST) else 'staging of a compaction'}"
+_OWN = {LOCK: Code.LOCK, ".acidctl-trash": Code.TRASH, ".acidctl-backup": Code.BACKUP}
 
 
-def _against(snapshot: Snapshot, name: str, children: Mapping[str, list[Entry]], staying: set[str]) -> str:
+def what_is_hidden(name: str) -> Code:
+    """What a hidden directory of acidctl or of a writer is (sections 1.4 and 8.6)."""
+    if name in _OWN:
+        return _OWN[name]
+    kinds = {
+        _CLAIM: Code.LOCK_CLAIM,
+        _QUERY: Code.QUERY_STAGING,
+        _MANIFEST: Code.INSERT_MANIFEST,
+        _COMPACTION: Code.COMPACTION_STAGING,
+    }
+    return next((code for prefix, code in kinds.items() if name.startswith(prefix)), Code.SCRATCH)
+
+
+def _against(snapshot: Snapshot, name: str, children: Mapping[str, list[Entry]], staying: set[str]) -> Reason | None:
     if name.startswith(_MANIFEST):
         return _unproven_insert(snapshot, name.removeprefix(_MANIFEST), staying)
     if name.startswith(_CLAIM):
-        return _at_work(snapshot, name, "removes a stale lock")
+        return _at_work(snapshot, name, is_claim=True)
     if not name.startswith(_COMPACTION):
-        return ""
+        return None
     inside = {entry.path.split("/")[1] for entry in snapshot.listing.entries if entry.path.startswith(f"{name}/")}
     for staged in sorted(inside - staying):
         if (twin := _twin(staged)) and twin in staying:
-            return f"it holds {staged}, the missing twin of {twin}: the events in it may be nowhere else"
+            return reason(Code.HOLDS_TWIN, by=(staged, twin))
     if any(entry.path == f"{name}/{OWNER}" for entry in children.get(name, ())):
-        return _at_work(snapshot, f"{name}/{OWNER}", "works in it")
-    return ""
+        return _at_work(snapshot, f"{name}/{OWNER}", is_claim=False)
+    return None
 
 
-def _at_work(snapshot: Snapshot, path: str, doing: str) -> str:
+def _at_work(snapshot: Snapshot, path: str, *, is_claim: bool) -> Reason | None:
     """That the process which a file names still runs, as far as this machine can tell."""
     try:
         owner = Owner.from_bytes(read_small(snapshot.fs, snapshot.absolute(path), MOST_METADATA))
     except AcidctlError as error:
-        return f"who {doing} cannot be read: {error.why or error.what}"
-    return f"{owner} {doing}" if owner and owner.is_alive() else ""
+        return reason(Code.OWNER_UNKNOWN, is_claim=is_claim, why=error.why or error.what)
+    return reason(Code.OWNER_AT_WORK, is_claim=is_claim, owner=str(owner)) if owner and owner.is_alive() else None
 
 
-def _unproven_insert(snapshot: Snapshot, target: str, staying: set[str]) -> str:
+def _unproven_insert(snapshot: Snapshot, target: str, staying: set[str]) -> Reason | None:
     """The manifest of a direct insert is the only sign that its directory may be unfinished: it stays as long."""
     if target not in staying:
-        return ""
+        return None
     try:
         directory = parse_directory(target)
     except AcidNameError:
@@ -144,8 +151,8 @@ def _unproven_insert(snapshot: Snapshot, target: str, staying: set[str]) -> str:
     if directory and not ids.is_everything:
         low = max(0, directory.min_write_id)
         if ids.range_valid(low, directory.max_write_id) is Range.ALL:
-            return ""
-    return f"whether the insert into {target} was finished is not known: give --write-ids, or see to it by hand"
+            return None
+    return reason(Code.INSERT_UNKNOWN, by=(target,))
 
 
 def _twin(name: str) -> str:

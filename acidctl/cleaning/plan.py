@@ -8,19 +8,20 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from acidctl.acid.ages import CLOCKS_SECONDS, Ages
 from acidctl.acid.doubts import doubtful, half_finished, layout_problems, only_by_doubt, unmarked_bases
 from acidctl.acid.layout import entries_by_child, files_by_child, strange_paths
-from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.listing import CLOCKS_SECONDS, Ages, Entry, Listing
 from acidctl.acid.names import is_hidden
-from acidctl.acid.state import AcidState, EntryKind, Reason, State, Verdict
+from acidctl.acid.reasons import Code, Reason, reason
+from acidctl.acid.state import AcidState, EntryKind, State, Verdict
 from acidctl.cleaning.contents import Contents
 from acidctl.cleaning.leftovers import find_leftovers, is_query_staging, query_staging
 from acidctl.cleaning.readers import Lists, broken_reader, may_supersede
-from acidctl.cleaning.retention import Policy, may_go, utc
+from acidctl.cleaning.retention import Policy
 from acidctl.errors import RefusedError
 from acidctl.location.publication import refuse_half_published
 from acidctl.location.snapshot import Snapshot, take_snapshot
+from acidctl.wording import text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,8 @@ class Removal:
             "name": self.name,
             "kind": self.kind.value,
             "state": self.state.value,
-            "reason": self.reason.text,
+            "reason": text_of(self.reason),
+            "reasonCode": self.reason.code,
             "files": self.files,
             "bytes": self.bytes,
         }
@@ -59,13 +61,13 @@ class Waiting:
         since: when it became obsolete, or was last written, in seconds since the epoch; None where the store has no
             times.
         until: when it may go; None where that is not known.
-        reason: a sentence without a full stop.
+        reason: why it waits.
     """
 
     name: str
     since: float | None
     until: float | None
-    reason: str
+    reason: Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class CleaningPlan:
 
     snapshot: Snapshot
     removals: tuple[Removal, ...]
-    kept_back: tuple[tuple[str, str], ...] = ()
+    kept_back: tuple[tuple[str, Reason], ...] = ()
     policy: Policy = field(default_factory=Policy)
     waiting: tuple[Waiting, ...] = ()
     postponed: tuple[str, ...] = ()
@@ -139,7 +141,7 @@ def plan_cleaning(snapshot: Snapshot, policy: Policy | None = None, now: float |
             would change what readers see (it proves itself before it is returned).
     """
     policy, now = policy or Policy(), time.time() if now is None else now
-    snapshot.state.require_history()
+    snapshot.require_history()
     _refuse_straddling(snapshot)
     ages, children = Ages.of(snapshot.listing), files_by_child(snapshot.listing)
     if any(name.startswith("_tmp_") for name in children):  # the notes of publications lie there
@@ -157,11 +159,9 @@ def plan_cleaning(snapshot: Snapshot, policy: Policy | None = None, now: float |
     ]
     if policy.leftovers:
         found = find_leftovers(snapshot, ages, gone, policy, now)
-        removals += [
-            _removal(name, EntryKind.STAGING, State.IGNORED, reason, children) for name, reason in found.removable
-        ]
+        removals += [_removal(name, EntryKind.STAGING, State.IGNORED, why, children) for name, why in found.removable]
         kept_back |= dict(found.kept_back)
-        waiting += [Waiting(name, since, policy.until(since), text) for name, since, text in found.young]
+        waiting += [Waiting(name, since, policy.until(since), why) for name, since, why in found.young]
     plan = CleaningPlan(snapshot, tuple(removals), tuple(sorted(kept_back.items())), policy, tuple(waiting))
     _prove(plan, ages, lists, now)
     return plan
@@ -173,14 +173,14 @@ def _refuse_straddling(snapshot: Snapshot) -> None:
     if problems:
         raise RefusedError(
             f"cannot clean {snapshot.fs.display(snapshot.path)}",
-            f"{problems[0].text} (V9)",
+            f"{text_of(problems[0].reason)} (V9)",
             "find out which of the two is right, and move the other away",
         )
 
 
-def _removal(name: str, kind: EntryKind, state: State, reason: Reason, children: Mapping[str, list[Entry]]) -> Removal:
+def _removal(name: str, kind: EntryKind, state: State, why: Reason, children: Mapping[str, list[Entry]]) -> Removal:
     files = children.get(name, ())
-    return Removal(name, kind, state, reason, len(files), sum(entry.size for entry in files))
+    return Removal(name, kind, state, why, len(files), sum(entry.size for entry in files))
 
 
 class _Judge:
@@ -218,7 +218,7 @@ class _Judge:
         )
         return found | (self.at(cutoff, unknown=unknown, keep=touched) & touched) if touched else found
 
-    def kept_back(self) -> dict[str, str]:
+    def kept_back(self) -> dict[str, Reason]:
         """What readers do not need now, but the rules keep, with the reason."""
         unneeded = {verdict.name for verdict in _removable(self._snapshot.state)} - self.at(None)
         return {name: self._reasons.get(name) or self._beyond_cleaner() for name in unneeded}
@@ -227,14 +227,12 @@ class _Judge:
         """Since when a name has been free to go, and until when it stays."""
         since = self._since(name)
         if since is None:
-            return Waiting(name, None, None, "its store gives no time, so its age is not known")
+            return Waiting(name, None, None, reason(Code.AGE_UNKNOWN))
         until = policy.until(since)
-        became = "obsolete" if self._verdicts[name].state is State.OBSOLETE else "last written"
-        if since > now + CLOCKS_SECONDS:
-            text = f"its time, or that of what supersedes it, lies in the future ({utc(since)}): the clocks differ"
-        else:
-            text = f"{became} since {utc(since)}" if became == "obsolete" else f"{became} {utc(since)}"
-        return Waiting(name, since, until, f"{text}, {may_go(until)}")
+        if since > now + CLOCKS_SECONDS:  # its time, or that of what supersedes it, lies in the future
+            return Waiting(name, since, until, reason(Code.CLOCKS_DIFFER, since=since, until=until))
+        is_obsolete = self._verdicts[name].state is State.OBSOLETE
+        return Waiting(name, since, until, reason(Code.TOO_YOUNG, since=since, until=until, is_obsolete=is_obsolete))
 
     def _since(self, name: str) -> float | None:
         times, by = self._ages.times, self._verdicts[name].reason.by
@@ -284,32 +282,32 @@ class _Judge:
         return self._cleaner.select(self._snapshot.listing)
 
     @cached_property
-    def _reasons(self) -> dict[str, str]:
+    def _reasons(self) -> dict[str, Reason]:
         """Why names stay that the cleaner's or the reader's state calls obsolete."""
         listing, reader = self._snapshot.listing, self._snapshot.state
         reasons = self._doubts(listing, self._now)
         return reasons if self._now == reader else reasons | self._doubts(listing, reader)
 
-    def _doubts(self, listing: Listing, state: AcidState) -> dict[str, str]:
+    def _doubts(self, listing: Listing, state: AcidState) -> dict[str, Reason]:
         """Names that stay although the state calls them obsolete, with the reason."""
         ids, txns, formats = self._snapshot.write_ids, self._snapshot.txns, self._snapshot.base_formats
         doubts = doubtful(listing, state, ids, txns)
         doubts.update((name, why) for name, why in self._unreadable(state) if name not in doubts)
-        why = "; ".join(f"{name}: {reason}" for name, reason in doubts.items()) or "only _v directories supersede it"
+        why = reason(Code.ONLY_BY_DOUBT, *doubts.values()) if doubts else reason(Code.ONLY_BY_TRANSACTIONS)
         kept = dict.fromkeys(
             only_by_doubt(listing, state, ids, txns, formats, known=doubts, others=self._unreadable_names), why
         )
         for name, wide in half_finished(state).items():
-            kept[name] = f"{wide} hides it but has no twin of its kind: a minor compaction may be half-finished"
+            kept[name] = reason(Code.HALF_A_MINOR, by=(wide,))
         for name in unmarked_bases(listing, state):
-            kept[name] = "it may be a compaction of Hive 2, which marked none: its rows may be nowhere else"
+            kept[name] = reason(Code.UNMARKED_BASE)
         for verdict in _removable(state):
             strange = next(strange_paths(self._entries.get(verdict.name, ())), "")
             if strange:
-                kept[verdict.name] = f"{strange} is not what, or not where, Hive puts it"
+                kept[verdict.name] = reason(Code.STRANGE_PATH, path=strange)
         return kept
 
-    def _unreadable(self, state: AcidState) -> Iterator[tuple[str, str]]:
+    def _unreadable(self, state: AcidState) -> Iterator[tuple[str, Reason]]:
         """What others are obsolete for, and is no data that readers can read."""
         for name in sorted({by for verdict in _removable(state) for by in verdict.reason.by}):
             directory = self._verdicts[name].directory
@@ -324,12 +322,11 @@ class _Judge:
         """All there is, by child; whatever time is asked about, nothing strange may go."""
         return entries_by_child(self._snapshot.listing)
 
-    def _beyond_cleaner(self) -> str:
+    def _beyond_cleaner(self) -> Reason:
         given, lowered = self._snapshot.txns, self._cleaner.txns
         if given is not None and lowered is not None and given.high_watermark > lowered.high_watermark:
-            oldest = lowered.high_watermark + 1
-            return f"transaction {oldest} is open: its queries may not see the transaction of what supersedes it"
-        return f"what supersedes it reaches above the high watermark {self._cleaner.write_ids.high_watermark}"
+            return reason(Code.OLD_QUERIES, ids=(lowered.high_watermark + 1,))
+        return reason(Code.ABOVE_CLEANER, high_watermark=self._cleaner.write_ids.high_watermark)
 
 
 def _removable(state: AcidState) -> list[Verdict]:
@@ -361,6 +358,6 @@ def _prove(plan: CleaningPlan, ages: Ages, lists: Lists, now: float) -> None:
     if broken:
         raise RefusedError(
             f"cleaning {plan.snapshot.fs.display(plan.snapshot.path)} would change what readers see",
-            broken,
+            text_of(broken),
             "please report the listing of this location",
         )

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from acidctl.acid.ages import Ages
-from acidctl.acid.doubts import without
-from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.listing import Ages, Entry, Listing, without
 from acidctl.acid.names import NO_STATEMENT, AcidDirectory, AcidNameError, Kind, parse_directory
+from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, State, select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
@@ -48,8 +47,10 @@ class Lists:
         return replace(self, write_ids=self.write_ids.for_cleaner(), txns=txns)
 
 
-def broken_reader(state: AcidState, ages: Ages, lists: Lists, names: set[str], *, policy: Policy, now: float) -> str:
-    """Why a plan may not be carried out: a sentence, or an empty string when no reader is hurt.
+def broken_reader(
+    state: AcidState, ages: Ages, lists: Lists, names: set[str], *, policy: Policy, now: float
+) -> Reason | None:
+    """Why a plan may not be carried out; None when no reader is hurt.
 
     Args:
         state: what the lists make of the listing.
@@ -61,11 +62,11 @@ def broken_reader(state: AcidState, ages: Ages, lists: Lists, names: set[str], *
     cleaner = lists.for_cleaner()
     left = lists.select(after)
     if what_is_read(state) != what_is_read(left):
-        return "the state of new readers without the planned directories is another one"
+        return reason(Code.NEW_READER_SEES_OTHER)
     if cleaner is not lists and what_is_read(cleaner.select(names_only)) != what_is_read(cleaner.select(after)):
-        return "the state of the cleaner without the planned directories is another one"
+        return reason(Code.CLEANER_SEES_OTHER)
     if policy.older_than <= 0:
-        return ""
+        return None
     skeleton = Ages(names_only, ages.times)
     for moment in _moments(ages, policy.cutoff(now)):
         young = skeleton.young_at(moment)
@@ -74,16 +75,13 @@ def broken_reader(state: AcidState, ages: Ages, lists: Lists, names: set[str], *
         seen = state if reader is lists else reader.select(then)
         hurt = min(names & seen.current_names, default="") if seen.history_problem is None else ""
         if hurt:
-            return f"a reader that began after {hurt} was superseded may still read it"
+            return reason(Code.OLD_READER_MAY_READ, by=(hurt,))
         if what_is_read(seen) != what_is_read(left if reader is lists else reader.select(without(then, names))):
-            return _OTHERWISE
+            return reason(Code.OLD_READER_SEES_OTHER)
         late = without(names_only, _invisible(young)) if young else then
         if late != then and what_is_read(reader.select(late)) != what_is_read(reader.select(without(late, names))):
-            return _OTHERWISE
-    return ""
-
-
-_OTHERWISE = "a reader that is still running would read something else"
+            return reason(Code.OLD_READER_SEES_OTHER)
+    return None
 
 
 def what_is_read(state: AcidState) -> tuple[object, ...]:
@@ -92,7 +90,7 @@ def what_is_read(state: AcidState) -> tuple[object, ...]:
         state.base and state.base.name,
         [verdict.name for verdict in state.deltas],
         state.originals,
-        {verdict.name for verdict in state.in_state(State.IGNORED) if verdict.reason.code != "hidden"},
+        {verdict.name for verdict in state.in_state(State.IGNORED) if verdict.reason.code is not Code.HIDDEN},
         state.history_problem is None,
     )
 

@@ -1,38 +1,19 @@
 """How old what is cleaned must be (format section 10).
 
-By :mod:`acidctl.acid.ages` a directory became visible at or shortly after its time; the retention must cover the
+By :mod:`acidctl.acid.listing` a directory became visible at or shortly after its time; the retention must cover the
 difference, which is why it has a floor.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import lru_cache
 
-from acidctl.acid.ages import CLOCKS_SECONDS, LAST_SECONDS
+from acidctl.acid.listing import CLOCKS_SECONDS, LAST_SECONDS
 from acidctl.errors import RefusedError, UsageProblem
 
 DEFAULT_SECONDS = 86400.0
 FLOOR_SECONDS = 3600.0
 """Below it a running query, or the time between a writer's last file and its commit, may well be longer."""
-
-
-def utc(seconds: float) -> str:
-    """``2026-11-21 22:24 UTC``: the minute that had begun."""
-    return _utc(seconds // 60)
-
-
-@lru_cache(maxsize=1 << 12)
-def _utc(minute: float) -> str:
-    return f"{datetime.fromtimestamp(minute * 60, UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def may_go(until: float | None) -> str:
-    """The end of a sentence on what waits."""
-    return (
-        "never to go by this --older-than" if until is None else f"may go after {utc(until + 59.999)}"
-    )  # never before
 
 
 @dataclass(frozen=True, slots=True)

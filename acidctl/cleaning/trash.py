@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from acidctl.acid.listing import Entry
+from acidctl.acid.reasons import Code
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import ConflictError, NotFoundError
 from acidctl.location import journal
@@ -207,7 +208,7 @@ def purge(fs: FileSystem, runs: Sequence[TrashRun]) -> None:
 
 
 def _states(snapshot: Snapshot) -> dict[str, str]:
-    hidden = ("hidden", "partition")
+    hidden = (Code.HIDDEN, Code.PARTITION)
     return {v.name: v.state.value for v in snapshot.state.verdicts if v.reason.code not in hidden}
 
 

@@ -13,6 +13,7 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidTxns
 from acidctl.errors import RefusedError
 from acidctl.location.snapshot import Snapshot
+from acidctl.wording import text_of
 
 
 def require_read(
@@ -33,7 +34,7 @@ def require_read(
     missing = [] if after.history_problem else sorted(set(names) - read)
     twice = sorted(set(inputs) & read)
     if after.history_problem or missing or twice:
-        why = (after.history_problem and after.history_problem.text) or (
+        why = (after.history_problem and text_of(after.history_problem)) or (
             f"readers would not read {missing[0]}" if missing else f"readers would still read {twice[0]} beside it"
         )
         raise RefusedError(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from acidctl.acid.doubts import doubtful, layout_errors, live_writers, only_by_doubt
-from acidctl.acid.layout import NO_BUCKET, DataFile, Role, TableType
+from acidctl.acid.doubts import doubtful, layout_problems, live_writers, only_by_doubt
+from acidctl.acid.layout import NO_BUCKET, DataFile, Role, TableType, below_all, crossing
 from acidctl.acid.names import MINL, Kind, format_directory
+from acidctl.acid.reasons import Code, reason
 from acidctl.acid.state import State
-from acidctl.acid.straddle import below_all, crossing
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.concat.insert_only import concat_tasks
 from acidctl.compaction.outcome import require_read
@@ -25,6 +25,7 @@ from acidctl.orc.types import OrcType
 from acidctl.orc.write.bloom import bloom_ids
 from acidctl.rows.read.events import EventFile, open_event_files
 from acidctl.rows.read.schema_evolution import merge_row_types
+from acidctl.wording import text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +98,11 @@ def below_straddlers(snapshot: Snapshot) -> Snapshot:
         if limit == last:
             return snapshot
         wide = across[-1]
-        text = f"{wide.name} begins at or below write id {last} and ends above it"
-        snapshot = seen_below(snapshot, limit, f"nothing above write id {limit} is compacted: {text}")
+        snapshot = seen_below(snapshot, limit, reason(Code.COMPACTED_BELOW, by=(wide.name,), ids=(limit, last)))
         if not snapshot.state.deltas:
             raise RefusedError(
                 f"cannot compact {snapshot.fs.display(snapshot.path)} up to write id {last}",
-                f"{text}, so its rows would be there twice",
+                f"{wide.name} begins at or below write id {last} and ends above it, so its rows would be there twice",
                 f"give a newer --write-ids, in which {wide.max_write_id} is below the first open write id",
             )
     return snapshot
@@ -150,7 +150,7 @@ def plan_compaction(
     """
     snapshot = below_straddlers(snapshot)
     state = snapshot.state
-    state.require_history()
+    snapshot.require_history()
     files = snapshot.files()
     if kind is CompactionKind.MINOR:
         deltas = {verdict.name for verdict in state.deltas}
@@ -234,7 +234,8 @@ def refuse_unsafe(snapshot: Snapshot, now: float, *, force: bool) -> None:
         RefusedError: directories are obsolete only because of others that may not be finished, or a writer is at work.
     """
     listing, state, shown = snapshot.listing, snapshot.state, snapshot.fs.display(snapshot.path)
-    if errors := layout_errors(listing, state):
+    if problems := layout_problems(listing, state):
+        errors = [f"{text_of(problem.reason)} ({problem.rule})" for problem in problems]
         raise BadDataError(
             f"cannot compact {shown}",
             "; ".join(errors[:3]) + (f" and {len(errors) - 3} more" if len(errors) > 3 else ""),
@@ -245,7 +246,9 @@ def refuse_unsafe(snapshot: Snapshot, now: float, *, force: bool) -> None:
         doubts = doubtful(listing, state, snapshot.write_ids, snapshot.txns)
         raise RefusedError(
             f"cannot compact {shown}",
-            "; ".join(f"{name} hides {len(hidden)} others, but {why}" for name, why in list(doubts.items())[:3])
+            "; ".join(
+                f"{name} hides {len(hidden)} others, but {text_of(why)}" for name, why in list(doubts.items())[:3]
+            )
             or f"whether what hides {min(hidden)} is committed is not known",
             "give --valid-txns, or --assume-committed when no compaction and no writer is at work",
         )
@@ -279,7 +282,7 @@ def _refuse_existing(snapshot: Snapshot, names: Sequence[str | None]) -> None:
         if name and name in existing:
             raise ConflictError(
                 f"{snapshot.display(name)} exists already",
-                f"it is {existing[name].state.value}: {existing[name].reason.text}",
+                f"it is {existing[name].state.value}: {text_of(existing[name].reason)}",
                 "see `acidctl ls`; clean it first if it is not current",
             )
 

@@ -41,6 +41,7 @@ from acidctl.location.publication import (
 from acidctl.location.snapshot import Snapshot
 from acidctl.nearest import member
 from acidctl.outcome import Outcome, Result
+from acidctl.wording import text_of
 
 
 class Mode(StrEnum):
@@ -241,7 +242,8 @@ def _idle(snapshot: Snapshot, decision: Decision) -> str:
     idle = decision.text if decision.kind is None else nothing_to_do(snapshot, decision.kind)
     if decision.kind is not None and not idle and not _waits(snapshot):
         return ""
-    return "; ".join(filter(None, (idle, snapshot.assumed.stop if snapshot.assumed else "")))
+    stop = snapshot.assumed.stop if snapshot.assumed else None
+    return "; ".join(filter(None, (idle, text_of(stop) if stop else None)))
 
 
 def _waits(snapshot: Snapshot) -> bool:

@@ -9,13 +9,15 @@ from acidctl.acid.assumption import Assumed
 from acidctl.acid.layout import DataFile, current_files
 from acidctl.acid.listing import Listing
 from acidctl.acid.names import AcidNameError, is_native_data_file, parse_directory
+from acidctl.acid.reasons import Reason
 from acidctl.acid.sidefiles import BaseFormat, parse_flush_length, parse_metadata_acid
 from acidctl.acid.state import AcidState, base_metadata, select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.errors import AcidctlError, UsageProblem
+from acidctl.errors import AcidctlError, HistoryError, UsageProblem
 from acidctl.location.walk import list_location
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
 from acidctl.storage.small_files import MOST_LENGTHS, MOST_METADATA, read_small
+from acidctl.wording import text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,19 @@ class Snapshot:
     def files(self) -> list[DataFile]:
         """The data files that a reader opens."""
         return current_files(self.state, self.listing)
+
+    def require_history(self) -> None:
+        """Refuse to read where Hive refuses.
+
+        Raises:
+            HistoryError: there is no base that this snapshot may use and the oldest is compacted (section 6.2).
+        """
+        if self.state.history_problem:
+            raise HistoryError(
+                f"not enough history available in {self.fs.display(self.path)}",
+                text_of(self.state.history_problem),
+                "use a newer snapshot: a higher high watermark, without the open write ids below the base",
+            )
 
     def logical_length(self, file: DataFile) -> int | None:
         """Bytes of the file that count; None for all of them (section 12: a streaming writer's side file).
@@ -140,11 +155,11 @@ def take_snapshot(
     return Snapshot(fs, path, look.listing, state, write_ids or ValidWriteIds(), txns, look.base_formats, assumed)
 
 
-def seen_below(snapshot: Snapshot, write_id: int, why: str) -> Snapshot:
+def seen_below(snapshot: Snapshot, write_id: int, why: Reason) -> Snapshot:
     """The same listing by a lower high watermark.
 
     Args:
-        why: a sentence for the notes of the state.
+        why: for the notes of the state.
     """
     ids = snapshot.write_ids.at(write_id)
     state = select(snapshot.listing, ids, snapshot.txns, snapshot.base_formats)

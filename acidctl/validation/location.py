@@ -88,7 +88,7 @@ class LocationCheck:
         self._snapshot = snapshot
         look = self._look = Look(snapshot, options.now, options.thresholds, bad)
         try:
-            snapshot.state.require_history()
+            snapshot.require_history()
         except AcidctlError as error:
             self._not_checked("", error)
         self.report.unchecked += (Unchecked(name, problem) for name, problem in closed.items())

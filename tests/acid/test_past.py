@@ -15,6 +15,7 @@ from acidctl.acid.past import CONVERTED_FROM, OBSOLETE_READ, Comparison, Past, l
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, EntryKind, State, select
 from acidctl.acid.writeids import MAXL, ValidWriteIds
+from acidctl.wording import text_of
 
 Key = tuple[int, int]
 """Write id and number of a row."""
@@ -315,7 +316,7 @@ def test_what_names_show(names: list[str], at: int, lists: str | None, why: str 
     if why is None:
         assert past.gone is None
     else:
-        assert past.gone is not None and why in past.gone.text, past.gone
+        assert past.gone is not None and why in text_of(past.gone), past.gone
 
 
 def test_what_is_read_and_compared() -> None:

@@ -10,10 +10,10 @@ import pytest
 from tables import whole
 
 from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.reasons import Code
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, State, select
 from acidctl.acid.writeids import Mode, ValidTxns, ValidWriteIds
-from acidctl.errors import HistoryError
 
 DATA = Path(__file__).parent.parent / "data"
 CASES = {case["id"]: case for case in json.loads((DATA / "acid-state-cases.json").read_text())}
@@ -359,22 +359,22 @@ def test_example_19() -> None:
 def test_example_20() -> None:
     found = select(listing("base_10_v50"), ids(12, (8,)), COMMITTED)
     check(found, base=None, current=[], ignored={"base_10_v50"})
-    with pytest.raises(HistoryError, match="base_10_v50") as caught:
-        found.require_history()
-    assert "12" in caught.value.why
-    assert "8" in caught.value.why
+    problem = found.history_problem
+    assert problem
+    assert (problem.code, problem.by, problem.ids) == (Code.NOT_ENOUGH_HISTORY, ("base_10_v50",), (8,))
+    assert problem.value("high_watermark") == 12
 
 
 def test_example_21() -> None:
     found = select(listing("delta_1_1", "base_2", "delta_3_3"), ids(3, (2,)))
     check(found, base=None, current=["delta_1_1", "delta_3_3"], ignored={"base_2"})
-    found.require_history()
+    assert found.history_problem is None
 
 
 def test_example_22() -> None:
     found = select(listing("delta_1_1", "base_2", "delta_3_3"), ids(3, (), (2,)))
     check(found, base=None, current=["delta_1_1", "delta_3_3"], aborted={"base_2"})
-    found.require_history()
+    assert found.history_problem is None
 
 
 def test_example_23() -> None:

@@ -10,6 +10,7 @@ from acidctl.acid.names import MAXL, Kind, format_directory
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, State, select
 from acidctl.acid.writeids import Mode, ValidTxns, ValidWriteIds
+from acidctl.wording import text_of
 
 small = st.integers(0, 12)
 statements = st.sampled_from([-1, -1, 0, 1, 2])
@@ -80,7 +81,7 @@ def test_every_child_has_one_verdict(case) -> None:  # type: ignore[no-untyped-d
     state = select(listing, write_ids, txns, formats)
     children = {entry.path.split("/")[0] for entry in listing.entries}
     assert sorted(verdict.name for verdict in state.verdicts) == sorted(children)
-    assert all(verdict.reason.text for verdict in state.verdicts)
+    assert all(text_of(verdict.reason) for verdict in state.verdicts)
     read = {v.name for v in (state.base, *state.deltas) if v} | {e.path.split("/")[0] for e in state.originals}
     assert read == set(state.current_names)
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acidctl.acid.layout import below_all, crossing, straddles
 from acidctl.acid.names import AcidDirectory, Kind, format_directory, parse_directory
-from acidctl.acid.straddle import below_all, crossing, straddles
 
 
 def directory(kind: Kind, low: int, high: int) -> AcidDirectory:

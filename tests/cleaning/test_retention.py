@@ -12,18 +12,19 @@ from hypothesis import strategies as st
 from memory_store import MemoryFileSystem
 from tables import age, make, snapshot_of
 
-from acidctl.acid.ages import CLOCKS_SECONDS, Ages
-from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.layout import straddles
+from acidctl.acid.listing import CLOCKS_SECONDS, Ages, Entry, Listing
 from acidctl.acid.names import MAXL, MINL, AcidDirectory, Kind, format_directory, is_hidden
+from acidctl.acid.reasons import Code, reason
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, State, select
-from acidctl.acid.straddle import straddles
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.readers import what_is_read
 from acidctl.cleaning.retention import AT_ONCE, FLOOR_SECONDS, Policy
 from acidctl.errors import HistoryError, RefusedError, UsageProblem
 from acidctl.location.snapshot import Snapshot
+from acidctl.wording import text_of
 
 HOUR = 3600.0
 
@@ -244,7 +245,7 @@ def test_aborted_ones_by_their_own_age(tmp_path: Path) -> None:
     ids = ValidWriteIds(2, aborted=(1, 2))
     plan = plan_cleaning(snapshot_of(table, ids, ValidTxns()))
     assert (plan.names, [one.name for one in plan.waiting]) == (("delta_1_1_0",), ["delta_2_2_0"])
-    assert "last written" in plan.waiting[0].reason
+    assert "last written" in text_of(plan.waiting[0].reason)
 
 
 def test_originals(tmp_path: Path) -> None:
@@ -262,7 +263,7 @@ def test_a_time_of_the_future_is_not_believed(tmp_path: Path) -> None:
     age(table, -5, "base_5")
     plan = plan_cleaning(snapshot_of(table))
     assert plan.removals == ()
-    assert "lies in the future" in plan.waiting[0].reason
+    assert plan.waiting[0].reason.code is Code.CLOCKS_DIFFER
     assert plan_cleaning(snapshot_of(table), AT_ONCE).removals == ()
     age(table, -CLOCKS_SECONDS / 2 / HOUR, "base_5")
     assert plan_cleaning(snapshot_of(table), AT_ONCE).names == ("delta_3_3_0",)
@@ -276,14 +277,14 @@ def test_times_that_no_calendar_has(when: float) -> None:
     assert (len(plan.removals), len(plan.waiting)) == ((1, 0) if when < 0 else (0, 1))
     never = plan_of(Listing("t", entries), ValidWriteIds(), None, formats, Policy(1e18), 1e6)
     assert [one.until for one in never.waiting] == [None]
-    assert "never" in never.waiting[0].reason
+    assert "never" in text_of(never.waiting[0].reason)
 
 
 def test_without_times_only_at_once() -> None:
     entries = (Entry("base_5/bucket_00000", 1, None, False), Entry("delta_3_3/bucket_00000", 1, None, False))
     formats = {"base_5": BaseFormat.COMPACTED}
     plan = plan_of(Listing("t", entries), ValidWriteIds(), None, formats, Policy(), 1e6)
-    assert (plan.removals, plan.waiting[0].reason) == ((), "its store gives no time, so its age is not known")
+    assert (plan.removals, plan.waiting[0].reason.code) == ((), Code.AGE_UNKNOWN)
     assert plan_of(Listing("t", entries), ValidWriteIds(), None, formats, AT_ONCE, 1e6).names == ("delta_3_3",)
 
 
@@ -294,9 +295,7 @@ def test_a_transaction_that_is_open_may_not_see_the_compaction(tmp_path: Path) -
     assert planned(table, txns=ValidTxns(30)) == (["delta_21_22", "delta_23_24", "base_20"], [])
     plan = plan_cleaning(snapshot_of(table, txns=ValidTxns(30, 25, (25,))))
     assert plan.removals == ()
-    assert {reason for _, reason in plan.kept_back} == {
-        "transaction 25 is open: its queries may not see the transaction of what supersedes it"
-    }
+    assert {(why.code, why.ids) for _, why in plan.kept_back} == {(Code.OLD_QUERIES, (25,))}
     assert planned(table, txns=ValidTxns(30, 27, (27,))) == (["delta_21_22", "delta_23_24", "base_20"], [])
 
 
@@ -305,7 +304,7 @@ def test_what_reaches_above_the_high_watermark_supersedes_nothing(tmp_path: Path
     age(table, 30)
     plan = plan_cleaning(snapshot_of(table, ValidWriteIds(3)))
     assert plan.removals == ()
-    assert dict(plan.kept_back)["delta_2_2_0"] == "what supersedes it reaches above the high watermark 3"
+    assert dict(plan.kept_back)["delta_2_2_0"] == reason(Code.ABOVE_CLEANER, high_watermark=3)
 
 
 def test_policies() -> None:

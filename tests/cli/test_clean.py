@@ -56,6 +56,7 @@ def test_retention_and_leftovers(acidctl, table: Path) -> None:  # type: ignore[
     ]  # fmt: skip
     assert [one["name"] for one in found["waiting"]] == ["base_5", "delta_8_8_0"]
     assert all(one["since"] < one["until"] for one in found["waiting"])
+    assert {one["code"] for one in found["waiting"]} == {"too-young"}
     assert acidctl("clean", "--dry-run", "--older-than", "3h", "-o", "json", table).one()["files"] == 2
     assert acidctl("clean", "--dry-run", "--older-than", "90m", "-o", "json", table).one()["files"] == 7
     assert acidctl("clean", "--dry-run", "--older-than", "0", "-o", "json", table).one()["files"] == 7

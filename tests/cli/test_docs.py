@@ -253,6 +253,7 @@ def test_a_line_of_shell_is_taken_apart() -> None:
 # --- README and docs/ ------------------------------------------------------------------------------------------------
 
 PLACES = {
+    "reasons": "docs/reference/reasons.md",
     "command-pages": "docs/reference/commands.md",
     "commands": "README.md",
     "environment": "docs/reference/configuration.md",

@@ -111,6 +111,9 @@ def test_v_directories_without_a_list_of_transactions(acidctl, tmp_path: Path) -
     assert cleaning["may"] == "kept-back"
     assert "whether transaction 26 is committed is not known" in cleaning["text"]
     assert "--valid-txns" in cleaning["next"]
+    assert (cleaning["code"], cleaning["nextCodes"]) == ("only-by-doubt", ["give-transactions"])
+    steps = {step["topic"]: step["code"] for step in unknown["delta_0000003_0000003"]["steps"]}
+    assert steps == {"what": "events", "write-ids": "write-ids", "verdict": "held-by"}
     known = proofs(acidctl("why", "-o", "json", "--valid-txns", "30:9223372036854775807::", table).one())
     assert known["delta_0000003_0000003"]["cleaning"]["may"] == "yes"
     aborted = acidctl("why", "--valid-txns", "30:9223372036854775807::26", table, "base_5_v26")

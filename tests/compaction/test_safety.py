@@ -201,7 +201,7 @@ def test_writers_at_work_are_noticed(table: Path, sign: str) -> None:
         ("delta_1_2/bucket_00001", "overlap"),
         ("delta_1_1_0/bucket_00000_1", "V22"),
         ("delta_1_1_0/delta_1_1_0/bucket_00000", "V17"),
-        ("delta_1_1_0/bucket_00000.fixacidindex", "no bucket file"),
+        ("delta_1_1_0/bucket_00000.fixacidindex", "not a bucket file"),
     ],
 )
 def test_layouts_that_hive_never_writes_are_not_merged(table: Path, extra: str, rule: str) -> None:

@@ -12,6 +12,7 @@ from acidctl.location.lists import SnapshotLists
 from acidctl.printable import printable
 from acidctl.rows.past.blame import Blame, RowId, RowLife, Sighting, blame, parse_row_id
 from acidctl.rows.scan.odd_layout import odd_layout
+from acidctl.wording import text_of
 
 SCHEMA_VERSION = 1
 
@@ -41,7 +42,7 @@ def work(
             f"give one of them: {places[0].shown}" if places else "",
         )
     snapshot = places[0].snapshot(lists)
-    for text in snapshot.state.notes:
+    for text in map(text_of, snapshot.state.notes):
         note(text)
     tell(odd_layout(snapshot))
     found = blame(snapshot, wanted)

@@ -13,6 +13,7 @@ from acidctl.cli.output.console import note, out_stream, put_line, warn
 from acidctl.cli.output.odd_layouts import tell
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.rows.scan.table import table_at
+from acidctl.wording import text_of
 
 if TYPE_CHECKING:
     from acidctl.location.lists import SnapshotLists
@@ -60,7 +61,7 @@ def work(
         partition=wanted,
         on_loss=losses.append if skip_bad_files else None,
     )
-    for text in dict.fromkeys(text for snapshot in scan.snapshots for text in snapshot.state.notes):
+    for text in dict.fromkeys(text_of(one) for snapshot in scan.snapshots for one in snapshot.state.notes):
         note(text)
     newest = _newest(scan.snapshots)
     if at is not None and newest < at:

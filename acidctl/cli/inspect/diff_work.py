@@ -17,6 +17,7 @@ from acidctl.orc.types import arrow_type
 from acidctl.rows.past.diff import Difference, difference, keyed_type, pair_by_key
 from acidctl.rows.scan.table import table_at
 from acidctl.rows.scan.unify import one_table
+from acidctl.wording import text_of
 
 if TYPE_CHECKING:
     from acidctl.location.lists import SnapshotLists
@@ -53,7 +54,7 @@ def work(
         columns = [*(name for name in keys if name.lower() not in known), *columns]
     table = table_at(location, storage, lists)
     found = difference(table, start, end, columns, row_id=row_id)
-    for text in found.notes:
+    for text in map(text_of, found.notes):
         note(text)
     tell(found.warnings)
     if count:

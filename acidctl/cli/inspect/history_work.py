@@ -15,6 +15,7 @@ from acidctl.location.lists import SnapshotLists
 from acidctl.printable import printable
 from acidctl.rows.past.history import History, WriteIdHistory, read_history
 from acidctl.rows.scan.odd_layout import odd_layout
+from acidctl.wording import text_of
 
 SCHEMA_VERSION = 1
 
@@ -48,7 +49,7 @@ def work(
                 raise
             failures.add(error, found.shown)
             continue
-        notes |= dict.fromkeys(snapshot.state.notes)
+        notes |= dict.fromkeys(map(text_of, snapshot.state.notes))
         odd.add(odd_layout(snapshot))
         for problem in history.problems:
             failures.warn(problem)

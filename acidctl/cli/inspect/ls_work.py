@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from acidctl.cli.inspect.report import location_report, summary_line
+from acidctl.cli.inspect.report import compaction_line, location_report, summary_line
 from acidctl.cli.inspect.timeline import bars, marks_for
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import Records, console, human_bytes, human_count, note, put_csv, put_line
@@ -236,7 +236,7 @@ class _Tables:
                 human_bytes(summary["bytes"]),
             )
             due = summary["compaction"] is not None
-            rows.append(Row(cells, summary_line(report).partition("; ")[2], is_plain=not due))
+            rows.append(Row(cells, compaction_line(report), is_plain=not due))
         return FittedTable(columns, "compaction", tuple(rows))
 
 

@@ -15,6 +15,7 @@ from acidctl.errors import AcidctlError
 from acidctl.location.evidence import Evidence
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.scan.odd_layout import odd_layout
+from acidctl.wording import text_of
 
 SCHEMA_VERSION = 1
 
@@ -65,7 +66,7 @@ def _entry(verdict: Verdict, counts: dict[str, int]) -> dict[str, Any]:
         "statementId": directory.statement_id if directory and has_statement else None,
         "visibilityTxnId": directory.visibility_txn or None if directory else None,
         "state": verdict.state.value,
-        "reason": verdict.reason.text,
+        "reason": text_of(verdict.reason),
         "reasonCode": verdict.reason.code,
         "supersededBy": list(verdict.reason.by),
         "files": 0,
@@ -151,8 +152,8 @@ def _summary(
         **states,
         "compaction": decision.kind.value if decision.kind else None,
         "compactionReason": decision.text,
-        "historyProblem": state.history_problem.text if state.history_problem else None,
-        "notes": list(state.notes),
+        "historyProblem": text_of(state.history_problem) if state.history_problem else None,
+        "notes": [text_of(note) for note in state.notes],
         "warnings": odd_layout(snapshot),
     }
 
@@ -161,6 +162,11 @@ def summary_line(report: dict[str, Any]) -> str:
     """One line for people: counts by state and the trigger's verdict."""
     summary = report["summary"]
     parts = [f"{summary[which.value]['entries']} {which.value}" for which in State if summary[which.value]["entries"]]
+    return f"{', '.join(parts) or 'empty'}; {compaction_line(report)}"
+
+
+def compaction_line(report: dict[str, Any]) -> str:
+    """The trigger's verdict, for people."""
+    summary = report["summary"]
     kind = summary["compaction"]
-    verdict = f"{summary['compactionReason']}: {kind or 'no'} compaction" + (" is due" if kind else " due")
-    return f"{', '.join(parts) or 'empty'}; {verdict}"
+    return f"{summary['compactionReason']}: {kind or 'no'} compaction" + (" is due" if kind else " due")

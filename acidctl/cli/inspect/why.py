@@ -14,9 +14,8 @@ from acidctl.cli.output.screen import STATE_STYLES
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from acidctl.acid.evidence import Evidence
-    from acidctl.acid.idruns import IdRun
-    from acidctl.acid.proof import Proof, Step
+    from acidctl.acid.writeids import IdRun
+    from acidctl.cleaning.explain import Proof, Step
     from acidctl.location.lists import SnapshotLists
     from acidctl.location.snapshot import Snapshot
 
@@ -60,6 +59,7 @@ def command(location: str, names: tuple[str, ...], lists: SnapshotLists, storage
     from acidctl.errors import AcidctlError, UsageProblem
     from acidctl.location.find import find
     from acidctl.rows.scan.odd_layout import odd_layout
+    from acidctl.wording import text_of
 
     failures = Failures()
     notes: dict[str, None] = {}
@@ -79,7 +79,7 @@ def command(location: str, names: tuple[str, ...], lists: SnapshotLists, storage
                 raise
             failures.add(error, found.shown)
             continue
-        notes |= dict.fromkeys(snapshot.state.notes)
+        notes |= dict.fromkeys(map(text_of, snapshot.state.notes))
         odd.add(odd_layout(snapshot))
         if output == "table":
             report.print(blank=seen > 0)
@@ -97,30 +97,6 @@ def command(location: str, names: tuple[str, ...], lists: SnapshotLists, storage
             note("no table was found there")
     odd.tell()
     return failures.worst
-
-
-def evidence_of(snapshot: Snapshot) -> Evidence:
-    """What proofs of a location are made from; what may be cleaned is asked of the planner of cleanings."""
-    from acidctl.acid.evidence import CleaningAnswer, Evidence
-    from acidctl.acid.state import EntryKind
-    from acidctl.cleaning.plan import plan_cleaning
-    from acidctl.cleaning.retention import Policy
-    from acidctl.errors import HistoryError, RefusedError
-    from acidctl.location.publication import half_published
-
-    unfinished = frozenset(staging for staging, _ in half_published(snapshot))
-    try:
-        plan = plan_cleaning(snapshot, Policy(leftovers=True))
-    except (HistoryError, RefusedError) as error:
-        answer = CleaningAnswer(refusal=str(error), hint=error.hint, unfinished=unfinished)
-    else:
-        staging = {verdict.name for verdict in snapshot.state.verdicts if verdict.kind is EntryKind.STAGING}
-        waiting = {one.name: one.reason for one in plan.waiting}
-        against = dict.fromkeys(plan.names, "") | dict(plan.kept_back) | waiting
-        leftovers = {name: text for name, text in against.items() if name in staging}
-        removable = frozenset(plan.names) - staging
-        answer = CleaningAnswer(removable, dict(plan.kept_back), "", "", unfinished, waiting, leftovers)
-    return Evidence(snapshot.listing, snapshot.state, snapshot.write_ids, snapshot.txns, answer)
 
 
 def chosen(snapshot: Snapshot, names: Sequence[str], proofs: Sequence[Proof]) -> list[Proof]:
@@ -175,7 +151,7 @@ class _Report:
     """
 
     def __init__(self, snapshot: Snapshot, names: Sequence[str]) -> None:
-        from acidctl.acid.proof import explain_history, prove_all
+        from acidctl.cleaning.explain import evidence_of, explain_history, prove_all
 
         self._snapshot = snapshot
         self._evidence = evidence_of(snapshot)
@@ -185,6 +161,8 @@ class _Report:
 
     def record(self) -> dict[str, Any]:
         """The JSON form, schema_version 1."""
+        from acidctl.wording import text_of
+
         snapshot = self._snapshot
         state, ids, txns = snapshot.state, snapshot.write_ids, snapshot.txns
         return {
@@ -196,10 +174,10 @@ class _Report:
                 "validTxns": None if txns is None else str(txns),
             },
             "base": state.base.name if state.base else None,
-            "historyProblem": state.history_problem.text if state.history_problem else None,
+            "historyProblem": text_of(state.history_problem) if state.history_problem else None,
             "history": [_step_record(step) for step in self._history],
             "proofs": [_record(proof) for proof in self._proofs],
-            "notes": list(state.notes),
+            "notes": [text_of(note) for note in state.notes],
         }
 
     def print(self, *, blank: bool) -> None:
@@ -214,7 +192,7 @@ class _Report:
         if self._history:
             screen.print("not enough history: Hive refuses to read this snapshot", style="red", soft_wrap=True)
             for step in self._history:
-                _labelled(screen, _LABELS[step.topic], step.text)
+                _labelled(screen, _LABELS[step.topic], _text(step))
         if self._detailed:
             for proof in self._proofs:
                 _long(screen, proof)
@@ -222,8 +200,9 @@ class _Report:
             self._overview(screen)
 
     def _overview(self, screen: Console) -> None:
-        from acidctl.acid.proof import why_not_chosen
         from acidctl.acid.state import EntryKind
+        from acidctl.cleaning.explain import why_not_chosen
+        from acidctl.wording import text_of
 
         state = self._snapshot.state
         bases = [verdict for verdict in state.verdicts if verdict.kind is EntryKind.BASE]
@@ -235,7 +214,7 @@ class _Report:
             _labelled(screen, "base", "none that this snapshot may use" if bases else "none: nothing was compacted yet")
         for verdict in bases:
             if verdict is not state.base and not self._history:
-                _labelled(screen, "", f"{verdict.name} is not: {why_not_chosen(verdict, self._evidence)}")
+                _labelled(screen, "", f"{verdict.name} is not: {text_of(why_not_chosen(verdict, self._evidence))}")
         for group in _groups(self._proofs):
             for proof in group:
                 _short(screen, proof)
@@ -243,39 +222,56 @@ class _Report:
 
 
 def _step_record(step: Step) -> dict[str, Any]:
-    return {"topic": step.topic, "text": step.text, "names": list(step.names), "ids": list(step.ids)}
+    names, ids = list(step.names), list(step.ids)
+    return {"topic": step.topic, "code": step.reason.code, "text": _text(step), "names": names, "ids": ids}
+
+
+def _text(step: Step) -> str:
+    from acidctl.wording import text_of
+
+    return f"{step.names[0]}: {text_of(step.reason)}" if step.topic == "base" else text_of(step.reason)
 
 
 def _record(proof: Proof) -> dict[str, Any]:
+    from acidctl.wording import joined, text_of
+
+    verdict = proof.verdict
     return {
         "name": proof.name,
-        "kind": proof.kind.value,
-        "state": proof.state.value,
-        "reason": proof.reason.text,
-        "reasonCode": proof.reason.code,
-        "supersededBy": list(proof.reason.by),
+        "kind": verdict.kind.value,
+        "state": verdict.state.value,
+        "reason": text_of(verdict.reason),
+        "reasonCode": verdict.reason.code,
+        "supersededBy": list(verdict.reason.by),
         "writeIds": [_run_record(run) for run in proof.write_ids],
-        "visibilityTxn": {"id": proof.txn[0], "status": _status(proof.txn[1].value)} if proof.txn else None,
+        "visibilityTxn": {"id": proof.txn[0], "status": proof.txn[1].value} if proof.txn else None,
         "steps": [_step_record(step) for step in proof.steps],
-        "cleaning": {"may": proof.may_clean.value, "text": proof.cleaning, "next": proof.next or None},
+        "cleaning": {
+            "may": proof.may_clean.value,
+            "code": proof.cleaning.code,
+            "text": _may_text(proof),
+            "next": joined(proof.next) or None,
+            "nextCodes": [one.code for one in proof.next],
+        },
     }
 
 
 def _run_record(run: IdRun) -> dict[str, Any]:
-    return {"first": run.first, "last": run.last, "status": _status(run.status.value)}
+    return {"first": run.first, "last": run.last, "status": run.status.value}
 
 
-def _status(text: str) -> str:
-    """One word, for programs: ``above the high watermark`` is ``above``."""
-    return text.partition(" ")[0]
+def _may_text(proof: Proof) -> str:
+    from acidctl.wording import text_of
+
+    return f"{proof.may_clean.value.replace('-', ' ')}: {text_of(proof.cleaning)}"
 
 
 def _groups(proofs: Sequence[Proof]) -> list[list[Proof]]:
     """By state, hidden entries last; neighbours of which cleaning says the same are together."""
     states = list(STATE_STYLES)
     groups: dict[tuple[object, ...], list[Proof]] = {}
-    for proof in sorted(proofs, key=lambda proof: (proof.reason.code == "hidden", states.index(proof.state.value))):
-        key = (proof.reason.code == "hidden", proof.state, proof.cleaning, proof.next)
+    for proof in sorted(proofs, key=lambda proof: (proof.is_hidden, states.index(proof.verdict.state.value))):
+        key = (proof.is_hidden, proof.verdict.state, proof.cleaning, proof.next)
         groups.setdefault(key, []).append(proof)
     return list(groups.values())
 
@@ -285,10 +281,11 @@ def _short(screen: Console, proof: Proof) -> None:
     from rich.cells import cell_len
 
     from acidctl.printable import printable
+    from acidctl.wording import joined
 
-    topics = ("what", "content") if proof.reason.code == "hidden" else ("verdict",)
-    text = "; ".join(step.text for step in proof.steps if step.topic in topics)
-    start = cell_len(printable(proof.name)) + len(proof.state.value) + 4
+    topics = ("what", "content") if proof.is_hidden else ("verdict",)
+    text = joined(step.reason for step in proof.steps if step.topic in topics)
+    start = cell_len(printable(proof.name)) + len(proof.verdict.state.value) + 4
     if start + cell_len(printable(text)) <= screen.width:
         _title(screen, proof, text)
     else:
@@ -297,9 +294,10 @@ def _short(screen: Console, proof: Proof) -> None:
 
 
 def _long(screen: Console, proof: Proof) -> None:
+
     _title(screen, proof)
     for step in proof.steps:
-        _labelled(screen, _LABELS[step.topic], step.text)
+        _labelled(screen, _LABELS[step.topic], _text(step))
     _cleaning(screen, proof)
 
 
@@ -310,16 +308,21 @@ def _title(screen: Console, proof: Proof, text: str = "") -> None:
 
     line = Text(printable(proof.name))
     line.append("  ")
-    line.append(proof.state.value, STATE_STYLES[proof.state.value])
+    line.append(proof.verdict.state.value, STATE_STYLES[proof.verdict.state.value])
     line.append(f"  {printable(text)}" if text else "")
     screen.print(line, soft_wrap=True)
 
 
 def _cleaning(screen: Console, proof: Proof) -> None:
-    _labelled(screen, "clean", proof.cleaning)
-    if proof.next and proof.next not in proof.cleaning:
-        label = "then" if proof.may_clean.value == "yes" else "clears" if proof.kind.value == "staging" else "needs"
-        _labelled(screen, label, proof.next)
+    from acidctl.acid.reasons import Code
+    from acidctl.wording import joined
+
+    _labelled(screen, "clean", _may_text(proof))
+    is_said = proof.cleaning.code is Code.ONLY_AS_LEFTOVER and proof.next[0].code is Code.CLEAN
+    if proof.next and not is_said:
+        label = {"yes": "then", "staging": "clears"}
+        key = proof.may_clean.value if proof.may_clean.value in label else proof.verdict.kind.value
+        _labelled(screen, label.get(key, "needs"), joined(proof.next))
 
 
 def _labelled(screen: Console, label: str, text: str) -> None:

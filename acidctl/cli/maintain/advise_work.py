@@ -58,6 +58,7 @@ def work(
         try:
             snapshot = found.snapshot(lists)
             odd.add(odd_layout(snapshot))
+            snapshot.require_history()
             advice = advise(snapshot.listing, snapshot.state)
             delete_rows = _delete_rows(snapshot, advice) if rows else None
             ranked.append(_record(found.shown, advice, delete_rows, [*_offline(advice), *told], program))

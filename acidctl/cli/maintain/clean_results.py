@@ -6,10 +6,12 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from acidctl.acid.reasons import Code
 from acidctl.cli.output.console import Records, console, human_bytes, human_count, iso_time, note, put_line, warn
 from acidctl.cli.output.screen import Column, FittedTable, Row
 from acidctl.cli.report.failures import show_failure
 from acidctl.errors import AcidctlError, ExitStatus
+from acidctl.wording import text_of
 
 if TYPE_CHECKING:
     from acidctl.cleaning.apply import Cleaned
@@ -106,7 +108,7 @@ class Printer(Results):
             if plan.kept_back or plan.waiting or plan.postponed:
                 more += len(kept) == MOST_NOTES
                 kept += [plan] * (len(kept) < MOST_NOTES)
-            notes |= dict.fromkeys(plan.snapshot.state.notes)
+            notes |= dict.fromkeys(map(text_of, plan.snapshot.state.notes))
             self._planned(plan, dry_run=dry_run)
             if plan.postponed and not plan.removals:
                 self._postponed.append(shown(plan.snapshot))
@@ -208,10 +210,16 @@ def record(plan: CleaningPlan, result: str) -> dict[str, Any]:
         "bytes": plan.bytes,
         "files": plan.files,
         "removals": [removal.record for removal in plan.removals],
-        "keptBack": [{"name": name, "reason": reason} for name, reason in plan.kept_back],
+        "keptBack": [{"name": name, "reason": text_of(why), "code": why.code} for name, why in plan.kept_back],
         "waiting": [
-            {"name": w.name, "since": iso_time(w.since), "until": iso_time(w.until), "reason": w.reason}
-            for w in plan.waiting
+            {
+                "name": one.name,
+                "since": iso_time(one.since),
+                "until": iso_time(one.until),
+                "reason": text_of(one.reason),
+                "code": one.reason.code,
+            }
+            for one in plan.waiting
         ],
         "postponed": list(plan.postponed),
     }
@@ -227,7 +235,7 @@ def _table(plan: CleaningPlan) -> None:
     rows = tuple(
         Row(
             (removal.name, _state(removal.kind.value, removal.state.value), human_bytes(removal.bytes)),
-            removal.reason.text,
+            text_of(removal.reason),
         )
         for removal in plan.removals
     )
@@ -242,13 +250,15 @@ def _state(kind: str, state: str) -> str:
 def _kept_back(plan: CleaningPlan) -> None:
     """What stays, and why: entries of one reason in one line."""
     by_reason: dict[str, list[str]] = {}
-    for name, reason in (*plan.kept_back, *((w.name, w.reason) for w in plan.waiting)):
-        by_reason.setdefault(reason, []).append(name)
-    for reason, names in by_reason.items():
-        note(f"{shown(plan.snapshot)}: kept back: {some(names, NAMES_SHOWN)}: {reason}")
+    codes: set[Code] = set()
+    for name, reason in (*plan.kept_back, *((one.name, one.reason) for one in plan.waiting)):
+        by_reason.setdefault(text_of(reason), []).append(name)
+        codes |= reason.codes
+    for text, names in by_reason.items():
+        note(f"{shown(plan.snapshot)}: kept back: {some(names, NAMES_SHOWN)}: {text}")
     if plan.postponed:
         note(f"{shown(plan.snapshot)}: left for later: {some(plan.postponed, NAMES_SHOWN)}: more than --max-bytes")
-    if any("is committed is not known" in reason for reason in by_reason):
+    if codes & {Code.TRANSACTION_UNKNOWN, Code.INSERT_OVERWRITE_UNKNOWN}:
         note("give Hive's lists, or --assume-committed[=AGE] if all older than AGE (1h) is committed")
 
 

@@ -12,6 +12,7 @@ from acidctl.cli.report.outcomes import Outcomes
 from acidctl.compaction.request import Answer, Planned
 from acidctl.compaction.run import Compacted
 from acidctl.compaction.tasks import JoinTask
+from acidctl.wording import text_of
 
 if TYPE_CHECKING:
     from acidctl.cli.output.progress import Bar
@@ -74,7 +75,7 @@ class Printer(Outcomes):
         if not isinstance(answer, Planned):
             self.put(answer)
             return
-        for text in answer.plan.snapshot.state.notes:
+        for text in map(text_of, answer.plan.snapshot.state.notes):
             self.note_once(text)
 
     def done(self, outcome: Compacted) -> None:

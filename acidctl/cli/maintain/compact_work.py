@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from acidctl.acid.assumption import Assumption, duration
+from acidctl.acid.assumption import Assumption
 from acidctl.acid.layout import TableType
 from acidctl.acid.triggers import NO_AUTO, Thresholds, is_auto_off
 from acidctl.cli.maintain.compact_engine import EngineOptions, open_engine
@@ -26,6 +26,7 @@ from acidctl.errors import RefusedError
 from acidctl.location.find import find, once
 from acidctl.location.neighbours import Surroundings
 from acidctl.orc.write.settings import WriterSettings
+from acidctl.wording import duration
 
 if TYPE_CHECKING:
     from acidctl.cli.options.amounts import Window

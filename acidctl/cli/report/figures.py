@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acidctl.acid.advice import SMALL_FILE
-from acidctl.acid.ages import Ages
+from acidctl.acid.listing import Ages
 from acidctl.acid.names import is_hidden
 from acidctl.acid.state import EntryKind, State
 from acidctl.location.snapshot import Snapshot, take_snapshot

@@ -16,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from acidctl.acid.layout import Role
+from acidctl.acid.reasons import Reason
 from acidctl.errors import HistoryError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType, arrow_type
@@ -90,7 +91,7 @@ class _Side(Scan):
         self._has_own = any(_holds_rows(source) and source.file.path not in pair.shared for source in own.sources)
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Reason, ...]:
         return self._snapshot.state.notes
 
     @property
@@ -185,9 +186,9 @@ class Difference:
         return sum(gone.count() for gone, _ in self._sides), sum(new.count() for _, new in self._sides)
 
     @property
-    def notes(self) -> list[str]:
-        """Sentences on what the snapshots assume."""
-        return list(dict.fromkeys(text for pair in self._sides for side in pair for text in side.notes))
+    def notes(self) -> list[Reason]:
+        """What the snapshots assume."""
+        return list(dict.fromkeys(note for pair in self._sides for side in pair for note in side.notes))
 
     @property
     def warnings(self) -> list[str]:

@@ -9,6 +9,7 @@ from enum import Enum
 
 from acidctl.acid.layout import data_files_of, files_by_child, original_files
 from acidctl.acid.names import MINL, NO_STATEMENT, AcidDirectory, Kind, is_visible_path
+from acidctl.acid.reasons import Code
 from acidctl.acid.state import EntryKind, State, Verdict
 from acidctl.errors import AcidctlError
 from acidctl.location.snapshot import Snapshot
@@ -17,7 +18,7 @@ from acidctl.rows.read.events import EventFile, open_event_files
 from acidctl.rows.read.stripe_key_ranges import stripe_ranges
 from acidctl.rows.read.visibility import Unreadable
 
-_INVISIBLE = ("visibility-open", "visibility-aborted", "unparseable")
+_INVISIBLE = (Code.VISIBILITY_OPEN, Code.VISIBILITY_ABORTED, Code.UNPARSEABLE)
 
 
 class Origin(Enum):

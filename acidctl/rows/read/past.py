@@ -26,6 +26,7 @@ from acidctl.rows.read.events import EventFile, Ids, open_event_files
 from acidctl.rows.read.key_ranges import KeyRanges
 from acidctl.rows.read.visibility import Unreadable, live_rows, load_deletes, visible_events
 from acidctl.storage.port import FileSystem
+from acidctl.wording import text_of
 
 
 def seen_at(found: Found, lists: SnapshotLists, at: int | None) -> Snapshot:
@@ -69,7 +70,7 @@ def snapshot_at(
     snapshot = take_snapshot(fs, path, lowered, txns, look=look)
     past = look_back(snapshot.listing, at, write_ids, txns, snapshot.base_formats)
     if past.gone:
-        raise _gone(snapshot, at, past.gone.text)
+        raise _gone(snapshot, at, text_of(past.gone))
     for comparison in past.comparisons:
         if why := _difference(snapshot, comparison):
             raise _gone(snapshot, at, why)

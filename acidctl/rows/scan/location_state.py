@@ -10,6 +10,7 @@ import pyarrow as pa
 from acidctl.location.contents import Child, children_of
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.scan.arrow_rows import ArrowRows
+from acidctl.wording import text_of
 
 SCHEMA = pa.schema(
     [
@@ -78,7 +79,7 @@ def _record(child: Child) -> dict[str, object]:
         "visibilityTxnId": directory.visibility_txn or None if directory else None,
         "state": verdict.state.value,
         "reasonCode": verdict.reason.code,
-        "reason": _text(verdict.reason.text),
+        "reason": _text(text_of(verdict.reason)),
         "supersededBy": [_text(name) for name in verdict.reason.by],
         "files": amount.files,
         "bytes": amount.bytes,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from acidctl.acid.doubts import layout_problems
 from acidctl.location.snapshot import Snapshot
+from acidctl.wording import text_of
 
 
 def odd_layout(snapshot: Snapshot) -> list[str]:
@@ -15,5 +16,5 @@ def odd_layout(snapshot: Snapshot) -> list[str]:
         effect = "it is read" if problem.path in read else "it is not read"
         if problem.others:
             effect = "both are read, as Hive does, so rows may come twice"
-        found.append(f"{shown}: {problem.text}: {effect}")
+        found.append(f"{shown}: {text_of(problem.reason)}: {effect}")
     return found

@@ -70,7 +70,7 @@ def scan_pieces(snapshot: Snapshot, target_bytes: int = PIECE_BYTES) -> list[Pie
     Raises:
         HistoryError, BadDataError: as :class:`Scan`.
     """
-    snapshot.state.require_history()
+    snapshot.require_history()
     pieces = []
     for source in open_event_files(snapshot, snapshot.files()):
         if source.file.role is Role.DELETE:
@@ -141,7 +141,7 @@ class Scan:
         sources: Sequence[EventFile] | None = None,
         on_loss: OnLoss | None = None,
     ) -> None:
-        snapshot.state.require_history()
+        snapshot.require_history()
         self._snapshot = snapshot
         self._only = only
         self._deleted = deleted

@@ -246,7 +246,7 @@ class Table(ArrowRows):
             with ThreadPoolExecutor(_PARALLEL) as pool:
                 snapshots = list(pool.map(take, self._found))
         for snapshot in snapshots:
-            snapshot.state.require_history()
+            snapshot.require_history()
         return snapshots
 
 

@@ -153,7 +153,7 @@ def _one_table(found: Sequence[Location], shown: str) -> tuple[str, ...]:
 
 def _plan_location(fs: FileSystem, location: Location, options: SourceOptions) -> LocationPlan:
     snapshot = seen_at(Found(fs, location, False), options.lists, options.at)
-    snapshot.state.require_history()
+    snapshot.require_history()
     files = tuple(_facts(source) for source in open_event_files(snapshot, snapshot.files()))
     return LocationPlan(snapshot, location.partition, files)
 

@@ -15,6 +15,7 @@ from acidctl.acid.names import (
     OriginalFile,
     parse_file,
 )
+from acidctl.acid.reasons import Code
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import EntryKind, State
 from acidctl.rows.foreign.parquet_and_text import Format
@@ -22,6 +23,7 @@ from acidctl.validation.checks.footers import TailFacts
 from acidctl.validation.checks.listing import Look
 from acidctl.validation.findings import Finding
 from acidctl.validation.rules import RULES, rule
+from acidctl.wording import text_of
 
 _MOST = 10
 
@@ -44,8 +46,8 @@ def _by_listing(look: Look) -> Iterator[Finding]:
     yield from _of_the_location(look)
     if look.snapshot.txns is not None:
         for verdict in look.snapshot.state.verdicts:
-            if verdict.reason.code in ("visibility-open", "visibility-aborted"):
-                yield rule("R6").finding(verdict.name, verdict.reason.text)
+            if verdict.reason.code in (Code.VISIBILITY_OPEN, Code.VISIBILITY_ABORTED):
+                yield rule("R6").finding(verdict.name, text_of(verdict.reason))
 
 
 def _of_a_name(directory: AcidDirectory, form: BaseFormat | None) -> Iterator[Finding]:
@@ -104,7 +106,7 @@ def _of_the_location(look: Look) -> Iterator[Finding]:
         for verdict in state.in_state(State.IGNORED):
             is_base = verdict.kind is EntryKind.BASE and verdict.directory is not None
             if is_base and verdict.directory and verdict.directory.max_write_id != MINL:
-                yield rule("R17").finding(verdict.name, verdict.reason.text)
+                yield rule("R17").finding(verdict.name, text_of(verdict.reason))
 
 
 def for_readers_by_tails(files: Mapping[str, TailFacts], readers: Sequence[str]) -> Iterator[Finding]:

@@ -27,6 +27,7 @@ from acidctl.acid.names import (
     parse_directory,
     parse_file,
 )
+from acidctl.acid.reasons import Code
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import EntryKind, State, Verdict
 from acidctl.acid.triggers import Thresholds, decide, figures_of
@@ -35,6 +36,7 @@ from acidctl.location.publication import half_published, some_of
 from acidctl.location.snapshot import Snapshot
 from acidctl.validation.findings import Finding, Severity
 from acidctl.validation.rules import rule
+from acidctl.wording import text_of
 
 STALE_SECONDS = 24 * 3600
 """A staging directory that nothing has changed for this long belongs to nobody at work."""
@@ -104,7 +106,7 @@ def check_listing(look: Look) -> Iterator[Finding]:
 
 def _names(look: Look) -> Iterator[Finding]:
     for verdict in look.snapshot.state.verdicts:
-        if verdict.reason.code == "unparseable":
+        if verdict.reason.code is Code.UNPARSEABLE:
             yield _unparseable(verdict)
     for directory in look.directories:
         name, statement = directory.name, directory.statement_id
@@ -124,9 +126,10 @@ def _unparseable(verdict: Verdict) -> Finding:
     except AcidNameError:
         directory = None
     if directory is None:
-        return rule("V1").finding(verdict.name, verdict.reason.text)
+        return rule("V1").finding(verdict.name, text_of(verdict.reason))
     evidence = {"minWriteId": directory.min_write_id, "maxWriteId": directory.max_write_id}
-    return rule("V2").finding(verdict.name, verdict.reason.text.removesuffix("; Hive fails on it"), evidence)
+    text = verdict.reason.value("why") or text_of(verdict.reason)
+    return rule("V2").finding(verdict.name, text, evidence)
 
 
 # --- ranges ---------------------------------------------------------------------------------------------------------
@@ -137,9 +140,9 @@ def _layout(look: Look) -> Iterator[Finding]:
     nested: dict[str, str] = {}
     for problem in layout_problems(look.snapshot.listing, look.snapshot.state):
         if problem.rule == "V17":
-            nested.setdefault("/".join(problem.path.split("/")[:2]), problem.text)
+            nested.setdefault("/".join(problem.path.split("/")[:2]), text_of(problem.reason))
         elif problem.rule != "V25":  # which says more below
-            yield rule(problem.rule).finding(problem.path, problem.text, {"others": list(problem.others)})
+            yield rule(problem.rule).finding(problem.path, text_of(problem.reason), {"others": list(problem.others)})
     current = {directory.name for directory in look.current}
     for entry in look.snapshot.listing.entries:
         parts = entry.path.split("/")
@@ -151,7 +154,7 @@ def _layout(look: Look) -> Iterator[Finding]:
     for directory in look.directories:
         other = spelled.setdefault(directory.canonical_name, directory)
         if other is not directory and not {other.name, directory.name} <= current:
-            text = spelled_twice(other, directory)
+            text = text_of(spelled_twice(other, directory))
             yield rule("V5").finding(directory.name, text, {"others": [other.name]})
 
 

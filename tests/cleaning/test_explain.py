@@ -9,16 +9,18 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reason_codes import example
 from tables import whole
 
-from acidctl.acid.evidence import CleaningAnswer, Evidence, MayClean
-from acidctl.acid.idruns import IdRun, IdStatus, spans, txn_status, write_id_runs
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import MAXL
-from acidctl.acid.proof import Proof, explain_history, prove_all
+from acidctl.acid.reasons import Code, reason
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import EntryKind, State, select
-from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.acid.writeids import IdRun, IdStatus, ValidTxns, ValidWriteIds, txn_status, write_id_runs
+from acidctl.cleaning.explain import CleaningAnswer, Evidence, MayClean, Proof, explain_history, prove_all
+from acidctl.cleaning.leftovers import what_is_hidden
+from acidctl.wording import joined, spans, status_text, text_of
 
 DATA = Path(__file__).parent.parent / "data"
 CASES = {case["id"]: case for case in json.loads((DATA / "acid-state-cases.json").read_text())}
@@ -49,24 +51,24 @@ def proofs(found: Evidence) -> dict[str, Proof]:
     return {proof.name: proof for proof in prove_all(found)}
 
 
-def text_of(proof: Proof) -> str:
-    return " | ".join([*(step.text for step in proof.steps), proof.cleaning, proof.next])
+def all_of(proof: Proof) -> str:
+    return " | ".join(map(text_of, (*(step.reason for step in proof.steps), proof.cleaning, *proof.next)))
 
 
 def check(found: Evidence) -> None:
     """What holds of the proofs of any location."""
     made = prove_all(found)
-    assert [(p.name, p.state, p.kind) for p in made] == [(v.name, v.state, v.kind) for v in found.state.verdicts]
+    assert [proof.verdict for proof in made] == list(found.state.verdicts)
     by_name = {verdict.name: verdict for verdict in found.state.verdicts}
     ids = found.write_ids
     for proof in made:
-        text, directory = text_of(proof), by_name[proof.name].directory
-        assert all(step.text and not step.text.endswith(".") for step in proof.steps)
+        text, directory = all_of(proof), by_name[proof.name].directory
+        assert all(text_of(step.reason) and not text_of(step.reason).endswith(".") for step in proof.steps)
         assert "{" not in text
-        for name in proof.reason.by:
+        for name in proof.verdict.reason.by:
             assert by_name[name].state is State.CURRENT
             assert name in text
-        if proof.state in (State.OBSOLETE, State.ABORTED):
+        if proof.verdict.state in (State.OBSOLETE, State.ABORTED):
             assert (proof.may_clean is MayClean.NO) == bool(found.state.history_problem)
         else:
             assert proof.may_clean is MayClean.NO
@@ -77,20 +79,25 @@ def check(found: Evidence) -> None:
                 assert last + 1 == run.first <= run.last
                 assert ids.is_valid(run.first) == ids.is_valid(run.last) == (run.status is IdStatus.COMMITTED)
                 last = run.last
-        if proof.reason.code in ("write-id-open", "write-id-aborted", "above-high-watermark", "open-below-base"):
+        if proof.verdict.reason.code in (
+            "write-id-open",
+            "write-id-aborted",
+            "above-high-watermark",
+            "open-below-base",
+        ):
             blocked = [run for run in proof.write_ids if run.status is not IdStatus.COMMITTED]
             assert blocked
             assert spans(blocked[:1]) in text
         if directory and directory.visibility_txn:
             assert f"transaction {directory.visibility_txn}" in text
             assert proof.txn == (directory.visibility_txn, txn_status(found.txns, directory.visibility_txn))
-        if proof.state is State.IGNORED and proof.reason.code != "hidden":
+        if proof.verdict.state is State.IGNORED and proof.verdict.reason.code != "hidden":
             assert proof.next
     history = explain_history(found)
     assert bool(history) == bool(found.state.history_problem)
     for verdict in found.state.verdicts:
         if history and verdict.kind is EntryKind.BASE:
-            assert any(verdict.name in step.text for step in history)
+            assert any(verdict.name in step.names for step in history)
 
 
 @pytest.mark.parametrize("case_id", CASES)
@@ -152,75 +159,98 @@ def test_why_no_other_base() -> None:
         name: next(step for step in proof.steps if step.topic == "verdict")
         for name, proof in proofs(evidence(listed, f"t:14:{MAXL}::", "65:60:60:")).items()
     }
-    assert "none reaches beyond 10" in steps["base_10_v50"].text
-    assert steps["base_5_v20"].text == "base_10_v50 is read, which reaches write id 10; this one write id 5"
-    assert "a compaction comes before an INSERT OVERWRITE" in steps["base_10"].text
-    assert steps["base_12_v60"].text == "transaction 60 is open"
+    assert "none reaches beyond 10" in text_of(steps["base_10_v50"].reason)
+    assert text_of(steps["base_5_v20"].reason) == "base_10_v50 is read, which reaches write id 10; this one write id 5"
+    assert "a compaction comes before an INSERT OVERWRITE" in text_of(steps["base_10"].reason)
+    assert text_of(steps["base_12_v60"].reason) == "transaction 60 is open"
     assert steps["base_12_v60"].ids == (60,)
-    assert steps["base_15_v70"].text == "transaction 70 is above the transactions this snapshot knows"
+    assert text_of(steps["base_15_v70"].reason) == "transaction 70 is above the transactions this snapshot knows"
     tie = proofs(evidence(("base_10_v50", "base_10_v60")))["base_10_v50"]
-    assert "the later compaction of two up to 10" in text_of(tie)
+    assert "the later compaction of two up to 10" in all_of(tie)
 
 
 def test_not_enough_history_names_the_ids() -> None:
     found = evidence(("base_5_v10", "base_9_v20", "delta_10_10"), "t:12:2:2,4,8:7", "99:9223372036854775807::")
-    text = " | ".join(step.text for step in explain_history(found))
+    text = " | ".join(f"{', '.join(step.names)}: {text_of(step.reason)}" for step in explain_history(found))
     assert "high watermark 12, open: 2, 4 and 8, aborted: 7" in text
     assert "base_5_v10: write ids 2 and 4 are open" in text
     assert "base_9_v20: write ids 2, 4 and 8 are open" in text
     assert (
         "base_5_v10 can be read by a snapshot with a high watermark of 5 or more, and no open write id up to 5" in text
     )
-    refused = proofs(replace(found, cleaning=CleaningAnswer(refusal="not enough history", hint="use a newer snapshot")))
+    refused = proofs(
+        replace(
+            found,
+            cleaning=CleaningAnswer(
+                refusal=reason(Code.REFUSED, why="not enough history"), hint="use a newer snapshot"
+            ),
+        )
+    )
     assert all(proof.may_clean is MayClean.NO for proof in refused.values())
-    assert refused["base_5_v10"].next == "write ids 2 and 4 must be committed or aborted"
+    assert joined(refused["base_5_v10"].next) == "write ids 2 and 4 must be committed or aborted"
     above = evidence(("base_9_v20",), f"t:7:{MAXL}::")
-    assert "9 is above the high watermark 7" in " ".join(step.text for step in explain_history(above))
+    assert "9 is above the high watermark 7" in " ".join(text_of(step.reason) for step in explain_history(above))
 
 
 def test_what_must_happen_before_cleaning() -> None:
     listed = ("delta_1_3", "delta_4_6", "delta_7_7", "delta_8_8", "delta_9_20")
     made = proofs(evidence(listed, "t:10:5:5,8:2,7"))
-    assert made["delta_1_3"].next == "a major compaction first: write id 2 is aborted inside"
-    assert made["delta_4_6"].next == "write id 5 must be committed or aborted, then a compaction"
-    assert (made["delta_7_7"].may_clean, made["delta_7_7"].next) == (
+    assert joined(made["delta_1_3"].next) == "a major compaction first: write id 2 is aborted inside"
+    assert joined(made["delta_4_6"].next) == "write id 5 must be committed or aborted, then a compaction"
+    assert (made["delta_7_7"].may_clean, joined(made["delta_7_7"].next)) == (
         MayClean.YES,
         "`acidctl clean` takes it at any time",
     )
-    assert made["delta_8_8"].next == "write id 8 must be committed or aborted"
+    assert joined(made["delta_8_8"].next) == "write id 8 must be committed or aborted"
     assert made["delta_9_20"].write_ids == (IdRun(9, 10, IdStatus.COMMITTED), IdRun(11, 20, IdStatus.ABOVE))
 
 
 def test_kept_back() -> None:
     listed = ("base_3_v26", "delta_1_1", "_tmp.delta_4_4", "delta_4_4")
-    reason = (
-        "base_3_v26: whether transaction 26 is committed is not known; "
-        "delta_4_4: a writer's _tmp.delta_4_4 is beside it"
-    )
-    found = evidence(listed, cleaning=CleaningAnswer(kept_back={"delta_1_1": reason}))
+    unknown = reason(Code.TRANSACTION_UNKNOWN, by=("base_3_v26",), ids=(26,))
+    doubts = reason(Code.ONLY_BY_DOUBT, unknown, reason(Code.WRITER_BESIDE, by=("delta_4_4",)))
+    found = evidence(listed, cleaning=CleaningAnswer(kept_back={"delta_1_1": doubts}))
     proof = proofs(found)["delta_1_1"]
     assert proof.may_clean is MayClean.KEPT_BACK
-    assert proof.cleaning == "kept back: base_3_v26: whether transaction 26 is committed is not known"
-    assert proof.next == "give --valid-txns, or --assume-committed when no compaction is at work"
-    unfinished = replace(found, cleaning=CleaningAnswer(refusal="a compaction was interrupted", hint="compact"))
-    assert "a compaction was interrupted" in proofs(unfinished)["delta_1_1"].cleaning
+    assert text_of(proof.cleaning) == "base_3_v26: whether transaction 26 is committed is not known"
+    assert [one.code for one in proof.next] == [Code.GIVE_TRANSACTIONS]
+    assert joined(proof.next) == "give --valid-txns, or --assume-committed when no compaction is at work"
+    refusal = reason(Code.REFUSED, why="a compaction was interrupted")
+    unfinished = proofs(replace(found, cleaning=CleaningAnswer(refusal=refusal, hint="compact")))["delta_1_1"]
+    assert (unfinished.cleaning, unfinished.next) == (refusal, (reason(Code.AS_TOLD, hint="compact"),))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        Code.UNMARKED_BASE, Code.HALF_A_MINOR, Code.STRANGE_PATH, Code.ONLY_BY_TRANSACTIONS, Code.OLD_QUERIES,
+        Code.ABOVE_CLEANER,
+    ],
+)  # fmt: skip
+def test_what_is_kept_back_is_told_what_to_do(code: Code) -> None:
+    why = reason(code, by=("base_3_v26",), ids=(26,), path="x", high_watermark=3)
+    proof = proofs(evidence(("base_3", "delta_1_1"), cleaning=CleaningAnswer(kept_back={"delta_1_1": why})))[
+        "delta_1_1"
+    ]
+    assert (proof.may_clean, proof.cleaning) == (MayClean.KEPT_BACK, why)
+    assert joined(proof.next)
 
 
 def test_leftovers() -> None:
     listed = ("_tmp_7", "_tmp.delta_4_4", ".hive-staging_3", ".acidctl-trash", "_tmpx")
     made = proofs(evidence(listed, cleaning=CleaningAnswer(unfinished=frozenset())))
-    assert "acidctl compact" in made["_tmp_7"].next
-    assert "1 file, 9 bytes, last changed 1970-01-01 00:00:01 UTC" in text_of(made["_tmp_7"])
-    assert "delta_4_4" in text_of(made["_tmp.delta_4_4"])
-    assert "by hand" in made[".hive-staging_3"].next
-    assert "acidctl purge" in made[".acidctl-trash"].next
+    assert "acidctl compact" in joined(made["_tmp_7"].next)
+    assert "1 file, 9 bytes, last changed 1970-01-01 00:00:01 UTC" in all_of(made["_tmp_7"])
+    assert "delta_4_4" in all_of(made["_tmp.delta_4_4"])
+    assert "by hand" in joined(made[".hive-staging_3"].next)
+    assert "acidctl purge" in joined(made[".acidctl-trash"].next)
     half = evidence(listed, cleaning=CleaningAnswer(unfinished=frozenset({"_tmp_7"})))
-    assert "finishes the publication" in proofs(half)["_tmp_7"].next
+    assert "finishes the publication" in joined(proofs(half)["_tmp_7"].next)
 
 
 def test_a_range_is_never_walked() -> None:
     made = proofs(evidence((f"delta_1_{MAXL}", f"base_{MAXL}", "base_-9223372036854775808"), "t:10:4:4,5:7"))
-    assert [str(run) for run in made[f"delta_1_{MAXL}"].write_ids] == [
+    assert [f"{spans([run])} {status_text(run.status)}" for run in made[f"delta_1_{MAXL}"].write_ids] == [
         "1 to 3 committed", "4 and 5 open", "6 committed", "7 aborted", "8 to 10 committed",
         f"11 to {MAXL} above the high watermark",
     ]  # fmt: skip
@@ -238,6 +268,22 @@ def test_runs() -> None:
 
 def test_a_delta_that_is_read() -> None:
     found = proofs(evidence(("base_5_v20", "delta_4_8", "delta_9_9"), f"t:14:{MAXL}::", "65:60:60:"))
-    texts = {name: next(step.text for step in proof.steps if step.topic == "verdict") for name, proof in found.items()}
+    texts = {
+        name: next(text_of(step.reason) for step in proof.steps if step.topic == "verdict")
+        for name, proof in found.items()
+    }
     assert texts["delta_9_9"] == "write id 9 is committed, and no base or wider delta that is read holds it"
     assert "that has write ids 4 and 5 too (rule V9)" in texts["delta_4_8"]
+
+
+def test_every_code_has_one_sentence() -> None:
+    texts = [text_of(example(code)) for code in Code]
+    assert all(text and not text.endswith(".") and "None" not in text and "{" not in text for text in texts)
+
+
+def test_every_hidden_kind_has_what_clears_it() -> None:
+    own = (".acidctl-trash", ".acidctl-backup", ".acidctl-lock", ".acidctl-lock-1")
+    hidden = (*own, ".hive-staging_3", "_tmp.delta_4_4", "_tmp_7", "_tmpx")
+    codes = {what_is_hidden(name) for name in hidden}
+    assert len(codes) == len(hidden)
+    assert {f"clear-{code}" for code in codes} == {code for code in Code if code.startswith("clear-")}

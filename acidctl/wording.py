@@ -1,0 +1,522 @@
+"""English for people: the one place where sentences are made of the reasons that the rules and the planners give.
+
+Nothing is decided here, and nothing is decided by what it says; programs go by :class:`acidctl.acid.reasons.Code`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+
+from acidctl.acid.names import MINL, NO_STATEMENT, AcidDirectory, Kind
+from acidctl.acid.reasons import Code, Reason
+from acidctl.acid.writeids import IdRun, IdStatus, count_of, of_status
+
+_SHOWN_RUNS = 12
+"""Runs that a sentence names; a program has them all."""
+
+
+def text_of(reason: Reason) -> str:
+    """One sentence without a full stop."""
+    sentence = _SENTENCES[reason.code]
+    if callable(sentence):
+        return sentence(reason)
+    return sentence.format(by=reason.by, ids=reason.ids, **dict(reason.values))
+
+
+def joined(reasons: Iterable[Reason]) -> str:
+    """The sentences of several in one line."""
+    return "; ".join(map(text_of, reasons))
+
+
+# --- ids and times -------------------------------------------------------------------------------------------------
+
+
+def span(first: int, last: int) -> str:
+    """``7``, ``7 and 8`` or ``7 to 9``."""
+    if first == last:
+        return str(first)
+    return f"{first} and {last}" if last == first + 1 else f"{first} to {last}"
+
+
+def spans(runs: Sequence[IdRun]) -> str:
+    """``3``, ``3 and 5``, ``1 to 3, 7 and 9``, ``1 and 2, 5``; of very many the first, and how many more."""
+    texts = [span(run.first, run.last) for run in runs[:_SHOWN_RUNS]]
+    if len(runs) > _SHOWN_RUNS:
+        return f"{', '.join(texts)} and {len(runs) - _SHOWN_RUNS} more"
+    if len(texts) < 2 or " " in texts[-1] or any(" and " in text for text in texts):
+        return ", ".join(texts)
+    return f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def _write_ids(runs: Sequence[IdRun]) -> str:
+    return f"write {'id' if count_of(runs) == 1 else 'ids'} {spans(runs)}"
+
+
+def _range(first: int, last: int) -> str:
+    return f"write {'id' if first == last else 'ids'} {span(first, last)}"
+
+
+def _range_of(directory: AcidDirectory) -> str:
+    return _range(directory.min_write_id, directory.max_write_id)
+
+
+def status_text(status: IdStatus) -> str:
+    """What is known of an id."""
+    return "above the high watermark" if status is IdStatus.ABOVE else status.value
+
+
+def duration(seconds: float) -> str:
+    """``12 s``, ``5 min``, ``3 h``: the whole units that have passed."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size or seconds == size:
+            return f"{int(seconds // size)} {unit}"
+    return f"{int(seconds)} s"
+
+
+def utc(seconds: float) -> str:
+    """``2026-11-21 22:24 UTC``: the minute that had begun."""
+    return _utc(seconds // 60)
+
+
+@lru_cache(maxsize=1 << 12)
+def _utc(minute: float) -> str:
+    return f"{datetime.fromtimestamp(minute * 60, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _may_go(until: float | None) -> str:
+    # Never before.
+    return "never to go by this --older-than" if until is None else f"may go after {utc(until + 59.999)}"
+
+
+# --- verdicts ------------------------------------------------------------------------------------------------------
+
+_OWN = {
+    ".acidctl-lock": "the lock of a run of acidctl",
+    ".acidctl-trash": "what cleanings of acidctl took away",
+    ".acidctl-backup": "what repairs of acidctl replaced",
+}
+"""What acidctl itself keeps hidden in a location."""
+
+
+def _superseded(reason: Reason) -> str:
+    if not reason.by:
+        return "write id 0 is before every delta"
+    texts = {"base": "readers use {}", "delta": "its write ids are in {}", "original": "its rows are in {}"}
+    return texts[reason.value("kind")].format(reason.by[0])
+
+
+def _chosen(reason: Reason) -> str:
+    usable, reach = reason.value("usable"), reason.value("reach")
+    text = f"the newest of {usable} usable bases" if usable > 1 else "the base that readers use"
+    return text if reach is None else f"{text}: of those that this snapshot may use none reaches beyond {reach}"
+
+
+def _aborted(reason: Reason) -> str:
+    first, last = reason.ids[0], reason.ids[-1]
+    return f"write id {first} is aborted" if first == last else f"all write ids {first} to {last} are aborted"
+
+
+def _open(reason: Reason) -> str:
+    first, last = reason.ids[0], reason.ids[-1]
+    return f"write id {first} is open" if first == last else f"no write id of {first} to {last} is committed"
+
+
+def _open_below(reason: Reason) -> str:
+    base, runs = reason.value("base"), reason.value("runs")
+    if runs is None:
+        return f"write id {reason.ids[0]} is open and a compaction up to {base} destroyed its history"
+    verb = "is" if count_of(runs) == 1 else "are"
+    return f"{_write_ids(runs)} {verb} open, and a compaction up to {base} destroyed the history that a reader " + (
+        f"without {'it' if count_of(runs) == 1 else 'them'} needs"
+    )
+
+
+def _unparseable(reason: Reason) -> str:
+    if reason.ids:
+        return f"its first write id {reason.ids[0]} is above its last {reason.ids[1]}"
+    return f"{reason.value('why')}; Hive fails on it"
+
+
+def _partly(reason: Reason) -> str:
+    runs = reason.value("runs") or ()
+    found = [of_status(runs, status) for status in (IdStatus.OPEN, IdStatus.ABORTED, IdStatus.ABOVE)]
+    parts = [f"{_write_ids(some)} ({status_text(some[0].status)})" for some in found if some]
+    return f"read, less the rows of {', '.join(parts) or 'write ids that are not committed'}"
+
+
+def _history(reason: Reason) -> str:
+    first = str(reason.ids[0]) if reason.ids else "none"
+    return (
+        f"the oldest base {reason.by[0]} is a compaction that this snapshot may not use "
+        f"(high watermark {reason.value('high_watermark')}, first uncommitted write id {first})"
+    )
+
+
+def _past(reason: Reason) -> str:
+    runs = reason.value("missing")
+    missing = f"no directory is left of {_write_ids(runs)}" if runs else "original files may be missing"
+    return (
+        f"{reason.by[0]} took the place of what was before, and {missing}: cleaned, or never there, names do not tell"
+    )
+
+
+# --- assumptions and doubts ----------------------------------------------------------------------------------------
+
+
+def _old(reason: Reason) -> str:
+    age = reason.value("age")
+    return f"what is older than {duration(age)}" if age > 0 else "everything on disk"
+
+
+def _stopped(reason: Reason) -> str:
+    first = reason.ids[0]
+    counted = "no write id" if first < 2 else f"no write id from {first} on"
+    (why,) = reason.parts
+    return f"{reason.by[0]} {_PREDICATES[why.code](why)}, so {counted} counts as committed"
+
+
+def _written(reason: Reason) -> str:
+    ago = reason.value("ago")
+    return f"was written {duration(ago)} ago" if ago >= 0 else "was written at a time that lies in the future"
+
+
+_PREDICATES: Mapping[Code, Callable[[Reason], str]] = {
+    Code.EMPTY_DIRECTORY: lambda _: "is empty: a writer may just have begun it",
+    Code.MANIFEST: lambda _: "is a writer's manifest",
+    Code.NO_TIME: lambda _: "has no time in its store",
+    Code.OPEN_STREAM: lambda _: "is a streaming batch that was not closed",
+    Code.WRITER_BESIDE: lambda reason: f"has a writer's _tmp.{reason.by[0]} beside it",
+    Code.WRITTEN_LATELY: _written,
+}
+"""What is said of a directory that may be a writer's at work, to follow its name."""
+
+
+def _predicate(reason: Reason) -> str:
+    return f"it {_PREDICATES[reason.code](reason)}"
+
+
+def _unreadable(reason: Reason) -> str:
+    path, why = reason.value("path"), reason.value("why")
+    texts = {
+        "bad-data": f"{path} is not an ORC file that can be read: {why}",
+        "error": f"{path} cannot be read: {why}",
+        "not-acid": f"{path} has no ACID columns",
+    }
+    return texts[reason.value("fault")]
+
+
+# --- cleaning ------------------------------------------------------------------------------------------------------
+
+
+def _only_by_doubt(reason: Reason) -> str:
+    return "; ".join(f"{part.by[0]}: {text_of(part)}" for part in reason.parts)
+
+
+def _young(reason: Reason) -> str:
+    since = utc(reason.value("since"))
+    became = "obsolete since" if reason.value("is_obsolete") else "last written"
+    return f"{became} {since}, {_may_go(reason.value('until'))}"
+
+
+def _clocks(reason: Reason) -> str:
+    since, until = utc(reason.value("since")), _may_go(reason.value("until"))
+    return f"its time, or that of what supersedes it, lies in the future ({since}): the clocks differ, {until}"
+
+
+def _leftover(reason: Reason) -> str:
+    texts = {
+        Code.QUERY_STAGING: "the abandoned staging of a query",
+        Code.LOCK_CLAIM: "the claim of a run that was killed while it removed a stale lock",
+        Code.INSERT_MANIFEST: "the abandoned manifest of an insert",
+        Code.COMPACTION_STAGING: "the abandoned staging of a compaction",
+    }
+    since = reason.value("since")
+    return texts[reason.value("what")] + ("" if since is None else f", last written {utc(since)}")
+
+
+def _doing(reason: Reason) -> str:
+    return "removes a stale lock" if reason.value("is_claim") else "works in it"
+
+
+def _but(reason: Reason) -> str:
+    return "only `acidctl clean --leftovers` takes it" + "".join(f", but {text_of(part)}" for part in reason.parts)
+
+
+# --- proofs --------------------------------------------------------------------------------------------------------
+
+
+def _content(reason: Reason) -> str:
+    files, size, newest = reason.value("files"), reason.value("bytes"), reason.value("newest")
+    text = f"{files:,} {'file' if files == 1 else 'files'}, {size:,} bytes"
+    return (
+        text if newest is None else f"{text}, last changed {datetime.fromtimestamp(newest, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    )
+
+
+def _events(reason: Reason) -> str:
+    directory: AcidDirectory = reason.value("directory")
+    text = f"what {_range_of(directory)} {'inserted' if directory.kind is Kind.DELTA else 'deleted'}"
+    if directory.statement_id != NO_STATEMENT:
+        text += f", statement {directory.statement_id}"
+    return text + (", by a compaction" if reason.value("compacted") else "")
+
+
+def _ids_of_name(reason: Reason) -> str:
+    runs: tuple[IdRun, ...] = reason.value("runs")
+    if reason.value("is_everything"):
+        counted = span(runs[0].first, runs[-1].last)
+        return f"{counted}, counted as committed: no list of write ids was given"
+    by_status = {status: of_status(runs, status) for status in IdStatus}
+    return "; ".join(f"{status_text(status)}: {spans(found)}" for status, found in by_status.items() if found)
+
+
+def _transaction(reason: Reason) -> str:
+    texts = {
+        IdStatus.COMMITTED: "is committed",
+        IdStatus.OPEN: "is open: its compaction is at work, or died a short while ago",
+        IdStatus.ABORTED: "is aborted: its compaction failed",
+        IdStatus.ABOVE: "is above the transactions this snapshot knows",
+        IdStatus.UNKNOWN: "counts as committed: no list of transactions was given",
+    }
+    return f"transaction {reason.ids[0]} {texts[reason.value('status')]}"
+
+
+def _not_chosen(reason: Reason) -> str:
+    mine, reach = reason.value("mine"), reason.value("reach")
+    own = "originals alone" if mine == MINL else f"write id {mine}"
+    return f"{reason.by[0]} is read, which reaches write id {reach}; this one {own}"
+
+
+def _held(reason: Reason) -> str:
+    directory, wide, by = reason.value("directory"), reason.value("wide"), reason.by[0]
+    what = _range_of(directory) if directory else "its rows"
+    if wide and wide.max_write_id != MINL:
+        ids = f"all up to write id {wide.max_write_id}" if wide.kind is Kind.BASE else _range_of(wide)
+        by += f" ({ids}" + (f", transaction {wide.visibility_txn})" if wide.visibility_txn else ")")
+    # An INSERT OVERWRITE holds nothing of what was there before it.
+    return (
+        f"{by} takes the place of {what}"
+        if reason.value("replaced")
+        else f"{by} holds {what}, and is read in its place"
+    )
+
+
+def _held_alone(reason: Reason) -> str:
+    delta: AcidDirectory = reason.value("directory")
+    one = delta.min_write_id == delta.max_write_id
+    counts = ("counts" if one else "count") + " as" if reason.value("is_everything") else "is" if one else "are"
+    return f"{_range_of(delta)} {counts} committed, and no base or wider delta that is read holds " + (
+        "it" if one else "them"
+    )
+
+
+def _readable_by(reason: Reason) -> str:
+    wid, txn = reason.value("write_id"), reason.value("txn")
+    if wid == MINL:
+        text = "every snapshot"
+    elif reason.value("compacted"):
+        text = f"a snapshot with a high watermark of {wid} or more, and no open write id up to {wid}"
+    else:
+        text = f"a snapshot in which write id {wid} is committed"
+    return f"{reason.by[0] + ' ' if reason.by else ''}can be read by {text}" + (
+        f", that knows transaction {txn} as committed" if txn else ""
+    )
+
+
+def _lists(reason: Reason) -> str:
+    known = (f"{key}: {spans(reason.value(key)) or 'none'}" for key in ("open", "aborted"))
+    return f"this snapshot has the high watermark {reason.value('high_watermark')}, {', '.join(known)}"
+
+
+# --- what must happen next -----------------------------------------------------------------------------------------
+
+
+def _clean_command(reason: Reason) -> str:
+    return f"`acidctl clean{' --leftovers' if reason.value('leftovers') else ''}`"
+
+
+def _after_queries(reason: Reason) -> str:
+    txn, reach = reason.value("txn"), reason.value("reach")
+    queries = "queries that began " + ("earlier" if not reason.by else f"before {reason.by[0]} was there")
+    if txn:
+        queries = f"queries that began before transaction {txn} was committed"
+    elif reach is not None:
+        queries += f", or while a write id up to {reach} was open,"
+    return f"`acidctl clean` takes it; let {queries} end first"
+
+
+def _aborted_inside(reason: Reason) -> str:
+    runs = reason.value("runs")
+    return f"a major compaction first: {_write_ids(runs)} {'is' if count_of(runs) == 1 else 'are'} aborted inside"
+
+
+_DECIDED = "must be committed or aborted"
+
+_SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
+    # verdicts
+    Code.ABOVE_HIGH_WATERMARK: "write id {ids[0]} is above the high watermark {high_watermark}",
+    Code.ADDS_NOTHING: "of its write ids none above {above} is committed",
+    Code.CHOSEN_BASE: _chosen,
+    Code.COMMITTED: "committed",
+    Code.HIDDEN: lambda reason: _OWN.get(reason.value("name"), "hidden names are not data"),
+    Code.LEFT_OUT: "it holds rows of newer write ids",
+    Code.NOT_ENOUGH_HISTORY: _history,
+    Code.OPEN_BELOW_BASE: _open_below,
+    Code.ORIGINAL: "written before the table was ACID, and no base holds its rows yet",
+    Code.PARTITION: "a partition is a location of its own",
+    Code.PARTLY_COMMITTED: _partly,
+    Code.PAST_NOT_PROVEN: _past,
+    Code.SUPERSEDED_BY_BASE: _superseded,
+    Code.SUPERSEDED_BY_DELTA: _superseded,
+    Code.UNPARSEABLE: _unparseable,
+    Code.VISIBILITY_ABORTED: "the compaction's transaction {ids[0]} is aborted",
+    Code.VISIBILITY_OPEN: lambda reason: (
+        f"transaction {reason.ids[0]} is "
+        + ("above the transactions this snapshot knows" if reason.value("is_above") else "open")
+    ),
+    Code.WRITE_ID_ABORTED: _aborted,
+    Code.WRITE_ID_OPEN: _open,
+    # notes
+    Code.ALL_TRANSACTIONS_COUNT: "no transaction list was given: every _v directory counts as committed",
+    Code.ALL_WRITE_IDS_COUNT: "no write-id list was given: every write id on disk counts as committed",
+    Code.COMPACTED_BELOW: (
+        "nothing above write id {ids[0]} is compacted: {by[0]} begins at or below write id {ids[1]} and ends above it"
+    ),
+    Code.OBSOLETE_IS_READ: (
+        "rows of before a compaction are read from obsolete directories, which a cleaning may take any time"
+    ),
+    Code.OLD_COUNTS: lambda reason: f"assumed, since no list was given: {_old(reason)} is committed",
+    Code.OLD_TRANSACTIONS_COUNT: lambda reason: (
+        f"assumed, since no list of transactions was given: of _v directories {_old(reason)} is committed"
+    ),
+    Code.STOPPED_BY: _stopped,
+    # doubts
+    **dict.fromkeys(_PREDICATES, _predicate),
+    Code.INSERT_OVERWRITE_UNKNOWN: "whether the INSERT OVERWRITE of write id {ids[0]} is committed is not known",
+    Code.NOT_READABLE: _unreadable,
+    Code.STRANGE_PATH: "{path} is not what, or not where, Hive puts it",
+    Code.TRANSACTION_UNKNOWN: "whether transaction {ids[0]} is committed is not known",
+    # kept back
+    Code.ABOVE_CLEANER: "what supersedes it reaches above the high watermark {high_watermark}",
+    Code.HALF_A_MINOR: "{by[0]} hides it but has no twin of its kind: a minor compaction may be half-finished",
+    Code.HOLDS_TWIN: "it holds {by[0]}, the missing twin of {by[1]}: the events in it may be nowhere else",
+    Code.INSERT_UNKNOWN: (
+        "whether the insert into {by[0]} was finished is not known: give --write-ids, or see to it by hand"
+    ),
+    Code.NOT_PLANNED: "the plan leaves it out",
+    Code.OLD_QUERIES: "transaction {ids[0]} is open: its queries may not see the transaction of what supersedes it",
+    Code.ONLY_BY_DOUBT: _only_by_doubt,
+    Code.ONLY_BY_TRANSACTIONS: "only _v directories supersede it",
+    Code.OWNER_AT_WORK: lambda reason: f"{reason.value('owner')} {_doing(reason)}",
+    Code.OWNER_UNKNOWN: lambda reason: f"who {_doing(reason)} cannot be read: {reason.value('why')}",
+    Code.UNMARKED_BASE: "it may be a compaction of Hive 2, which marked none: its rows may be nowhere else",
+    # ages
+    Code.AGE_UNKNOWN: "its store gives no time, so its age is not known",
+    Code.CLOCKS_DIFFER: _clocks,
+    Code.LEFTOVER: _leftover,
+    Code.TOO_YOUNG: _young,
+    # broken plans
+    Code.CLEANER_SEES_OTHER: "the state of the cleaner without the planned directories is another one",
+    Code.NEW_READER_SEES_OTHER: "the state of new readers without the planned directories is another one",
+    Code.OLD_READER_MAY_READ: "a reader that began after {by[0]} was superseded may still read it",
+    Code.OLD_READER_SEES_OTHER: "a reader that is still running would read something else",
+    # layouts
+    Code.BESIDE_BUCKET_FILES: "in {by[0]} {file} has no ids, and stands beside bucket files",
+    Code.NESTED_FILE: "{path} is nested in {by[0]}",
+    Code.NOT_A_BUCKET_FILE: "{path} is not a bucket file, though its name begins like one",
+    Code.OVERLAP: "{by[0]} and {by[1]} overlap",
+    Code.SECOND_ATTEMPT: "{path} and {other} are attempts at the same bucket",
+    Code.SPELLED_TWICE: "{by[0]} and {by[1]} are the same directory spelled twice",
+    Code.STRADDLES_BASE: "{by[0]} begins below the end of {by[1]}, and ends above it: rows may be in both",
+    # whether a cleaning takes it
+    Code.IS_READ: "readers of this snapshot read it",
+    Code.NEITHER_OBSOLETE_NOR_ABORTED: "it is neither obsolete nor aborted",
+    Code.NO_READER_RETURNS: "no reader returns its rows",
+    Code.NOT_NEEDED: "new readers do not need it",
+    Code.ONLY_AS_LEFTOVER: _but,
+    Code.OTHER_KIND: "cleaning takes nothing of its kind",
+    Code.REFUSED: "nothing here may be cleaned: {why}",
+    Code.SNAPSHOT_REFUSED: "nothing is cleaned by a snapshot that is refused",
+    # what must happen next
+    Code.AS_TOLD: "{hint}",
+    Code.CLEAN: lambda reason: (
+        f"{_clean_command(reason)} takes it{'' if reason.value('leftovers') else ' at any time'}"
+    ),
+    Code.CLEAN_AFTER_QUERIES: _after_queries,
+    Code.CLEAN_BY_FORCE: lambda reason: (
+        f"{_clean_command(reason)} takes it with --older-than 0 --unsafe-retention: when nothing reads or writes the "
+        "table"
+    ),
+    Code.CLEAN_THEN: lambda reason: f"{_clean_command(reason)} takes it then",
+    Code.COMPACT_ABORTED: _aborted_inside,
+    Code.COMPACT_EVENTS: "a compaction first: it writes these events to a wider delta or a base",
+    Code.COMPACT_NEWER_BASE: "a major compaction first: its newer base takes the place of this one",
+    Code.COMPACT_ORIGINALS: "a major compaction first: no base holds these rows yet",
+    Code.DECIDE_THEN_COMPACT: lambda reason: f"{_write_ids(reason.value('runs'))} {_DECIDED}, then a compaction",
+    Code.DECIDE_TRANSACTION: "transaction {ids[0]} must be committed (then it is read) or aborted",
+    Code.DECIDE_WRITE_IDS: lambda reason: f"{_write_ids(reason.value('runs'))} {_DECIDED}",
+    Code.EXPLAIN_PARTITION: "it is a location of its own: run `acidctl why` on {by[0]}",
+    Code.FIND_MISSING_TWIN: (
+        "the missing twin of {by[0]} first: see what became of the minor compaction that wrote it"
+    ),
+    Code.FINISH_PUBLICATION: "run `acidctl compact`: it finishes the publication that was interrupted",
+    Code.GIVE_TRANSACTIONS: "give --valid-txns, or --assume-committed when no compaction is at work",
+    Code.GIVE_WRITE_IDS: "give a newer --write-ids",
+    Code.MOVE_STRANGER: "see whose file that is, and move it away",
+    Code.NEEDS_WIDER: "a base or a wider delta that reaches write id {ids[0]} first",
+    Code.NEWER_SNAPSHOT: "a newer snapshot, with a high watermark of {ids[0]} or more: this one ends before it",
+    Code.RENAME: "Hive fails on this name: see what wrote it, and rename or move it by hand",
+    Code.SEEK_ROWS: "see whether other directories hold its rows; then remove it by hand",
+    Code.WAIT_FOR_TRANSACTION: "wait until that transaction has ended, and give a newer --valid-txns",
+    Code.WAIT_FOR_WRITER: "wait until the writer has ended, or give --write-ids",
+    # what is hidden in a location, and what clears it
+    Code.BACKUP: "what earlier repairs replaced",
+    Code.COMPACTION_STAGING: "the staging of a compaction, at work or dead",
+    Code.INSERT_MANIFEST: "the manifest of a direct insert into {target}, at work or dead",
+    Code.LOCK: "the lock of a run of acidctl that changes the location",
+    Code.LOCK_CLAIM: "the claim of a run that removes a stale lock",
+    Code.QUERY_STAGING: "the staging of a query of Hive's, at work or dead",
+    Code.SCRATCH: "scratch of a writer, at work or dead",
+    Code.TRASH: "what earlier cleaning runs took away",
+    Code.CLEAR_BACKUP: "`acidctl repair forget` deletes it, `acidctl repair undo` brings it back",
+    Code.CLEAR_COMPACTION_STAGING: (
+        "the next `acidctl compact` removes what a dead one of this machine left; Hive's, and those of other machines, "
+        "are removed by hand when no compaction is at work"
+    ),
+    Code.CLEAR_INSERT_MANIFEST: "the insert removes it; when none is at work, remove it by hand",
+    Code.CLEAR_LOCK: (
+        "it goes when that run ends; the next one takes it over when its process has died on the same machine, and "
+        "`--break-lock` removes that of another machine"
+    ),
+    Code.CLEAR_LOCK_CLAIM: "it goes at once; `acidctl clean --leftovers` if not",
+    Code.CLEAR_QUERY_STAGING: "when no query of that time runs, remove it by hand",
+    Code.CLEAR_SCRATCH: "when no writer is at work, remove it by hand",
+    Code.CLEAR_TRASH: "`acidctl purge` deletes it, `acidctl restore` brings it back",
+    # steps of proofs
+    Code.BASE_OF_ORIGINALS: "a base made of original files alone",
+    Code.COMPACTED_BASE: "a base: all rows up to write id {ids[0]}, by a compaction",
+    Code.CONTENT: _content,
+    Code.EVENTS: _events,
+    Code.HELD_BY: _held,
+    Code.HELD_BY_NO_OTHER: _held_alone,
+    Code.LATER_BASE: "{by[0]} is read, the later compaction of two up to {ids[0]}",
+    Code.LISTS: _lists,
+    Code.NOT_ACID: "not a directory of Hive's ACID layout",
+    Code.NOT_CHOSEN: _not_chosen,
+    Code.OTHER_OF_SAME_END: (
+        "{by[0]} is read, as of two bases up to {ids[0]} a compaction comes before an INSERT OVERWRITE"
+    ),
+    Code.PRE_ACID_ROWS: "rows that were there before the table was ACID",
+    Code.READABLE_BY: _readable_by,
+    Code.READ_BUT_REFUSED: lambda reason: f"{joined(reason.parts)}; but Hive refuses this snapshot: not enough history",
+    Code.STRADDLES: lambda reason: (
+        f"it is read whole, as it reaches beyond {reason.by[0]}; but that has {_range(*reason.ids)} too (rule V9)"
+    ),
+    Code.TRANSACTION: _transaction,
+    Code.UNMARKED: (
+        "a base without the mark of a compaction: an INSERT OVERWRITE of write id {ids[0]}, or a compaction of Hive 2"
+    ),
+    Code.WRITE_IDS: _ids_of_name,
+}
