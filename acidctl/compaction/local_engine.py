@@ -68,8 +68,11 @@ class LocalEngine:
 _LIMITS = Limits(seconds=math.inf, memory=0)
 
 
-class _Bug(AcidctlError):
+@dataclass(frozen=True, slots=True)
+class _Bug:
     """What nobody expected: it ends the run, not a task."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +87,14 @@ class _InWorker:
         """Bytes that it reads."""
         return self.task.weight
 
-    def run(self, beat: Beat) -> BucketResult:
+    def run(self, beat: Beat) -> BucketResult | _Bug:
         """Do it."""
         try:
             return _run(self.function, self.task, beat)
         except AcidctlError:
             raise
-        except Exception as error:
-            raise _Bug(f"unexpected {type(error).__name__}: {error}", "in a worker process") from error
+        except Exception as error:  # noqa: BLE001 - the parent's to tell
+            return _Bug(f"unexpected {type(error).__name__}: {error}")
 
 
 def _run(function: Function, task: Task, on_bytes: Callable[[int], None]) -> BucketResult:
@@ -102,9 +105,9 @@ def _run(function: Function, task: Task, on_bytes: Callable[[int], None]) -> Buc
         raise out_of_memory(detail=str(error)) from error
 
 
-def _outcome_there(result: BucketResult | AcidctlError | Crash) -> BucketResult | AcidctlError:
+def _outcome_there(result: BucketResult | AcidctlError | Crash | _Bug) -> BucketResult | AcidctlError:
     if isinstance(result, _Bug):
-        raise result
+        raise AcidctlError(result.text, "in a worker process")
     if not isinstance(result, Crash):
         return result
     hint = "often memory: use fewer at once (--jobs 1) or smaller --task-bytes"

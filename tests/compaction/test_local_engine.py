@@ -20,7 +20,7 @@ from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.plan import CompactionPlan, plan_compaction
 from acidctl.compaction.run import compact
 from acidctl.compaction.tasks import BucketResult, Task
-from acidctl.errors import BadDataError, EnvironmentProblem
+from acidctl.errors import AcidctlError, BadDataError, EnvironmentProblem
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +53,10 @@ def refuse(task: Task) -> BucketResult:
     raise BadDataError("a file is broken", "it is", "mend it")
 
 
+def stumble(task: Task) -> BucketResult:
+    raise ZeroDivisionError("a bug")
+
+
 def sleep_long(task: Task) -> BucketResult:
     time.sleep(600)
     return run_task(task)
@@ -71,6 +75,12 @@ def test_errors_come_back_as_they_are(tmp_path: Path) -> None:
     tasks = [task for plan in plans(tmp_path) for task in plan.tasks]
     results = [result for _, result in LocalEngine(2)(tasks, refuse)]
     assert [(type(result), str(result)) for result in results] == [(BadDataError, "a file is broken: it is")] * 4
+
+
+def test_a_bug_ends_the_run(tmp_path: Path) -> None:
+    tasks = [task for plan in plans(tmp_path) for task in plan.tasks]
+    with pytest.raises(AcidctlError, match="unexpected ZeroDivisionError: a bug: in a worker process"):
+        list(LocalEngine(2)(tasks, stumble))
 
 
 def test_a_worker_that_dies_fails_tasks_and_not_the_run(tmp_path: Path) -> None:
