@@ -31,6 +31,23 @@ def forget_current_directory() -> None:
     sys.path[:] = [entry for entry in import_path() if entry in kept or entry not in gaps]
 
 
+class _NoPandas:
+    """Says that there is no pandas.  (``None`` in `sys.modules` would do for Python, but not for Cython's imports.)"""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("pandas is left out here", name=name)
+
+
+def leave_out_pandas() -> None:
+    """For processes that are acidctl's alone: pyarrow imports pandas, where there is one, to look at any NumPy array.
+
+    That takes as long as printing a small table, and nothing in these processes needs it.
+    """
+    sys.meta_path.insert(0, _NoPandas)
+
+
 def import_path() -> list[str]:
     """`sys.path` without what depends on the current directory."""
     return [entry for entry in sys.path if os.path.isabs(entry)]  # noqa: PTH117

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from acidctl.errors import AcidctlError, EnvironmentProblem
-from acidctl.imports import child_environment, import_path
+from acidctl.imports import child_environment, import_path, leave_out_pandas
 
 _START_SECONDS = 120.0
 _BEAT_SECONDS = 0.1
@@ -323,6 +323,7 @@ def _start(memory: int, *, is_quiet: bool) -> _Worker:
 
 def serve(descriptor: int, memory: int) -> None:
     """The life of a worker process: tasks come through a pipe, which closes when the parent ends."""
+    leave_out_pandas()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's: it ends us
     _end_with_parent()
     connection = Connection(descriptor)

@@ -90,6 +90,17 @@ def test_workers_of_the_local_engine(trap: Path, table: Path, tmp_path: Path) ->
     assert (second / "base_0000003").is_dir()
 
 
+def test_pandas_is_left_out(trap: Path, table: Path, tmp_path: Path) -> None:
+    """pyarrow would import it to look at a NumPy array, where it is installed."""
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    (packages / "pandas.py").write_text(PLANTED.format(mark=str(tmp_path / "mark")))
+    here = tmp_path / "here"
+    here.mkdir()
+    for line in [*LINES, ("cat", "--where", "id > 0"), ("diff", "--from", "1"), ("dump",)]:
+        assert run(here, "-m", "acidctl", *line, table, PYTHONPATH=str(packages)) == "", line
+
+
 INTERACTIVE = """
 import sys
 sys.path.remove("")

@@ -18,7 +18,7 @@ from acidctl.cli.options.places import FILE
 from acidctl.cli.output.last_line import listings
 from acidctl.cli.output.streams import ending_signals, standard_streams
 from acidctl.errors import NO_THREAD, AcidctlError, ExitStatus, out_of_memory, out_of_threads
-from acidctl.imports import forget_current_directory
+from acidctl.imports import forget_current_directory, leave_out_pandas
 from acidctl.nearest import did_you_mean
 
 _SELDOM = 100_000
@@ -126,6 +126,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run acidctl and exit with the status of the error table."""
     if args is None:
         forget_current_directory()
+        leave_out_pandas()
         # NumPy's OpenBLAS, which nothing here uses, starts a thread a core, and ends a process that may have no more.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     given = list(sys.argv[1:] if args is None else args)
