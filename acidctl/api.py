@@ -16,6 +16,7 @@ from acidctl.acid.advice import Advice, advise
 from acidctl.acid.assumption import Assumption
 from acidctl.acid.layout import TableType
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.cleaning.explain import Proof, evidence_of, prove_all
 from acidctl.compaction.request import (
     CompactionRequest,
     Mode,
@@ -122,6 +123,13 @@ class Location:
     def state(self) -> LocationState:
         """What every directory is, and why; a table for Arrow, too."""
         return LocationState(self.snapshot())
+
+    def why(self) -> tuple[Proof, ...]:
+        """The proof of every verdict, and what must happen before cleaning may take an entry.
+
+        :func:`acidctl.wording.text_of` makes sentences of their reasons.
+        """
+        return prove_all(evidence_of(self.snapshot()))
 
     def rows(self) -> Table:
         """The rows that a reader sees; see :func:`acidctl.open_table`."""

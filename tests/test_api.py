@@ -22,6 +22,7 @@ from acidctl.errors import AcidctlError, BadDataError, ConflictError, NotFoundEr
 from acidctl.location.lock import locked
 from acidctl.outcome import Result
 from acidctl.rows.scan.scan import Scan
+from acidctl.wording import text_of
 
 
 class Shell:
@@ -101,6 +102,16 @@ def test_the_state_is_that_of_ls(shell: Shell, crud: Path) -> None:
     assert pl.DataFrame(state).filter(pl.col("state") == "obsolete").height == 4
     assert state.head(1).num_rows == 1
     assert "<td>supersededBy</td>" in state._repr_html_()
+
+
+def test_proofs_are_those_of_why(shell: Shell, crud: Path) -> None:
+    shell.out("compact", "--major", "--engine", "local", "--assume-committed=0s", crud)
+    (record,) = shell.json("why", crud)
+    proofs = acidctl.Location(crud).why()
+    assert [(one.verdict.name, one.verdict.reason.code) for one in proofs] == [
+        (proof["name"], proof["reasonCode"]) for proof in record["proofs"]
+    ]
+    assert [text_of(one.verdict.reason) for one in proofs] == [proof["reason"] for proof in record["proofs"]]
 
 
 def test_the_state_of_an_empty_location_and_of_odd_names(tmp_path: Path) -> None:

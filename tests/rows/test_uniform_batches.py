@@ -107,7 +107,7 @@ def test_one_timestamp_that_needs_it_widens_all(tmp_path: Path, stride: int, far
     if far:
         seconds = [one and one["seconds"] for one in table.column("t").combine_chunks().storage.to_pylist()]
         assert seconds == [NEAR[0]] * 8 + [FAR[0]] * 8 + [None] * 8
-    assert acidctl.open_table(tmp_path).schema == scan.declared
+    assert acidctl.open_table(tmp_path).schema == scan.schema
 
 
 def test_statistics_spare_the_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
