@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import memory_store
 import pytest
+from support import memory_store
 
 memory_store.install()
 

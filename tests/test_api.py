@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 import pytest
-from tables import age, json_rows, snapshot_of
+from support.tables import age, json_rows, snapshot_of
 
 import acidctl
 from acidctl.cli.main import main

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tables import whole
+from support.tables import whole
 
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.reasons import Code

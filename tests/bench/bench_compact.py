@@ -203,8 +203,8 @@ def copied(table: Path, target: Path) -> dict[str, float]:
 
 def hive_compacts(peers: JavaPeers, table: Path, case: Case, options: BigOptions, rows: int) -> dict[str, float]:
     """Hive's compactor, which must write as many `rows`; what it made is removed again."""
-    from oracle.txns import Txns
     from pyarrow import orc
+    from support.judge.txns import Txns
 
     from acidctl.demo.big import ROW
     from acidctl.orc.types import hive_type

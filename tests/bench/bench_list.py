@@ -151,7 +151,7 @@ def in_a_process(*arguments: str) -> None:
 
 def on_hdfs(partitions: int, rounds: int) -> None:
     """The same over a NameNode, against Hadoop's own recursive listing."""
-    from servers.hdfs_filled import FilledHdfsServer
+    from support.servers.hdfs_filled import FilledHdfsServer
 
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from oracle.hive import Hive
-from oracle.hivetypes import parse_type
-from oracle.txns import Txns
-from spark_session import build_session
+from support.judge.hive import Hive
+from support.judge.hivetypes import parse_type
+from support.judge.txns import Txns
+from support.spark_session import build_session
 
 _SOURCE = """
 import java.lang.management.ManagementFactory;

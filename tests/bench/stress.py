@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
-from tables import read_rows
+from support.tables import read_rows
 
 from acidctl.acid import bucket as codec
 from acidctl.acid.writeids import MAXL, ValidWriteIds

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from crash import a_dead_owner, deaths  # noqa: F401
-from tables import age, mark, snapshot_of
+from support.crash import a_dead_owner, deaths  # noqa: F401
+from support.tables import age, mark, snapshot_of
 
 from acidctl.cleaning.apply import How, apply_plan
 from acidctl.cleaning.plan import plan_cleaning

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reason_codes import example
-from tables import whole
+from support.tables import whole
 
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import MAXL

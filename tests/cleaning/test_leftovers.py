@@ -7,8 +7,8 @@ import uuid
 from pathlib import Path
 
 import pytest
-import tables
-from tables import age, snapshot_of
+from support import tables
+from support.tables import age, snapshot_of
 
 from acidctl.acid.names import MAXL
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tables import age, make, snapshot_of
+from support.tables import age, make, snapshot_of
 
 from acidctl.cleaning.apply import apply_plan
 from acidctl.cleaning.plan import plan_cleaning

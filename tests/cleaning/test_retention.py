@@ -9,8 +9,8 @@ import pytest
 from acid.test_state_laws import cases
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from memory_store import MemoryFileSystem
-from tables import age, make, snapshot_of
+from support.memory_store import MemoryFileSystem
+from support.tables import age, make, snapshot_of
 
 from acidctl.acid.layout import straddles
 from acidctl.acid.listing import CLOCKS_SECONDS, Ages, Entry, Listing

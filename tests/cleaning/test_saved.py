@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tables import age, make, snapshot_of
+from support.tables import age, make, snapshot_of
 
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.cleaning.apply import apply_plan

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from terminals import Terminals, terminals
+from support.terminals import Terminals, terminals
 
 from acidctl.cli.main import main
 

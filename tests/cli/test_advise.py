@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from rows.tables_made import write_deletes, write_delta
-from tables import age, snapshot_of
+from support.tables import age, snapshot_of
+from support.tables_made import write_deletes, write_delta
 
 from acidctl.cli.maintain import advise, advise_work
 from acidctl.location.walk import find_locations

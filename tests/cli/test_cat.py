@@ -12,9 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from compaction.helpers import run_compaction
 from pyarrow import orc, parquet
-from rows.tables_made import damage_stripe, write_deletes, write_delta
+from support.compacting import run_compaction
+from support.tables_made import damage_stripe, write_deletes, write_delta
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.orc.source import ByteSource

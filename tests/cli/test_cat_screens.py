@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from rows.tables_made import damage_stripe, write_delta
+from support.tables_made import damage_stripe, write_delta
 
 import acidctl as package
 from acidctl.orc.types import OrcType

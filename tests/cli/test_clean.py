@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tables import CLEAN_NOW, age, make, on_terminal
+from support.tables import CLEAN_NOW, age, make, on_terminal
 
 from acidctl.location.lock import LOCK
 from acidctl.location.owner import Owner

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyarrow import orc, parquet
-from tables import CLEAN_NOW, json_rows, snapshot_of
+from support.tables import CLEAN_NOW, json_rows, snapshot_of
 
 from acidctl.cli.options.amounts import DURATION, SIZE, Window
 from acidctl.orc.source import ByteSource

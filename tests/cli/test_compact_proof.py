@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rows.tables_made import write_deletes, write_delta
 from rows.test_past import INT, ids
+from support.tables_made import write_deletes, write_delta
 
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail

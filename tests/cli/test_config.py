@@ -15,7 +15,7 @@ import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from terminals import Terminals
+from support.terminals import Terminals
 
 from acidctl.cli.command_table import command_named
 from acidctl.cli.config.settings import Layer, merge, options_of, variable_of

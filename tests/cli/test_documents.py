@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tables import CLEAN_NOW
+from support.tables import CLEAN_NOW
 
 Acidctl = Callable[..., Any]
 MAJOR = ("compact", "--assume-committed=0s", "--major", "--engine", "local")

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tables import CLEAN_NOW, make
-from terminals import Terminals
+from support.tables import CLEAN_NOW, make
+from support.terminals import Terminals
 
 from acidctl.acid.names import MAXL
 from acidctl.errors import AcidctlError, ExitStatus

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 from rows.test_files_without_ids import write_acid
+from support.writer_data import acid_batch, acid_file
 
 from acidctl.orc.read.reader import OrcFile
 from acidctl.orc.types import OrcType
-from tests.orc.writer_data import acid_batch, acid_file
 
 Acidctl = Callable[..., Any]
 

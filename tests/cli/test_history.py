@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from pyarrow import parquet
-from tables import CLEAN_NOW
+from support.tables import CLEAN_NOW
 
 Call = Callable[..., Any]
 ROW = {"writeid": 1, "bucketid": 536870912, "rowid": 2}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tables import CLEAN_NOW
+from support.tables import CLEAN_NOW
 
 Acidctl = Callable[..., Any]
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "json.md").read_text("utf-8")

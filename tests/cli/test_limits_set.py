@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyarrow import orc, parquet
+from support import parquet_made
+from support.parquet_made import LIST_OF_NUMBERS, Column
 
 from acidctl.orc import limits
-from tests.rows import parquet_made
-from tests.rows.parquet_made import LIST_OF_NUMBERS, Column
 
 Acidctl = Callable[..., Any]
 VARIABLE = limits.STRIPE_MEMORY.variable

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cli.lived import STEP, Lived, Reader, Rows
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tables import read_rows
+from support.lived import STEP, Lived, Reader, Rows
+from support.tables import read_rows
 
 from acidctl.acid.names import MAXL
 from acidctl.errors import HistoryError

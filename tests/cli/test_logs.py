@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tables import CLEAN_NOW
+from support.tables import CLEAN_NOW
 
 from acidctl.cli.output import redact
 from acidctl.cli.output.redact import hidden, hidden_in, is_secret_name, remember

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tables import make
+from support.tables import make
 
 from acidctl.acid.state import State
 from acidctl.cli.inspect import ls, ls_work

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyarrow import orc, parquet
-from tables import CLEAN_NOW, read_rows
+from support.tables import CLEAN_NOW, read_rows
 
 from acidctl.acid.listing import Listing
 from acidctl.errors import AccessError, AcidctlError, StorageError

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 import pytest
-from terminals import Terminals
+from support.terminals import Terminals
 
 from acidctl.cli.command_table import SUMMARIES, command_named
 

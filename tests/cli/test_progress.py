@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from memory_store import MemoryFileSystem
-from terminals import Terminals
+from support.memory_store import MemoryFileSystem
+from support.terminals import Terminals
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.cli.maintain.compact_results import Working
@@ -223,7 +223,7 @@ def test_what_was_listed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def tasks_of(acidctl: Acidctl, tmp_path: Path, kind: CompactionKind = CompactionKind.MAJOR) -> list[Task]:
-    from tables import snapshot_of
+    from support.tables import snapshot_of
 
     table = tmp_path / "t"
     assert acidctl("demo", table, "--big", "--rows", "4000", "--deletes", "400", "--buckets", "2").status == 0

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from tables import CLEAN_NOW
+from support.tables import CLEAN_NOW
 
 from acidctl.acid.advice import SMALL_FILE
 from acidctl.cli.report import metrics, run_report

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tables import age, make, on_terminal
+from support.tables import age, make, on_terminal
 
 RUN = "20990101T000000.000Z-deadbeef"
 

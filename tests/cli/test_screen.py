@@ -14,7 +14,7 @@ import termios
 from pathlib import Path
 
 import pytest
-from terminals import without_last_line
+from support.terminals import without_last_line
 
 from acidctl.cli.inspect.timeline import MARKS, marks_for
 from acidctl.cli.output.screen import Column, FittedTable, Row

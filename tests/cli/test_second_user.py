@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rows.tables_made import write_delta
 from rows.test_past import INT, ids
-from tables import CLEAN_NOW
+from support.tables import CLEAN_NOW
+from support.tables_made import write_delta
 
 Acidctl = Callable[..., Any]
 OTHER = 65534

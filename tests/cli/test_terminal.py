@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from rows.tables_made import write_delta
-from tables import CLEAN_NOW
-from terminals import Terminals
-from unsafe import SAMPLES, is_unsafe
+from support.tables import CLEAN_NOW
+from support.tables_made import write_delta
+from support.terminals import Terminals
+from support.unsafe import SAMPLES, is_unsafe
 
 from acidctl.cli.main import main
 from acidctl.orc.types import OrcType

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from storage.faults import Faults
-from tables import CLEAN_NOW
+from support.faults import Faults
+from support.tables import CLEAN_NOW
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from terminals import Terminals, without_last_line
+from support.terminals import Terminals, without_last_line
 
 REPO = Path(__file__).resolve().parents[2]
 COLUMNS = 100

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from validation.planted import delete, insert, write_events
+from support.planted import delete, insert, write_events
 
 from acidctl.validation.rules import READERS, RULES
 

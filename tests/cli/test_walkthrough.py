@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tables import CLEAN_NOW
+from support.tables import CLEAN_NOW
 
 FOUR = [
     "delete_delta_0000002_0000002_0000", "delete_delta_0000003_0000003_0000", "delta_0000001_0000001_0000",

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tables import CLEAN_NOW, age, on_terminal, read_rows
-from validation.planted import insert, write_events
+from support.planted import insert, write_events
+from support.tables import CLEAN_NOW, age, on_terminal, read_rows
 
 from acidctl.acid.names import MAXL
 from acidctl.acid.writeids import ValidWriteIds

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from crash import a_dead_owner, deaths  # noqa: F401
 from rows.test_files_without_ids import B0, found, write_acid
-from tables import snapshot_of
+from support.compacting import run_compaction
+from support.crash import a_dead_owner, deaths  # noqa: F401
+from support.tables import snapshot_of
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.cleaning.apply import How, apply_plan
@@ -20,7 +21,6 @@ from acidctl.errors import AcidctlError, NotFoundError
 from acidctl.location.owner import Owner
 from acidctl.location.publication import half_published
 from acidctl.storage.local.filesystem import LocalFileSystem
-from compaction.helpers import run_compaction
 
 MAJOR, MINOR = CompactionKind
 

@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
-from rows.tables_made import write_deletes, write_delta
-from storage.faults import Faults, FaultyFileSystem
-from tables import json_rows, snapshot_of
+from support.faults import Faults, FaultyFileSystem
+from support.tables import json_rows, snapshot_of
+from support.tables_made import write_deletes, write_delta
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.triggers import CompactionKind
@@ -33,8 +33,7 @@ from acidctl.rows.scan.scan import Scan
 from acidctl.storage import registry
 from acidctl.storage.port import FileSystem, join
 from acidctl.storage.registry import open_location
-
-from .test_insert_only import batch, struct, write_orc_file
+from compaction.test_insert_only import batch, struct, write_orc_file
 
 ROW = struct(i=OrcType("int"), s=OrcType("string"))
 ROUNDS = 12

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
-from tables import json_rows, snapshot_of
+from support.tables import json_rows, snapshot_of
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.concat import orc, parquet
@@ -36,7 +36,7 @@ from acidctl.rows.read.events import open_event_files
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
 
-pytest_plugins = ("spark_session",)
+pytest_plugins = ("support.spark_session",)
 
 MAJOR = CompactionKind.MAJOR
 INT, LONG, TEXT = OrcType("int"), OrcType("bigint"), OrcType("string")
@@ -574,8 +574,8 @@ def spark_rows(spark: Any, table: Path, kind: str) -> list[str]:
 
 @pytest.mark.spark
 def test_orc_as_java_reads_it(spark: Any, orc_table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from oracle.hive import Hive
-    from oracle.java_orc import JavaOrc, java_orc_complaints
+    from support.judge.hive import Hive
+    from support.judge.java_orc import JavaOrc, java_orc_complaints
 
     (orc_table / "delta_0000006_0000006_0000" / "odd-name").unlink()
     hive = Hive(spark)

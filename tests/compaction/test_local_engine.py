@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from rows.test_files_without_ids import B0, found, write_acid
-from tables import snapshot_of
+from support.tables import snapshot_of
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction import local_engine

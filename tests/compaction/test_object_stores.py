@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from crash import Killed, ObjectDeath, a_dead_owner, each_death  # noqa: F401
-from memory_store import MemoryFileSystem
 from rows.test_files_without_ids import B0, write_acid
-from tables import Row, read_rows
+from support.compacting import compact_location
+from support.crash import Killed, ObjectDeath, a_dead_owner, each_death  # noqa: F401
+from support.memory_store import MemoryFileSystem
+from support.tables import Row, read_rows
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.triggers import CompactionKind
@@ -29,7 +30,6 @@ from acidctl.location.publication import INTENT, finish_half_published, half_pub
 from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.storage.port import FileSystem, join
 from acidctl.storage.registry import open_location
-from compaction.helpers import compact_location
 
 MAJOR, MINOR = CompactionKind.MAJOR, CompactionKind.MINOR
 OBJECTS = {"objects": "true"}

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc as pyarrow_orc
 from rows.test_files_without_ids import B0, found, write_acid
-from tables import snapshot_of
+from support.tables import snapshot_of
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.triggers import CompactionKind

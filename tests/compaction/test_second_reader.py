@@ -9,7 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from rows.tables_made import write_deletes, write_delta
+from support.compacting import run_compaction
+from support.tables_made import write_deletes, write_delta
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.output_settings import Writing
@@ -17,7 +18,6 @@ from acidctl.compaction.proof.second_reader import SAMPLE_ROWS, SecondReader
 from acidctl.compaction.proof.verify import Verify
 from acidctl.errors import VerifyError
 from acidctl.orc.types import OrcType
-from compaction.helpers import run_compaction
 
 TIME = pa.timestamp("us")
 INSTANT = pa.timestamp("us", tz="UTC")

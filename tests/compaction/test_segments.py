@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from rows.test_files_without_ids import B0, ROW, dumped, found, write_acid
-from tables import snapshot_of
+from support.compacting import copy_table, run_compaction
+from support.tables import snapshot_of
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.kernel import run_task
@@ -25,7 +26,6 @@ from acidctl.errors import BadDataError, VerifyError
 from acidctl.orc.write.acid_writer import AcidWriter
 from acidctl.orc.write.stripe_encoder import WriterSettings
 from acidctl.rows.read.events import open_event_files
-from compaction.helpers import copy_table, run_compaction
 
 MAJOR, MINOR = CompactionKind
 FINE = Writing(task_bytes=1)

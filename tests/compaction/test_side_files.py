@@ -6,8 +6,8 @@ import uuid
 from pathlib import Path
 
 import pytest
-from memory_store import MemoryFileSystem
-from tables import read_rows, snapshot_of
+from support.memory_store import MemoryFileSystem
+from support.tables import read_rows, snapshot_of
 
 from acidctl.acid.names import METADATA_ACID, ORC_ACID_VERSION
 from acidctl.acid.triggers import CompactionKind

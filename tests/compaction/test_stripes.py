@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 from rows.test_files_without_ids import B0, ROW, dumped, found, write_acid
+from support.compacting import run_compaction
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
@@ -27,7 +28,6 @@ from acidctl.orc.write.bloom import bloom_columns
 from acidctl.orc.write.stripe_encoder import WriterSettings
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.port import FileSystem
-from compaction.helpers import run_compaction
 
 MAJOR = CompactionKind.MAJOR
 

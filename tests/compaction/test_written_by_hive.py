@@ -6,17 +6,17 @@ import json
 from pathlib import Path
 
 import pytest
-from oracle.normal import ACIDCTL, EXPECTED, normalise_row
-from oracle.txns import Txns
 from rows.test_scan_written_by_hive import HIVE23, hive23_cases
-from tables import read_rows, snapshot_of
+from support.compacting import copy_table, run_compaction
+from support.judge.normal import ACIDCTL, EXPECTED, normalise_row
+from support.judge.txns import Txns
+from support.tables import read_rows, snapshot_of
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.proof.verify import Verify
 from acidctl.rows.read.events import open_event_files
-from compaction.helpers import copy_table, run_compaction
 
 WRITINGS = {"copied": Writing(), "encoded": Writing({"compression": "zstd"}, verify=Verify.FULL)}
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyarrow import orc, parquet
-from tables import make
-from validation.planted import delete, healthy, insert, write_events, write_orc
+from support.planted import delete, healthy, insert, write_events, write_orc
+from support.tables import make
 
 from acidctl.acid.layout import TableType
 from acidctl.location.evidence import Evidence, evidence_of

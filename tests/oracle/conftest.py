@@ -6,9 +6,8 @@ import os
 from typing import Any
 
 import pytest
-from spark_session import spark  # noqa: F401  (the fixture)
-
-from oracle.hive import Hive
+from support.judge.hive import Hive
+from support.spark_session import spark  # noqa: F401  (the fixture)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -9,23 +9,23 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from compaction.helpers import copy_table, run_compaction
 from rows.test_files_without_ids import dumped
-from tables import read_rows
+from support.compacting import copy_table, run_compaction
+from support.judge.checks import Answer, answer, assert_hive_reads, assert_same, hive_accepts
+from support.judge.generate import random_history
+from support.judge.hive import Hive, row_key
+from support.judge.java_orc import java_orc_complaints
+from support.judge.model import model_rows
+from support.judge.normal import ACIDCTL
+from support.judge.play import Played, play
+from support.judge.txns import Txns
+from support.tables import read_rows
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.merge import stripe_copy
 from acidctl.compaction.output_settings import Writing
 from acidctl.orc.write import rle_columns
-from oracle.checks import Answer, answer, assert_hive_reads, assert_same, hive_accepts
-from oracle.generate import random_history
-from oracle.hive import Hive, row_key
-from oracle.java_orc import java_orc_complaints
-from oracle.model import model_rows
-from oracle.normal import ACIDCTL
-from oracle.play import Played, play
-from oracle.txns import Txns
 
 Event = tuple[int, int, int, int, int]
 

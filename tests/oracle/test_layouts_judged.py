@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from compaction.helpers import run_compaction
-from tables import read_rows
+from support.compacting import run_compaction
+from support.judge.checks import answer, assert_same, hive_answer
+from support.judge.hive import DELETE, INSERT, UPDATE, Event, Hive
+from support.judge.normal import ACIDCTL
+from support.judge.txns import Txns
+from support.tables import read_rows
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
-from oracle.checks import answer, assert_same, hive_answer
-from oracle.hive import DELETE, INSERT, UPDATE, Event, Hive
-from oracle.normal import ACIDCTL
-from oracle.txns import Txns
 
 CHANGES: dict[str, tuple[str, list[dict[str, Any]], str, list[dict[str, Any]]]] = {
     "added": ("struct<a:int>", [{"a": 1}], "struct<a:int,b:string,c:array<int>>", [{"a": 2, "b": "x", "c": [1]}]),

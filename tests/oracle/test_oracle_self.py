@@ -10,19 +10,18 @@ from typing import Any
 
 import pytest
 from hypothesis import find, settings
-
-from oracle.checks import answer, assert_hive_reads, assert_same, hive_accepts, hive_answer, plain_view
-from oracle.generate import histories, random_history
-from oracle.history import QUIRK_ORIGINAL_COPIES, Compaction, History, resolve
-from oracle.hive import DELETE, INSERT, UPDATE, Event, Hive, RowKey, StoredEvent, count_buckets
-from oracle.hivetypes import parse_type
-from oracle.java_orc import JavaOrc, java_orc_seek_check
-from oracle.lazybinary import Cursor, decode, encode_row, write_vlong
-from oracle.model import model_rows
-from oracle.normal import ACIDCTL, EXPECTED, normalise, normalise_row
-from oracle.play import play
-from oracle.txns import Txns
-from oracle.values import ALL_TYPES, SCHEMAS, SeedChoice, row_of
+from support.judge.checks import answer, assert_hive_reads, assert_same, hive_accepts, hive_answer, plain_view
+from support.judge.generate import histories, random_history
+from support.judge.history import QUIRK_ORIGINAL_COPIES, Compaction, History, resolve
+from support.judge.hive import DELETE, INSERT, UPDATE, Event, Hive, RowKey, StoredEvent, count_buckets
+from support.judge.hivetypes import parse_type
+from support.judge.java_orc import JavaOrc, java_orc_seek_check
+from support.judge.lazybinary import Cursor, decode, encode_row, write_vlong
+from support.judge.model import model_rows
+from support.judge.normal import ACIDCTL, EXPECTED, normalise, normalise_row
+from support.judge.play import play
+from support.judge.txns import Txns
+from support.judge.values import ALL_TYPES, SCHEMAS, SeedChoice, row_of
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "hive23-written"
 SCENARIOS = sorted(path.name for path in DATA.iterdir() if path.is_dir())

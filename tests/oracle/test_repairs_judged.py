@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from repair.helpers import CODECS, many_stripes, repair, rules, wide
-from tables import read_rows
-from validation.planted import insert, write_events
+from support.judge.checks import answer, assert_same, hive_answer
+from support.judge.hive import DELETE, INSERT, Event, Hive, StoredEvent
+from support.judge.java_orc import JavaOrc
+from support.judge.normal import ACIDCTL
+from support.judge.txns import Txns
+from support.planted import insert, write_events
+from support.repairing import CODECS, many_stripes, repair, rules, wide
+from support.tables import read_rows
 
 from acidctl.orc.tail import KEY_INDEX
 from acidctl.repair.plan import Kind
-from oracle.checks import answer, assert_same, hive_answer
-from oracle.hive import DELETE, INSERT, Event, Hive, StoredEvent
-from oracle.java_orc import JavaOrc
-from oracle.normal import ACIDCTL
-from oracle.txns import Txns
 
 pytestmark = pytest.mark.spark
 SCHEMA = "struct<a:int,b:string>"

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tables import json_rows, snapshot_of
+from support.judge.hive import INSERT, Event, Hive, RowKey, row_key
+from support.judge.hivetypes import HiveType, parse_type
+from support.judge.normal import ACIDCTL, normalise
+from support.judge.second_generator import Made, described, make_table
+from support.judge.txns import Txns
+from support.tables import json_rows, snapshot_of
 
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import HistoryError
 from acidctl.rows.scan.scan import Scan
-from oracle.hive import INSERT, Event, Hive, RowKey, row_key
-from oracle.hivetypes import HiveType, parse_type
-from oracle.normal import ACIDCTL, normalise
-from oracle.second_generator import Made, described, make_table
-from oracle.txns import Txns
 
 Rows = list[tuple[RowKey, list[Any]]]
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
-from writer_data import BUCKET, acid_batch, acid_file, random_array, row_types, tail_of
+from support.writer_data import BUCKET, acid_batch, acid_file, random_array, row_types, tail_of
 
 from acidctl.errors import BadDataError
 from acidctl.orc.types import ACID_COLUMNS, OrcType, acid_types, hive_type, row_type

@@ -14,8 +14,8 @@ import pyorc
 import pytest
 from py4j.java_gateway import get_field
 from pyarrow import orc
+from support.writer_data import BUCKET, acid_batch, acid_file, random_array, tail_of
 from test_union_nulls import DEEP, plain, rows_of, sprinkled
-from writer_data import BUCKET, acid_batch, acid_file, random_array, tail_of
 
 from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import OrcType
@@ -23,7 +23,7 @@ from acidctl.orc.write.stripe_encoder import CODECS, WriterSettings
 from acidctl.rows.scan.table import open_table
 
 pytestmark = pytest.mark.spark
-pytest_plugins = ("spark_session",)
+pytest_plugins = ("support.spark_session",)
 
 
 def struct(**kinds: OrcType) -> OrcType:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from support.writer_data import acid_batch, acid_file, everything, random_array, struct, tail_of
 from test_encode import batch_of as unnamed
 from test_encode import read, root, wide
-from writer_data import acid_batch, acid_file, everything, random_array, struct, tail_of
 
 from acidctl.errors import UsageProblem
 from acidctl.orc import orc_pb2 as pb

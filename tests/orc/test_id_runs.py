@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import orc
+from support.writer_data import BUCKET, MemoryFiles, acid_batch, acid_file, tail_of
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
@@ -25,7 +26,6 @@ from acidctl.orc.write.settings import WriterSettings
 from acidctl.orc.write.stripe_editor import StripeParts
 from acidctl.rows.read.events import ID_COLUMNS, Ids, read_ids
 from acidctl.storage.local.filesystem import LocalFileSystem
-from tests.orc.writer_data import BUCKET, MemoryFiles, acid_batch, acid_file, tail_of
 
 WRITTEN_BY_HIVE = Path(__file__).parent.parent / "data" / "hive23-written"
 FS = LocalFileSystem()

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
+from support.writer_data import everything, random_array, row_types, struct
 from test_encode import file_of, raw_rows
-from writer_data import everything, random_array, row_types, struct
 
 from acidctl.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb

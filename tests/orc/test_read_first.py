@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import orc
+from support.reader_data import Remote
+from support.writer_data import acid_batch, acid_file, everything, random_array, struct
 
 from acidctl.orc.read.reader import open_orc
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.stripe_encoder import CODECS, WriterSettings
 from acidctl.storage.local.filesystem import LocalFileSystem
-from tests.orc.reader_data import Remote
-from tests.orc.writer_data import acid_batch, acid_file, everything, random_array, struct
 
 WRITTEN = Path(__file__).parent.parent / "data"
 FS = LocalFileSystem()

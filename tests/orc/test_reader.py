@@ -12,13 +12,13 @@ from typing import Any
 import pyarrow as pa
 import pyorc
 import pytest
+from support.reader_data import ACID_SCHEMA, Remote, acid_rows, retailed, written
 
 from acidctl.errors import BadDataError, NotFoundError, UsageProblem
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.types import ACID_COLUMNS, OrcType
 from acidctl.storage.local.filesystem import LocalFileSystem
-from tests.orc.reader_data import ACID_SCHEMA, Remote, acid_rows, retailed, written
 
 
 def open_local(path: Path, length: int | None = None) -> OrcFile:
@@ -278,7 +278,7 @@ def test_flipped_stripe_bytes_never_hang(shared_data: Path) -> None:
 import random, sys
 from acidctl.errors import AcidctlError
 from acidctl.orc.read.reader import open_orc
-from tests.orc.reader_data import Remote
+from support.reader_data import Remote
 data = open(sys.argv[1], 'rb').read()
 draw = random.Random(1)
 found = 0

@@ -12,13 +12,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from pyarrow import orc
+from support.writer_data import acid_batch, acid_file, tail_of
 
 from acidctl.orc.types import ACID_COLUMNS, OrcType
 from acidctl.orc.write import acid_writer
 from acidctl.orc.write.rle_columns import run_columns
 from acidctl.orc.write.stripe_editor import StripeParts
 from acidctl.orc.write.stripe_encoder import CODECS, WriterSettings
-from tests.orc.writer_data import acid_batch, acid_file, tail_of
 
 ROW = OrcType("struct", children=(OrcType("int"), OrcType("string")), names=("a", "b"))
 BLOCK = 65536

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracle.hive import Hive
-from oracle.java_orc import JavaOrc, java_orc_complaints
+from support.judge.hive import Hive
+from support.judge.java_orc import JavaOrc, java_orc_complaints
 from test_run_columns import events, written
 
 from acidctl.orc.write.stripe_encoder import CODECS
 
 pytestmark = pytest.mark.spark
-pytest_plugins = ("spark_session",)
+pytest_plugins = ("support.spark_session",)
 
 
 @pytest.fixture(scope="module")

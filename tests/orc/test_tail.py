@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
+from support.reader_data import ACID_SCHEMA, Remote, acid_rows, local_tail, retailed, tail_of, written
 
 from acidctl.errors import AcidctlError, BadDataError, NotFoundError
 from acidctl.orc import orc_pb2 as pb
@@ -19,7 +20,6 @@ from acidctl.orc.meta import describe
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import FIRST_READ, RecordKey, Tail, read_tail
 from acidctl.storage.local.filesystem import LocalFileSystem
-from tests.orc.reader_data import ACID_SCHEMA, Remote, acid_rows, local_tail, retailed, tail_of, written
 
 METADATA = {
     "hive.acid.key.index": b"7,536870912,99;",

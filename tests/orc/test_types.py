@@ -3,6 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from pyarrow import orc
+from support.reader_data import tail_of, written
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
@@ -21,7 +22,6 @@ from acidctl.orc.types import (
     to_proto,
     type_tree,
 )
-from tests.orc.reader_data import tail_of, written
 
 EVERYTHING = (
     "struct<a:boolean,b:tinyint,c:smallint,d:int,e:bigint,f:float,g:double,h:string,i:binary,j:timestamp,"

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from reader_data import Remote
-from writer_data import acid_batch, acid_file, random_array
+from support.reader_data import Remote
+from support.writer_data import acid_batch, acid_file, random_array
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below, nested, tags_of

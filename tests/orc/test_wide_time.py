@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyorc
 import pytest
 from pyarrow import orc
+from support.reader_data import RAW, Remote, local_tail, retailed, tail_of, written
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
@@ -22,7 +23,6 @@ from acidctl.orc.read.reader import open_orc
 from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.read.zones import is_utc, zone
 from acidctl.storage.local.filesystem import LocalFileSystem
-from tests.orc.reader_data import RAW, Remote, local_tail, retailed, tail_of, written
 
 END_OF_TIME = (253_402_300_799, 999_999_999)
 START_OF_TIME = (-62_135_596_800, 0)

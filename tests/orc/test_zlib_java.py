@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from oracle.hive import Hive
-from oracle.java_orc import JavaOrc, java_orc_complaints
 from py4j.java_gateway import get_field
+from support.judge.hive import Hive
+from support.judge.java_orc import JavaOrc, java_orc_complaints
+from support.writer_data import acid_batch, acid_file, everything, random_array, struct, tail_of
 from test_acid_writer_java import Java, java  # noqa: F401  (the fixture)
-from writer_data import acid_batch, acid_file, everything, random_array, struct, tail_of
 
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.stripe_encoder import WriterSettings
 
 pytestmark = pytest.mark.spark
-pytest_plugins = ("spark_session",)
+pytest_plugins = ("support.spark_session",)
 
 BLOCK = 65536
 N, STRIDE = 20_000, 1000

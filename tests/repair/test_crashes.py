@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from crash import a_dead_owner, deaths  # noqa: F401
-from validation.planted import insert, write_events
+from support.crash import a_dead_owner, deaths  # noqa: F401
+from support.planted import insert, write_events
+from support.repairing import FS, repair, rows, streamed, tree
 
 from acidctl.errors import NotFoundError
 from acidctl.location.journal import State
@@ -17,7 +18,6 @@ from acidctl.orc.tail import KEY_INDEX
 from acidctl.repair.apply import forget, undo_last
 from acidctl.repair.backup import list_runs
 from acidctl.repair.plan import Kind
-from repair.helpers import FS, repair, rows, streamed, tree
 from repair.test_flush_length import FILE, FIRST, SECOND
 
 DELTA = "delta_0000001_0000001_0000"

@@ -6,12 +6,12 @@ import time
 from pathlib import Path
 
 import pytest
-from validation.planted import insert, write_events
+from support.planted import insert, write_events
+from support.repairing import FS, NOW, planned, repair, rows, rules, streamed, tail_of, tree
 
 from acidctl.errors import ConflictError
 from acidctl.repair.apply import apply_repair, undo_last
 from acidctl.repair.plan import Kind, Scope
-from repair.helpers import FS, NOW, planned, repair, rows, rules, streamed, tail_of, tree
 
 DELTA = "delta_0000001_0000003"
 FILE = f"{DELTA}/bucket_00000"

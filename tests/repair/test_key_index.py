@@ -7,7 +7,8 @@ from pathlib import Path
 import pyorc
 import pytest
 from rows.test_files_without_ids import write_plain
-from validation.planted import delete, insert, write_events, write_orc
+from support.planted import delete, insert, write_events, write_orc
+from support.repairing import CODECS, FS, many_stripes, planned, repair, rows, rules, stripes_of, tail_of, wide
 
 from acidctl.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb
@@ -15,7 +16,6 @@ from acidctl.orc.tail import KEY_INDEX
 from acidctl.repair import key_index
 from acidctl.repair.apply import undo_last
 from acidctl.repair.plan import Kind
-from repair.helpers import CODECS, FS, many_stripes, planned, repair, rows, rules, stripes_of, tail_of, wide
 
 DELTA = "delta_0000001_0000001_0000"
 

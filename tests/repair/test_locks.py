@@ -6,8 +6,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from tables import age
-from validation.planted import insert, write_events
+from support.planted import insert, write_events
+from support.repairing import FS, NOW, planned, repair, scope_of, tree
+from support.tables import age
 
 from acidctl.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, StorageError
 from acidctl.location.journal import State
@@ -20,7 +21,6 @@ from acidctl.repair.apply import apply_repair, forget, plan_repair, undo_last
 from acidctl.repair.backup import BACKUP, list_runs
 from acidctl.repair.plan import Kind, Scope
 from acidctl.storage.registry import open_location
-from repair.helpers import FS, NOW, planned, repair, scope_of, tree
 
 DELTA = "delta_0000001_0000001_0000"
 

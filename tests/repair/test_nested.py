@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 from rows.test_files_without_ids import write_plain
-from validation.planted import delete, healthy, insert, write_events
+from support.planted import delete, healthy, insert, write_events
+from support.repairing import FS, planned, repair, rows, rules, tree
 
 from acidctl.errors import ConflictError
 from acidctl.location.journal import State
 from acidctl.repair.apply import undo_last
 from acidctl.repair.backup import list_runs
 from acidctl.repair.plan import Kind
-from repair.helpers import FS, planned, repair, rows, rules, tree
 
 BASE = "base_0000003"
 NESTED = f"{BASE}/{BASE}"

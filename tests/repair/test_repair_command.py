@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from validation.planted import healthy, insert, write_events
+from support.planted import healthy, insert, write_events
+from support.repairing import age, streamed, tree
 
 from acidctl.orc.tail import KEY_INDEX
 from acidctl.repair.backup import BACKUP
 from acidctl.storage.local.filesystem import LocalFileSystem
-from repair.helpers import age, streamed, tree
 from repair.test_locks import interrupted
 
 DELTA = "delta_0000001_0000001_0000"

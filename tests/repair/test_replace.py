@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.repairing import FS
 
 from acidctl.errors import NotFoundError, StorageError
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
-from repair.helpers import FS
 
 
 @pytest.fixture(params=["local", "memory"])

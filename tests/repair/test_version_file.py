@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from rows.test_files_without_ids import write_plain
-from validation.planted import healthy, insert, write_events
+from support.planted import healthy, insert, write_events
+from support.repairing import FS, planned, repair, rows, rules, tree
 
 from acidctl.errors import ConflictError
 from acidctl.repair import apply
@@ -16,7 +17,6 @@ from acidctl.repair.apply import undo_last
 from acidctl.repair.backup import RepairRun
 from acidctl.repair.plan import Kind
 from acidctl.storage.port import FileSystem
-from repair.helpers import FS, planned, repair, rows, rules, tree
 
 DELTA = "delta_0000001_0000001_0000"
 DELETES = "delete_delta_0000002_0000002_0000"

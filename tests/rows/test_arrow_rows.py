@@ -11,12 +11,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from support.tables_made import damage_stripe, write_deletes, write_delta
 
 import acidctl
 from acidctl.errors import BadDataError, EnvironmentProblem
 from acidctl.orc.types import OrcType
-
-from .tables_made import damage_stripe, write_deletes, write_delta
 
 TYPES = OrcType("struct", children=(OrcType("int"), OrcType("string")), names=("id", "name"))
 ROWS = pa.RecordBatch.from_pydict(

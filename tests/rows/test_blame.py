@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from compaction.helpers import run_compaction
-from tables import read_rows, snapshot_of
+from support.compacting import run_compaction
+from support.random_tables import make_table
+from support.tables import read_rows, snapshot_of
+from support.tables_made import BUCKET, write_deletes, write_delta
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import UsageProblem
 from acidctl.rows.past.blame import RowId, Status, blame, parse_row_id
-from rows.random_tables import make_table
-from rows.tables_made import BUCKET, write_deletes, write_delta
 from rows.test_history import clean, events_below, walkthrough
 
 

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from compaction.helpers import run_compaction
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.compacting import run_compaction
+from support.random_tables import Made, make_table, write
+from support.tables_made import write_deletes, write_delta, write_original
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.errors import HistoryError
@@ -24,8 +26,6 @@ from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Events, Ids
 from acidctl.rows.read.key_ranges import KeyRanges
 from acidctl.rows.scan.table import open_table
-from rows.random_tables import Made, make_table, write
-from rows.tables_made import write_deletes, write_delta, write_original
 
 INT = OrcType("struct", children=(OrcType("int"),), names=("id",))
 

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
-from unsafe import quoted
+from support.unsafe import quoted
 
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType

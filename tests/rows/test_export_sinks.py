@@ -23,8 +23,7 @@ from acidctl.printable import printable
 from acidctl.rows.export import sinks
 from acidctl.rows.export.json_lines import encode_json_lines
 from acidctl.rows.export.sinks import SINK_KINDS, SinkOptions, cell_rows, open_sink
-
-from .test_export_model import Case, cases
+from rows.test_export_model import Case, cases
 
 RELAXED = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from compaction.helpers import run_compaction
 from pyarrow import orc
-from tables import read_rows, snapshot_of
+from support.compacting import run_compaction
+from support.tables import read_rows, snapshot_of
 
 from acidctl.acid.bucket import encode
 from acidctl.acid.triggers import CompactionKind

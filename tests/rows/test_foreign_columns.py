@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
-from tables import json_rows, snapshot_of
+from support.tables import json_rows, snapshot_of
 
 from acidctl.errors import NotFoundError
 from acidctl.orc.types import OrcType, arrow_type

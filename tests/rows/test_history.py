@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from compaction.helpers import copy_table, run_compaction
-from tables import snapshot_of
+from support.compacting import copy_table, run_compaction
+from support.random_tables import make_table
+from support.reader_data import retailed
+from support.tables import snapshot_of
+from support.tables_made import write_delta, write_original
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
@@ -21,9 +24,6 @@ from acidctl.rows.past.history import WriteIdHistory, read_history
 from acidctl.rows.read.events import ID_COLUMNS
 from acidctl.rows.read.files import event_files_at
 from acidctl.storage.registry import open_location
-from rows.random_tables import make_table
-from rows.tables_made import write_delta, write_original
-from tests.orc.reader_data import retailed
 
 Event = tuple[int, int, int, int, int]
 

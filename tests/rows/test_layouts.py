@@ -20,10 +20,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from compaction.helpers import run_compaction
 from pyarrow import orc
 from pyarrow import parquet as pq
-from tables import json_rows, read_rows, snapshot_of
+from support.compacting import run_compaction
+from support.tables import json_rows, read_rows, snapshot_of
 
 from acidctl.acid.bucket import encode
 from acidctl.acid.triggers import CompactionKind

@@ -10,14 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyarrow import parquet as native
-
-from acidctl.errors import BadDataError
-from acidctl.orc.limits import STRIPE_MEMORY, LimitError
-from acidctl.orc.source import ByteSource
-from acidctl.rows.foreign.parquet_and_text import open_foreign, read_any_tail
-from acidctl.rows.foreign.parquet_size import RowGroups
-from acidctl.storage.local.filesystem import LocalFileSystem
-from tests.rows.parquet_made import (
+from support.parquet_made import (
     BY_DICTIONARY,
     FIXED,
     INT64,
@@ -43,6 +36,13 @@ from tests.rows.parquet_made import (
     thrift,
     with_footer,
 )
+
+from acidctl.errors import BadDataError
+from acidctl.orc.limits import STRIPE_MEMORY, LimitError
+from acidctl.orc.source import ByteSource
+from acidctl.rows.foreign.parquet_and_text import open_foreign, read_any_tail
+from acidctl.rows.foreign.parquet_size import RowGroups
+from acidctl.storage.local.filesystem import LocalFileSystem
 
 LONG = text(b"x" * 100_000)
 NUMBERS = dictionary_page(1, bytes(8))

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
-from tables import json_rows, snapshot_of
+from support.tables import json_rows, snapshot_of
 
 from acidctl.rows.foreign import parquet_and_text
 from acidctl.rows.foreign.parquet_time import ParquetTime, as_meant, parquet_time

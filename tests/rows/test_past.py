@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from compaction.helpers import run_compaction
-from tables import snapshot_of
+from support.compacting import run_compaction
+from support.random_tables import Made, Rows, write
+from support.tables import snapshot_of
+from support.tables_made import write_deletes, write_delta, write_original
 
 import acidctl
 from acidctl.acid.state import State
@@ -21,8 +23,6 @@ from acidctl.rows.past.diff import difference
 from acidctl.rows.scan.table import Table
 from acidctl.spark.datasource.options import SourceOptions
 from acidctl.spark.datasource.plan import plan_table
-from rows.random_tables import Made, Rows, write
-from rows.tables_made import write_deletes, write_delta, write_original
 
 ABORTED = "t:4:9223372036854775807::3"
 INT = OrcType("struct", children=(OrcType("int"),), names=("id",))

@@ -6,7 +6,7 @@ import pickle
 from pathlib import Path
 
 import pytest
-from tables import json_rows, snapshot_of
+from support.tables import json_rows, snapshot_of
 
 from acidctl.rows.scan.scan import Scan, scan_pieces
 

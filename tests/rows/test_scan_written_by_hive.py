@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from oracle.normal import ACIDCTL, EXPECTED, normalise_row
-from oracle.txns import Txns
-from tables import json_rows, read_rows, snapshot_of
+from support.judge.normal import ACIDCTL, EXPECTED, normalise_row
+from support.judge.txns import Txns
+from support.tables import json_rows, read_rows, snapshot_of
 
 from acidctl.acid.state import State
 from acidctl.acid.writeids import ValidWriteIds

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
-from tables import json_rows, snapshot_of
+from support.tables import json_rows, snapshot_of
+from support.tables_made import write_delta
 
 from acidctl.orc.types import OrcType
 from acidctl.rows.read.schema_evolution import fit_text
 from acidctl.rows.scan.scan import Scan
-from rows.tables_made import write_delta
 
 
 def one_column(kind: OrcType) -> OrcType:

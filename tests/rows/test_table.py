@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from support.tables_made import damage_stripe, write_deletes, write_delta, write_original
 
 import acidctl
 from acidctl.errors import BadDataError, HistoryError, NotFoundError, RefusedError, UsageProblem
 from acidctl.orc.types import OrcType
 from acidctl.rows.read.visibility import Loss
 from acidctl.rows.scan.table import partition_kind
-from rows.tables_made import damage_stripe, write_deletes, write_delta, write_original
 
 HIVE23 = Path(__file__).parent.parent / "data" / "hive23-written"
 

@@ -11,8 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pyorc
 import pytest
-from orc.writer_data import random_array
 from pyarrow import parquet
+from support.reader_data import RAW, retailed
+from support.tables_made import write_deletes, write_delta, write_original
+from support.writer_data import random_array
 
 import acidctl
 from acidctl.errors import BadDataError
@@ -22,8 +24,6 @@ from acidctl.orc.write.stripe_encoder import WriterSettings
 from acidctl.rows.export.orc_sink import OrcSink
 from acidctl.rows.read.events import Events
 from acidctl.rows.scan.table import TableScan
-from rows.tables_made import write_deletes, write_delta, write_original
-from tests.orc.reader_data import RAW, retailed
 
 TIME, INSTANT, INT = OrcType("timestamp"), OrcType("timestamp with local time zone"), OrcType("int")
 NOON = datetime.datetime(2024, 1, 1, 12)

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tables import snapshot_of
+from support.tables import snapshot_of
+from support.tables_made import write_deletes, write_delta, write_original
 
 from acidctl.errors import UsageProblem
 from acidctl.orc.types import OrcType
 from acidctl.rows.scan.scan import Scan
-from rows.tables_made import write_deletes, write_delta, write_original
 
 DAY = datetime.date(2024, 1, 1)
 NOON = datetime.datetime(2024, 1, 1, 12, 0, 0, 123000)

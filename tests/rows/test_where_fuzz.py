@@ -14,7 +14,7 @@ from typing import Any
 
 import pyorc
 import pytest
-from tables import snapshot_of
+from support.tables import snapshot_of
 
 from acidctl.rows.scan.columns import PartitionColumn
 from acidctl.rows.scan.scan import Scan

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
-from tables import snapshot_of
+from support.reader_data import tail_of
+from support.tables import snapshot_of
 
 import acidctl
 from acidctl.orc.types import OrcType
@@ -24,7 +25,6 @@ from acidctl.orc.write.stripe_encoder import WriterSettings, encode_stripes
 from acidctl.rows.export.orc_sink import OrcSink
 from acidctl.rows.scan.pruning import stripe_bounds
 from acidctl.rows.scan.scan import Scan
-from tests.orc.reader_data import tail_of
 
 STRIDE = 4
 DOUBLE, FLOAT = OrcType("double"), OrcType("float")

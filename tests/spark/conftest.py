@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from spark.cluster import Cluster, standalone_cluster
+from support.spark.cluster import Cluster, standalone_cluster
 
 REPO = Path(__file__).resolve().parents[2]
 

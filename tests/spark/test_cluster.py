@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.spark.cluster import standalone_cluster
+from support.spark.processes import marked, wait_until
 
 from acidctl.spark.worker import ExecutorFacts
-from spark.cluster import standalone_cluster
-from spark.processes import marked, wait_until
 
 REPO = Path(__file__).resolve().parents[2]
 CODE = "from spark import cluster_scenarios; cluster_scenarios.main()"

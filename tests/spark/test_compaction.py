@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from compaction.helpers import run_compaction
-from tables import read_rows
+from support.compacting import run_compaction
+from support.spark.cluster import Cluster
+from support.tables import read_rows
 
 from acidctl.acid.triggers import CompactionKind
-from spark.cluster import Cluster
 
 pytestmark = pytest.mark.spark
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from spark.processes import marked, wait_until
+from support.spark.processes import marked, wait_until
 
 
 @pytest.fixture(scope="module")

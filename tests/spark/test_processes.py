@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
+from support.spark.processes import marked, wait_until
 
 from acidctl.spark.driver import archive
 from acidctl.spark.driver.java import choose_java
-from spark.processes import marked, wait_until
 
 pytestmark = pytest.mark.spark
 
@@ -27,7 +27,7 @@ FIVE_TASKS = """
 import os, sys
 from acidctl.spark.engine import run_tasks
 from acidctl.spark.driver.session import SparkOptions, start_session
-from spark.spark_toys import Toy, play
+from support.spark.spark_toys import Toy, play
 
 options = SparkOptions(master="local[2]")
 with start_session(options) as session:
@@ -111,7 +111,7 @@ def test_nothing_is_left_when_it_is_ended(
     scratch = tmp_path / "scratch of this run"
     scratch.mkdir()
     process = subprocess.Popen(
-        [sys.executable, "-m", "spark.endless", str(tmp_path)],
+        [sys.executable, "-m", "support.spark.endless", str(tmp_path)],
         env=child_environ | {"TMPDIR": str(scratch)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

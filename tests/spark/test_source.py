@@ -17,16 +17,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from oracle.txns import Txns
-from tables import snapshot_of
+from support.judge.txns import Txns
+from support.spark.cluster import standalone_cluster
+from support.spark.source_tables import BIG_DELETES, BIG_ROWS, CITIES, PARTITIONS, write_all
+from support.tables import snapshot_of
 
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import NotFoundError, UsageProblem
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType
 from acidctl.rows.scan.scan import Scan
-from spark.cluster import standalone_cluster
-from spark.source_tables import BIG_DELETES, BIG_ROWS, CITIES, PARTITIONS, write_all
 
 pytest.importorskip("pyspark.sql.datasource", reason="PySpark older than 4.0")
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from oracle.hive import RowKey
 from rows.test_files_without_ids import write_acid, write_plain
 from rows.test_where_fuzz import ADDED, SIGNS, TYPES, Row, make
+from support.judge.hive import RowKey
 
 pytest.importorskip("pyspark.sql.datasource", reason="PySpark older than 4.0")
 

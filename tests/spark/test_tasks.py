@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.spark.spark_toys import Toy, play
 
 from acidctl.errors import AcidctlError, EnvironmentProblem, MemoryProblem, VerifyError
 from acidctl.spark.batches import SMALLEST_BATCH, TASK_BYTES, make_batches
@@ -19,7 +20,6 @@ from acidctl.spark.driver.session import SparkOptions
 from acidctl.spark.engine import run_tasks
 from acidctl.spark.shipping import check_facts, zip_package
 from acidctl.spark.worker import Failure, as_acidctl_error, executor_facts, run_one, split_pickled
-from spark.spark_toys import Toy, play
 
 MB = 1 << 20
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from spark.cluster import Cluster
-from spark.validation_scenarios import plant
+from support.spark.cluster import Cluster
+from support.spark.validation_scenarios import plant
 
 pytestmark = pytest.mark.spark
 

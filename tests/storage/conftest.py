@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 import stamina
-from servers.hdfs_server import HdfsServer, HdfsUnavailable
-from stores import Store
+from support.servers.hdfs_server import HdfsServer, HdfsUnavailable
+from support.stores import Store
 
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.registry import open_location

@@ -14,9 +14,9 @@ import pytest
 from cli.conftest import acidctl  # noqa: F401
 from hypothesis import given
 from hypothesis import strategies as st
-from rows.tables_made import write_delta
-from servers.hdfs_server import HdfsServer
-from tables import CLEAN_NOW
+from support.servers.hdfs_server import HdfsServer
+from support.tables import CLEAN_NOW
+from support.tables_made import write_delta
 
 from acidctl.errors import StorageError
 from acidctl.storage.access import Access, narrowest

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
-import memory_store as memory
 import pytest
 import stamina
-from stores import Store
+from support import memory_store as memory
+from support.stores import Store
 
 from acidctl.errors import AcidctlError, ConflictError, StorageError
 from acidctl.location.own_files import write_checked, write_whole

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 from cli.conftest import Result, acidctl  # noqa: F401 - a fixture
-from crash import a_dead_owner  # noqa: F401
-from faults import HINT, Faults, Rule, rules_for
-from tables import CLEAN_NOW, json_rows, snapshot_of
+from support.crash import a_dead_owner  # noqa: F401
+from support.faults import HINT, Faults, Rule, rules_for
+from support.tables import CLEAN_NOW, json_rows, snapshot_of
 
 from acidctl.cleaning.trash import TRASH, list_runs
 from acidctl.location.publication import half_published

@@ -7,9 +7,9 @@ import time
 import uuid
 
 import pytest
-from servers.hdfs_server import HdfsServer
 from storage.test_hdfs_tables import acidctl, names_of, rows_of, start
-from tables import CLEAN_NOW
+from support.servers.hdfs_server import HdfsServer
+from support.tables import CLEAN_NOW
 
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
 from acidctl.location.lock import LOCK

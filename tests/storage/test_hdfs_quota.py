@@ -6,9 +6,9 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
-from servers.hdfs_server import HdfsServer
 from storage.test_hdfs_tables import acidctl, names_of, rows_of
-from tables import CLEAN_NOW
+from support.servers.hdfs_server import HdfsServer
+from support.tables import CLEAN_NOW
 
 from acidctl.errors import StorageError
 from acidctl.storage.registry import open_location

@@ -9,9 +9,9 @@ import uuid
 from pathlib import Path
 
 import pytest
-from repair.helpers import streamed
-from servers.hdfs_server import HdfsServer
-from validation.planted import insert, write_events
+from support.planted import insert, write_events
+from support.repairing import streamed
+from support.servers.hdfs_server import HdfsServer
 
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import KEY_INDEX, read_tail

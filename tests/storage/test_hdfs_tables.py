@@ -8,8 +8,8 @@ import sys
 import uuid
 
 import pytest
-from servers.hdfs_server import HdfsServer
-from tables import CLEAN_NOW, json_rows
+from support.servers.hdfs_server import HdfsServer
+from support.tables import CLEAN_NOW, json_rows
 
 from acidctl.location.snapshot import take_snapshot
 from acidctl.rows.scan.scan import Scan

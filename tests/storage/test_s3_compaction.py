@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 from cli.conftest import Result, acidctl  # noqa: F401 - a fixture
-from compaction.helpers import copy_table, run_compaction
 from compaction.test_object_stores import make
-from tables import CLEAN_NOW, json_rows
+from support.compacting import copy_table, run_compaction
+from support.tables import CLEAN_NOW, json_rows
 
 import acidctl as library
 from acidctl.acid.triggers import CompactionKind

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from stores import Store, fill, paths
+from support.stores import Store, fill, paths
 
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
 from acidctl.cleaning.apply import apply_plan

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from rows.test_files_without_ids import B0, write_acid
-from tables import json_rows
+from support.tables import json_rows
 
 from acidctl.errors import NotFoundError
 from acidctl.location.snapshot import take_snapshot

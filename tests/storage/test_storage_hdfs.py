@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from servers.hdfs_server import HaHdfsServer, HdfsServer, HdfsUnavailable
+from support.servers.hdfs_server import HaHdfsServer, HdfsServer, HdfsUnavailable
 
 from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError, UsageProblem
 from acidctl.storage.hdfs import native

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from servers.hdfs_server import HdfsUnavailable
-from servers.kerberos_packages import python_packages
-from servers.kerberos_server import REALM, KerberosHdfsServer
+from support.servers.hdfs_server import HdfsUnavailable
+from support.servers.kerberos_packages import python_packages
+from support.servers.kerberos_server import REALM, KerberosHdfsServer
 
 from acidctl.errors import AccessError, AcidctlError, StorageError
 from acidctl.storage.hdfs import native

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from memory_store import MemoryFileSystem
-from stores import Store, fill
+from support.memory_store import MemoryFileSystem
+from support.stores import Store, fill
 
 from acidctl.errors import AccessError, AcidctlError, NotFoundError
 from acidctl.location.walk import Location, Observer, find_locations, list_location, unescape

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from servers.hdfs_server import HdfsServer
+from support.servers.hdfs_server import HdfsServer
 
 from acidctl.cleaning.hdfs_trash import trash_of
 from acidctl.errors import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stores import Store
-from validation.planted import QUIET, delete, found, healthy, write_events
+from support.planted import QUIET, delete, found, healthy, write_events
+from support.stores import Store
 
 from acidctl.validation.findings import Depth
 from acidctl.validation.model import Options, Place

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.planted import BUCKET, IDS, check, found, healthy, insert, write_events
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.storage.registry import open_location
 from acidctl.validation.findings import Depth
 from acidctl.validation.location import LocationCheck
 from acidctl.validation.model import Options, Place, Report
-from validation.planted import BUCKET, IDS, check, found, healthy, insert, write_events
 
 WIDE = f"struct<{IDS},row:struct<a:int,s:string,d:decimal(10,2),l:array<int>,m:map<string,int>,f:double>>"
 

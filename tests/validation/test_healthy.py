@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from compaction.helpers import copy_table, run_compaction
 from pyarrow import parquet as pq
+from support.compacting import copy_table, run_compaction
+from support.planted import BUCKET, Event, check, delete, found, healthy, write_events, write_orc
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.errors import RefusedError
 from acidctl.validation.findings import Severity
-from validation.planted import BUCKET, Event, check, delete, found, healthy, write_events, write_orc
 
 HIVE23 = Path(__file__).parents[1] / "data" / "hive23-written"
 

@@ -11,13 +11,13 @@ import time
 from pathlib import Path
 
 import pytest
-from spark.processes import wait_until
+from support import crashers
+from support.planted import BUCKET, check, found, healthy, insert, write_events
+from support.spark.processes import wait_until
 
 from acidctl.errors import EnvironmentProblem, NotFoundError
 from acidctl.validation import location
 from acidctl.worker_pool import Crash, Limits, Pool
-from validation import crashers
-from validation.planted import BUCKET, check, found, healthy, insert, write_events
 
 
 def run(*what: str, limits: Limits | None = None, size: int = 2) -> dict[str, object]:

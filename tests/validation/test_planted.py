@@ -9,12 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from acidctl.acid.triggers import Thresholds
-from acidctl.validation.checks.column_types import parse_columns
-from acidctl.validation.findings import Depth, Severity
-from acidctl.validation.rules import RULES
-from validation.planted import (
+from support.planted import (
     ACID,
     BUCKET,
     IDS,
@@ -27,6 +22,11 @@ from validation.planted import (
     write_events,
     write_orc,
 )
+
+from acidctl.acid.triggers import Thresholds
+from acidctl.validation.checks.column_types import parse_columns
+from acidctl.validation.findings import Depth, Severity
+from acidctl.validation.rules import RULES
 
 L, F, D = Depth.LISTING, Depth.FOOTERS, Depth.DEEP
 Plant = Callable[[Path], object]

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.planted import ACID, check, delete, found, healthy, insert, write_events, write_orc
 
 from acidctl.validation.findings import Depth
 from acidctl.validation.rules import READERS, RULES
-from validation.planted import ACID, check, delete, found, healthy, insert, write_events, write_orc
 
 Plant = Callable[[Path], object]
 

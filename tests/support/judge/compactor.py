@@ -6,11 +6,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from oracle.hivetypes import parse_type
-from oracle.txns import Txns
+from support.judge.hivetypes import parse_type
+from support.judge.txns import Txns
 
 if TYPE_CHECKING:
-    from oracle.hive import Hive
+    from support.judge.hive import Hive
 
 _PACKAGE = "org.apache.hadoop.hive.ql.txn.compactor."
 

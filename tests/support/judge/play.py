@@ -8,9 +8,9 @@ from pathlib import Path
 
 from acidctl.acid.names import METADATA_ACID
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
-from oracle.history import History, Plan, Write, resolve
-from oracle.hive import DELETE, INSERT, Hive, StoredEvent
-from oracle.txns import Txns
+from support.judge.history import History, Plan, Write, resolve
+from support.judge.hive import DELETE, INSERT, Hive, StoredEvent
+from support.judge.txns import Txns
 
 
 @dataclass(frozen=True, slots=True)

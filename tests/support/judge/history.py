@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from oracle.hive import DELETE, INSERT, UPDATE, Event, Row, RowKey, row_key, split_bucket
-from oracle.model import Change, visible
-from oracle.txns import Txns
+from support.judge.hive import DELETE, INSERT, UPDATE, Event, Row, RowKey, row_key, split_bucket
+from support.judge.model import Change, visible
+from support.judge.txns import Txns
 
 QUIRK_SAME_TXN_CHANGE = "same-txn-change"
 """A row that one transaction touches twice (inserted and deleted, or updated by two statements) comes back or is lost

@@ -9,8 +9,8 @@ from typing import Any, Protocol, TypeVar
 
 from hypothesis import strategies as st
 
-from oracle.hivetypes import HiveType, parse_type
-from oracle.lazybinary import timestamp_text
+from support.judge.hivetypes import HiveType, parse_type
+from support.judge.lazybinary import timestamp_text
 
 T = TypeVar("T")
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from compaction.helpers import run_compaction
-from tables import snapshot_of
 
 from acidctl.acid.bucket import encode
 from acidctl.acid.names import Kind, format_directory
@@ -20,6 +18,8 @@ from acidctl.demo.write import write_directory
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.stripe_encoder import WriterSettings
 from acidctl.storage.registry import open_location
+from support.compacting import run_compaction
+from support.tables import snapshot_of
 
 ROW = OrcType("struct", children=(OrcType("int"), OrcType("string")), names=("id", "value"))
 _ARROW = pa.struct([("id", pa.int32()), ("value", pa.string())])

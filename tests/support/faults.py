@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from crash import CHANGING, READING
 
 from acidctl.acid.listing import Listing
 from acidctl.errors import AccessError, AcidctlError, StorageError
 from acidctl.storage import registry
 from acidctl.storage.port import FileSystem, FileSystemSpec
+from support.crash import CHANGING, READING
 
 LISTS = ("list_tree", "list_dir")
 HINT = "the store's own hint"

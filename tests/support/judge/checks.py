@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from oracle.hive import Hive, RowKey, row_key
-from oracle.java_orc import java_orc_complaints
-from oracle.normal import PLAIN, normalise_row
-from oracle.txns import Txns
+from support.judge.hive import Hive, RowKey, row_key
+from support.judge.java_orc import java_orc_complaints
+from support.judge.normal import PLAIN, normalise_row
+from support.judge.txns import Txns
 
 Answer = list[tuple[tuple[int, int, int, int], dict[str, Any] | None]]
 """((txn, bucket, statement, row), normalised row) in that order of keys: equal for both bucket codecs."""

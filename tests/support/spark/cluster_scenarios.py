@@ -15,7 +15,7 @@ from acidctl.errors import AcidctlError
 from acidctl.spark.driver.session import SparkOptions, start_session
 from acidctl.spark.engine import run_tasks
 from acidctl.spark.worker import executor_facts
-from spark.cluster import children
+from support.spark.cluster import children
 
 
 def main() -> None:

@@ -9,8 +9,8 @@ import os
 import subprocess
 from pathlib import Path
 
-from servers.hdfs_server import HdfsServer, HdfsUnavailable, free_ports
-from servers.kerberos_packages import Kerberos
+from support.servers.hdfs_server import HdfsServer, HdfsUnavailable, free_ports
+from support.servers.kerberos_packages import Kerberos
 
 REALM = "TEST.LOCAL"
 USERS = ("root", "alice")

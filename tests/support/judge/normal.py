@@ -15,7 +15,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from oracle.hivetypes import HiveType, parse_type
+from support.judge.hivetypes import HiveType, parse_type
 
 PLAIN = "plain"
 """What `hive.py` returns: binary as bytes, maps as pairs, unions as (tag, value)."""

@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from oracle.hivetypes import HiveType
+from support.judge.hivetypes import HiveType
 
 _EPOCH = datetime(1970, 1, 1)
 _DAY_ZERO = date(1970, 1, 1).toordinal()

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pyorc
-from tables import read_rows, snapshot_of
-from validation.planted import BUCKET, Event, check, found, write_events
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import encode_section
@@ -21,6 +19,8 @@ from acidctl.repair.apply import apply_repair, plan_repair
 from acidctl.repair.backup import RepairRun
 from acidctl.repair.plan import Kind, RepairPlan, Scope
 from acidctl.storage.local.filesystem import LocalFileSystem
+from support.planted import BUCKET, Event, check, found, write_events
+from support.tables import read_rows, snapshot_of
 
 NOW = 2_000_000_000.0
 """Long after every file here was written."""

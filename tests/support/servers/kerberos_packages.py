@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from servers.hdfs_server import HdfsUnavailable, cache_folder, download_debian
+from support.servers.hdfs_server import HdfsUnavailable, cache_folder, download_debian
 
 _WANTED = ("krb5-kdc", "krb5-admin-server", "krb5-user", "libkrb5-dev")
 _OF_KERBEROS = (

@@ -1,6 +1,6 @@
 """A process that runs command lines in children of its own: acidctl is imported once, and no thread is there to fork.
 
-Started by :mod:`terminals`: a request a line on standard input, an answer a line on standard output.
+Started by :mod:`support.terminals`: a request a line on standard input, an answer a line on standard output.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ import termios
 import time
 from typing import Any
 
+from acidctl.imports import leave_out_pandas
+
 PACKAGES = ("cli", "rows", "compaction", "cleaning", "repair", "validation", "demo")
 LATE = ("acidctl.storage.registry", "pyarrow.compute", "rich.progress", "rich.table", "rich.text", "rich.box")
 END_OF_INPUT = b"\x04"
@@ -28,6 +30,7 @@ MOST_QUESTIONS = 8
 
 
 def import_all() -> None:
+    leave_out_pandas()  # as the program does, whose main() is called with arguments here
     for package in PACKAGES:
         module = importlib.import_module(f"acidctl.{package}")
         for found in pkgutil.walk_packages(module.__path__, f"{module.__name__}."):

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from oracle.history import (
+from support.judge.history import (
     ABORT,
     COMMIT,
     OPEN,
@@ -20,8 +20,8 @@ from oracle.history import (
     Step,
     Transaction,
 )
-from oracle.hive import DELETE, INSERT, UPDATE, Row
-from oracle.values import SCHEMAS, Choice, DrawChoice, SeedChoice, row_of
+from support.judge.hive import DELETE, INSERT, UPDATE, Row
+from support.judge.values import SCHEMAS, Choice, DrawChoice, SeedChoice, row_of
 
 _CODECS = ("ZLIB", "SNAPPY", "NONE")
 

@@ -13,10 +13,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from oracle.compactor import Compactor
-from oracle.hivetypes import HiveType, parse_type
-from oracle.lazybinary import Cursor, decode, encode_row
-from oracle.txns import Txns
+from support.judge.compactor import Compactor
+from support.judge.hivetypes import HiveType, parse_type
+from support.judge.lazybinary import Cursor, decode, encode_row
+from support.judge.txns import Txns
 
 INSERT, UPDATE, DELETE = 0, 1, 2
 RECORD_ID = "struct<transactionid:bigint,bucketid:int,rowid:bigint>"

@@ -8,7 +8,7 @@ import sys
 
 from acidctl.spark.driver.session import SparkOptions
 from acidctl.spark.engine import run_tasks
-from spark.spark_toys import Toy, play
+from support.spark.spark_toys import Toy, play
 
 
 def main() -> int:

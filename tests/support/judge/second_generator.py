@@ -21,10 +21,10 @@ from typing import Any
 
 import pyorc
 
-from oracle.hive import DELETE, INSERT, UPDATE, Event, Hive, Row, RowKey, StoredEvent, event_schema, split_bucket
-from oracle.hivetypes import HiveType, parse_type
-from oracle.lazybinary import timestamp_parts, timestamp_text
-from oracle.txns import Txns
+from support.judge.hive import DELETE, INSERT, UPDATE, Event, Hive, Row, RowKey, StoredEvent, event_schema, split_bucket
+from support.judge.hivetypes import HiveType, parse_type
+from support.judge.lazybinary import timestamp_parts, timestamp_text
+from support.judge.txns import Txns
 
 ORIGINALS = ""
 """The directory of files without one."""

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from memory_store import MemoryFileSystem
 
 from acidctl.location.owner import Owner
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.port import join
+from support.memory_store import MemoryFileSystem
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from servers.hdfs_server import HdfsServer
+from support.servers.hdfs_server import HdfsServer
 
 _EDITS = "org.apache.hadoop.hdfs.tools.offlineEditsViewer.OfflineEditsViewer"
 _EDITS_VERSION = -63

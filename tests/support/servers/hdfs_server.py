@@ -5,7 +5,7 @@ which the NameNode's WebHDFS needs, come from Debian packages.  Both are put int
 download, 34 MB kept); a start then takes some seconds.  Needs java (8 or later), pip, and for the first time apt-get
 and dpkg-deb.  User `root` is the superuser; permissions are enforced for any other user name.
 
-    python tests/servers/hdfs_server.py DIRECTORY     # start one, print its address, stop at the end of the input
+    python tests/support/servers/hdfs_server.py DIRECTORY  # start one, print its address, stop at the end of the input
 """
 
 from __future__ import annotations

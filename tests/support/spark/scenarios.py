@@ -18,8 +18,8 @@ from typing import Any
 from acidctl.errors import AcidctlError
 from acidctl.spark.driver.session import Session, SparkOptions, start_session
 from acidctl.spark.engine import run_tasks
-from spark import spark_toys, validation_scenarios
-from spark.spark_toys import Stubborn, Toy, describe, play
+from support.spark import spark_toys, validation_scenarios
+from support.spark.spark_toys import Stubborn, Toy, describe, play
 
 OPTIONS = SparkOptions(master="local[2]")
 

@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from oracle.hive import Hive
-from oracle.hivetypes import parse_type
-from oracle.lazybinary import Cursor, decode
+from support.judge.hive import Hive
+from support.judge.hivetypes import parse_type
+from support.judge.lazybinary import Cursor, decode
 
 ACID_COLUMNS = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row")
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")

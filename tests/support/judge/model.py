@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from oracle.hive import DELETE, INSERT, RowKey, row_key
-from oracle.txns import Txns
+from support.judge.hive import DELETE, INSERT, RowKey, row_key
+from support.judge.txns import Txns
 
 
 @dataclass(frozen=True, slots=True)

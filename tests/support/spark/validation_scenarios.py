@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from validation import crashers
-from validation.planted import NOW, healthy, insert, write_events
 from validation.test_isolation import three_stripes
 from validation.test_planted import CASES
 
@@ -22,6 +20,8 @@ from acidctl.validation.findings import Depth
 from acidctl.validation.model import Options, Place
 from acidctl.validation.rules import READERS
 from acidctl.validation.run import validate
+from support import crashers
+from support.planted import NOW, healthy, insert, write_events
 
 SOME = list(CASES)[::8]
 

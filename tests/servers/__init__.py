@@ -1,1 +1,0 @@
-"""Real storage servers for the tests, started on loopback."""

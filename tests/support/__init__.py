@@ -1,0 +1,1 @@
+"""What tests share: tables, files, stores, servers, crashes, the judge."""

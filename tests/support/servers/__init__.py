@@ -1,0 +1,1 @@
+"""Servers that tests start: HDFS from pyspark's jars, Kerberos."""
