@@ -292,9 +292,9 @@ for _ in range(100):
         found += 1
 print(found)
 """
-    root = Path(__file__).resolve().parent.parent.parent
+    tests = Path(__file__).resolve().parent.parent
     done = subprocess.run(
-        [sys.executable, "-c", program, str(path)], capture_output=True, text=True, timeout=60, cwd=root, check=False
+        [sys.executable, "-c", program, str(path)], capture_output=True, text=True, timeout=60, cwd=tests, check=False
     )
     assert "Traceback" not in done.stderr
     assert done.returncode == 0, done.stderr

@@ -57,7 +57,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     }
     target = folder / "outcomes"
     run = subprocess.run(
-        [sys.executable, "-c", "from spark import scenarios; scenarios.main()", str(target)],
+        [sys.executable, "-c", "from support.spark import scenarios; scenarios.main()", str(target)],
         check=False,
         env=environ,
         cwd=folder,

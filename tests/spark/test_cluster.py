@@ -19,8 +19,8 @@ from support.spark.processes import marked, wait_until
 from acidctl.spark.worker import ExecutorFacts
 
 REPO = Path(__file__).resolve().parents[2]
-CODE = "from spark import cluster_scenarios; cluster_scenarios.main()"
-GONE = "from spark import cluster_scenarios; cluster_scenarios.gone()"
+CODE = "from support.spark import cluster_scenarios; cluster_scenarios.main()"
+GONE = "from support.spark import cluster_scenarios; cluster_scenarios.gone()"
 
 pytestmark = pytest.mark.spark
 

@@ -37,7 +37,7 @@ from acidctl.spark.source import HiveAcidDataSource, HiveAcidError, explain
 
 REPO = Path(__file__).resolve().parents[2]
 HIVE23 = REPO / "tests" / "data" / "hive23-written"
-CODE = "from spark import source_scenarios; source_scenarios.main()"
+CODE = "from support.spark import source_scenarios; source_scenarios.main()"
 NAMES = ("alltypes_random", "original_files", "update_chain", "streaming_batch")
 
 
