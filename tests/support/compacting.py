@@ -13,7 +13,7 @@ from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.request import CompactionRequest, Mode, Nothing, Refused, carry_out, plan_location
 from acidctl.compaction.run import Compacted
 from acidctl.location.find import find
-from acidctl.location.lists import lists_of
+from acidctl.location.lists import SnapshotLists
 from acidctl.location.lock import Locking
 
 
@@ -47,7 +47,7 @@ def compact_location(
     storage: Mapping[str, str] | None = None,
 ) -> Compacted | None:
     """What `acidctl compact` does with one location; None when there is nothing to do, and errors are raised."""
-    lists = lists_of(write_ids or ValidWriteIds())
+    lists = SnapshotLists(of_all=write_ids)  # whatever table the list names
     (found,) = find([url], storage or {}, lists)
     answer = plan_location(found, lists, request)
     if isinstance(answer, Refused):
