@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any
 
 from acidctl.errors import AcidctlError
 
@@ -18,10 +18,15 @@ class Result(StrEnum):
     SKIPPED = "skipped"
     POSTPONED = "postponed"
     FAILED = "failed"
+    STOPPED = "stopped"
     COMPACTED = "compacted"
+    CLEANED = "cleaned"
+    IN_TRASH = "in-trash"
+    RESTORED = "restored"
+    PURGED = "purged"
 
 
-CHANGING = frozenset({Result.COMPACTED})
+CHANGING = frozenset({Result.COMPACTED, Result.CLEANED, Result.STOPPED, Result.RESTORED})
 """Results after which a location is not what it was."""
 
 
@@ -33,7 +38,6 @@ class Outcome:
         location: as a user would type it.
         reason: why, as the rest of a sentence; empty where the result says it.
         error: of a location that failed.
-        REPORTED: the keys of :meth:`facts` that the report of a run has, too.
     """
 
     location: str
@@ -41,12 +45,15 @@ class Outcome:
     reason: str = ""
     error: AcidctlError | None = None
 
-    REPORTED: ClassVar[tuple[str, ...]] = ()
-
     @property
     def is_changed(self) -> bool:
         """Whether the location is not what it was."""
         return self.result in CHANGING
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether something of it is left for another run."""
+        return self.result in (Result.POSTPONED, Result.STOPPED)
 
     @property
     def seconds(self) -> float | None:
@@ -60,6 +67,10 @@ class Outcome:
     def facts(self) -> Mapping[str, Any]:
         """What else there is to say, by its key in JSON."""
         return {}
+
+    def reported(self) -> Mapping[str, Any]:
+        """What the report of a run says besides the result, by its key."""
+        return {"reason": self.reason} if self.reason else {}
 
     def record(self) -> dict[str, Any]:
         """The outcome as JSON has it, without the version of the schema."""

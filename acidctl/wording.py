@@ -5,6 +5,7 @@ Nothing is decided here, and nothing is decided by what it says; programs go by 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -73,6 +74,16 @@ def duration(seconds: float) -> str:
         if seconds >= 2 * size or seconds == size:
             return f"{int(seconds // size)} {unit}"
     return f"{int(seconds)} s"
+
+
+def iso_time(seconds: float | None) -> str | None:
+    """``2026-11-21T22:24:05Z``, as JSON has times; None when there is no time."""
+    return None if seconds is None else _iso_time(math.floor(seconds))
+
+
+@lru_cache(maxsize=1 << 12)
+def _iso_time(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def utc(seconds: float) -> str:

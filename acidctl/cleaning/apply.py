@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 
 from acidctl.cleaning.hdfs_trash import move_to_hdfs_trash, require_hdfs, trash_of
+from acidctl.cleaning.outcomes import Cleaned
 from acidctl.cleaning.plan import CleaningPlan, Removal, plan_cleaning
 from acidctl.cleaning.trash import TrashRun
 from acidctl.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, RefusedError
@@ -22,25 +22,6 @@ class How(StrEnum):
     TRASH = "trash"
     HDFS = "hdfs"
     DELETE = "delete"
-
-
-@dataclass(frozen=True, slots=True)
-class Cleaned:
-    """What was done.
-
-    Attributes:
-        removed: in this order; fewer than planned when it was stopped.
-        run: in the location's trash; None when there is none.
-        places: where to in the trash of HDFS each entry went.
-    """
-
-    removed: tuple[Removal, ...] = ()
-    run: TrashRun | None = None
-    places: tuple[str, ...] = ()
-
-    @property
-    def bytes(self) -> int:
-        return sum(removal.bytes for removal in self.removed)
 
 
 def never() -> bool:
@@ -70,13 +51,13 @@ def apply_plan(
         UsageProblem: the trash of HDFS was asked for on another store.
     """
     if not plan.removals:
-        return Cleaned()
+        return Cleaned.after(plan)
     fs = plan.snapshot.fs
     _require_children(plan)
-    _refuse_store(fs, how, fs.display(plan.snapshot.path))
+    _refuse_store(fs, how, plan.shown)
     fresh = _refuse_changed(plan)
     if should_stop():
-        return Cleaned()
+        return Cleaned.after(plan)
     trash = trash_of(fs, plan.snapshot.path) if how is How.HDFS else ""
     run = TrashRun.of(fresh, plan.names, plan.bytes, run_id) if how is How.TRASH else None
     removed: list[Removal] = []
@@ -98,7 +79,7 @@ def apply_plan(
         if run and not removed:
             with suppress(AcidctlError):
                 run.drop_unused(fs)
-    return Cleaned(tuple(removed), run if removed else None, tuple(places))
+    return Cleaned.after(plan, tuple(removed), run if removed else None, tuple(places))
 
 
 def _require_children(plan: CleaningPlan) -> None:
@@ -106,7 +87,7 @@ def _require_children(plan: CleaningPlan) -> None:
     for name in plan.names:
         if name in ("", ".", "..") or "/" in name:
             raise BadDataError(
-                f"will not clean {plan.snapshot.fs.display(plan.snapshot.path)}",
+                f"will not clean {plan.shown}",
                 f"{name!r} is no name of something in it",
                 "nothing was removed; report this",
             )

@@ -89,6 +89,11 @@ class CleaningPlan:
     postponed: tuple[str, ...] = ()
 
     @property
+    def shown(self) -> str:
+        """The location, as a user would type it."""
+        return self.snapshot.fs.display(self.snapshot.path)
+
+    @property
     def bytes(self) -> int:
         return sum(removal.bytes for removal in self.removals)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.triggers import CompactionKind, Decision, Figures, Thresholds, decide, figures_of
@@ -126,8 +126,6 @@ class Planned(Answer):
     plan: CompactionPlan
     result: Result = Result.PLANNED
 
-    REPORTED: ClassVar[tuple[str, ...]] = ("kind",)
-
     @property
     def is_decided(self) -> bool:
         """Whether thresholds decided, and not the user."""
@@ -142,6 +140,10 @@ class Planned(Answer):
     def segments(self) -> int:
         """Into how many parts big buckets are cut."""
         return sum(isinstance(task, BucketTask) and task.segment is not None for task in self.plan.tasks)
+
+    def reported(self) -> Mapping[str, Any]:
+        """The type of compaction."""
+        return {"kind": self.plan.kind.value}
 
     def facts(self) -> Mapping[str, Any]:
         """What would be read and written."""

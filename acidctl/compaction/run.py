@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.kernel import run_task
@@ -41,8 +41,6 @@ class Compacted(Outcome):
     published: tuple[str, ...] = ()
     results: tuple[BucketResult, ...] = ()
     staging_kept: str | None = None
-
-    REPORTED: ClassVar[tuple[str, ...]] = ("kind", "rows", "rowsDropped", "inputRows", "deleteEvents")
 
     @property
     def rows(self) -> int:
@@ -94,6 +92,11 @@ class Compacted(Outcome):
             "verified": self.plan.verify.value,
             "taskSeconds": round(self.seconds, 3),
         }
+
+    def reported(self) -> Mapping[str, Any]:
+        """The figures in short."""
+        names = ("kind", "rows", "rowsDropped", "inputRows", "deleteEvents")
+        return {name: value for name, value in self.facts().items() if name in names} or super().reported()
 
 
 def failed(plan: CompactionPlan, error: AcidctlError, staging_kept: str | None = None) -> Compacted:

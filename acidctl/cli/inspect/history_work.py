@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from acidctl.cli.output.console import Records, console, iso_time, note, put_csv
+from acidctl.cli.output.console import Records, console, note, put_csv
 from acidctl.cli.output.odd_layouts import OddLayouts
 from acidctl.cli.output.screen import Column, FittedTable, Row
 from acidctl.cli.output.strangers import Strangers
@@ -15,7 +15,7 @@ from acidctl.location.lists import SnapshotLists
 from acidctl.printable import printable
 from acidctl.rows.past.history import History, WriteIdHistory, read_history
 from acidctl.rows.scan.odd_layout import odd_layout
-from acidctl.wording import text_of
+from acidctl.wording import iso_time, text_of
 
 SCHEMA_VERSION = 1
 

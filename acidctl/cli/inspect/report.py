@@ -10,12 +10,11 @@ from acidctl.acid.layout import DataFile, data_files_of, files_by_child, is_full
 from acidctl.acid.listing import Entry
 from acidctl.acid.state import EntryKind, State, Verdict
 from acidctl.acid.triggers import Decision, Thresholds, decide, figures_of
-from acidctl.cli.output.console import iso_time
 from acidctl.errors import AcidctlError
 from acidctl.location.evidence import Evidence
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.scan.odd_layout import odd_layout
-from acidctl.wording import text_of
+from acidctl.wording import iso_time, text_of
 
 SCHEMA_VERSION = 1
 

@@ -9,7 +9,7 @@ from acidctl.acid.layout import TableType
 from acidctl.cleaning.saved import read_plans, who_may_change
 from acidctl.cli.maintain.clean_results import Printer
 from acidctl.cli.maintain.clean_work import CleaningWork, way, within
-from acidctl.cli.maintain.many_locations import Stop
+from acidctl.cli.maintain.many_locations import TIME_IS_UP, Stop
 from acidctl.cli.output.console import note
 from acidctl.errors import AcidctlError, RefusedError
 from acidctl.location.neighbours import Surroundings
@@ -58,7 +58,7 @@ def work(
         if isinstance(result, AcidctlError):
             printer.failed(one.url, result)
         elif result is None:
-            printer.not_begun(one.url)
+            printer.postponed(one.url, TIME_IS_UP)
         else:
             plans.append(result)
     plans = printer.plans(within(plans, max_bytes), dry_run=dry_run)

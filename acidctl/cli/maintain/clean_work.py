@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from acidctl.acid.layout import TableType
-from acidctl.cleaning.apply import Cleaned, How, apply_plan
+from acidctl.cleaning.apply import How, apply_plan
 from acidctl.cleaning.leftovers import query_staging
+from acidctl.cleaning.outcomes import Cleaned
 from acidctl.cleaning.plan import CleaningPlan, Removal, plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.cli.maintain.clean_results import Printer
-from acidctl.cli.maintain.many_locations import Stop, Work, with_tables
+from acidctl.cli.maintain.many_locations import TIME_IS_UP, Stop, Work, with_tables
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import human_bytes, human_count, note
 from acidctl.cli.output.progress import progress
@@ -116,7 +117,7 @@ def _plans(
     """
     for found, is_table in every:
         if stop.is_due():
-            printer.not_begun(found.shown)
+            printer.postponed(found.shown, TIME_IS_UP)
             continue
         try:
             snapshot = query_staging(found.fs, found.location.path) if is_table else found.snapshot(lists)
@@ -152,9 +153,9 @@ class CleaningWork(Work):
         with progress("cleaning", sum(len(plan.removals) for plan in plans)) as bar:
             for plan, result in self.each(plans, lambda plan: self._apply(plan, lambda _: bar.advance())):
                 if isinstance(result, AcidctlError):
-                    printer.failed(plan.snapshot.fs.display(plan.snapshot.path), result)
+                    printer.failed(plan.shown, result)
                 else:
-                    printer.done(plan, result or Cleaned())
+                    printer.done(result or Cleaned.after(plan))
         printer.summary()
 
     def _apply(self, plan: CleaningPlan, on_removed: Callable[[Removal], None]) -> Cleaned:

@@ -16,6 +16,7 @@ from acidctl.acid.layout import TableType
 from acidctl.acid.triggers import NO_AUTO, Thresholds, is_auto_off
 from acidctl.cli.maintain.compact_engine import EngineOptions, open_engine
 from acidctl.cli.maintain.compact_results import Printer, working
+from acidctl.cli.maintain.many_locations import TIME_IS_UP
 from acidctl.cli.options.shared import can_ask, key_and_value, refuse_unused
 from acidctl.cli.output.console import human_bytes, human_count, say
 from acidctl.cli.output.strangers import Strangers
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from acidctl.location.lock import Locking
 
 _DECIDING = ("compactorthreshold.", "hive.compactor.")
-_TIME_IS_UP = "the time is up"
 _SHOWN = 3
 
 
@@ -103,7 +103,7 @@ def work(
     places = once(find(locations, storage, lists, strangers.observer, surroundings=Surroundings()))
     for found in strangers.changeable(places, request.table_type):
         if closed or _is_past(until):
-            printer.postponed(found.shown, closed or _TIME_IS_UP)
+            printer.postponed(found.shown, closed or TIME_IS_UP)
             continue
         answer = plan_location(found, lists, request)
         printer.answered(answer)

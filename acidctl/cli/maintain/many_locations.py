@@ -23,8 +23,8 @@ from acidctl.storage.registry import open_location
 T = TypeVar("T")
 R = TypeVar("R")
 
-_LONG_SECONDS = 1.0
-"""Only work that takes longer than this shows a bar."""
+TIME_IS_UP = "the time is up"
+"""Why a location was left for another run."""
 
 
 @dataclass(slots=True)

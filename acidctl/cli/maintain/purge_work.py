@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from acidctl.cleaning.trash import TrashRun, list_runs, purge
+from acidctl.cleaning.outcomes import InTrash, in_trash
+from acidctl.cleaning.trash import TrashRun, list_runs
+from acidctl.cleaning.undo import delete
 from acidctl.cli.maintain.many_locations import Stop, Work, with_tables
-from acidctl.cli.output.console import Records, human_bytes, human_count, note, put_line
+from acidctl.cli.output.console import human_bytes, human_count, note, put_line
 from acidctl.cli.output.progress import progress
-from acidctl.cli.report.failures import Failures
+from acidctl.cli.report.outcomes import Outcomes
 from acidctl.errors import AcidctlError
 from acidctl.location.find import Found, find, once
 from acidctl.location.journal import unusable
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.walk import Observer
+from acidctl.outcome import Outcome, Result
 
 if TYPE_CHECKING:
     from acidctl.cli.report.run_report import RunReport
@@ -36,40 +39,41 @@ def work(
 ) -> int:
     """Purge as asked; the exit status."""
     work = Work(yes, locking, jobs, Stop.after(deadline))
-    printer = _Printer(output, run)
+    printer = Outcomes(output, run, _text_of)
     latest = None if older_than is None else time.time() - older_than
     every = _due(locations, storage, latest, work, printer)
-    if output == "table" or dry_run:
-        for found, runs in every:
-            for one in runs:
-                printer.run(found, one, "in-trash")
+    for found, runs in every:
+        for one in runs:
+            printer.put(in_trash(found.fs, one), is_last=dry_run)
     if not every and output == "table":
         put_line("the trash is empty" if older_than is None else "the trash holds nothing that old")
     if every and not dry_run:
         count = human_count(sum(len(runs) for _, runs in every), "cleaning run")
         work.confirm(f"{count} would be deleted for good", f"Delete {count} for good?", "nothing was deleted")
         _delete(every, work, printer)
-    return printer.failures.worst
+    return printer.status
 
 
 _Due = tuple["Found", list["TrashRun"]]
 
 
 def _due(
-    locations: tuple[str, ...], storage: dict[str, str], latest: float | None, work: Work, printer: _Printer
+    locations: tuple[str, ...], storage: dict[str, str], latest: float | None, work: Work, printer: Outcomes
 ) -> list[_Due]:
     """The runs of every location that began by then; those whose name tells no time only when no time is asked for."""
     every = []
-    places = once(find(locations, storage, SnapshotLists(), Observer(printer.failures.add), looks=False))
+    places = once(
+        find(locations, storage, SnapshotLists(), Observer(lambda error: printer.failed("", error)), looks=False)
+    )
     # The directory of a table with partitions has a trash of its own: of staging.
     everywhere = (found for found, _ in with_tables(places, locations, storage))
     for found, runs in work.each(everywhere, lambda found: list_runs(found.fs, found.location.path)):
         if isinstance(runs, AcidctlError):
-            printer.failures.add(runs, found.shown)
+            printer.failed(found.shown, runs)
             continue
         for one in runs or ():
             if one.problem:  # it stays, and the others go
-                printer.failures.add(unusable(found.fs, one), found.shown)
+                printer.failed(found.shown, unusable(found.fs, one))
         due = [run for run in runs or () if not run.problem]
         due = [run for run in due if latest is None or (run.began is not None and run.began <= latest)]
         if due:
@@ -77,48 +81,34 @@ def _due(
     return every
 
 
-def _delete(every: list[_Due], work: Work, printer: _Printer) -> None:
-    def delete(due: _Due) -> list[TrashRun]:
-        (found, runs), done = due, []
-        with work.locking.at(found.fs, found.location.path):
-            for run in runs:
-                if work.stop.is_due():
-                    break
-                purge(found.fs, [run])
-                done.append(run)
-                bar.advance()
-        return done
-
-    deleted: list[TrashRun] = []
+def _delete(every: list[_Due], work: Work, printer: Outcomes) -> None:
+    gone: list[InTrash] = []
     with progress("deleting", sum(len(runs) for _, runs in every)) as bar:
-        for (found, runs), done in work.each(every, delete):
+
+        def purge(due: _Due) -> list[InTrash]:
+            return delete(due[0].fs, due[1], work.locking, work.stop.is_due, bar.advance)
+
+        for (found, runs), done in work.each(every, purge):
             if isinstance(done, AcidctlError):
-                printer.failures.add(done, found.shown)
+                printer.failed(found.shown, done)
                 continue
             for one in done or ():
-                printer.run(found, one, "purged")
-                deleted.append(one)
+                printer.put(one)
+            gone += done or ()
             if left := len(runs) - len(done or ()):
                 note(f"{found.shown}: left for later: {human_count(left, 'cleaning run')}")
     if printer.output == "table":
-        size = human_bytes(sum(run.bytes for run in deleted))
-        put_line(f"{human_count(len(deleted), 'cleaning run')} deleted, {size}")
+        size = human_bytes(sum(one.run.bytes for one in gone))
+        put_line(f"{human_count(len(gone), 'cleaning run')} deleted, {size}")
 
 
-class _Printer:
-    def __init__(self, output: str, run: RunReport) -> None:
-        self.output = output
-        self._records = Records(output)
-        self.failures = Failures(run)
-        self._report = run
-
-    def run(self, found: Found, run: TrashRun, result: str) -> None:
-        self._report.add(found.shown, result, removed=run.bytes if result == "purged" else None)
-        self._records.put(_record(found, run, result))
-        if self.output == "table" and result == "in-trash":
-            entries = human_count(len(run.names), "entry", "entries")
-            what = f"{entries}, {human_bytes(run.bytes)}" if run.is_complete else _PHASES[run.state]
-            put_line(f"{found.fs.display(run.path)}: {what}")
+def _text_of(outcome: Outcome) -> str:
+    if not isinstance(outcome, InTrash) or outcome.result is Result.PURGED:
+        return ""
+    run = outcome.run
+    entries = human_count(len(run.names), "entry", "entries")
+    what = f"{entries}, {human_bytes(run.bytes)}" if run.is_complete else _PHASES[run.state]
+    return f"{outcome.shown}: {what}"
 
 
 _PHASES = {
@@ -126,15 +116,3 @@ _PHASES = {
     "restored": "restored; what is left is to be removed",
     "purged": "incomplete: it was being purged",
 }
-
-
-def _record(found: Found, run: TrashRun, result: str) -> dict[str, Any]:
-    return {
-        "schema_version": 1,
-        "location": found.shown,
-        "result": result,
-        "trashRun": run.id,
-        "isComplete": run.is_complete,
-        "names": list(run.names),
-        "bytes": run.bytes,
-    }

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from acidctl.cleaning.outcomes import InTrash, Restored, in_trash
 from acidctl.cleaning.trash import TRASH, TrashRun
-from acidctl.cli.maintain.clean_results import MOST_NOTES, NAMES_SHOWN, Results, some
-from acidctl.cli.output.console import Records, human_bytes, human_count, note, put_line
+from acidctl.cli.maintain.clean_results import MOST_NOTES, NAMES_SHOWN
+from acidctl.cli.output.console import human_bytes, human_count, note, put_line, warn
+from acidctl.cli.report.outcomes import Outcomes, some
 
 if TYPE_CHECKING:
     from acidctl.cli.report.run_report import RunReport
     from acidctl.location.find import Found
-
-Changes = tuple[str, ...] | None
-"""How the state differs from the one before the cleaning; None where that is not known."""
+    from acidctl.outcome import Outcome
 
 _PHASES = {
     "staged": "incomplete: interrupted, nothing can be restored from it",
@@ -27,7 +27,7 @@ def _phase(run: TrashRun) -> str:
     return f"cannot be used: {run.problem}" if run.problem else _PHASES[run.state]
 
 
-def listed(every: Sequence[tuple[Found, Sequence[TrashRun]]], output: str, records: Records, *, is_one: bool) -> None:
+def listed(every: Sequence[tuple[Found, Sequence[TrashRun]]], printer: Printer, *, is_one: bool) -> None:
     """Print the runs of one location by their entries, those of several by their ids."""
     if not every:
         note("the trash is empty")
@@ -35,8 +35,9 @@ def listed(every: Sequence[tuple[Found, Sequence[TrashRun]]], output: str, recor
     for found, its_runs in every:
         for run in its_runs:
             together.setdefault(run.id, []).append(run)
-            records.put(_record(found.shown, run, "in-trash"))
-    if output != "table":
+            if printer.output != "table":
+                printer.put(in_trash(found.fs, run))
+    if printer.output != "table":
         return
     for run_id, runs in sorted(together.items()):
         whole = [run for run in runs if run.is_complete]
@@ -50,59 +51,56 @@ def listed(every: Sequence[tuple[Found, Sequence[TrashRun]]], output: str, recor
         put_line(f"{run_id or TRASH}  {human_count(len(runs), 'location')}  {what}{rest}")
 
 
-class Printer(Results):
-    """What is restored, location by location."""
+class Printer(Outcomes):
+    """What is restored, location by location.
+
+    Attributes:
+        is_alone: there is one location.
+    """
 
     def __init__(self, output: str, run: RunReport) -> None:
-        super().__init__(output, run)
-        self._restored = 0
-        self._bytes = 0
-        self._changed: list[str] = []
+        super().__init__(output, run, self._text)
+        self.is_alone = False
+        self._restored: list[Restored] = []
+        self._changed = 0
 
-    def planned(self, found: Found, run: TrashRun, *, dry_run: bool) -> None:
+    def planned(self, outcome: InTrash, *, dry_run: bool) -> None:
         """Before it is done."""
-        if dry_run:
-            self.run.add(found.shown, "planned", names=len(run.names))
-            self._put(_record(found.shown, run, "planned"))
-        if self._output == "table":
-            count = f"{human_count(len(run.names), 'entry', 'entries')}, {human_bytes(run.bytes)}"
-            what = f"{count}: {some(run.names, NAMES_SHOWN)}" if run.is_complete else _phase(run)
-            put_line(f"{found.shown}: {run.id}: {what}")
+        self.put(outcome, is_last=dry_run)
 
-    def done(self, found: Found, run: TrashRun, names: tuple[str, ...], changes: Changes, *, alone: bool) -> None:
+    def done(self, outcome: Restored) -> None:
         """A run is back."""
-        self._restored += 1
-        self._bytes += run.bytes
-        self.run.add(found.shown, "restored", restored=run.bytes, names=len(names))
-        self._put(_record(found.shown, run, "restored") | {"changes": None if changes is None else list(changes)})
-        if changes:
-            self._changed.append(found.shown)
-        if self._output != "table":
+        self._restored.append(outcome)
+        self.put(outcome)
+        if outcome.not_compared:
+            why = outcome.not_compared
+            warn(f"{outcome.location}: its state could not be compared with the one before: {why}")
+        changes = outcome.changes
+        self._changed += bool(changes)
+        if self.output != "table":
             return
-        shown = " ".join(names) if alone else some(names, NAMES_SHOWN)
-        what = f"{len(names)} restored: {shown}" if names else f"{run.id} was restored already"
-        put_line(f"{found.shown}: {what}")
-        if changes == () and alone:
+        if changes == () and self.is_alone:
             note("the state is the one before that cleaning")
-        elif changes and len(self._changed) <= MOST_NOTES:
-            where = "" if alone else f"{found.shown}: "
+        elif changes and self._changed <= MOST_NOTES:
+            where = "" if self.is_alone else f"{outcome.location}: "
             note(f"{where}otherwise than before that cleaning: {'; '.join(changes)}")
 
     def summary(self, locations: int) -> None:
         """What became of all locations together."""
         if self._changed:
-            count = human_count(len(self._changed), "location differs", "locations differ")
+            count = human_count(self._changed, "location differs", "locations differ")
             note(f"{count} from the state before that cleaning: others wrote there meanwhile")
-        self._sum_up(locations, f"{self._restored} restored, {human_bytes(self._bytes)}")
+        size = human_bytes(sum(one.run.bytes for one in self._restored))
+        self.sum_up(locations, f"{len(self._restored)} restored, {size}")
 
-
-def _record(location: str, run: TrashRun, result: str) -> dict[str, Any]:
-    return {
-        "schema_version": 1,
-        "location": location,
-        "result": result,
-        "trashRun": run.id,
-        "isComplete": run.is_complete,
-        "names": list(run.names),
-        "bytes": run.bytes,
-    }
+    def _text(self, outcome: Outcome) -> str:
+        if isinstance(outcome, Restored):
+            names = " ".join(outcome.names) if self.is_alone else some(outcome.names, NAMES_SHOWN)
+            done = f"{len(outcome.names)} restored: {names}"
+            return f"{outcome.location}: {done if outcome.names else f'{outcome.run.id} was restored already'}"
+        if not isinstance(outcome, InTrash):
+            return ""
+        run = outcome.run
+        count = f"{human_count(len(run.names), 'entry', 'entries')}, {human_bytes(run.bytes)}"
+        what = f"{count}: {some(run.names, NAMES_SHOWN)}" if run.is_complete else _phase(run)
+        return f"{outcome.location}: {run.id}: {what}"

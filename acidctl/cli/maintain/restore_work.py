@@ -6,18 +6,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from acidctl.cleaning.trash import TrashRun, changes_since, list_runs, restore
+from acidctl.cleaning.outcomes import in_trash
+from acidctl.cleaning.trash import TrashRun, list_runs
+from acidctl.cleaning.undo import USABLE, bring_back, newest
 from acidctl.cli.maintain.clean_results import MOST_NOTES
-from acidctl.cli.maintain.many_locations import Stop, Work, with_tables
-from acidctl.cli.maintain.restore_results import Changes, Printer, listed
+from acidctl.cli.maintain.many_locations import TIME_IS_UP, Stop, Work, with_tables
+from acidctl.cli.maintain.restore_results import Printer, listed
 from acidctl.cli.options.shared import refuse_unused
-from acidctl.cli.output.console import human_bytes, human_count, note, warn
+from acidctl.cli.output.console import human_bytes, human_count, note
 from acidctl.cli.output.progress import progress
-from acidctl.errors import AcidctlError, ConflictError, NotFoundError
+from acidctl.errors import AcidctlError, NotFoundError
 from acidctl.location.find import Found, find, once
-from acidctl.location.journal import State
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.walk import Location, Observer
+from acidctl.outcome import Result
 from acidctl.storage.registry import open_location
 
 if TYPE_CHECKING:
@@ -47,12 +49,13 @@ def work(
     every = _runs(locations, storage, work, printer)
     is_one = len(every) == 1 and every[0].found.is_given
     if list_only:
-        listed([(place.found, place.runs) for place in every], output, printer.records, is_one=is_one)
+        listed([(place.found, place.runs) for place in every], printer, is_one=is_one)
         return printer.status
     due = _chosen(every, run_id, " ".join(locations), printer)
+    printer.is_alone = len(due) == 1
     if dry_run or not is_one:
         for place, one in due:
-            printer.planned(place.found, one, dry_run=dry_run)
+            printer.planned(in_trash(place.found.fs, one, Result.PLANNED), dry_run=dry_run)
     if dry_run or not due:
         return printer.status
     if len(due) > 1 or not due[0][0].found.is_given:
@@ -81,7 +84,7 @@ def _runs(locations: tuple[str, ...], storage: dict[str, str], work: Work, print
         if isinstance(runs, AcidctlError):
             printer.failed(found.shown, runs)
         elif runs is None:
-            printer.not_begun(found.shown)
+            printer.postponed(found.shown, TIME_IS_UP)
         elif runs:
             every.append(_Place(found, tuple(runs)))
     return every
@@ -105,23 +108,22 @@ def _chosen(every: Sequence[_Place], run_id: str | None, given: str, printer: Pr
     Raises:
         NotFoundError: there is none at all.
     """
-    usable = (State.WRITTEN, State.UNDONE, State.DAMAGED, State.FOREIGN)
     if not every and not printer.is_whole:
         return []
     if not every:
         why = "there is no trash at or below it, or it was purged"
         raise NotFoundError(f"nothing to restore in {given}", why, "acidctl purge and --no-trash leave nothing behind")
-    newest = max((run.id for place in every for run in place.runs if run.state in usable), default="")
+    last = max((run.id for place in every for run in place.runs if run.state in USABLE), default="")
     due, passed_over, others = [], [], 0
     for place in every:
-        matching = [run for run in place.runs if run.id.startswith(newest if run_id is None else run_id)]
-        chosen = next((run for run in reversed(matching) if run.state in usable), None)
-        broken = [run for run in (place.runs if chosen and run_id is None else matching) if run.state not in usable]
+        matching = [run for run in place.runs if run.id.startswith(last if run_id is None else run_id)]
+        chosen = newest(matching)
+        broken = [run for run in (place.runs if chosen and run_id is None else matching) if run.state not in USABLE]
         if chosen:
             due.append((place, chosen))
             broken = [run for run in broken if run.id > chosen.id]
         elif not matching:
-            others += any(run.state in usable for run in place.runs)
+            others += any(run.state in USABLE for run in place.runs)
         passed_over += [(place, run) for run in broken[-1:]]
     if not due and passed_over:
         return passed_over[-1:]  # which says why it cannot be restored
@@ -137,29 +139,13 @@ def _chosen(every: Sequence[_Place], run_id: str | None, given: str, printer: Pr
 
 def _restore(due: _Due, work: Work, printer: Printer) -> None:
     with progress("restoring", len(due)) as bar:
-        for (place, run), done in work.each(due, lambda one: _restored(*one, work)):
+        for (place, _), done in work.each(due, lambda one: bring_back(one[0].found.fs, one[1], work.locking)):
             bar.advance()
             if isinstance(done, AcidctlError):
                 printer.failed(place.found.shown, done)
             elif done is None:
-                printer.not_begun(place.found.shown)
+                printer.postponed(place.found.shown, TIME_IS_UP)
             else:
-                printer.done(place.found, run, *done, alone=len(due) == 1)
+                printer.done(done)
     if len(due) > 1:
         printer.summary(len(due))
-
-
-def _restored(place: _Place, run: TrashRun, work: Work) -> tuple[tuple[str, ...], Changes]:
-    """The names that came back, and how the state differs from the one before; None where that is not known."""
-    fs, path = place.found.fs, place.found.location.path
-    with work.locking.at(fs, path):
-        now = next((one for one in list_runs(fs, path) if one.id == run.id), None)
-        if now is None:
-            why = "somebody else restored or purged it"
-            raise ConflictError(f"{fs.display(run.path)} has gone meanwhile", why, "see `acidctl restore --list`")
-        names = restore(fs, now)
-        try:
-            return names, changes_since(fs, now)
-        except AcidctlError as error:  # what is back is back
-            warn(f"{place.found.shown}: its state could not be compared with the one before: {error}")
-            return names, None

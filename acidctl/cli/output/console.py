@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import os
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
-from functools import lru_cache
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
@@ -191,16 +189,6 @@ def human_bytes(count: int | None) -> str:
 def human_count(count: int, noun: str, plural: str | None = None) -> str:
     """``1 file``, ``1,234 files``."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
-
-
-def iso_time(seconds: float | None) -> str | None:
-    """``2026-11-21T22:24:05Z``; None when there is no time."""
-    return None if seconds is None else _iso_time(math.floor(seconds))
-
-
-@lru_cache(maxsize=1 << 12)
-def _iso_time(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def local_time(seconds: float | None) -> str:

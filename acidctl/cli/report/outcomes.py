@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from acidctl.cli.output.console import Records, note, put_line
+from acidctl.cli.output.console import Records, human_count, note, put_line, warn
 from acidctl.cli.report.failures import show_failure
 from acidctl.errors import ExitStatus
 from acidctl.outcome import Outcome, Result, Skipped
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from acidctl.location.find import Found
 
 SCHEMA_VERSION = 1
+
+_NAMED = 20
 
 
 class Outcomes:
@@ -32,8 +34,10 @@ class Outcomes:
         self.output = output
         self._records = Records(output)
         self._text_of = text_of
-        self._status = 0
+        self.status = 0
         self._seen: set[Result] = set()
+        self._failed: list[str] = []
+        self._left: list[str] = []
         self._noted: set[str] = set()
 
     def put(self, outcome: Outcome, *, is_last: bool = True) -> None:
@@ -44,6 +48,7 @@ class Outcomes:
         """
         if is_last:
             self._seen.add(outcome.result)
+            self._left += [outcome.location] * outcome.is_unfinished
             self.run.take(outcome)
         elif self.output != "table":
             return
@@ -52,8 +57,21 @@ class Outcomes:
         elif text := self._text_of(outcome) or _text(outcome):
             put_line(text)
         if outcome.error:
-            self._status = max(self._status, outcome.error.exit_status)
+            self.status = max(self.status, outcome.error.exit_status)
+            self._failed += [outcome.location] * bool(outcome.location)
             show_failure(outcome.location, outcome.error)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing failed so far, nor was left for later."""
+        return not (self.status or self._left)
+
+    def sum_up(self, locations: int, done: str) -> None:
+        """Say what became of all locations together; those that failed, and those that are left, by name."""
+        rests = [(what, names) for what, names in (("failed", self._failed), ("left for later", self._left)) if names]
+        note(f"{human_count(locations, 'location')}: {', '.join([done, *(f'{len(n)} {what}' for what, n in rests)])}")
+        for what, names in rests:
+            warn(f"{what}: {some(names, _NAMED)}")
 
     def failed(self, location: str, error: AcidctlError) -> None:
         """A location failed; an empty one for what is none, such as a directory of a tree that cannot be listed."""
@@ -75,12 +93,17 @@ class Outcomes:
 
     def exit_status(self, speaks: bool) -> int:
         """Of the whole run; with `speaks` there is a status for nothing to do and for work that was put off."""
-        if self._status or not speaks:
-            return self._status
-        if Result.POSTPONED in self._seen:
+        if self.status or not speaks:
+            return self.status
+        if self._left:
             return ExitStatus.POSTPONED
-        idle = {Result.NOTHING_TO_DO, Result.SKIPPED}
-        return 0 if self._seen - idle else ExitStatus.NOTHING_TO_DO
+        return 0 if self._seen - {Result.NOTHING_TO_DO, Result.SKIPPED} else ExitStatus.NOTHING_TO_DO
+
+
+def some(names: Sequence[str], most: int) -> str:
+    """The first of them, and how many more there are."""
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest
 
 
 def _text(outcome: Outcome) -> str:

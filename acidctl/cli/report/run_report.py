@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from acidctl import __version__
-from acidctl.cli.output.console import iso_time
 from acidctl.cli.output.redact import hidden, hidden_in
 from acidctl.errors import AcidctlError, ExitStatus
+from acidctl.wording import iso_time
 
 if TYPE_CHECKING:
     from acidctl.cli.report.figures import Figures, Seen
@@ -125,17 +125,13 @@ class RunReport:
         if outcome.error:
             self.failed(outcome.location, outcome.error)
             return
-        facts = outcome.facts()
-        told: dict[str, Any] = {name: facts[name] for name in outcome.REPORTED if name in facts}
-        if outcome.reason and not told:
-            told["reason"] = outcome.reason
         self.add(
             outcome.location,
             outcome.result.value,
             is_changed=outcome.is_changed,
             seconds=outcome.seconds,
             **outcome.bytes_by_use(),
-            **told,
+            **outcome.reported(),
         )
 
     def failed(self, location: str, error: AcidctlError) -> None:
