@@ -8,6 +8,7 @@ gives values; what changes is planned first (``plan_...`` gives the plan, or why
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +17,14 @@ from acidctl.acid.advice import Advice, advise
 from acidctl.acid.assumption import Assumption
 from acidctl.acid.layout import TableType
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.cleaning import request as cleaning
+from acidctl.cleaning.apply import How
 from acidctl.cleaning.explain import Proof, evidence_of, prove_all
+from acidctl.cleaning.outcomes import Cleaned, InTrash, PlannedCleaning, Restored
+from acidctl.cleaning.request import RefusedCleaning
+from acidctl.cleaning.retention import Policy
+from acidctl.cleaning.trash import TrashRun, list_runs
+from acidctl.cleaning.undo import bring_back, delete, newest
 from acidctl.compaction.request import (
     CompactionRequest,
     Mode,
@@ -27,13 +35,17 @@ from acidctl.compaction.request import (
     plan_location,
 )
 from acidctl.compaction.run import Compacted, Engine
-from acidctl.errors import RefusedError, UsageProblem
+from acidctl.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.location.evidence import Evidence, not_known
 from acidctl.location.find import Found, find
 from acidctl.location.lists import SnapshotLists, lists_of, read_lists
+from acidctl.location.lock import Locking
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.snapshot import Snapshot
 from acidctl.nearest import member
+from acidctl.repair.apply import apply_repair, plan_repair, require_offline, undo_last
+from acidctl.repair.backup import RepairRun
+from acidctl.repair.plan import Kind, RepairPlan, Scope
 from acidctl.rows.past.blame import Blame, RowId, blame, parse_row_id
 from acidctl.rows.past.diff import Difference, difference
 from acidctl.rows.past.history import History, read_history
@@ -42,6 +54,9 @@ from acidctl.rows.scan.table import Table, table_at
 from acidctl.validation.findings import Depth
 from acidctl.validation.model import Options, Place, Report
 from acidctl.validation.run import validate
+
+DAY = 86400.0
+"""Seconds."""
 
 
 class Location:
@@ -221,6 +236,111 @@ class Location:
     def _aged(self, request: CompactionRequest) -> CompactionRequest:
         """With a lock that notices a clock by which the age of what is there says nothing."""
         return replace(request, locking=replace(request.locking, age=self._lists.age))
+
+    # -- cleaning ----------------------------------------------------------------------------------------------
+
+    def plan_clean(self, older_than: float = DAY, *, leftovers: bool = False) -> PlannedCleaning | RefusedCleaning:
+        """What a cleaning would remove, keep back and leave for later; nothing is changed.
+
+        Args:
+            older_than: seconds; what was superseded, or written, less long ago stays.
+            leftovers: abandoned staging as well.
+
+        Raises:
+            RefusedError: it is not known to be transactional.
+        """
+        return cleaning.plan_location(self._changeable(None), self._lists, Policy(older_than, leftovers))
+
+    def clean(
+        self,
+        older_than: float = DAY,
+        *,
+        leftovers: bool = False,
+        trash: str = "trash",
+        unsafe_retention: bool = False,
+        locking: Locking | None = None,
+    ) -> Cleaned:
+        """Remove what is obsolete or aborted, as ``acidctl clean`` does it.
+
+        Args:
+            older_than, leftovers: as for :meth:`plan_clean`.
+            trash: where it goes: trash (of the location), hdfs (the user's), or delete, for good.
+            unsafe_retention: allow less than an hour: nothing reads the table.
+
+        Raises:
+            AcidctlError: it was refused or failed; the hint says what was removed before.
+        """
+        policy = Policy(older_than, leftovers)
+        if not unsafe_retention:
+            policy.require_safe()
+        how = member(How, trash, "place for what is removed")
+        answer = cleaning.plan_location(self._changeable(None), self._lists, policy)
+        if isinstance(answer, RefusedCleaning):
+            raise answer.error
+        return cleaning.carry_out(answer.plan, how, replace(locking or Locking(), age=older_than))
+
+    def trash(self) -> list[TrashRun]:
+        """What cleanings moved to the trash of the location, oldest first."""
+        return list_runs(self._found.fs, self._found.location.path)
+
+    def restore(self, run_id: str = "", *, locking: Locking | None = None) -> Restored:
+        """Undo a cleaning.
+
+        Args:
+            run_id: of the run, or how it begins; without it the newest.
+
+        Raises:
+            NotFoundError: there is none.
+            AcidctlError: it cannot be restored, and nothing was moved.
+        """
+        run = newest(self.trash(), run_id)
+        if run is None:
+            raise NotFoundError(f"nothing to restore in {self.path}", "its trash holds no such run", "see trash()")
+        return bring_back(self._found.fs, run, locking or Locking())
+
+    def purge(self, *, locking: Locking | None = None) -> list[InTrash]:
+        """Delete all that is in the trash for good; runs that cannot be used stay."""
+        due = [run for run in self.trash() if not run.problem]
+        return delete(self._found.fs, due, locking or Locking())
+
+    # -- repairs -----------------------------------------------------------------------------------------------
+
+    def plan_repair(self, kind: str, path: str = "", *, force: bool = False) -> RepairPlan:
+        """What a repair would mend, and what it would refuse to; nothing is changed.
+
+        Args:
+            kind: key-index, flush-length, nested or version-file.
+            path: relative to the location, to look at that only.
+            force: what was written just now counts as finished.
+        """
+        snapshot = self._changeable(None).snapshot(SnapshotLists())
+        return plan_repair(snapshot, member(Kind, kind, "repair"), Scope(time.time(), path, force))
+
+    def repair(
+        self, kind: str, path: str = "", *, force: bool = False, offline: bool = False, locking: Locking | None = None
+    ) -> RepairRun | None:
+        """Mend what is wrong, with a backup; None when there is nothing to mend. :meth:`undo_repair` takes it back.
+
+        Args:
+            kind, path, force: as for :meth:`plan_repair`.
+            offline: nothing reads the table: a directory may be missing for a moment.
+
+        Raises:
+            RefusedError: a directory would be missing for a moment.
+            AcidctlError: it failed; what was begun is finished by the next repair.
+        """
+        plan = self.plan_repair(kind, path, force=force)
+        require_offline(plan, offline=offline)
+        return apply_repair(plan, Scope(time.time(), path, force), locking)
+
+    def undo_repair(self, run_id: str | None = None, *, locking: Locking | None = None) -> RepairRun:
+        """Take a repair back: the newest, or the one named.
+
+        Raises:
+            NotFoundError: there is none.
+            ConflictError: what it made was changed since.
+        """
+        return undo_last(self._found.fs, self._found.location.path, run_id, locking)
 
     def _changeable(self, said: TableType | None) -> Found:
         """The location, found anew, where it may be changed.

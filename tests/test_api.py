@@ -13,6 +13,8 @@ import pytest
 from support.tables import age, json_rows, snapshot_of
 
 import acidctl
+from acidctl.cleaning.outcomes import PlannedCleaning
+from acidctl.cleaning.request import RefusedCleaning
 from acidctl.cli.main import main
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.output_settings import Writing
@@ -251,3 +253,88 @@ def _opened(table: Path) -> Any:
     from acidctl.storage.registry import open_location
 
     return open_location(str(table))
+
+
+# -- cleaning ------------------------------------------------------------------------------------------------------
+
+
+def test_a_cleaning_gives_what_the_command_tells_and_is_undone(shell: Shell, crud: Path) -> None:
+    one = acidctl.Location(crud, assume_committed=0)
+    one.compact("major")
+    contents = changed_by(crud)
+    planned = one.plan_clean(0)
+    (record,) = shell.json("clean", "-n", "--older-than", "0", crud)
+    assert isinstance(planned, PlannedCleaning)
+    assert {"schema_version": 1, **planned.record()} == record
+    assert changed_by(crud) == contents
+    with pytest.raises(RefusedError, match="older-than"):
+        one.clean(0)
+    done = one.clean(0, unsafe_retention=True)
+    assert (done.result, len(done.removed), done.left, done.run is not None) == (Result.CLEANED, 4, (), True)
+    assert json_rows(Scan(snapshot_of(crud))) == [{"id": 1, "value": "A"}, {"id": 2, "value": "B"}]
+    (run,) = one.trash()
+    back = one.restore(run.id[:8])
+    assert (back.result, len(back.names), back.changes) == (Result.RESTORED, 4, ())
+    assert changed_by(crud) == contents
+    with pytest.raises(NotFoundError, match="nothing to restore"):
+        one.restore()
+    one.clean(0, unsafe_retention=True)
+    (gone,) = one.purge()
+    assert (gone.result, gone.bytes_by_use()["removed"] > 0, one.trash()) == (Result.PURGED, True, [])
+    assert one.purge() == []
+    nothing = one.clean()
+    assert (nothing.result, nothing.is_changed) == (Result.NOTHING_TO_DO, False)
+
+
+def test_a_cleaning_waits_for_its_age_and_for_a_table(crud: Path, tmp_path: Path) -> None:
+    one = acidctl.Location(crud, assume_committed=0)
+    one.compact("major")
+    planned = one.plan_clean()
+    assert isinstance(planned, PlannedCleaning)
+    assert (planned.result, len(planned.plan.waiting)) == (Result.NOTHING_TO_DO, 4)
+    age(crud, 25)
+    assert one.clean(trash="delete").run is None
+    assert {path.name for path in crud.iterdir()} == {"base_0000003"}
+    with pytest.raises(UsageProblem, match="place for what is removed"):
+        one.clean(trash="bin")
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "plain" / "000000_0").write_bytes(b"1,2\n")
+    with pytest.raises(RefusedError, match="not known to be"):
+        acidctl.Location(tmp_path / "plain").clean()
+
+
+def test_an_interrupted_compaction_refuses_a_cleaning(crud: Path) -> None:
+    staging = crud / "_tmp_1"
+    staging.mkdir()
+    (staging / "_publish.json").write_text('{"names": ["delete_delta_0000001_0000003", "delta_0000001_0000003"]}')
+    (staging / "delta_0000001_0000003").mkdir()
+    (crud / "delete_delta_0000001_0000003").mkdir()
+    one = acidctl.Location(crud, assume_committed=0)
+    answer = one.plan_clean(0)
+    assert isinstance(answer, RefusedCleaning)
+    assert answer.record()["error"] == "refused"
+    with pytest.raises(RefusedError):
+        one.clean(0, unsafe_retention=True)
+
+
+# -- repairs -------------------------------------------------------------------------------------------------------
+
+
+def test_a_repair_is_planned_done_and_undone(shell: Shell, crud: Path) -> None:
+    marker = crud / "delta_0000001_0000001_0000" / "_orc_acid_version"
+    marker.unlink()
+    age(crud, 2)
+    one = acidctl.Location(crud)
+    plan = one.plan_repair("version-file")
+    (record,) = shell.json("repair", "version-file", "-n", crud)
+    assert [fix.path for fix in plan.fixes] == [fix["path"] for fix in record["fixes"]]
+    run = one.repair("version-file")
+    assert run
+    assert marker.read_bytes() == b"2"
+    assert one.repair("version-file") is None
+    assert one.undo_repair().id == run.id
+    assert not marker.exists()
+    with pytest.raises(NotFoundError):
+        one.undo_repair()
+    with pytest.raises(UsageProblem, match="no repair 'key-indx'"):
+        one.repair("key-indx")

@@ -76,8 +76,8 @@ class Cleaned(PlannedCleaning):
     ) -> Self:
         """The outcome of a plan of which so much was done."""
         result = Result.CLEANED if len(removed) == len(plan.removals) else Result.STOPPED
-        if not removed and plan.removals:
-            result = Result.POSTPONED
+        if not removed:
+            result = Result.POSTPONED if plan.removals or plan.postponed else Result.NOTHING_TO_DO
         return cls(location=plan.shown, result=result, plan=plan, removed=removed, run=run, places=places)
 
     @property

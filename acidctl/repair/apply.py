@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from acidctl.errors import AcidctlError, ConflictError, NotFoundError, StorageError
+from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, StorageError
 from acidctl.location.journal import Act, State, Step, begin, drop
 from acidctl.location.lock import Locking
 from acidctl.location.own_files import new_run_id
@@ -66,6 +66,17 @@ def apply_repair(plan: RepairPlan, scope: Scope, locking: Locking | None = None)
         paths = frozenset(fix.path for fix in plan.fixes)
         now = plan_repair(again, plan.kind, replace(scope, among=paths)).only(paths)
         return _carry_out(now) if now.fixes else None
+
+
+def require_offline(plan: RepairPlan, *, offline: bool) -> None:
+    """Raises RefusedError where readers would miss a directory between two renames, and something may read it."""
+    gap = next((fix for fix in plan.fixes if fix.is_gap), None)
+    if gap and not offline:
+        raise RefusedError(
+            f"{gap.path} of {plan.snapshot.fs.display(plan.snapshot.path)} would be missing for a moment",
+            "two renames are needed, and readers between them see the location without it",
+            "give --offline when nothing reads the table; nothing was changed",
+        )
 
 
 def require_renames(fs: FileSystem, location: str) -> None:

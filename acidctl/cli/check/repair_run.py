@@ -15,7 +15,7 @@ from acidctl.cli.output.console import Records, console, human_bytes, human_coun
 from acidctl.cli.output.screen import Column, FittedTable, Row
 from acidctl.cli.output.strangers import Strangers
 from acidctl.cli.report.failures import Failures
-from acidctl.errors import AcidctlError, ExitStatus, NotFoundError, RefusedError
+from acidctl.errors import AcidctlError, ExitStatus, NotFoundError
 from acidctl.location.evidence import refuse_part_of_others
 from acidctl.location.find import Found as Place
 from acidctl.location.find import find
@@ -24,7 +24,16 @@ from acidctl.location.lists import SnapshotLists
 from acidctl.location.lock import Locking
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.walk import Location, Observer
-from acidctl.repair.apply import SETTLED, apply_repair, forget, plan_repair, require_renames, undo_last, unfinished
+from acidctl.repair.apply import (
+    SETTLED,
+    apply_repair,
+    forget,
+    plan_repair,
+    require_offline,
+    require_renames,
+    undo_last,
+    unfinished,
+)
 from acidctl.repair.backup import RepairRun, list_runs
 from acidctl.repair.plan import Kind, RepairPlan, Scope
 from acidctl.storage.port import FileSystem, base_name, parent_of
@@ -91,7 +100,8 @@ def repair(kind: str, **asked: Any) -> int:
     for one in found:
         _show(one, options)
     if work and not options.dry_run:
-        _require_offline(work, options)
+        for one in work:
+            require_offline(one.plan, offline=options.offline)
         for one in work:
             require_renames(one.fs, one.path)
         _confirm(work, options.yes)
@@ -222,17 +232,6 @@ def _record(one: Found, result: str) -> dict[str, Any]:
         "refused": [{"path": r.path, "reason": r.why, "hint": r.hint} for r in plan.refused],
         "interrupted": [left.id for left in one.left],
     }
-
-
-def _require_offline(work: Sequence[Found], options: Options) -> None:
-    for one in work:
-        for fix in one.plan.fixes:
-            if fix.is_gap and not options.offline:
-                raise RefusedError(
-                    f"{fix.path} of {one.shown} would be missing for a moment",
-                    "two renames are needed, and readers between them see the location without it",
-                    "give --offline when nothing reads the table; nothing was changed",
-                )
 
 
 def _confirm(work: Sequence[Found], yes: bool) -> None:

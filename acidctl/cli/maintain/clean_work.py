@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from acidctl.acid.layout import TableType
-from acidctl.cleaning.apply import How, apply_plan
-from acidctl.cleaning.leftovers import query_staging
+from acidctl.cleaning.apply import How
 from acidctl.cleaning.outcomes import Cleaned
-from acidctl.cleaning.plan import CleaningPlan, Removal, plan_cleaning
+from acidctl.cleaning.plan import CleaningPlan, Removal
+from acidctl.cleaning.request import RefusedCleaning, carry_out, plan_location
 from acidctl.cleaning.retention import Policy
 from acidctl.cli.maintain.clean_results import Printer
 from acidctl.cli.maintain.many_locations import TIME_IS_UP, Stop, Work, with_tables
@@ -119,14 +119,11 @@ def _plans(
         if stop.is_due():
             printer.postponed(found.shown, TIME_IS_UP)
             continue
-        try:
-            snapshot = query_staging(found.fs, found.location.path) if is_table else found.snapshot(lists)
-            plan = plan_cleaning(snapshot, policy)
-        except AcidctlError as error:
-            printer.failed(found.shown, error)
-            continue
-        if plan.removals or plan.waiting or not is_table:
-            yield plan
+        answer = plan_location(found, lists, policy, is_table=is_table)
+        if isinstance(answer, RefusedCleaning):
+            printer.put(answer)
+        elif answer.plan.removals or answer.plan.waiting or not is_table:
+            yield answer.plan
 
 
 @dataclass(slots=True)
@@ -159,8 +156,5 @@ class CleaningWork(Work):
         printer.summary()
 
     def _apply(self, plan: CleaningPlan, on_removed: Callable[[Removal], None]) -> Cleaned:
-        snapshot = plan.snapshot
-        with self.locking.at(snapshot.fs, snapshot.path):
-            return apply_plan(
-                plan, How(self.how), run_id=self.run_id, should_stop=self.stop.is_due, on_removed=on_removed
-            )
+        how, stop = How(self.how), self.stop.is_due
+        return carry_out(plan, how, self.locking, run_id=self.run_id, should_stop=stop, on_removed=on_removed)

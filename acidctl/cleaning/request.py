@@ -1,0 +1,58 @@
+"""The safe order of a cleaning, from what is asked for to what became of it; nothing here prints or asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from acidctl.cleaning.apply import How, apply_plan, never
+from acidctl.cleaning.leftovers import query_staging
+from acidctl.cleaning.outcomes import Cleaned, PlannedCleaning
+from acidctl.cleaning.plan import CleaningPlan, Removal, plan_cleaning
+from acidctl.cleaning.retention import Policy
+from acidctl.errors import AcidctlError
+from acidctl.location.find import Found
+from acidctl.location.lists import SnapshotLists
+from acidctl.location.lock import Locking
+from acidctl.outcome import Outcome, Result
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefusedCleaning(Outcome):
+    """A location that cannot be cleaned, or cannot be seen."""
+
+    error: AcidctlError
+    result: Result = Result.FAILED
+
+
+def plan_location(
+    found: Found, lists: SnapshotLists, policy: Policy, *, is_table: bool = False
+) -> PlannedCleaning | RefusedCleaning:
+    """What may be removed from one location, by a snapshot that is taken now.
+
+    Args:
+        lists: what was said of the snapshot.
+        is_table: it is the directory of a table with its partitions in it, where only staging of queries lies.
+    """
+    try:
+        snapshot = query_staging(found.fs, found.location.path) if is_table else found.snapshot(lists)
+        return PlannedCleaning.of(plan_cleaning(snapshot, policy))
+    except AcidctlError as error:
+        return RefusedCleaning(location=found.shown, error=error)
+
+
+def carry_out(
+    plan: CleaningPlan,
+    how: How,
+    locking: Locking,
+    *,
+    run_id: str = "",
+    should_stop: Callable[[], bool] = never,
+    on_removed: Callable[[Removal], None] | None = None,
+) -> Cleaned:
+    """Carry a plan out under the lock of its location; for arguments and errors see
+    :func:`acidctl.cleaning.apply.apply_plan`.
+    """
+    snapshot = plan.snapshot
+    with locking.at(snapshot.fs, snapshot.path):
+        return apply_plan(plan, how, run_id=run_id, should_stop=should_stop, on_removed=on_removed)
