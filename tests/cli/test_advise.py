@@ -11,7 +11,8 @@ import pytest
 from support.tables import age, snapshot_of
 from support.tables_made import write_deletes, write_delta
 
-from acidctl.cli.maintain import advise, advise_work
+from acidctl.cli.maintain import advise
+from acidctl.cli.maintain.work.advise import ORDERS
 from acidctl.location.walk import find_locations
 from acidctl.orc.types import OrcType
 from acidctl.rows.scan.scan import Scan
@@ -42,10 +43,10 @@ def test_the_costliest_comes_first(acidctl, warehouse: Path) -> None:  # type: i
 
 def test_every_choice_of_sort_has_an_order(acidctl, warehouse: Path) -> None:  # type: ignore[no-untyped-def]
     (choices,) = (option.type.choices for option in advise.command.params if option.name == "order")
-    assert set(choices) == set(advise_work.ORDERS)
+    assert set(choices) == set(ORDERS)
     for choice in choices:
         found = acidctl("advise", "-o", "json", "--sort", choice, warehouse).json()
-        assert found == sorted(found, key=advise_work.ORDERS[choice], reverse=True)
+        assert found == sorted(found, key=ORDERS[choice], reverse=True)
 
 
 def test_what_is_said_to_cost_nothing_needs_no_compaction(acidctl, warehouse: Path) -> None:  # type: ignore[no-untyped-def]

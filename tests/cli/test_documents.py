@@ -173,7 +173,7 @@ def slow(paths, storage, lists, on_error=None, **_):
     for place in range(1000000):
         yield Found()
 
-import acidctl.cli.inspect.report as report
+import acidctl.cli.inspect.work.report as report
 size = int(sys.argv[1])
 report.location_report = lambda *_, **__: {"place": "\\n" * size, "entries": []}
 locations.find = slow

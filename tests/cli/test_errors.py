@@ -295,7 +295,7 @@ def test_too_little_memory_is_no_bug(acidctl, tmp_path: Path, monkeypatch: pytes
         raise MemoryError("no 5 bytes left")
 
     assert acidctl("demo", tmp_path / "t").status == 0
-    monkeypatch.setattr("acidctl.cli.inspect.cat_work.write_rows", fail)
+    monkeypatch.setattr("acidctl.cli.inspect.work.cat.write_rows", fail)
     found = acidctl("cat", tmp_path / "t")
     assert found.status == 16
     assert "not enough memory" in found.err
@@ -310,12 +310,12 @@ def test_too_few_threads_are_no_bug(acidctl, crud: Path, monkeypatch: pytest.Mon
         raise RuntimeError("can't start new thread")
 
     assert acidctl("compact", "--major", "--engine", "local", "--assume-committed=0s", crud).status == 0
-    monkeypatch.setattr("acidctl.cli.maintain.many_locations.ThreadPoolExecutor.submit", fail)
+    monkeypatch.setattr("acidctl.cli.options.many_locations.ThreadPoolExecutor.submit", fail)
     found = acidctl("clean", "--yes", "--older-than", "0", "--unsafe-retention", crud)
     assert found.status == 8
     assert "pids.max" in found.err
     assert "bug" not in found.err
-    monkeypatch.setattr("acidctl.cli.maintain.many_locations.ThreadPoolExecutor.submit", lambda *_: 1 / 0)
+    monkeypatch.setattr("acidctl.cli.options.many_locations.ThreadPoolExecutor.submit", lambda *_: 1 / 0)
     assert "this is a bug" in acidctl("clean", "--yes", "--older-than", "0", "--unsafe-retention", crud).err
 
 

@@ -9,7 +9,8 @@ import pytest
 from support.tables import make
 
 from acidctl.acid.state import State
-from acidctl.cli.inspect import ls, ls_work
+from acidctl.cli.inspect import ls
+from acidctl.cli.inspect.work.ls import SORT_KEYS
 from acidctl.cli.output.screen import STATE_STYLES
 from acidctl.errors import AccessError
 from acidctl.storage.local.filesystem import LocalFileSystem
@@ -149,8 +150,8 @@ def test_csv_is_written_by_location_with_one_header(acidctl, tmp_path: Path) -> 
 
 
 def test_a_large_tree_is_shown_page_by_page(acidctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(ls_work, "_FIRST_PAGE", 2)
-    monkeypatch.setattr(ls_work, "_PAGE", 3)
+    monkeypatch.setattr("acidctl.cli.inspect.work.ls._FIRST_PAGE", 2)
+    monkeypatch.setattr("acidctl.cli.inspect.work.ls._PAGE", 3)
     for day in range(6):
         make(tmp_path / "t" / f"day={day}", *(f"delta_{i}_{i}" for i in range(1, 13 if day == 4 else 3)))
     shown = acidctl("ls", tmp_path / "t").out.splitlines()
@@ -168,10 +169,10 @@ def test_the_choices_of_state_are_all_states() -> None:
 
 def test_every_choice_of_sort_has_an_order(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
     (choices,) = (option.type.choices for option in ls.command.params if option.name == "sort_key")
-    assert set(choices) == set(ls_work.SORT_KEYS)
+    assert set(choices) == set(SORT_KEYS)
     for choice in choices:
         entries = acidctl("ls", "-o", "json", "--sort", choice, crud).json()[0]["entries"]
-        assert entries == sorted(entries, key=ls_work.SORT_KEYS[choice])
+        assert entries == sorted(entries, key=SORT_KEYS[choice])
 
 
 def test_a_name_that_sorts_between_a_directory_and_its_files(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

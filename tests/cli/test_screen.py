@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from support.terminals import without_last_line
 
-from acidctl.cli.inspect.timeline import MARKS, marks_for
+from acidctl.cli.inspect.work.timeline import MARKS, marks_for
 from acidctl.cli.output.screen import Column, FittedTable, Row
 
 NAME = "delete_delta_0000002_0000002_0000"

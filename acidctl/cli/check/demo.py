@@ -87,6 +87,6 @@ def command(**asked: Any) -> None:
     Without --big it is `crud_table (id INT, value STRING)` as Hive leaves it after inserting three rows, updating one
     and deleting it: two deltas and two delete deltas.
     """
-    from acidctl.cli.check.demo_work import work  # noqa: PLC0415 - loaded when it runs
+    from acidctl.cli.check.work.demo import work  # noqa: PLC0415 - loaded when it runs
 
     work(**asked)

@@ -21,6 +21,6 @@ from acidctl.cli.options.shared import examples, output_option
 @output_option("table", "json", default="table")
 def command(**asked: Any) -> None:
     """Show what acidctl runs on: Python, packages, every Java that was found and which one is used."""
-    from acidctl.cli.check.doctor_work import work  # noqa: PLC0415 - loaded when it runs
+    from acidctl.cli.check.work.doctor import work  # noqa: PLC0415 - loaded when it runs
 
     work(**asked)

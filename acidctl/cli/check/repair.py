@@ -139,7 +139,7 @@ def version_file(**options: Any) -> int:
 
 
 def _run(kind: str, **options: Any) -> int:
-    from acidctl.cli.check.repair_run import repair  # noqa: PLC0415 - loaded when it runs
+    from acidctl.cli.check.work.repair_run import repair  # noqa: PLC0415 - loaded when it runs
 
     return repair(kind, **options)
 
@@ -162,7 +162,7 @@ def _run(kind: str, **options: Any) -> int:
 @_output
 def undo(**options: Any) -> None:
     """Take a repair of one LOCATION back: what was there before it is there again."""
-    from acidctl.cli.check.repair_run import undo_one  # noqa: PLC0415 - loaded when it runs
+    from acidctl.cli.check.work.repair_run import undo_one  # noqa: PLC0415 - loaded when it runs
 
     undo_one(**options)
 
@@ -180,6 +180,6 @@ def undo(**options: Any) -> None:
 @changed_storage_options
 def forget(**options: Any) -> int:
     """Delete the backups of repairs in every location at or below LOCATION. This cannot be undone."""
-    from acidctl.cli.check.repair_run import forget_all  # noqa: PLC0415 - loaded when it runs
+    from acidctl.cli.check.work.repair_run import forget_all  # noqa: PLC0415 - loaded when it runs
 
     return forget_all(**options)

@@ -86,9 +86,9 @@ def command(*, list_rules: bool, **asked: Any) -> int:
     other, here.
     """
     if list_rules:
-        from acidctl.cli.check import list_rules as rules  # noqa: PLC0415 - loaded when it runs
+        from acidctl.cli.check.work import list_rules as rules  # noqa: PLC0415 - loaded when it runs
 
         return rules.work(asked["output"])
-    from acidctl.cli.check.validate_work import work  # noqa: PLC0415 - loaded when it runs
+    from acidctl.cli.check.work.validate import work  # noqa: PLC0415 - loaded when it runs
 
     return work(**asked)

@@ -30,6 +30,6 @@ def command(**asked: Any) -> None:
     number of the bucket file, whatever the statement; or ROW__ID as `cat --row-id` prints it. Obsolete and aborted
     directories are looked at too.
     """
-    from acidctl.cli.inspect.blame_work import work  # noqa: PLC0415 - loaded when it runs
+    from acidctl.cli.inspect.work.blame import work  # noqa: PLC0415 - loaded when it runs
 
     work(**asked)

@@ -61,6 +61,6 @@ def command(**asked: Any) -> None:
 
     Conditions are SQL: = <> < <= > >= IN BETWEEN LIKE IS NULL AND OR NOT, with numbers, 'text', dates and timestamps.
     """
-    from acidctl.cli.inspect.cat_work import work  # noqa: PLC0415 - loaded when it runs
+    from acidctl.cli.inspect.work.cat import work  # noqa: PLC0415 - loaded when it runs
 
     work(**asked)

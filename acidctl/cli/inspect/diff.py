@@ -44,6 +44,6 @@ def command(**asked: Any) -> None:
     An UPDATE takes away the old row and adds the new one. With --key the two are one line (~) with `old` and `new`, and
     all changed rows are held in memory. Status 10 once a compaction destroyed one of the snapshots.
     """
-    from acidctl.cli.inspect.diff_work import work  # noqa: PLC0415 - loaded when it runs
+    from acidctl.cli.inspect.work.diff import work  # noqa: PLC0415 - loaded when it runs
 
     work(**asked)

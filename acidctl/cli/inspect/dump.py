@@ -32,6 +32,6 @@ def command(**asked: Any) -> None:
     The lines are those of `hive --orcfiledump -d`. Files without synthetic columns (originals, LOAD DATA) get those
     that readers would give them. What a reader would see is printed by `acidctl cat`.
     """
-    from acidctl.cli.inspect.dump_work import work  # noqa: PLC0415 - loaded when it runs
+    from acidctl.cli.inspect.work.dump import work  # noqa: PLC0415 - loaded when it runs
 
     work(**asked)

@@ -29,6 +29,6 @@ def command(**asked: Any) -> int:
     remains of either as inserted or deleted. Obsolete and aborted directories count as long as they are there. Below a
     base whose deltas are gone only the rows that were left can be counted: `?` stands for the rest.
     """
-    from acidctl.cli.inspect.history_work import work  # noqa: PLC0415 - loaded when it runs
+    from acidctl.cli.inspect.work.history import work  # noqa: PLC0415 - loaded when it runs
 
     return work(**asked)

@@ -48,6 +48,6 @@ def command(**asked: Any) -> int:
 
     Without --write-ids every write id on disk counts as committed.
     """
-    from acidctl.cli.inspect.ls_work import work  # noqa: PLC0415 - loaded when it runs
+    from acidctl.cli.inspect.work.ls import work  # noqa: PLC0415 - loaded when it runs
 
     return work(**asked)

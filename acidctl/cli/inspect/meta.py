@@ -22,6 +22,6 @@ from acidctl.cli.options.shared import examples, output_option, storage_options
 @output_option("table", "json", "jsonl", default="table")
 def command(**asked: Any) -> int:
     """Show the tail of ORC files: types, stripes with the key index, statistics, compression, writer, hive.acid.*."""
-    from acidctl.cli.inspect.meta_work import work  # noqa: PLC0415 - loaded when it runs
+    from acidctl.cli.inspect.work.meta import work  # noqa: PLC0415 - loaded when it runs
 
     return work(**asked)

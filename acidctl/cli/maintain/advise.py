@@ -60,6 +60,6 @@ def command(**asked: Any) -> int:
 
     Only listings are read, unless --rows asks for the footers of delete deltas.
     """
-    from acidctl.cli.maintain.advise_work import work  # noqa: PLC0415 - loaded when it runs
+    from acidctl.cli.maintain.work.advise import work  # noqa: PLC0415 - loaded when it runs
 
     return work(**asked, shown=_SHOWN)

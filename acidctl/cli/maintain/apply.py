@@ -53,6 +53,6 @@ def command(**asked: Any) -> int:
     What is committed is best said here anew, by --write-ids-from or --assume-committed; without, it is what FILE says,
     if nobody but you and root can have written that.
     """
-    from acidctl.cli.maintain.apply_work import work  # noqa: PLC0415 - loaded when it runs
+    from acidctl.cli.maintain.work.apply import work  # noqa: PLC0415 - loaded when it runs
 
     return work(**asked)

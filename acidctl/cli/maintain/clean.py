@@ -79,6 +79,6 @@ def command(**asked: Any) -> int:
     as old as --older-than, by the newest time in it; that must be longer than the longest query and the
     time that a writer takes from its last file to its commit, together.
     """
-    from acidctl.cli.maintain.clean_work import work  # noqa: PLC0415 - loaded when it runs
+    from acidctl.cli.maintain.work.clean import work  # noqa: PLC0415 - loaded when it runs
 
     return work(**asked)

@@ -41,6 +41,6 @@ from acidctl.cli.options.unattended import deadline_option, jobs_option
 @output_option("table", "json", "jsonl", default="table")
 def command(**asked: Any) -> int:
     """Delete what cleaning runs moved to the trash of every location at or below LOCATION. This cannot be undone."""
-    from acidctl.cli.maintain.purge_work import work  # noqa: PLC0415 - loaded when it runs
+    from acidctl.cli.maintain.work.purge import work  # noqa: PLC0415 - loaded when it runs
 
     return work(**asked)

@@ -48,6 +48,6 @@ def command(**asked: Any) -> int:
     The files are compared with those that were moved, and the state of the location with the one before the cleaning;
     where others wrote meanwhile, the difference is told.
     """
-    from acidctl.cli.maintain.restore_work import work  # noqa: PLC0415 - loaded when it runs
+    from acidctl.cli.maintain.work.restore import work  # noqa: PLC0415 - loaded when it runs
 
     return work(**asked)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from acidctl.cleaning.outcomes import InTrash, Restored, in_trash
 from acidctl.cleaning.trash import TRASH, TrashRun
-from acidctl.cli.maintain.clean_results import MOST_NOTES, NAMES_SHOWN
+from acidctl.cli.maintain.work.clean_results import MOST_NOTES, NAMES_SHOWN
 from acidctl.cli.output.console import human_bytes, human_count, note, put_line, warn
 from acidctl.cli.report.outcomes import Outcomes, some
 

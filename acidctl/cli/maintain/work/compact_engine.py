@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acidctl.cli.output.console import note
+from acidctl.compaction.local_engine import LocalEngine
 
 if TYPE_CHECKING:
     from acidctl.cli.options.engine import EngineChoice
@@ -43,11 +44,9 @@ def open_engine(
         on_bytes: told how many more bytes of a task are done, by an engine that knows.
     """
     if options.choice.kind == "local":
-        from acidctl.compaction.local_engine import LocalEngine
-
         yield LocalEngine(options.jobs, options.until, on_bytes)
         return
-    from acidctl.spark.compaction_engine import application_name, spark_engine
+    from acidctl.spark.compaction_engine import application_name, spark_engine  # noqa: PLC0415 - py4j, PySpark
 
     with spark_engine(options.choice.spark(application_name(plans)), options.until, note) as engine:
         yield engine

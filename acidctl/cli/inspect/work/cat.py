@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from acidctl.cli.inspect.rows_out import begin_document, form_of, write_rows
+from acidctl.cli.inspect.work.rows_out import begin_document, form_of, write_rows
 from acidctl.cli.options.shared import EXPORT_FORMS, refuse_unused
 from acidctl.cli.output.console import note, out_stream, put_line, warn
 from acidctl.cli.output.odd_layouts import tell

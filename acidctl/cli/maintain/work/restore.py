@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from acidctl.cleaning.outcomes import in_trash
 from acidctl.cleaning.trash import TrashRun, list_runs
 from acidctl.cleaning.undo import USABLE, bring_back, newest
-from acidctl.cli.maintain.clean_results import MOST_NOTES
-from acidctl.cli.maintain.many_locations import TIME_IS_UP, Stop, Work, with_tables
-from acidctl.cli.maintain.restore_results import Printer, listed
+from acidctl.cli.maintain.work.clean_results import MOST_NOTES
+from acidctl.cli.maintain.work.restore_results import Printer, listed
+from acidctl.cli.options.many_locations import TIME_IS_UP, Stop, Work, with_tables
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import human_bytes, human_count, note
 from acidctl.cli.output.progress import progress

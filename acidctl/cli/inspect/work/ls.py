@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from acidctl.cli.inspect.report import compaction_line, location_report, summary_line
-from acidctl.cli.inspect.timeline import bars, marks_for
+from acidctl.cli.inspect.work.report import compaction_line, location_report, summary_line
+from acidctl.cli.inspect.work.timeline import bars, marks_for
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import Records, console, human_bytes, human_count, note, put_csv, put_line
 from acidctl.cli.output.odd_layouts import OddLayouts

@@ -14,7 +14,7 @@ from acidctl.validation.model import Options, Place
 from acidctl.validation.run import validate
 
 if TYPE_CHECKING:
-    from acidctl.cli.maintain.compact_results import Printer
+    from acidctl.cli.maintain.work.compact_results import Printer
     from acidctl.compaction.request import Planned
     from acidctl.validation.model import Report
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from acidctl.cleaning.outcomes import InTrash, in_trash
 from acidctl.cleaning.trash import TrashRun, list_runs
 from acidctl.cleaning.undo import delete
-from acidctl.cli.maintain.many_locations import Stop, Work, with_tables
+from acidctl.cli.options.many_locations import Stop, Work, with_tables
 from acidctl.cli.output.console import human_bytes, human_count, note, put_line
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import Outcomes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import pyarrow as pa
 
-from acidctl.cli.inspect.rows_out import begin_document, form_of, write_rows
+from acidctl.cli.inspect.work.rows_out import begin_document, form_of, write_rows
 from acidctl.cli.options.shared import ROW_FORMS, refuse_unused
 from acidctl.cli.output.console import note, put_json
 from acidctl.cli.output.odd_layouts import tell

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.names import AcidDirectory, AcidNameError, parse_directory
-from acidctl.cli.maintain.many_locations import Work
+from acidctl.cli.options.many_locations import Work
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import Records, console, human_bytes, human_count, note, put_line, warn
 from acidctl.cli.output.screen import Column, FittedTable, Row

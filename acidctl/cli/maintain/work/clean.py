@@ -15,8 +15,8 @@ from acidctl.cleaning.outcomes import Cleaned
 from acidctl.cleaning.plan import CleaningPlan, Removal
 from acidctl.cleaning.request import RefusedCleaning, carry_out, plan_location
 from acidctl.cleaning.retention import Policy
-from acidctl.cli.maintain.clean_results import Printer
-from acidctl.cli.maintain.many_locations import TIME_IS_UP, Stop, Work, with_tables
+from acidctl.cli.maintain.work.clean_results import Printer
+from acidctl.cli.options.many_locations import TIME_IS_UP, Stop, Work, with_tables
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import human_bytes, human_count, note
 from acidctl.cli.output.progress import progress

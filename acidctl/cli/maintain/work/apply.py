@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from acidctl.acid.layout import TableType
 from acidctl.cleaning.saved import read_plans, who_may_change
-from acidctl.cli.maintain.clean_results import Printer
-from acidctl.cli.maintain.clean_work import CleaningWork, way, within
-from acidctl.cli.maintain.many_locations import TIME_IS_UP, Stop
+from acidctl.cli.maintain.work.clean import CleaningWork, way, within
+from acidctl.cli.maintain.work.clean_results import Printer
+from acidctl.cli.options.many_locations import TIME_IS_UP, Stop
 from acidctl.cli.output.console import note
 from acidctl.errors import AcidctlError, RefusedError
 from acidctl.location.neighbours import Surroundings

@@ -14,9 +14,9 @@ import click
 from acidctl.acid.assumption import Assumption
 from acidctl.acid.layout import TableType
 from acidctl.acid.triggers import NO_AUTO, Thresholds, is_auto_off
-from acidctl.cli.maintain.compact_engine import EngineOptions, open_engine
-from acidctl.cli.maintain.compact_results import Printer, working
-from acidctl.cli.maintain.many_locations import TIME_IS_UP
+from acidctl.cli.maintain.work.compact_engine import EngineOptions, open_engine
+from acidctl.cli.maintain.work.compact_results import Printer, working
+from acidctl.cli.options.many_locations import TIME_IS_UP
 from acidctl.cli.options.shared import can_ask, key_and_value, refuse_unused
 from acidctl.cli.output.console import human_bytes, human_count, say
 from acidctl.cli.output.strangers import Strangers
@@ -136,7 +136,7 @@ def _mode(major: bool, minor: bool, auto: bool) -> Mode:
 
 def _sound(planned: Sequence[Planned], jobs: int | None, printer: Printer) -> list[Planned]:
     """Those in whose inputs `acidctl validate --deep` finds no error."""
-    from acidctl.cli.maintain.check_inputs import sound
+    from acidctl.cli.maintain.work.check_inputs import sound  # noqa: PLC0415 - only for --check-inputs
 
     return list(sound(planned, jobs, printer))
 
