@@ -1,0 +1,294 @@
+"""What `acidctl why` does: proofs of one location or several, for people and for programs."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from acidctl.acid.names import AcidNameError, parse_directory
+from acidctl.acid.reasons import Code
+from acidctl.acid.state import EntryKind
+from acidctl.cleaning.explain import evidence_of, explain_history, prove_all, why_not_chosen
+from acidctl.cli.output.console import Records, console, note
+from acidctl.cli.output.odd_layouts import OddLayouts
+from acidctl.cli.output.readable import readable
+from acidctl.cli.output.screen import STATE_STYLES
+from acidctl.cli.output.strangers import Strangers
+from acidctl.cli.report.failures import Failures
+from acidctl.errors import AcidctlError, NotFoundError, UsageProblem
+from acidctl.location.find import find
+from acidctl.nearest import asked, did_you_mean
+from acidctl.printable import printable
+from acidctl.rows.scan.odd_layout import odd_layout
+from acidctl.wording import joined, text_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from acidctl.acid.writeids import IdRun
+    from acidctl.cleaning.explain import Proof, Step
+    from acidctl.location.lists import SnapshotLists
+    from acidctl.location.snapshot import Snapshot
+
+
+SCHEMA_VERSION = 1
+
+_LABELS = {
+    "what": "is", "write-ids": "write ids", "transaction": "txn", "verdict": "because", "readers": "readers",
+    "snapshot": "snapshot", "base": "base", "content": "holds",
+}  # fmt: skip
+_INDENT = 14
+
+
+def work(*, location: str, names: tuple[str, ...], lists: SnapshotLists, storage: dict[str, str], output: str) -> int:
+    """Explain as asked; the exit status."""
+    failures = Failures()
+    notes: dict[str, None] = {}
+    odd = OddLayouts()
+    records = Records(output)
+    seen, below = 0, ""
+    strangers = Strangers(failures.add)
+    for found in find((location,), storage, lists, strangers.observer):
+        if names and not found.is_given:
+            below = below or found.shown
+            continue
+        try:
+            snapshot = readable(found, failures.add).snapshot(lists)
+            report = _Report(snapshot, names)
+        except AcidctlError as error:
+            if found.is_given:
+                raise
+            failures.add(error, found.shown)
+            continue
+        notes |= dict.fromkeys(map(text_of, snapshot.state.notes))
+        odd.add(odd_layout(snapshot))
+        if output == "table":
+            report.print(blank=seen > 0)
+        else:
+            records.put(report.record())
+        seen += 1
+        if names:
+            break
+    if below and not seen:
+        raise UsageProblem(f"{location} is no location", f"{below} is one below it", "give the one that holds the NAME")
+    if output == "table":
+        for text in notes:
+            note(text)
+        if not seen and not failures.worst:
+            note("no table was found there")
+    odd.tell()
+    return failures.worst
+
+
+def chosen(snapshot: Snapshot, names: Sequence[str], proofs: Sequence[Proof]) -> list[Proof]:
+    """The proofs that were asked for; all of them without names.
+
+    Raises:
+        NotFoundError: the location holds nothing of that name; the hint has near ones.
+    """
+    if not names:
+        return list(proofs)
+    by_name = {proof.name: proof for proof in proofs}
+    return [by_name[_entry(snapshot, name, list(by_name))] for name in dict.fromkeys(names)]
+
+
+def _entry(snapshot: Snapshot, typed: str, known: Sequence[str]) -> str:
+    here = snapshot.fs.display(snapshot.path)
+    # A shell completes paths: `orders/delta_1_1/` and `delta_1_1/bucket_00000` mean the entry.
+    name = typed.removeprefix(f"{here}/").strip("/").partition("/")[0]
+    if name in known:
+        return name
+    same = [other for other in known if _spelling(other) == _spelling(name)]
+    if len(same) == 1:
+        return same[0]
+    prefix = [other for other in known if _spelling(other).startswith(_spelling(name) + "_")]
+    otherwise = f"`acidctl ls -a {here}` lists what is there"
+    raise NotFoundError(
+        f"nothing in {here} is called {typed}",
+        "" if known else "it is empty",
+        asked((same or prefix)[:5]) or did_you_mean(name, known, otherwise),
+    )
+
+
+def _spelling(name: str) -> str:
+    """A name without the zeros that Hive pads its numbers with."""
+    try:
+        directory = parse_directory(name)
+    except AcidNameError:
+        return name
+    return directory.canonical_name if directory else name
+
+
+class _Report:
+    """The proofs of one location, for people and for programs.
+
+    Raises:
+        NotFoundError: of a name that is not there.
+    """
+
+    def __init__(self, snapshot: Snapshot, names: Sequence[str]) -> None:
+        self._snapshot = snapshot
+        self._evidence = evidence_of(snapshot)
+        self._proofs = chosen(snapshot, names, prove_all(self._evidence))
+        self._history = explain_history(self._evidence)
+        self._detailed = bool(names)
+
+    def record(self) -> dict[str, Any]:
+        """The JSON form, schema_version 1."""
+        snapshot = self._snapshot
+        state, ids, txns = snapshot.state, snapshot.write_ids, snapshot.txns
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "location": snapshot.fs.display(snapshot.path),
+            "snapshot": {
+                "writeIds": None if ids.is_everything else str(ids),
+                "highWatermark": None if ids.is_everything else ids.high_watermark,
+                "validTxns": None if txns is None else str(txns),
+            },
+            "base": state.base.name if state.base else None,
+            "historyProblem": text_of(state.history_problem) if state.history_problem else None,
+            "history": [_step_record(step) for step in self._history],
+            "proofs": [_record(proof) for proof in self._proofs],
+            "notes": [text_of(note) for note in state.notes],
+        }
+
+    def print(self, *, blank: bool) -> None:
+        """For people: short proofs by state, or long ones of what was named."""
+        screen = console()
+        if blank:
+            screen.print()
+        screen.print(printable(self._snapshot.fs.display(self._snapshot.path)), style="bold", soft_wrap=True)
+        if self._history:
+            screen.print("not enough history: Hive refuses to read this snapshot", style="red", soft_wrap=True)
+            for step in self._history:
+                _labelled(screen, _LABELS[step.topic], _text(step))
+        if self._detailed:
+            for proof in self._proofs:
+                _long(screen, proof)
+        else:
+            self._overview(screen)
+
+    def _overview(self, screen: Console) -> None:
+        state = self._snapshot.state
+        bases = [verdict for verdict in state.verdicts if verdict.kind is EntryKind.BASE]
+        if state.base:
+            _labelled(screen, "base", f"{state.base.name} is read")
+        elif not self._proofs:
+            _labelled(screen, "", "the location is empty")
+        elif not self._history:
+            _labelled(screen, "base", "none that this snapshot may use" if bases else "none: nothing was compacted yet")
+        for verdict in bases:
+            if verdict is not state.base and not self._history:
+                _labelled(screen, "", f"{verdict.name} is not: {text_of(why_not_chosen(verdict, self._evidence))}")
+        for group in _groups(self._proofs):
+            for proof in group:
+                _short(screen, proof)
+            _cleaning(screen, group[0])
+
+
+def _step_record(step: Step) -> dict[str, Any]:
+    names, ids = list(step.names), list(step.ids)
+    return {"topic": step.topic, "code": step.reason.code, "text": _text(step), "names": names, "ids": ids}
+
+
+def _text(step: Step) -> str:
+    return f"{step.names[0]}: {text_of(step.reason)}" if step.topic == "base" else text_of(step.reason)
+
+
+def _record(proof: Proof) -> dict[str, Any]:
+    verdict = proof.verdict
+    return {
+        "name": proof.name,
+        "kind": verdict.kind.value,
+        "state": verdict.state.value,
+        "reason": text_of(verdict.reason),
+        "reasonCode": verdict.reason.code,
+        "supersededBy": list(verdict.reason.by),
+        "writeIds": [_run_record(run) for run in proof.write_ids],
+        "visibilityTxn": {"id": proof.txn[0], "status": proof.txn[1].value} if proof.txn else None,
+        "steps": [_step_record(step) for step in proof.steps],
+        "cleaning": {
+            "may": proof.may_clean.value,
+            "code": proof.cleaning.code,
+            "text": _may_text(proof),
+            "next": joined(proof.next) or None,
+            "nextCodes": [one.code for one in proof.next],
+        },
+    }
+
+
+def _run_record(run: IdRun) -> dict[str, Any]:
+    return {"first": run.first, "last": run.last, "status": run.status.value}
+
+
+def _may_text(proof: Proof) -> str:
+    return f"{proof.may_clean.value.replace('-', ' ')}: {text_of(proof.cleaning)}"
+
+
+def _groups(proofs: Sequence[Proof]) -> list[list[Proof]]:
+    """By state, hidden entries last; neighbours of which cleaning says the same are together."""
+    states = list(STATE_STYLES)
+    groups: dict[tuple[object, ...], list[Proof]] = {}
+    for proof in sorted(proofs, key=lambda proof: (proof.is_hidden, states.index(proof.verdict.state.value))):
+        key = (proof.is_hidden, proof.verdict.state, proof.cleaning, proof.next)
+        groups.setdefault(key, []).append(proof)
+    return list(groups.values())
+
+
+def _short(screen: Console, proof: Proof) -> None:
+    """Name, state and the reason: in one line where there is room."""
+    from rich.cells import cell_len  # noqa: PLC0415 - JSON needs none of rich
+
+    topics = ("what", "content") if proof.is_hidden else ("verdict",)
+    text = joined(step.reason for step in proof.steps if step.topic in topics)
+    start = cell_len(printable(proof.name)) + len(proof.verdict.state.value) + 4
+    if start + cell_len(printable(text)) <= screen.width:
+        _title(screen, proof, text)
+    else:
+        _title(screen, proof)
+        _labelled(screen, "", text)
+
+
+def _long(screen: Console, proof: Proof) -> None:
+
+    _title(screen, proof)
+    for step in proof.steps:
+        _labelled(screen, _LABELS[step.topic], _text(step))
+    _cleaning(screen, proof)
+
+
+def _title(screen: Console, proof: Proof, text: str = "") -> None:
+    from rich.text import Text  # noqa: PLC0415 - JSON needs none of rich
+
+    line = Text(printable(proof.name))
+    line.append("  ")
+    line.append(proof.verdict.state.value, STATE_STYLES[proof.verdict.state.value])
+    line.append(f"  {printable(text)}" if text else "")
+    screen.print(line, soft_wrap=True)
+
+
+def _cleaning(screen: Console, proof: Proof) -> None:
+    _labelled(screen, "clean", _may_text(proof))
+    is_said = proof.cleaning.code is Code.ONLY_AS_LEFTOVER and proof.next[0].code is Code.CLEAN
+    if proof.next and not is_said:
+        label = {"yes": "then", "staging": "clears"}
+        key = proof.may_clean.value if proof.may_clean.value in label else proof.verdict.kind.value
+        _labelled(screen, label.get(key, "needs"), joined(proof.next))
+
+
+def _labelled(screen: Console, label: str, text: str) -> None:
+    """A label in the margin and a sentence, broken between words on a terminal."""
+    from rich.text import Text  # noqa: PLC0415 - JSON needs none of rich
+
+    for place, part in enumerate(_broken(printable(text), screen)):
+        line = Text("  ")
+        line.append((label if not place else "").ljust(_INDENT - 2), "dim")
+        line.append(part)
+        line.rstrip()
+        screen.print(line, soft_wrap=True)
+
+
+def _broken(text: str, screen: Console) -> Iterator[str]:
+    width = max(20, screen.width - _INDENT)
+    yield from textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
