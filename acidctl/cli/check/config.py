@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
-
 import click
 
 from acidctl.cli.options.shared import examples, output_option
-from acidctl.printable import printable_json
-
-if TYPE_CHECKING:
-    from acidctl.cli.config.files import Files
-    from acidctl.cli.config.settings import CommandPath, Settings, Value
-    from acidctl.errors import UsageProblem
-
-_DEFAULT = "default"
 
 
 @click.group(
@@ -53,33 +40,12 @@ def show(ctx: click.Context, origin: bool, with_defaults: bool, output: str) -> 
 
     A variable of the environment because of which a command would refuse to run is told, too.
     """
-    from acidctl.cli.command_table import command_named
-    from acidctl.cli.config.files import how_to_trust, read_files
-    from acidctl.cli.config.settings import merge
-    from acidctl.cli.output.console import console, note, put_json, put_line, table_of
-    from acidctl.cli.report.failures import Failures
+    from acidctl.cli.check.work import config  # noqa: PLC0415 - loaded when it runs
 
     program = ctx.find_root().params
-    files = read_files(program["config_file"])
-    settings = merge(files.layers, command_named, program["profile"])
-    found = dict(sorted(_settings(settings, with_defaults=with_defaults)))
-    if files.ignored:
-        note(f"{files.ignored} is not used: {how_to_trust(files)}")
-    if output == "json":
-        put_json(_record(files, program["profile"], found), lines=False)
-    elif output == "toml":
-        for line in _toml(found, origin=origin):
-            put_line(line)
-    elif found:
-        rows = [(".".join(map(_key, name)), _shown(value), where) for name, (value, where) in found.items()]
-        names = ("setting", "value", "from") if origin else ("setting", "value")
-        console().print(table_of(names, [row[: len(names)] for row in rows]))
-    else:
-        note("nothing is set: see `acidctl config path`")
-    failures = Failures()
-    for problem in _wrong_variables():
-        failures.add(problem)
-    return failures.worst
+    return config.show(
+        program["config_file"], program["profile"], origin=origin, with_defaults=with_defaults, output=output
+    )
 
 
 @command.command("path", short_help="Print where the files are.", epilog=examples("acidctl config path"))
@@ -87,165 +53,6 @@ def show(ctx: click.Context, origin: bool, with_defaults: bool, output: str) -> 
 @click.pass_context
 def path(ctx: click.Context, output: str) -> None:
     """Print the paths of the user's file and of the project's, and whether they are used."""
-    from acidctl.cli.config.files import how_to_trust, project_path, read_files, user_path
-    from acidctl.cli.output.console import put_json, put_line
-    from acidctl.errors import AcidctlError
+    from acidctl.cli.check.work import config  # noqa: PLC0415 - loaded when it runs
 
-    given = ctx.find_root().params["config_file"]
-    try:
-        files = read_files(given)
-        used = {layer.is_project for layer in files.layers}
-        states = {False: "used" if False in used else "not there", True: "used"}
-        if files.ignored:
-            states[True] = f"not used: {how_to_trust(files)}"
-    except AcidctlError as error:
-        states = dict.fromkeys((False, True), f"not known: {error}")
-    places = {False: given or str(user_path()), True: project_path()}
-    if output == "json":
-        record = {
-            ("project" if key else "user"): {"path": str(place), "state": states[key]}
-            for key, place in places.items()
-            if place
-        }
-        put_json({"schema_version": 1, **record}, lines=False)
-        return
-    for key, place in places.items():
-        if place:
-            put_line(f"{'project' if key else 'user':8} {place}  {states[key]}")
-
-
-def _wrong_variables() -> Iterator[UsageProblem]:
-    from acidctl.cli.command_table import SUMMARIES, command_named
-    from acidctl.cli.config.variables import wrong_variables
-
-    for name in SUMMARIES:
-        if one := command_named(name):
-            yield from wrong_variables(one, (name,))
-
-
-Name = tuple[str, ...]
-
-
-def _settings(settings: Settings, *, with_defaults: bool) -> Iterator[tuple[Name, Value]]:
-    """Every setting by its place in a file."""
-    from acidctl.cli.command_table import SUMMARIES, command_named
-    from acidctl.cli.config.settings import GENERAL, Value, variable_of
-    from acidctl.cli.output.redact import HIDDEN, is_secret_name
-
-    for key in GENERAL:
-        variable = variable_of((), key)
-        found = (
-            Value(text, f"environment {variable}") if (text := os.environ.get(variable)) else settings.general.get(key)
-        )
-        if found:
-            yield (key,), found
-    yield from _limits(settings, with_defaults=with_defaults)
-    for prefix, options in settings.storage.items():
-        for key, found in options.items():
-            yield ("storage", prefix, key), Value(HIDDEN, found.origin) if is_secret_name(key) else found
-    for name in SUMMARIES:
-        one = command_named(name)
-        if one is not None:
-            yield from _of_command(one, (name,), settings, with_defaults=with_defaults)
-
-
-def _limits(settings: Settings, *, with_defaults: bool) -> Iterator[tuple[Name, Value]]:
-    from acidctl.cli.config.settings import Value
-    from acidctl.orc.limits import LIMITS
-
-    for limit in LIMITS:
-        found = settings.limits.get(limit.key)
-        if text := os.environ.get(limit.variable):
-            _ = limit.value  # says so where it is no number
-            found = Value(text, f"environment {limit.variable}")
-        elif not found and with_defaults:
-            found = Value(limit.default, _DEFAULT)
-        if found:
-            yield ("limits", limit.key), found
-
-
-def _of_command(
-    command: click.Command, path: CommandPath, settings: Settings, *, with_defaults: bool
-) -> Iterator[tuple[Name, Value]]:
-    from acidctl.cli.config.settings import Value, options_of, variable_of
-
-    context = click.Context(command, info_name=path[-1])
-    for name, option in options_of(command).items():
-        variable = variable_of(path, name)
-        found = settings.options.get(path, {}).get(name)
-        if text := os.environ.get(variable):
-            several = option.multiple and option.type.split_envvar_value(text)
-            found = Value(tuple(several) if several else text, f"environment {variable}")
-        if found:
-            _check(context, option, path, name, found)
-        elif with_defaults:
-            default = option.get_default(context)
-            if isinstance(default, str | int | float):
-                found = Value(default, _DEFAULT)
-        if found:
-            yield (*path, name), Value(_without_secrets(found.value), found.origin)
-    for part, below in command.commands.items() if isinstance(command, click.Group) else ():
-        yield from _of_command(below, (*path, part), settings, with_defaults=with_defaults)
-
-
-def _check(context: click.Context, option: click.Option, path: CommandPath, name: str, found: Value) -> None:
-    from acidctl.errors import UsageProblem
-
-    try:
-        option.type_cast_value(context, found.value)
-    except click.BadParameter as error:
-        raise UsageProblem(f"{found.origin}: {'.'.join((*path, name))} cannot be used", error.message) from None
-
-
-def _without_secrets(value: Any) -> Any:
-    from acidctl.cli.output.redact import HIDDEN, hidden, is_secret_name
-
-    if isinstance(value, tuple):
-        pairs = (str(item).partition("=") for item in value)
-        return tuple(
-            f"{key}={HIDDEN}" if eq and is_secret_name(key) else hidden(key + eq + rest) for key, eq, rest in pairs
-        )
-    return hidden(value) if isinstance(value, str) else value
-
-
-def _record(files: Files, profile: str | None, found: dict[Name, Value]) -> dict[str, Any]:
-    return {
-        "schema_version": 1,
-        "files": [layer.origin for layer in files.layers],
-        "profile": profile,
-        "settings": [
-            {"name": list(name), "value": list(value) if isinstance(value, tuple) else value, "origin": origin}
-            for name, (value, origin) in found.items()
-        ],
-    }
-
-
-def _toml(found: dict[Name, Value], *, origin: bool) -> list[str]:
-    """As it could stand in a file."""
-    lines: list[str] = []
-    table: Name = ()
-    # What is in no table stands first.
-    for name, (value, where) in sorted(found.items(), key=lambda item: (len(item[0]) > 1, item[0])):
-        if name[:-1] != table:
-            table = name[:-1]
-            lines += [*([""] if lines else []), f"[{'.'.join(map(_key, table))}]"]
-        lines.append(f"{_key(name[-1])} = {_literal(value)}" + (f"  # {where}" if origin else ""))
-    return lines
-
-
-def _literal(value: Any) -> str:
-    if isinstance(value, tuple | list):
-        return f"[{', '.join(map(_literal, value))}]"
-    # Of JSON's texts TOML takes all but lone surrogates, and pairs of them.
-    text = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode()
-    return printable_json(text, astral=lambda code: f"\\U{code:08x}")
-
-
-def _key(name: str) -> str:
-    return name if name.replace("-", "").replace("_", "").isalnum() and name.isascii() else _literal(name)
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, tuple | list):
-        return " ".join(map(str, value))
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    config.path(ctx.find_root().params["config_file"], output)

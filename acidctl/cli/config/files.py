@@ -73,7 +73,7 @@ def load(given: str | None, profile: str | None, commands: Callable[[str], click
     """The settings of all files; errors as for :func:`read_files` and :func:`acidctl.cli.config.settings.merge`."""
     files = read_files(given)
     if files.ignored:
-        from acidctl.cli.output.console import note
+        from acidctl.cli.output.console import note  # noqa: PLC0415 - only to complain
 
         note(f"{files.ignored} is not used: {how_to_trust(files)}")
     if not files.layers and not profile:
@@ -89,7 +89,7 @@ def how_to_trust(files: Files) -> str:
 
 def user_path() -> Path:
     """``~/.config/acidctl/config.toml``, or where the platform keeps such things."""
-    from platformdirs import user_config_dir
+    from platformdirs import user_config_dir  # noqa: PLC0415 - only without --config
 
     return Path(user_config_dir("acidctl")) / "config.toml"
 
@@ -127,7 +127,7 @@ def _trusted(table: Mapping[str, Any], path: Path) -> list[Path]:
 
 def _read(path: Path, *, own: bool) -> tuple[dict[str, Any], str]:
     """What a file holds, and who else can read it."""
-    import tomllib
+    import tomllib  # noqa: PLC0415 - only where there is a file
 
     try:
         with path.open("rb") as file:

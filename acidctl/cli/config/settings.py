@@ -239,7 +239,7 @@ def _storage(layer: Layer, place: CommandPath, table: Mapping[str, Any]) -> Iter
 
 
 def _limits(layer: Layer, place: CommandPath, table: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
-    from acidctl.orc.limits import LIMITS, check_value
+    from acidctl.orc.limits import LIMITS, check_value  # noqa: PLC0415 - only where limits are set
 
     known = {limit.key: limit for limit in LIMITS}
     for key, value in table.items():

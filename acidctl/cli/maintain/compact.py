@@ -161,6 +161,6 @@ def command(**asked: Any) -> int:
     On S3 and Google Cloud Storage, which cannot rename, the result is copied to its place, and the location is locked
     meanwhile. One bucket appears at once there too; several need --offline, or --visibility-txn.
     """
-    from acidctl.cli.maintain.work.compact import work
+    from acidctl.cli.maintain.work.compact import work  # noqa: PLC0415 - loaded when it runs
 
     return work(**asked)

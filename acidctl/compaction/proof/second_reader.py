@@ -48,7 +48,7 @@ class SecondReader:
     """
 
     def __init__(self, file: BinaryIO, types: Sequence[OrcType], shown: str) -> None:
-        import pyorc
+        import pyorc  # noqa: PLC0415 - a second ORC library, only for --verify full
 
         self._shown = shown
         with _its_errors(shown):
@@ -89,7 +89,7 @@ class SecondReader:
 @contextmanager
 def _its_errors(shown: str) -> Iterator[None]:
     """What pyorc says of a file that it cannot read; what the store says of itself passes."""
-    import pyorc.errors
+    import pyorc.errors  # noqa: PLC0415 - as above
 
     try:
         yield
@@ -115,8 +115,8 @@ def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
 
 def _converters() -> dict[TypeKind, type[ORCConverter]]:
     """From what ORC C++ holds to what Arrow can take, nothing rounded and no year left out."""
-    from pyorc import TypeKind
-    from pyorc.converters import ORCConverter
+    from pyorc import TypeKind  # noqa: PLC0415 - as above
+    from pyorc.converters import ORCConverter  # noqa: PLC0415 - as above
 
     class Days(ORCConverter):
         @staticmethod

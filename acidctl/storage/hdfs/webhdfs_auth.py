@@ -66,7 +66,7 @@ def log_in(spec: FileSystemSpec, patience: Patience) -> Any:
 
 def _kerberos(spec: FileSystemSpec, url: str, settings: dict[str, Any], options: Mapping[str, str]) -> Any:
     try:
-        from hdfs.ext.kerberos import KerberosClient
+        from hdfs.ext.kerberos import KerberosClient  # noqa: PLC0415 - optional: hdfs[kerberos]
     except ImportError as error:
         raise EnvironmentProblem(
             f"cannot log in to {spec.authority} with Kerberos", str(error), "pip install 'acidctl[kerberos]'"
