@@ -15,13 +15,14 @@ from support.tables import age, json_rows, snapshot_of
 import acidctl
 from acidctl.cleaning.outcomes import PlannedCleaning
 from acidctl.cleaning.request import RefusedCleaning
+from acidctl.cleaning.undo import delete
 from acidctl.cli.main import main
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.request import Nothing, Planned, Refused
 from acidctl.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, RefusedError, UsageProblem
-from acidctl.location.lock import locked
+from acidctl.location.lock import Locking, locked
 from acidctl.outcome import Result
 from acidctl.rows.scan.scan import Scan
 from acidctl.wording import text_of
@@ -315,6 +316,29 @@ def test_an_interrupted_compaction_refuses_a_cleaning(crud: Path) -> None:
     assert answer.record()["error"] == "refused"
     with pytest.raises(RefusedError):
         one.clean(0, unsafe_retention=True)
+
+
+def test_a_plan_finishes_nothing_and_clears_nothing_away(crud: Path) -> None:
+    staging = crud / "_tmp_1"
+    for name in ("_tmp_1/delta_0000001_0000003", "delete_delta_0000001_0000003"):
+        (crud / name).mkdir(parents=True)
+    (staging / "_publish.json").write_text('{"names": ["delete_delta_0000001_0000003", "delta_0000001_0000003"]}')
+    contents = changed_by(crud)
+    answer = acidctl.Location(crud, assume_committed=0).plan_compaction("major")
+    assert isinstance(answer, Refused)
+    assert isinstance(answer.error, RefusedError)
+    assert changed_by(crud) == contents
+
+
+def test_a_purge_that_is_stopped_leaves_the_rest(crud: Path) -> None:
+    one = acidctl.Location(crud, assume_committed=0)
+    one.compact("major")
+    one.clean(0, unsafe_retention=True)
+    (run,) = one.trash()
+    fs, _ = _opened(crud)
+    assert delete(fs, [run], Locking(), lambda: True) == []
+    assert [each.id for each in one.trash()] == [run.id]
+    assert [each.run.id for each in delete(fs, [run], Locking())] == [run.id]
 
 
 # -- repairs -------------------------------------------------------------------------------------------------------

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 from acidctl.acid.listing import Entry
 from acidctl.acid.state import Verdict
 from acidctl.location.snapshot import Snapshot
+from acidctl.wording import text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,25 @@ class Child:
 
     verdict: Verdict
     amount: Amount
+
+    def record(self) -> dict[str, Any]:
+        """What is known of it, by the keys of ``acidctl ls -o json``; `modified` as seconds since the epoch."""
+        verdict, directory = self.verdict, self.verdict.directory
+        return {
+            "name": verdict.name,
+            "kind": verdict.kind.value,
+            "minWriteId": directory.min_write_id if directory else None,
+            "maxWriteId": directory.max_write_id if directory else None,
+            "statementId": directory.statement_id if directory and directory.statement_id >= 0 else None,
+            "visibilityTxnId": directory.visibility_txn or None if directory else None,
+            "state": verdict.state.value,
+            "reason": text_of(verdict.reason),
+            "reasonCode": verdict.reason.code,
+            "supersededBy": list(verdict.reason.by),
+            "files": self.amount.files,
+            "bytes": self.amount.bytes,
+            "modified": self.amount.modified,
+        }
 
 
 def children_of(snapshot: Snapshot) -> list[Child]:

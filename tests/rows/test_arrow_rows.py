@@ -65,6 +65,12 @@ def test_schema_and_rows_of_a_reader_are_of_one_snapshot(table: Path, monkeypatc
     later = pa.RecordBatch.from_pydict({"id": pa.array([9], pa.int32()), "name": pa.array(["later"])})
     write_delta(table / "day=2024-01-02", TYPES, 7, [later])
     assert reader.read_all()["id"].to_pylist() == [2, 3, 1, 2, 3]
+    for read in ("to_reader", "to_table", "head"):
+        fresh, scans = acidctl.open_table(table), []
+        real = fresh.scan
+        monkeypatch.setattr(fresh, "scan", lambda real=real, scans=scans: scans.append(1) or real())
+        getattr(fresh, read)()
+        assert len(scans) == 1, read
     assert opened.to_table()["id"].to_pylist() == [2, 3, 1, 2, 3, 9]
 
 

@@ -9,7 +9,6 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
@@ -189,8 +188,3 @@ def human_bytes(count: int | None) -> str:
 def human_count(count: int, noun: str, plural: str | None = None) -> str:
     """``1 file``, ``1,234 files``."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
-
-
-def local_time(seconds: float | None) -> str:
-    """``2026-11-21 22:24`` in the user's time zone; a dash for None."""
-    return "-" if seconds is None else datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M")

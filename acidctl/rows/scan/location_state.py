@@ -10,7 +10,6 @@ import pyarrow as pa
 from acidctl.location.contents import Child, children_of
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.scan.arrow_rows import ArrowRows
-from acidctl.wording import text_of
 
 SCHEMA = pa.schema(
     [
@@ -68,22 +67,13 @@ class LocationState(ArrowRows):
 
 
 def _record(child: Child) -> dict[str, object]:
-    verdict, amount = child.verdict, child.amount
-    directory = verdict.directory
+    record = child.record()
     return {
-        "name": _text(verdict.name),
-        "kind": verdict.kind.value,
-        "minWriteId": directory.min_write_id if directory else None,
-        "maxWriteId": directory.max_write_id if directory else None,
-        "statementId": directory.statement_id if directory and directory.statement_id >= 0 else None,
-        "visibilityTxnId": directory.visibility_txn or None if directory else None,
-        "state": verdict.state.value,
-        "reasonCode": verdict.reason.code,
-        "reason": _text(text_of(verdict.reason)),
-        "supersededBy": [_text(name) for name in verdict.reason.by],
-        "files": amount.files,
-        "bytes": amount.bytes,
-        "modified": None if amount.modified is None else int(amount.modified * 1_000_000),
+        **record,
+        "name": _text(record["name"]),
+        "reason": _text(record["reason"]),
+        "supersededBy": [_text(name) for name in record["supersededBy"]],
+        "modified": None if record["modified"] is None else int(record["modified"] * 1_000_000),
     }
 
 

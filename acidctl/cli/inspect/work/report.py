@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import groupby
 from typing import Any
 
 from acidctl.acid.layout import DataFile, data_files_of, files_by_child, is_full_acid, original_files
-from acidctl.acid.listing import Entry
-from acidctl.acid.state import EntryKind, State, Verdict
+from acidctl.acid.state import EntryKind, State
 from acidctl.acid.triggers import Decision, Thresholds, decide, figures_of
 from acidctl.errors import AcidctlError
+from acidctl.location.contents import Child, children_of
 from acidctl.location.evidence import Evidence
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.scan.odd_layout import odd_layout
@@ -37,8 +36,7 @@ def location_report(
     """
     state = snapshot.state
     counts = _row_counts(snapshot, on_error) if rows else {}
-    entries = [_entry(verdict, counts) for verdict in state.verdicts]
-    _add_sizes(snapshot, entries)
+    entries = [_entry(child, counts) for child in children_of(snapshot)]
     return {
         "schema_version": SCHEMA_VERSION,
         "location": snapshot.fs.display(snapshot.path),
@@ -54,48 +52,12 @@ def location_report(
     }
 
 
-def _entry(verdict: Verdict, counts: dict[str, int]) -> dict[str, Any]:
-    directory = verdict.directory
-    has_statement = directory is not None and directory.statement_id >= 0
+def _entry(child: Child, counts: dict[str, int]) -> dict[str, Any]:
     return {
-        "name": verdict.name,
-        "kind": verdict.kind.value,
-        "minWriteId": directory.min_write_id if directory else None,
-        "maxWriteId": directory.max_write_id if directory else None,
-        "statementId": directory.statement_id if directory and has_statement else None,
-        "visibilityTxnId": directory.visibility_txn or None if directory else None,
-        "state": verdict.state.value,
-        "reason": text_of(verdict.reason),
-        "reasonCode": verdict.reason.code,
-        "supersededBy": list(verdict.reason.by),
-        "files": 0,
-        "bytes": 0,
-        "rows": counts.get(verdict.name),
-        "modified": None,
+        **child.record(),
+        "rows": counts.get(child.verdict.name),
+        "modified": iso_time(child.amount.modified),
     }
-
-
-def _add_sizes(snapshot: Snapshot, entries: list[dict[str, Any]]) -> None:
-    """Files and bytes of everything below each child, side files included, and the newest time."""
-    by_name = {entry["name"]: entry for entry in entries}
-    for name, below in groupby(snapshot.listing.entries, _child_of):
-        files = total = 0
-        newest = None
-        for _, size, modified, is_dir in below:
-            if not is_dir:
-                files += 1
-                total += size
-            if modified is not None and (newest is None or modified > newest):
-                newest = modified
-        entry = by_name[name]
-        entry["files"] += files
-        entry["bytes"] += total
-        if newest is not None:
-            entry["modified"] = max(iso_time(newest) or "", entry["modified"] or "")
-
-
-def _child_of(entry: Entry) -> str:
-    return entry.path.partition("/")[0]
 
 
 def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None] | None) -> dict[str, int]:
