@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 from pathlib import Path
@@ -68,3 +69,37 @@ def test_what_is_cited_is_there() -> None:
                 missing += [f"{name}: {number}" for number in numbers if number not in there]
     assert not missing
     assert count > 100
+
+
+LAW = re.compile(r'Format section (\d+(?:\.\d+)?): "(.+?)"\.')
+"""A law test says in its docstring which sentence it holds, to the letter."""
+
+
+def section(number: str) -> str:
+    """The text of a section and of those below it, on one line."""
+    head = re.search(rf"^(#+) {re.escape(number)}\.? ", PAGE, re.MULTILINE)
+    assert head, number
+    end = re.search(rf"^#{{2,{len(head[1])}}} ", PAGE[head.end() :], re.MULTILINE)
+    return re.sub(r"\s+", " ", PAGE[head.start() : head.end() + end.start() if end else len(PAGE)])
+
+
+def docstrings(file: Path) -> dict[str, str]:
+    """Docstrings of a file's tests, each on one line."""
+    functions = [node for node in ast.parse(file.read_text()).body if isinstance(node, ast.FunctionDef)]
+    return {f.name: re.sub(r"\s+", " ", ast.get_docstring(f) or "") for f in functions if f.name.startswith("test_")}
+
+
+def test_law_tests_quote_sentences_of_the_format() -> None:
+    wrong, count = [], 0
+    for file in sorted((REPO / "tests").rglob("test_*.py")):
+        for name, text in docstrings(file).items():
+            for number, sentence in LAW.findall(text):
+                count += 1
+                wrong += [f"{file.name}::{name}: {sentence}"] if sentence not in section(number) else []
+    assert not wrong
+    assert count >= 20
+
+
+def test_every_law_of_the_state_quotes_its_sentence() -> None:
+    (file,) = (REPO / "tests").rglob("test_state_laws.py")
+    assert [name for name, text in docstrings(file).items() if not LAW.search(text)] == []

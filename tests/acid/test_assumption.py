@@ -155,7 +155,10 @@ NAMES = st.sampled_from([
     st.dictionaries(NAMES, st.tuples(st.integers(0, 4), st.booleans())), st.sets(st.sampled_from(["base_2", "base_6"]))
 )
 def test_nothing_undecided_is_ever_read(found: dict[str, tuple[int, bool]], marked: set[str]) -> None:
-    """Whatever stands around it, a directory that is young or empty is not current."""
+    """Whatever stands around it, a directory that is young or empty is not current.
+
+    Format section 10: "Without a list nobody knows which transactions were committed".
+    """
     entries = []
     for name, (age, is_empty) in found.items():
         if name[0].isdigit():

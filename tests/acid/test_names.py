@@ -119,6 +119,9 @@ write_ids = st.integers(0, MAXL)
 
 @given(st.sampled_from(list(Kind)), write_ids, write_ids, st.integers(-1, 10**6), write_ids)
 def test_format_and_parse_are_inverse(kind: Kind, low: int, high: int, statement: int, txn: int) -> None:
+    """Format section 1.1: "Hive pads when it writes: write ids and visibility transactions to 7 digits, statement ids
+    to 4, buckets to 5".
+    """
     if kind is Kind.BASE:
         low, statement = high, -1
     name = format_directory(kind, low, high, statement, txn)
@@ -130,6 +133,7 @@ def test_format_and_parse_are_inverse(kind: Kind, low: int, high: int, statement
 
 @given(st.text(alphabet="basedlt_v0123456789-", max_size=30) | st.text(max_size=30))
 def test_any_name_parses_or_is_refused_with_its_own_error(name: str) -> None:
+    """Format section 1.1: "So names are compared as numbers, never as text"."""
     try:
         parsed = parse_directory(name)
     except AcidNameError:
@@ -188,6 +192,7 @@ def test_codec_table(bucket_id: int, statement: int, value: int) -> None:
 
 @given(st.integers(0, 4095), st.integers(-1, 4095))
 def test_codec_is_inverse_and_keeps_order(bucket_id: int, statement: int) -> None:
+    """Format section 2: "A signed number of 32 bits, whose highest three tell the form"."""
     value = bucket.encode(bucket_id, statement)
     assert bucket.decode(value) == bucket.BucketProperty(1, bucket_id, max(statement, 0))
     assert 0 < value < 2**31

@@ -238,6 +238,9 @@ def test_what_is_left_after_any_cleaning_is_right_or_gone(world: World, data: st
     """Write ids go as a whole, but for one at which the cleaning was interrupted; older bases go first.
 
     An interruption is not told where nothing can be compared: beside an INSERT OVERWRITE.
+
+    Format section 10: "Directories of one range go delta first, delete delta second, so that a cleaning that is
+    interrupted brings no deleted row back".
     """
     going = obsolete(world)
     bases = [name for name in going if name.startswith("base_")]
@@ -258,6 +261,7 @@ def test_what_is_left_after_any_cleaning_is_right_or_gone(world: World, data: st
 @settings(max_examples=200, deadline=None)
 @given(worlds(tuple(step for step in STEPS if step not in ("gap", "aborted", "overwrite"))))
 def test_as_long_as_nothing_is_cleaned_nothing_is_gone(world: World) -> None:
+    """Format section 8: "The inputs are never changed"."""
     assume(not world.gaps and (world.first == 1 or 0 in world.inserted))
     for at in write_ids_of(world):
         assert check(world, at, world.write_ids()), (sorted(world.held), at)
@@ -267,7 +271,10 @@ def test_as_long_as_nothing_is_cleaned_nothing_is_gone(world: World) -> None:
 @settings(max_examples=200, deadline=None)
 @given(worlds(("insert", "insert", "gap", "minor", "major", "aborted"), full=False), st.data())
 def test_insert_only(world: World, data: st.DataObject) -> None:
-    """Rows do not say of which write id they are: what a compaction merged counts as a whole or not at all."""
+    """Rows do not say of which write id they are: what a compaction merged counts as a whole or not at all.
+
+    Format section 11: "Directories have the same names and the same snapshot rules; a file counts as a whole".
+    """
     for name in obsolete(world):
         if data.draw(st.booleans()):
             del world.held[name]

@@ -67,6 +67,7 @@ def summary(state: AcidState) -> tuple[object, ...]:
 
 @given(cases(), st.randoms())
 def test_the_listing_order_does_not_matter(case, random) -> None:  # type: ignore[no-untyped-def]
+    """Format section 6: "the result does not depend on the order of the listing"."""
     listing, write_ids, txns, formats = case
     shuffled = list(listing.entries)
     random.shuffle(shuffled)
@@ -77,6 +78,9 @@ def test_the_listing_order_does_not_matter(case, random) -> None:  # type: ignor
 
 @given(cases())
 def test_every_child_has_one_verdict(case) -> None:  # type: ignore[no-untyped-def]
+    """Format section 6: "Every entry becomes one of: **current** (readers of this snapshot read it), **obsolete**
+    (something current holds its rows), **aborted** (nobody reads its rows, ever), or **ignored**".
+    """
     listing, write_ids, txns, formats = case
     state = select(listing, write_ids, txns, formats)
     children = {entry.path.split("/")[0] for entry in listing.entries}
@@ -88,6 +92,9 @@ def test_every_child_has_one_verdict(case) -> None:  # type: ignore[no-untyped-d
 
 @given(cases(), st.sampled_from(["_tmp_1/base_99/bucket_00000", ".hive-staging/x", "_SUCCESS", "p=1/base_3/bucket_0"]))
 def test_hidden_entries_and_partitions_change_nothing(case, extra: str) -> None:  # type: ignore[no-untyped-def]
+    """Format section 1.3: "A name that begins with `_` or `.` is invisible to readers, and so is everything below a
+    directory with such a name".
+    """
     listing, write_ids, txns, formats = case
     more = Listing("t", (*listing.entries, Entry(extra, 1, None, False)))
     assert summary(select(listing, write_ids, txns, formats))[:3] == summary(select(more, write_ids, txns, formats))[:3]
@@ -95,6 +102,9 @@ def test_hidden_entries_and_partitions_change_nothing(case, extra: str) -> None:
 
 @given(cases(), small, st.sampled_from(["delta", "delete_delta"]))
 def test_an_obsolete_entry_changes_nothing(case, write_id: int, kind: str) -> None:  # type: ignore[no-untyped-def]
+    """Format section 6: "**obsolete** (something current holds its rows), **aborted** (nobody reads its rows,
+    ever)".
+    """
     listing, write_ids, txns, formats = case
     before = select(listing, write_ids, txns, formats)
     name = format_directory(Kind(kind), write_id, write_id, 3)
@@ -107,7 +117,11 @@ def test_an_obsolete_entry_changes_nothing(case, write_id: int, kind: str) -> No
 
 @given(cases())
 def test_without_its_obsolete_and_aborted_entries_a_location_reads_the_same(case) -> None:  # type: ignore[no-untyped-def]
-    """What makes cleaning possible at all."""
+    """What makes cleaning possible at all.
+
+    Format section 10: "Obsolete and aborted directories, seen by a list in which nobody's queries are older than
+    what takes their place".
+    """
     listing, write_ids, txns, formats = case
     state = select(listing, write_ids, txns, formats)
     gone = {v.name for v in state.verdicts if v.state in (State.OBSOLETE, State.ABORTED)}
@@ -178,6 +192,9 @@ def model(listing: Listing, write_ids: ValidWriteIds, txns: ValidTxns | None, fo
 @settings(max_examples=500)
 @given(cases())
 def test_against_the_model(case) -> None:  # type: ignore[no-untyped-def]
+    """Format section 6.3: "a delta whose largest write id is above `current` is taken when any of the ids from
+    `current + 1` on is valid, and `current` becomes its largest. If none is, it is ignored".
+    """
     listing, write_ids, txns, formats = case
     state = select(listing, write_ids, txns, formats)
     base, current, obsolete, aborted = model(listing, write_ids, txns, formats)

@@ -20,6 +20,9 @@ DIRECTORIES = st.lists(st.builds(directory, st.sampled_from(list(Kind)), st.inte
 
 @given(DIRECTORIES, st.integers(0, 12))
 def test_the_highest_one_that_nothing_lies_across(directories: list[AcidDirectory], write_id: int) -> None:
+    """Format section 8.1: "It moves nothing across a directory that begins at or below the output's last write id and
+    ends above it".
+    """
     found, by = below_all(directories, write_id)
     model = next(w for w in range(write_id, -2, -1) if not any(straddles(one, w) for one in directories))
     assert found == model

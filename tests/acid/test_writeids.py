@@ -98,6 +98,7 @@ def lists(draw: st.DrawFn) -> ValidWriteIds:
 
 @given(lists(), st.integers(0, 25), st.integers(0, 25))
 def test_ranges_against_sets(ids: ValidWriteIds, one: int, other: int) -> None:
+    """Format section 7.2: "A range is ALL, SOME or NONE valid by its ids"."""
     low, high = sorted((one, other))
     span = set(range(low, high + 1))
     valid = {i for i in span if i <= ids.high_watermark and i not in ids.exceptions}
@@ -116,5 +117,6 @@ def test_ranges_against_sets(ids: ValidWriteIds, one: int, other: int) -> None:
 
 @given(lists())
 def test_transaction_lists_round_trip(ids: ValidWriteIds) -> None:
+    """Format section 7.1: "Lists of transactions are the same without the table"."""
     txns = ValidTxns(ids.high_watermark, ids.min_open, ids.open, ids.aborted)
     assert ValidTxns.parse(str(txns)) == txns

@@ -126,7 +126,10 @@ def _is_overwritten(history: History, hour: int) -> bool:
 @settings(max_examples=150, deadline=None)
 @given(histories(), st.integers(1, 8), st.booleans())
 def test_a_running_reader_finds_what_its_snapshot_selects(made: tuple[History, int], keep: int, twice: bool) -> None:
-    """A model of readers: one began in every hour within the retention; it lists at once, or after the cleaning."""
+    """A model of readers: one began in every hour within the retention; it lists at once, or after the cleaning.
+
+    Format section 10: "seen by a list in which nobody's queries are older than what takes their place".
+    """
     history, now = made
     assume(not history.ids_at(now).open or keep)
     for when in (now - 3, now) if twice else (now,):
@@ -150,7 +153,11 @@ def test_a_running_reader_finds_what_its_snapshot_selects(made: tuple[History, i
 @settings(max_examples=120, deadline=None)
 @given(histories(), st.integers(1, 8))
 def test_what_every_running_reader_does_without_goes(made: tuple[History, int], keep: int) -> None:
-    """And nothing more is kept than that: however often the table was compacted since."""
+    """And nothing more is kept than that: however often the table was compacted since.
+
+    Format section 10: "Without the metastore nobody knows the queries that still run, so age takes their place:
+    `--older-than` (default: 24h) is counted from the directory that hides the other".
+    """
     history, now = made
     listing, ids = history.listing_at(now), history.ids_at(now)
     state = select(listing, ids, ValidTxns(), history.formats)
@@ -179,7 +186,11 @@ def _deltas(state: AcidState) -> list[AcidDirectory]:
 @settings(max_examples=200, deadline=None)
 @given(cases(), st.lists(st.integers(0, 10), min_size=20, max_size=20), st.integers(0, 10))
 def test_any_listing_with_any_times(case, times: list[int], keep: int) -> None:  # type: ignore[no-untyped-def]
-    """Nothing but what is obsolete or aborted for readers goes, and more goes only with time."""
+    """Nothing but what is obsolete or aborted for readers goes, and more goes only with time.
+
+    Format section 10: "Never: what is current; what belongs to an open transaction, or lies above the high
+    watermark; a delta of which only some write ids are aborted".
+    """
     listing, ids, txns, formats = case
     entries = tuple(Entry(e.path, e.size, float(t), False) for e, t in zip(listing.entries, times, strict=False))
     listing = Listing("t", entries)

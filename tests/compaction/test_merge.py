@@ -25,6 +25,9 @@ stripes = st.lists(
 
 @given(stripes, st.booleans())
 def test_merge_against_one_sort(given_stripes, collapse) -> None:  # type: ignore[no-untyped-def]
+    """Format section 8.2: "For every bucket all insert and delete events of the deltas are merged in the order of
+    section 4.1".
+    """
     pieces, everything = [], []
     for number, (rows, statement, in_order, held) in enumerate(given_stripes):
         listed = sorted(rows, key=lambda e: (e[0], -e[1], -e[2])) if in_order else rows

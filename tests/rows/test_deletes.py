@@ -32,6 +32,9 @@ def set_of(*parts: tuple[Keys, Bound | None]) -> DeleteSet:
 @settings(deadline=None)
 @given(st.lists(ids, max_size=30), st.lists(ids, max_size=40), st.booleans())
 def test_v2_a_listed_key_is_dead(deleted, rows, in_order) -> None:  # type: ignore[no-untyped-def]
+    """Format section 4.2: "A row with key K is visible exactly when its own `currentTransaction` is valid in the
+    snapshot, and no delete event for K in a current delete delta has a valid `currentTransaction`".
+    """
     rows = sorted(rows) if in_order else rows
     half = len(deleted) // 2
     made = set_of((keys_of(deleted[:half]), None), (keys_of(deleted[half:]), None))
@@ -49,6 +52,9 @@ def test_v2_a_listed_key_is_dead(deleted, rows, in_order) -> None:  # type: igno
     st.booleans(),
 )
 def test_v1_a_later_change_kills(changes, events, in_order) -> None:  # type: ignore[no-untyped-def]
+    """Format section 4.1: "The reader merges all files of a bucket, skips events whose `currentTransaction` is not
+    valid in its snapshot, and of what is left takes the first of every key: a row, or none where that is a delete".
+    """
     events = sorted(events) if in_order else events
     made = set_of((keys_of([key for key, _ in changes]), bound_of([order for _, order in changes])))
     found = made.dead(keys_of([key for key, _ in events]), bound_of([order for _, order in events]))
@@ -60,6 +66,7 @@ def test_v1_a_later_change_kills(changes, events, in_order) -> None:  # type: ig
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 12), max_size=20), st.integers(0, 12), st.sets(st.integers(0, 12)))
 def test_valid_mask(current, hwm, exceptions) -> None:  # type: ignore[no-untyped-def]
+    """Format section 7.2: "An id is *valid* when it is at or below the high watermark and not listed"."""
     found = valid_mask(np.array(current, np.int64), hwm, tuple(sorted(exceptions)))
     wanted = [write_id <= hwm and write_id not in exceptions for write_id in current]
     assert (found.tolist() if found is not None else [True] * len(current)) == wanted
