@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 from support import memory_store
+from support.paths import DATA, REPO
 
 memory_store.install()
-
-REPO = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -34,4 +33,4 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session")
 def own_data() -> Path:
     """Tables and cases that live in this repository."""
-    return REPO / "tests" / "data"
+    return DATA

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
+from support.paths import REPO
 
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.state import AcidState, State, select
 from acidctl.acid.writeids import MAXL, ValidTxns, ValidWriteIds
 
-REPO = Path(__file__).resolve().parent.parent
 PAGE = (REPO / "docs" / "format.md").read_text()
 CITED = re.compile(r"(format )?\bsections? (\d+(?:\.\d+)?(?:(?:, | and | to |, and )\d+(?:\.\d+)?)*)")
 """One section or several: "section 6.2", "sections 1.4, 8.6 and 12"."""

@@ -7,10 +7,10 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 import pytest
+from support.paths import REPO
 
 from acidctl import errors
 from acidctl.cli.command_table import SUMMARIES, command_named
@@ -18,7 +18,6 @@ from acidctl.cli.config.settings import GENERAL, TRUSTED, options_of
 from acidctl.cli.report import metrics
 from acidctl.spark.datasource.options import NAMES, STORAGE
 
-REPO = Path(__file__).resolve().parent.parent
 PAGES = sorted(
     str(path.relative_to(REPO))
     for path in (*(REPO / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY", "CHANGELOG")),

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 import subprocess
-from pathlib import Path
 
 import check
 import pytest
-
-REPO = Path(__file__).resolve().parent.parent
+from support.paths import REPO
 
 
 @pytest.mark.parametrize("name", check.CHECKS)

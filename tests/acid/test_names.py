@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.paths import DATA
 
 from acidctl.acid import bucket
 from acidctl.acid.names import (
@@ -30,7 +30,7 @@ from acidctl.acid.names import (
 from acidctl.acid.sidefiles import parse_flush_length, parse_metadata_acid, parse_orc_acid_version
 from acidctl.errors import BadDataError
 
-CASES = json.loads((Path(__file__).parent.parent / "data" / "name-cases.json").read_text())
+CASES = json.loads((DATA / "name-cases.json").read_text())
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
+from support.paths import DATA
 from support.tables import whole
 
 from acidctl.acid.listing import Entry, Listing
@@ -15,7 +15,6 @@ from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, State, select
 from acidctl.acid.writeids import Mode, ValidTxns, ValidWriteIds
 
-DATA = Path(__file__).parent.parent / "data"
 CASES = {case["id"]: case for case in json.loads((DATA / "acid-state-cases.json").read_text())}
 
 # Every published case agrees with Hive 3/4 on what it asserts; one that did not would be listed here with its reason.

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.paths import DATA
 
 from acidctl.acid.names import MAXL
 from acidctl.acid.writeids import Form, Mode, Range, ValidTxns, ValidWriteIds, WriteIdListError
 
-CASES = json.loads((Path(__file__).parent.parent / "data" / "valid-write-id-cases.json").read_text())
+CASES = json.loads((DATA / "valid-write-id-cases.json").read_text())
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.paths import DATA
 from support.tables import make, snapshot_of
 
 from acidctl.acid.names import MAXL
@@ -22,7 +23,7 @@ from acidctl.errors import BadDataError, ConflictError, HistoryError, NotFoundEr
 from acidctl.location.snapshot import Snapshot
 from acidctl.storage.registry import open_location
 
-CASES = json.loads((Path(__file__).parent.parent / "data" / "cleaner-cases.json").read_text())
+CASES = json.loads((DATA / "cleaner-cases.json").read_text())
 
 
 def plan_at_once(snapshot: Snapshot) -> CleaningPlan:

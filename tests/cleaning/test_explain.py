@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reason_codes import example
+from support.paths import DATA
 from support.tables import whole
 
 from acidctl.acid.listing import Entry, Listing
@@ -22,7 +22,6 @@ from acidctl.cleaning.explain import CleaningAnswer, Evidence, MayClean, Proof, 
 from acidctl.cleaning.leftovers import what_is_hidden
 from acidctl.wording import joined, spans, status_text, text_of
 
-DATA = Path(__file__).parent.parent / "data"
 CASES = {case["id"]: case for case in json.loads((DATA / "acid-state-cases.json").read_text())}
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from acid.test_state_laws import cases
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support.listings import cases
 from support.memory_store import MemoryFileSystem
 from support.tables import age, make, snapshot_of
 

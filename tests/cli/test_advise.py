@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from support.acid_files import write_deletes, write_delta
 from support.tables import age, snapshot_of
-from support.tables_made import write_deletes, write_delta
 
 from acidctl.cli.maintain import advise
 from acidctl.cli.maintain.work.advise import ORDERS
@@ -105,11 +105,11 @@ def test_a_minor_one_needs_nobody_to_read_meanwhile(acidctl, tmp_path: Path, del
     table = tmp_path / "t"
     row = OrcType("struct", children=(OrcType("string"),), names=("n",))
     batch = pa.record_batch({"n": [f"{one * one:x}" for one in range(20_000)]})
-    write_delta(table, row, 1, [batch], base=True)
+    write_delta(table, 1, batch, row=row, base=True)
     for write_id in (2, 3):
-        write_delta(table, row, write_id, [batch.slice(0, 2)])
+        write_delta(table, write_id, batch.slice(0, 2), row=row)
     if deletes:
-        write_deletes(table, row, 4, 1, [7])
+        write_deletes(table, 4, 1, [7], row=row)
     (one,) = acidctl("advise", "-o", "jsonl", "--assume-committed=0s", table).lines()
     offline = " --offline" if deletes else ""
     assert one["command"] == f"acidctl compact --minor{offline} --assume-committed=0s {table}"

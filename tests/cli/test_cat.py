@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyarrow import orc, parquet
+from support.acid_files import damage_stripe, write_deletes, write_delta
 from support.compacting import run_compaction
-from support.tables_made import damage_stripe, write_deletes, write_delta
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.orc.source import ByteSource
@@ -40,9 +40,9 @@ def batch(first: int, count: int) -> pa.RecordBatch:
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     path = tmp_path / "t"
-    write_delta(path / "k=1", TYPES, 1, [batch(0, 5), batch(5, 5)])
-    write_deletes(path / "k=1", TYPES, 2, 1, [3])
-    write_delta(path / "k=2", TYPES, 3, [batch(20, 2)])
+    write_delta(path / "k=1", 1, batch(0, 5), batch(5, 5), row=TYPES)
+    write_deletes(path / "k=1", 2, 1, [3], row=TYPES)
+    write_delta(path / "k=2", 3, batch(20, 2), row=TYPES)
     return path
 
 
@@ -182,7 +182,7 @@ def test_bad_files(acidctl: Call, table: Path) -> None:
 
 
 def test_a_broken_pipe_is_quiet(tmp_path: Path) -> None:
-    write_delta(tmp_path / "t", TYPES, 1, [batch(0, 50_000)])
+    write_delta(tmp_path / "t", 1, batch(0, 50_000), row=TYPES)
     command = f"{sys.executable} -m acidctl cat {tmp_path / 't'} | head -n 1"
     found = subprocess.run(["bash", "-c", command], capture_output=True, check=False, text=True)
     assert json.loads(found.stdout)["id"] == 0

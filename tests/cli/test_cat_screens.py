@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from support.tables_made import damage_stripe, write_delta
+from support.acid_files import damage_stripe, write_delta
 
 import acidctl as package
 from acidctl.orc.types import OrcType
@@ -23,7 +23,7 @@ def batch(first: int) -> pa.RecordBatch:
 
 def damaged(path: Path) -> Path:
     """Thirty rows in three stripes, the second of which cannot be read."""
-    write_delta(path, TYPES, 1, [batch(0), batch(10), batch(20)])
+    write_delta(path, 1, batch(0), batch(10), batch(20), row=TYPES)
     damage_stripe(path / "delta_0000001_0000001_0000" / "bucket_00000", 1)
     return path
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rows.test_past import INT, ids
-from support.tables_made import write_deletes, write_delta
+from support.acid_files import ids, write_deletes, write_delta
 
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail
@@ -23,9 +22,9 @@ def table(tmp_path: Path) -> Path:
     """Three rows, of which one is deleted."""
     table = tmp_path / "t"
     table.mkdir()
-    write_delta(table, INT, 1, [ids(1, 2)])
-    write_delta(table, INT, 2, [ids(3)])
-    write_deletes(table, INT, 3, 1, [0])
+    write_delta(table, 1, ids(1, 2))
+    write_delta(table, 2, ids(3))
+    write_deletes(table, 3, 1, [0])
     return table
 
 
@@ -82,14 +81,14 @@ class TestCheckInputs:
 
     @pytest.mark.parametrize("dry", [(), ("--dry-run",)])
     def test_a_row_twice(self, acidctl: Acidctl, table: Path, dry: tuple[str, ...]) -> None:
-        write_delta(table / "x", INT, 1, [ids(1, 2)])
+        write_delta(table / "x", 1, ids(1, 2))
         twin = table / "x" / "delta_0000001_0000001_0000"
         twin.rename(table / "delta_0000001_0000001_0001")
         (table / "x").rmdir()
         other = table.parent / "u"
         other.mkdir()
         for write_id in (1, 2):
-            write_delta(other, INT, write_id, [ids(write_id)])
+            write_delta(other, write_id, ids(write_id))
         done = acidctl(*COMPACT, "--major", "--check-inputs", *dry, table, other)
         assert done.status == 4
         assert f"will not compact {table}" in done.err
@@ -100,7 +99,7 @@ class TestCheckInputs:
     def test_a_damaged_stripe(self, acidctl: Acidctl, table: Path) -> None:
         """Copied byte for byte, it would be damaged in the base as well."""
         big = table / "delta_0000004_0000004_0000" / "bucket_00000"
-        write_delta(table, INT, 4, [ids(*range(5000))])
+        write_delta(table, 4, ids(*range(5000)))
         data = bytearray(big.read_bytes())
         tail = read_tail(ByteSource(*open_location(str(big))))
         (info,) = tail.stripes

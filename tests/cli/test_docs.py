@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 import make_docs as docs
 import pytest
+from support.paths import REPO
 
 from acidctl.acid.state import State
 from acidctl.cli.command_table import SUMMARIES
@@ -22,7 +23,6 @@ from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.rows.export.forms import FORMS
 from acidctl.validation.rules import RULES
 
-REPO = Path(__file__).resolve().parents[2]
 PAGES = {page.command.name: page for page in docs.pages()}
 COMMANDS = sorted(SUMMARIES)
 

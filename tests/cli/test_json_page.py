@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.paths import REPO
 from support.tables import CLEAN_NOW
 
 Acidctl = Callable[..., Any]
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "json.md").read_text("utf-8")
+PAGE = (REPO / "docs" / "reference" / "json.md").read_text("utf-8")
 MAJOR = ("compact", "--assume-committed=0s", "--major", "--engine", "local")
 LOCAL = ("location", "result", "schema_version", "error", "code", "reason")
 """Said of all commands at once."""

@@ -109,7 +109,7 @@ def test_a_variable_for_no_limit(acidctl: Acidctl, table: Path, monkeypatch: pyt
 
 def bomb() -> bytes:
     """One list of more than 4 GiB."""
-    from tests.rows.test_parquet_limits import NUMBERS, in_one_list
+    from support.parquet_made import NUMBERS, in_one_list
 
     column = Column(2, ["a", "list", "element"], 1, NUMBERS + in_one_list(1 << 28), len(NUMBERS))
     return parquet_made.parquet(LIST_OF_NUMBERS, [column], 1)

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rows.test_past import INT, ids
+from support.acid_files import ids, write_delta
 from support.tables import CLEAN_NOW
-from support.tables_made import write_delta
 
 Acidctl = Callable[..., Any]
 OTHER = 65534
@@ -40,7 +39,7 @@ def victim(tmp_path: Path) -> Path:
     """Somebody else's table, and a file with a secret."""
     victim = tmp_path / "victim"
     victim.mkdir()
-    write_delta(victim, INT, 1, [ids(4711)])
+    write_delta(victim, 1, ids(4711))
     (victim / "base_0000007").mkdir()
     (victim / "base_0000007" / "secret").write_bytes(b"secret")
     victim.chmod(0o700)
@@ -53,7 +52,7 @@ def table(tmp_path: Path) -> Path:
     table = tmp_path / "t"
     table.mkdir()
     for write_id in (1, 2):
-        write_delta(table, INT, write_id, [ids(write_id)])
+        write_delta(table, write_id, ids(write_id))
     own(table)
     return table
 
@@ -241,7 +240,7 @@ def test_a_partition_that_is_a_link(acidctl: Acidctl, tmp_path: Path, victim: Pa
     top = tmp_path / "parts"
     (top / "p=1").mkdir(parents=True)
     for write_id in (1, 2):
-        write_delta(top / "p=1", INT, write_id, [ids(write_id)])
+        write_delta(top / "p=1", write_id, ids(write_id))
     own(top)
     (top / "p=2").symlink_to(victim)
     os.lchown(top / "p=2", OTHER, OTHER)
@@ -392,7 +391,7 @@ class TestPlans:
         """It is made anew of what is there, by the same age."""
         plan = tmp_path / "assumed.json"
         (table / "base_0000003").mkdir()
-        write_delta(table / "base_0000003" / "x", INT, 3, [ids(3)])
+        write_delta(table / "base_0000003" / "x", 3, ids(3))
         for file in (table / "base_0000003" / "x" / "delta_0000003_0000003_0000").iterdir():
             file.rename(table / "base_0000003" / file.name)
         (table / "base_0000003" / "x" / "delta_0000003_0000003_0000").rmdir()

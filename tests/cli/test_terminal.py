@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from support.acid_files import write_delta
 from support.tables import CLEAN_NOW
-from support.tables_made import write_delta
 from support.terminals import Terminals
 from support.unsafe import SAMPLES, is_unsafe
 
@@ -52,8 +52,8 @@ def warehouse(tmp_path: Path) -> Path:
     top = tmp_path / f"w{EVIL}"
     for location in (top / f"t{EVIL}", top / "parts" / f"p=1{EVIL}", top / "parts" / f"p=2{EVIL}"):
         location.mkdir(parents=True)
-        write_delta(location, TYPES, 1, [batch(0)])
-        write_delta(location, TYPES, 2, [batch(3)])
+        write_delta(location, 1, batch(0), row=TYPES)
+        write_delta(location, 2, batch(3), row=TYPES)
     table = top / f"t{EVIL}"
     (table / f"delta_{EVIL}").mkdir()
     (table / f"_tmp_{EVIL}").mkdir()

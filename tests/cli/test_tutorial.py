@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from support.paths import REPO
 from support.terminals import Terminals, without_last_line
 
-REPO = Path(__file__).resolve().parents[2]
 COLUMNS = 100
 FOLDER = "/warehouse/sales.db"
 """What the pages show in place of the directory in which the commands run."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.planted import delete, insert, write_events
+from support.acid_files import delete, insert, write_by_pyorc
 
 from acidctl.validation.rules import READERS, RULES
 
@@ -51,7 +51,7 @@ def test_a_hint_once_for_all_locations(acidctl, crud: Path, tmp_path: Path) -> N
 
 
 def test_remarks_are_for_those_who_ask(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
-    write_events(crud / "base_0000003", [insert(1, 0)])
+    write_by_pyorc(crud / "base_0000003", [insert(1, 0)])
     found = acidctl("validate", crud)
     assert found.status == 0
     assert "V20" not in found.out
@@ -60,7 +60,7 @@ def test_remarks_are_for_those_who_ask(acidctl, crud: Path) -> None:  # type: ig
 
 
 def test_json(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
-    write_events(crud / "delete_delta_0000009_0000009_0000", [delete(1, 77, 9)])
+    write_by_pyorc(crud / "delete_delta_0000009_0000009_0000", [delete(1, 77, 9)])
     found = acidctl("validate", "--deep", "-o", "json", crud)
     assert found.status == FINDINGS
     report = found.one()

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support.planted import insert, write_events
+from support.acid_files import insert, write_by_pyorc
 from support.tables import CLEAN_NOW, age, on_terminal, read_rows
 
 from acidctl.acid.names import MAXL
@@ -37,7 +37,7 @@ def table(tmp_path: Path) -> Path:
     """Five inserts of a row each, two hours old."""
     table = tmp_path / "sales.db" / "orders"
     for write_id in range(1, 6):
-        write_events(table / f"delta_{write_id:07}_{write_id:07}_0000", [insert(write_id, 0)])
+        write_by_pyorc(table / f"delta_{write_id:07}_{write_id:07}_0000", [insert(write_id, 0)])
     age(table, 2)
     return table
 
@@ -88,7 +88,7 @@ def test_the_empty_directory_of_an_open_writer(acidctl: Call, table: Path) -> No
     age(table, 2)
     assert acidctl(*MAJOR, "--assume-committed=0s", table).status == 0
     assert names(table) >= {"base_0000003"}
-    write_events(table / "delta_0000004_0000004_0001", [insert(4, 7)])
+    write_by_pyorc(table / "delta_0000004_0000004_0001", [insert(4, 7)])
     assert ids_of(table) == [1, 2, 3, 4, 4, 5]
 
 
@@ -149,7 +149,7 @@ def test_every_reader_takes_the_lists_of_several_tables(
 
 def test_clean_without_lists_takes_only_what_a_compaction_replaced(acidctl: Call, table: Path) -> None:
     """The base of an aborted INSERT OVERWRITE took the whole table away."""
-    write_events(table / "base_0000006", [insert(6, 0)])
+    write_by_pyorc(table / "base_0000006", [insert(6, 0)])
     age(table, 48)
     for options in ((), ("--older-than", "0", "--unsafe-retention")):
         done = acidctl("clean", "--yes", *options, table)
@@ -166,7 +166,7 @@ def test_clean_without_lists_takes_only_what_a_compaction_replaced(acidctl: Call
 def test_of_two_that_prove_nothing_neither_does(acidctl: Call, table: Path, written: str) -> None:
     """Without the upper one the lower one is read: delta_1_1 went, for an INSERT OVERWRITE that was aborted."""
     for name in (written, "base_0000005_v0000007"):
-        write_events(table / name, [insert(4, 0)])
+        write_by_pyorc(table / name, [insert(4, 0)])
     age(table, 48)
     before = names(table)
     for txns in ((), ("--valid-txns", f"7:7:7:{6 if '_v' in written else ''}")):
@@ -176,7 +176,7 @@ def test_of_two_that_prove_nothing_neither_does(acidctl: Call, table: Path, writ
 
 
 def test_clean_takes_what_the_user_says_is_committed(acidctl: Call, table: Path) -> None:
-    write_events(table / "base_0000006", [insert(6, 0)])
+    write_by_pyorc(table / "base_0000006", [insert(6, 0)])
     age(table, 48)
     assert acidctl("clean", "--yes", "--assume-committed", table).status == 0
     assert names(table) == {"base_0000006"}
@@ -196,10 +196,10 @@ def test_a_snapshot_that_ends_inside_a_compacted_delta(acidctl: Call, table: Pat
 
 
 def test_what_lies_across_is_left_out(acidctl: Call, table: Path) -> None:
-    write_events(table / "delta_0000004_0000006", [insert(write_id, 1) for write_id in (4, 5, 6)])
+    write_by_pyorc(table / "delta_0000004_0000006", [insert(write_id, 1) for write_id in (4, 5, 6)])
     shutil.rmtree(table / "delta_0000004_0000004_0000")
     shutil.rmtree(table / "delta_0000005_0000005_0000")
-    write_events(table / "delta_0000004_0000004_0000", [insert(4, 1)])
+    write_by_pyorc(table / "delta_0000004_0000004_0000", [insert(4, 1)])
     done = acidctl(*MAJOR, *listed(table, f"5:{MAXL}::"), table)
     assert done.status == 0, done.err
     assert "base_0000003" in names(table)
@@ -208,8 +208,8 @@ def test_what_lies_across_is_left_out(acidctl: Call, table: Path) -> None:
 
 
 def test_what_already_lies_across_is_an_error_everywhere(acidctl: Call, table: Path) -> None:
-    write_events(table / "delta_0000001_0000003", [insert(write_id, 0) for write_id in (1, 2, 3)])
-    write_events(table / "base_0000002", [insert(write_id, 0) for write_id in (1, 2)])
+    write_by_pyorc(table / "delta_0000001_0000003", [insert(write_id, 0) for write_id in (1, 2, 3)])
+    write_by_pyorc(table / "base_0000002", [insert(write_id, 0) for write_id in (1, 2)])
     (table / "base_0000002" / "_metadata_acid").write_text('{"thisFileVersion":"0","dataFormat":"compacted"}')
     age(table, 48)
     before = names(table)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from rows.test_files_without_ids import B0, found, write_acid
+from support.acid_files import B0, write_acid
 from support.compacting import run_compaction
 from support.crash import a_dead_owner, deaths  # noqa: F401
-from support.tables import snapshot_of
+from support.tables import pairs_of, snapshot_of
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.cleaning.apply import How, apply_plan
@@ -46,15 +46,15 @@ def compact_once(table: Path, kind: CompactionKind, writing: Writing | None = No
 @pytest.mark.parametrize("kind", [MAJOR, MINOR])
 @pytest.mark.parametrize("writing", [Writing(), Writing(task_bytes=1)], ids=["whole", "segments"])
 def test_a_compaction_that_is_killed(kind: CompactionKind, writing: Writing, table: Path, tmp_path: Path) -> None:
-    rows = found(table)
+    rows = pairs_of(table)
     points = 0
     for at, copy in deaths(lambda copy: compact_once(copy, kind, writing), table, tmp_path / "dead"):
         points = at
         # Between the two renames of a minor compaction readers see wrong rows: that is why it asks for --offline.
         if not half_published(snapshot_of(copy)):
-            assert found(copy) == rows, at
+            assert pairs_of(copy) == rows, at
         compact_once(copy, kind, writing)
-        assert found(copy) == rows, at
+        assert pairs_of(copy) == rows, at
         left = [path for staging in copy.glob("_tmp_*") for path in staging.rglob("*") if path.is_file()]
         assert not left or at == 3, (at, left)  # the torn note of whose it is
         assert {"base_0000003"} <= names(copy) if kind is MAJOR else "delta_0000001_0000003" in names(copy)
@@ -77,19 +77,19 @@ def clean_once(table: Path, *, trash: bool = True) -> None:
 
 @pytest.mark.parametrize("trash", [True, False])
 def test_a_cleaning_that_is_killed(trash: bool, compacted: Path, tmp_path: Path) -> None:
-    rows, before = found(compacted), names(compacted)
+    rows, before = pairs_of(compacted), names(compacted)
     for at, copy in deaths(lambda copy: clean_once(copy, trash=trash), compacted, tmp_path / "dead"):
-        assert found(copy) == rows, at
+        assert pairs_of(copy) == rows, at
         clean_once(copy, trash=trash)
         assert names(copy) - {TRASH} == {"base_0000003"}, at
-        assert found(copy) == rows, at
+        assert pairs_of(copy) == rows, at
         if trash:
             fs = LocalFileSystem()
             for run in reversed(list_runs(fs, str(copy))):
                 if run.is_complete:
                     restore(fs, run)
             assert names(copy) - {TRASH} == before, at
-            assert found(copy) == rows, at
+            assert pairs_of(copy) == rows, at
 
 
 def restore_all(table: Path) -> None:
@@ -99,36 +99,36 @@ def restore_all(table: Path) -> None:
 
 
 def test_a_restore_that_is_killed(compacted: Path, tmp_path: Path) -> None:
-    rows, before = found(compacted), names(compacted)
+    rows, before = pairs_of(compacted), names(compacted)
     clean_once(compacted)
     for at, copy in deaths(restore_all, compacted, tmp_path / "dead"):
-        assert found(copy) == rows, at
+        assert pairs_of(copy) == rows, at
         try:
             restore_all(copy)
         except NotFoundError:  # all came back, and the run's manifest had gone already
             purge(LocalFileSystem(), list_runs(LocalFileSystem(), str(copy)))
         assert names(copy) - {TRASH} == before, at
-        assert found(copy) == rows, at
+        assert pairs_of(copy) == rows, at
 
 
 def test_a_purge_that_is_killed(compacted: Path, tmp_path: Path) -> None:
     clean_once(compacted)
-    rows = found(compacted)
+    rows = pairs_of(compacted)
     fs = LocalFileSystem()
 
     def purge_all(table: Path) -> None:
         purge(fs, list_runs(fs, str(table)))
 
     for at, copy in deaths(purge_all, compacted, tmp_path / "dead"):
-        assert found(copy) == rows, at
+        assert pairs_of(copy) == rows, at
         # Half of it cannot come back; that is said, and nothing is made worse.
         for run in list_runs(fs, str(copy)):
             try:
                 restore(fs, run)
             except AcidctlError:
-                assert found(copy) == rows, at
+                assert pairs_of(copy) == rows, at
         purge_all(copy)
-        assert found(copy) == rows, at
+        assert pairs_of(copy) == rows, at
         assert not list((copy / TRASH).glob("*")), at
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
+from support.acid_files import batch_of, struct, write_deletes, write_delta, write_plain
 from support.faults import Faults, FaultyFileSystem
 from support.tables import json_rows, snapshot_of
-from support.tables_made import write_deletes, write_delta
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.triggers import CompactionKind
@@ -33,26 +33,25 @@ from acidctl.rows.scan.scan import Scan
 from acidctl.storage import registry
 from acidctl.storage.port import FileSystem, join
 from acidctl.storage.registry import open_location
-from compaction.test_insert_only import batch, struct, write_orc_file
 
 ROW = struct(i=OrcType("int"), s=OrcType("string"))
 ROUNDS = 12
 
 
 def some(count: int, first: int) -> pa.RecordBatch:
-    return batch(ROW, *({"i": i, "s": f"text {i}"} for i in range(first, first + count)))
+    return batch_of(ROW, *({"i": i, "s": f"text {i}"} for i in range(first, first + count)))
 
 
-def write_acid(table: Path) -> None:
+def write_full_acid(table: Path) -> None:
     for write_id in (1, 2, 3):
-        write_delta(table, ROW, write_id, [some(300, write_id * 1000), some(200, write_id * 1000 + 300)])
-    write_deletes(table, ROW, 4, 2, [5, 6])
+        write_delta(table, write_id, some(300, write_id * 1000), some(200, write_id * 1000 + 300), row=ROW)
+    write_deletes(table, 4, 2, [5, 6], row=ROW)
 
 
 def write_insert_only(table: Path) -> None:
     for write_id in (1, 2):
         path = table / f"delta_000000{write_id}_000000{write_id}_0000" / "000000_0"
-        write_orc_file(path, [some(300, write_id * 1000)], ROW, WriterSettings(compression="none"))
+        write_plain(path, some(300, write_id * 1000), row=ROW, settings=WriterSettings(compression="none"))
 
 
 def write_parquet(table: Path) -> None:
@@ -63,7 +62,7 @@ def write_parquet(table: Path) -> None:
 
 
 MAKERS: dict[str, tuple[Callable[[Path], None], TableType]] = {
-    "acid": (write_acid, TableType.FULL_ACID),
+    "acid": (write_full_acid, TableType.FULL_ACID),
     "insert-only": (write_insert_only, TableType.INSERT_ONLY),
     "parquet": (write_parquet, TableType.INSERT_ONLY),
 }
@@ -250,7 +249,7 @@ def test_full_notices_what_is_read_wrong_once(table: tuple[Path, TableType], kin
 
 def test_ids_alone_are_less(tmp_path: Path) -> None:
     """The weakest level lets values pass that the next one stops: the message says no more than that."""
-    write_acid(tmp_path)
+    write_full_acid(tmp_path)
     table = tmp_path, TableType.FULL_ACID
     shown = 0
     for number, liar in enumerate(liars("write", table, Verify.KEYS, CompactionKind.MAJOR, 40)):

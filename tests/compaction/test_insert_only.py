@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
+from support.acid_files import batch_of, struct, write_plain
 from support.tables import json_rows, snapshot_of
 
 from acidctl.acid.triggers import CompactionKind
@@ -29,9 +30,8 @@ from acidctl.orc.read.union_nulls import with_nulls
 from acidctl.orc.read.wide_timestamps import wide
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
-from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
-from acidctl.orc.write.file_assembler import OrcAssembler
-from acidctl.orc.write.stripe_encoder import WriterSettings, encode_stripes
+from acidctl.orc.types import OrcType, arrow_type, renumbered
+from acidctl.orc.write.stripe_encoder import WriterSettings
 from acidctl.rows.read.events import open_event_files
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
@@ -40,36 +40,6 @@ pytest_plugins = ("support.spark_session",)
 
 MAJOR = CompactionKind.MAJOR
 INT, LONG, TEXT = OrcType("int"), OrcType("bigint"), OrcType("string")
-
-
-def struct(**kinds: OrcType) -> OrcType:
-    return OrcType("struct", children=tuple(kinds.values()), names=tuple(kinds))
-
-
-def write_orc_file(
-    path: Path,
-    batches: Sequence[pa.RecordBatch],
-    row: OrcType,
-    settings: WriterSettings | None = None,
-    metadata: dict[str, bytes] | None = None,
-    calendar: int = 2,
-) -> None:
-    """A plain ORC file with a stripe for every batch."""
-    settings = settings or WriterSettings()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as sink:
-        assembler = OrcAssembler(
-            sink, compression=settings.compression, block_size=settings.block_size, stride=settings.stride
-        )
-        for batch in batches:
-            for stripe in encode_stripes(batch, settings, renumbered(row)):
-                assembler.append_stripe(stripe.data, stripe.info, stripe.statistics)
-        assembler.finish(to_proto(row), metadata or {}, calendar=calendar)
-
-
-def batch(row: OrcType, *rows: dict[str, Any]) -> pa.RecordBatch:
-    array = pa.array(rows, arrow_type(row))
-    return pa.RecordBatch.from_arrays([array.field(i) for i in range(array.type.num_fields)], names=list(row.names))
 
 
 def tasks_of(table: Path, directory: Path, **writing: Any) -> list[ConcatTask]:
@@ -144,17 +114,18 @@ def orc_table(tmp_path: Path) -> Path:
     """Two buckets, a union directory, an empty file, a name of no pattern; a stripe that is worth copying."""
     table = tmp_path / "t"
     for write_id in (1, 2, 3):
-        write_orc_file(
+        write_plain(
             table / f"delta_000000{write_id}_000000{write_id}_0000" / "000000_0",
-            [batch(MANY_KINDS, *sample(100, 100 * write_id)), batch(MANY_KINDS, *sample(3))],
-            MANY_KINDS,
+            batch_of(MANY_KINDS, *sample(100, 100 * write_id)),
+            batch_of(MANY_KINDS, *sample(3)),
+            row=MANY_KINDS,
             metadata={"keep": b"1", "differs": str(write_id).encode(), "hive.acid.version": b"2"},
         )
-    write_orc_file(table / "delta_0000004_0000004_0000" / "000001_0", [batch(MANY_KINDS, *sample(7))], MANY_KINDS)
-    write_orc_file(table / "delta_0000004_0000004_0000" / "000002_0", [], MANY_KINDS)
+    write_plain(table / "delta_0000004_0000004_0000" / "000001_0", batch_of(MANY_KINDS, *sample(7)), row=MANY_KINDS)
+    write_plain(table / "delta_0000004_0000004_0000" / "000002_0", row=MANY_KINDS)
     union = table / "delta_0000005_0000005_0000" / "HIVE_UNION_SUBDIR_1"
-    write_orc_file(union / "000001_0", [batch(MANY_KINDS, *sample(2))], MANY_KINDS)
-    write_orc_file(table / "delta_0000006_0000006_0000" / "odd-name", [batch(MANY_KINDS, *sample(2))], MANY_KINDS)
+    write_plain(union / "000001_0", batch_of(MANY_KINDS, *sample(2)), row=MANY_KINDS)
+    write_plain(table / "delta_0000006_0000006_0000" / "odd-name", batch_of(MANY_KINDS, *sample(2)), row=MANY_KINDS)
     return table
 
 
@@ -199,9 +170,9 @@ def test_what_must_agree(older: dict[str, Any], copied: int, tmp_path: Path, mon
     monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", 0)
     table = tmp_path / "t"
     ab = struct(a=INT, b=TEXT)
-    rows = batch(ab, *({"a": i, "b": f"b{i}"} for i in range(500)))
-    write_orc_file(table / "delta_1_1_0" / "000000_0", [rows], ab, WriterSettings(**older))
-    write_orc_file(table / "delta_2_2_0" / "000000_0", [rows], ab)
+    rows = batch_of(ab, *({"a": i, "b": f"b{i}"} for i in range(500)))
+    write_plain(table / "delta_1_1_0" / "000000_0", rows, row=ab, settings=WriterSettings(**older))
+    write_plain(table / "delta_2_2_0" / "000000_0", rows, row=ab)
     result, results = assert_same(table)
     assert results[0].inserts
     assert results[0].inserts.stripes_copied == copied
@@ -223,8 +194,8 @@ def test_columns_that_came_later_and_wider_numbers(tmp_path: Path) -> None:
         struct(_col0=INT, _col1=OrcType("char", max_length=3)),
         struct(a=LONG, b=OrcType("char", max_length=6), c=TEXT),
     )
-    write_orc_file(table / "delta_1_1_0" / "000000_0", [batch(old, {"_col0": 1, "_col1": "x"})], old)
-    write_orc_file(table / "delta_2_2_0" / "000000_0", [batch(new, {"a": 2**40, "b": "y", "c": "z"})], new)
+    write_plain(table / "delta_1_1_0" / "000000_0", batch_of(old, {"_col0": 1, "_col1": "x"}), row=old)
+    write_plain(table / "delta_2_2_0" / "000000_0", batch_of(new, {"a": 2**40, "b": "y", "c": "z"}), row=new)
     result, _ = concat(table, verify=Verify.FULL)
     assert rows_of(result) == [
         '{"a": 1, "b": "x     ", "c": null}', '{"a": 1099511627776, "b": "y     ", "c": "z"}',
@@ -245,7 +216,7 @@ def test_unions_and_times_of_any_year(small: int, tmp_path: Path, monkeypatch: p
         moments = pa.array([(year - 1970) * 31_556_952, None, 5], pa.int64())
         times = wide(moments.fill_null(0).to_numpy(), np.array([7_000_000, 0, 0]), moments, False)
         rows = pa.RecordBatch.from_arrays([union, times, pa.array([i, i, i], pa.int32())], names=list(row.names))
-        write_orc_file(table / f"delta_{i}_{i}_0" / "000000_0", [rows], row)
+        write_plain(table / f"delta_{i}_{i}_0" / "000000_0", rows, row=row)
     _, results = assert_same(table, verify=Verify.FULL)
     assert results[0].inserts
     assert results[0].inserts.stripes == (1 if small else 3)
@@ -254,11 +225,11 @@ def test_unions_and_times_of_any_year(small: int, tmp_path: Path, monkeypatch: p
 def test_calendars(tmp_path: Path) -> None:
     """Files of old Hive keep their numbers of days; beside others they are moved."""
     day = struct(d=OrcType("date"))
-    old = batch(day, {"d": datetime.date(1200, 3, 1)})
+    old = batch_of(day, {"d": datetime.date(1200, 3, 1)})
     for name, calendars in (("same", (1, 1)), ("mixed", (1, 2))):
         table = tmp_path / name
         for i, calendar in enumerate(calendars, 1):
-            write_orc_file(table / f"delta_{i}_{i}_0" / "000000_0", [old], day, calendar=calendar)
+            write_plain(table / f"delta_{i}_{i}_0" / "000000_0", old, row=day, calendar=calendar)
         result, _ = assert_same(table)
         wanted = "julian_gregorian" if name == "same" else "proleptic_gregorian"
         assert tail_of(result / "base_0000099" / "000000_0").calendar == wanted
@@ -267,13 +238,13 @@ def test_calendars(tmp_path: Path) -> None:
 def test_originals_and_no_rows(tmp_path: Path) -> None:
     table = tmp_path / "t"
     ab = struct(a=INT)
-    write_orc_file(table / "000000_0", [batch(ab, {"a": 1})], ab)
-    write_orc_file(table / "000000_0_copy_1", [batch(ab, {"a": 2})], ab)
-    write_orc_file(table / "delta_1_1_0" / "000000_0", [], struct())
+    write_plain(table / "000000_0", batch_of(ab, {"a": 1}), row=ab)
+    write_plain(table / "000000_0_copy_1", batch_of(ab, {"a": 2}), row=ab)
+    write_plain(table / "delta_1_1_0" / "000000_0", row=struct())
     result, _ = assert_same(table)
     assert rows_of(result) == ['{"a": 1}', '{"a": 2}']
     empty = tmp_path / "empty"
-    write_orc_file(empty / "delta_1_1_0" / "000000_0", [], ab)
+    write_plain(empty / "delta_1_1_0" / "000000_0", row=ab)
     (empty / "delta_2_2_0").mkdir()
     (empty / "delta_2_2_0" / "000000_0").write_bytes(b"")
     _, results = concat(empty)
@@ -290,13 +261,13 @@ def flip(path: Path, offset: int) -> None:
 def test_what_was_not_written_right_is_noticed(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = tmp_path / "t"
     ab = struct(a=INT)
-    rows = batch(ab, *({"a": i} for i in range(1000)))
+    rows = batch_of(ab, *({"a": i} for i in range(1000)))
     for i in (1, 2):
         path = table / f"delta_{i}_{i}_0" / "000000_0"
         if what == "parquet":
             write_parquet_file(path, pa.Table.from_batches([rows]))
         else:
-            write_orc_file(path, [rows], ab, WriterSettings(compression="none"))
+            write_plain(path, rows, row=ab, settings=WriterSettings(compression="none"))
     monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", 0 if what == "copied" else 1 << 20)
     module, name = (parquet, "read_any_tail") if what == "parquet" else (orc, "_prove")
     prove = getattr(module, name)

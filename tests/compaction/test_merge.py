@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
-from rows.test_deletes import ids, keys_of
+from support.delete_keys import keys_of, row_keys
 
 from acidctl.compaction.merge.merge import Chunk, Piece, merge
 from acidctl.compaction.proof.checksum import add, key_checksum, subtract
@@ -17,7 +17,7 @@ from acidctl.compaction.tasks import StripeCopy
 from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Ids
 
-events = st.tuples(ids, st.integers(1, 4), st.sampled_from([0, 2]))
+events = st.tuples(row_keys, st.integers(1, 4), st.sampled_from([0, 2]))
 stripes = st.lists(
     st.tuples(st.lists(events, min_size=1, max_size=8), st.integers(-1, 2), st.booleans(), st.booleans()), max_size=6
 )
@@ -58,7 +58,7 @@ def test_merge_against_one_sort(given_stripes, collapse) -> None:  # type: ignor
     assert sorted(value for *_, value in found) == sorted(value for *_, value in wanted)
 
 
-@given(st.lists(ids, max_size=30), st.randoms())
+@given(st.lists(row_keys, max_size=30), st.randoms())
 def test_the_checksum_ignores_order_and_splits(rows, random) -> None:  # type: ignore[no-untyped-def]
     whole = key_checksum(keys_of(rows))
     shuffled = list(rows)
@@ -67,7 +67,7 @@ def test_the_checksum_ignores_order_and_splits(rows, random) -> None:  # type: i
     assert add(key_checksum(keys_of(shuffled[:cut])), key_checksum(keys_of(shuffled[cut:]))) == whole
 
 
-@given(st.lists(ids, min_size=1, max_size=10), st.lists(ids, min_size=1, max_size=10))
+@given(st.lists(row_keys, min_size=1, max_size=10), st.lists(row_keys, min_size=1, max_size=10))
 def test_the_checksum_tells_rows_apart(one, other) -> None:  # type: ignore[no-untyped-def]
     same = sorted(one) == sorted(other)
     assert (key_checksum(keys_of(one)) == key_checksum(keys_of(other))) is same
@@ -82,7 +82,7 @@ def test_a_doubled_pair_of_rows_does_not_cancel_out() -> None:
 of_one_writer = st.lists(st.integers(0, 9), min_size=1, max_size=12).map(lambda found: [(1, 2, i) for i in found])
 
 
-@given(st.lists(ids, min_size=1, max_size=12) | of_one_writer, st.booleans())
+@given(st.lists(row_keys, min_size=1, max_size=12) | of_one_writer, st.booleans())
 def test_the_facts_of_keys(rows, in_order) -> None:  # type: ignore[no-untyped-def]
     rows = sorted(rows) if in_order else rows
     facts = KeyFacts.of(keys_of(rows))

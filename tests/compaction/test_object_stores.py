@@ -9,15 +9,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from rows.test_files_without_ids import B0, write_acid
+from support.acid_files import B0, write_acid
 from support.compacting import compact_location
 from support.crash import Killed, ObjectDeath, a_dead_owner, each_death  # noqa: F401
 from support.memory_store import MemoryFileSystem
+from support.objects import OBJECTS, copy_of, files, names, opened, snapshot_at, table_of_buckets, upload
 from support.tables import Row, read_rows
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.triggers import CompactionKind
-from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.acid.writeids import ValidTxns
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.compaction.plan import CompactionPlan, plan_compaction
@@ -27,78 +28,28 @@ from acidctl.errors import AcidctlError, ConflictError, RefusedError, StorageErr
 from acidctl.location.lock import LOCK, locked
 from acidctl.location.owner import Owner
 from acidctl.location.publication import INTENT, finish_half_published, half_published, show_copies
-from acidctl.location.snapshot import Snapshot, take_snapshot
-from acidctl.storage.port import FileSystem, join
+from acidctl.location.snapshot import take_snapshot
 from acidctl.storage.registry import open_location
 
 MAJOR, MINOR = CompactionKind.MAJOR, CompactionKind.MINOR
-OBJECTS = {"objects": "true"}
-COMPACTOR = ValidWriteIds().for_compactor()
-
-
-def opened(url: str) -> tuple[FileSystem, str]:
-    return open_location(url, OBJECTS)
-
-
-def snapshot_at(url: str, txns: ValidTxns | None = None) -> Snapshot:
-    return take_snapshot(*opened(url), COMPACTOR, txns)
-
-
-def upload(table: Path) -> str:
-    """The same table as objects."""
-    url = f"memory://objects-{uuid.uuid4().hex}/t"
-    fs, root = opened(url)
-    for path in table.rglob("*"):
-        if path.is_file():
-            fs.write_bytes(join(root, path.relative_to(table).as_posix()), path.read_bytes())
-    return url
-
-
-def copy_of(url: str) -> str:
-    again = f"memory://objects-{uuid.uuid4().hex}/t"
-    (fs, source), (_, target) = opened(url), opened(again)
-    for entry in fs.list_tree(source).entries:
-        if not entry.is_dir:
-            fs.write_bytes(join(target, entry.path), fs.read_bytes(join(source, entry.path)))
-    return again
-
-
-def names(url: str) -> set[str]:
-    fs, path = opened(url)
-    return {entry.path for entry in fs.list_dir(path).entries}
-
-
-def files(url: str, name: str) -> set[str]:
-    fs, path = opened(url)
-    return {entry.path for entry in fs.list_dir(f"{path}/{name}").entries}
-
-
-def make(table: Path, buckets: int) -> Path:
-    """Inserts, an update and a delete."""
-    for write_id in (1, 2):
-        for bucket in range(buckets):
-            rows = ((0, write_id, B0 | bucket << 16, i, write_id, (i, i)) for i in range(3))
-            write_acid(table / f"delta_{write_id}_{write_id}_0" / f"bucket_{bucket:05d}", *rows)
-    write_acid(table / "delete_delta_3_3_0" / "bucket_00000", (2, 1, B0, 2, 3, None), (2, 2, B0, 1, 3, None))
-    return table
 
 
 @pytest.fixture
 def one(tmp_path: Path) -> str:
     """One bucket."""
-    return upload(make(tmp_path / "one", 1))
+    return upload(table_of_buckets(tmp_path / "one", 1))
 
 
 @pytest.fixture
 def two(tmp_path: Path) -> str:
     """Two buckets."""
-    return upload(make(tmp_path / "two", 2))
+    return upload(table_of_buckets(tmp_path / "two", 2))
 
 
 @pytest.fixture
 def three(tmp_path: Path) -> str:
     """Three buckets."""
-    return upload(make(tmp_path / "three", 3))
+    return upload(table_of_buckets(tmp_path / "three", 3))
 
 
 @pytest.fixture
@@ -275,13 +226,8 @@ def test_a_transaction_hides_them(three: str) -> None:
 
 def test_buckets_without_rows_do_not_count(one: str, tmp_path: Path) -> None:
     write_acid(tmp_path / "x" / "bucket_00001", (0, 1, B0, 0, 1, (0, 0)))
-    from rows.test_files_without_ids import ROW
 
-    from acidctl.orc.write.acid_writer import AcidWriter
-
-    empty = tmp_path / "empty"
-    with empty.open("wb") as sink:
-        AcidWriter(sink, ROW).close()
+    empty = write_acid(tmp_path / "empty")
     fs, path = opened(one)
     fs.write_bytes(f"{path}/delta_1_1_0/bucket_00001", empty.read_bytes())
     assert run(plan_of(one, MAJOR)).published == ("base_0000003",)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyarrow import orc as pyarrow_orc
-from rows.test_files_without_ids import B0, found, write_acid
-from support.tables import snapshot_of
+from support.acid_files import B0, write_acid
+from support.tables import pairs_of, snapshot_of
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.triggers import CompactionKind
@@ -60,7 +60,7 @@ def contents(table: Path) -> set[str]:
 def test_a_minor_that_fails_between_its_renames_is_taken_back(
     table: Path, monkeypatch: pytest.MonkeyPatch, how: type[BaseException], dies_at: int
 ) -> None:
-    before, rows = contents(table), found(table)
+    before, rows = contents(table), pairs_of(table)
     plan = plan_of(table, MINOR)
     rename = LocalFileSystem.rename
     calls = []
@@ -81,7 +81,7 @@ def test_a_minor_that_fails_between_its_renames_is_taken_back(
     monkeypatch.undo()
     assert len(calls) == dies_at
     assert contents(table) == before
-    assert found(table) == rows
+    assert pairs_of(table) == rows
 
 
 @pytest.mark.parametrize("dies_at", [1, 2])
@@ -89,7 +89,7 @@ def test_a_minor_that_is_interrupted_after_a_rename_was_done(
     table: Path, monkeypatch: pytest.MonkeyPatch, dies_at: int
 ) -> None:
     """Ctrl-C comes at any moment: before anybody has written down that the directory is shown, too."""
-    before, rows = contents(table), found(table)
+    before, rows = contents(table), pairs_of(table)
     rename = LocalFileSystem.rename
     calls = []
 
@@ -104,13 +104,13 @@ def test_a_minor_that_is_interrupted_after_a_rename_was_done(
     with pytest.raises(KeyboardInterrupt):
         run(plan_of(table, MINOR))
     monkeypatch.undo()
-    assert found(table) == rows
+    assert pairs_of(table) == rows
     shown = {"delete_delta_0000001_0000003", "delta_0000001_0000003"} if dies_at == 2 else set()
     assert contents(table) == before | shown, "all of it, or nothing"
 
 
 def test_a_minor_that_was_killed_between_its_renames_is_finished(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = found(table)
+    rows = pairs_of(table)
     plan = plan_of(table, MINOR)
     rename = LocalFileSystem.rename
     calls = []
@@ -136,7 +136,7 @@ def test_a_minor_that_was_killed_between_its_renames_is_finished(table: Path, mo
     with pytest.raises(RefusedError, match="interrupted while it was published"):
         plan_cleaning(snapshot)
     assert finish_half_published(snapshot) == ("delta_0000001_0000003",)
-    assert found(table) == rows
+    assert pairs_of(table) == rows
     assert not [name for name in contents(table) if name.startswith("_tmp")]
     assert plan_cleaning(snapshot_of(table), AT_ONCE).kept_back == ()
 
@@ -165,11 +165,11 @@ def test_an_input_that_changes_meanwhile_is_noticed(table: Path, monkeypatch: py
 
 
 def test_of_two_compactions_one_wins(table: Path) -> None:
-    rows = found(table)
+    rows = pairs_of(table)
     one, other = plan_of(table, MAJOR), plan_of(table, MAJOR)
     assert run(one).published == ("base_0000003",)
     assert isinstance(run(other).error, ConflictError)
-    assert found(table) == rows
+    assert pairs_of(table) == rows
     assert not [name for name in contents(table) if name.startswith("_tmp")]
 
 
@@ -218,11 +218,11 @@ def test_layouts_that_hive_never_writes_are_not_merged(table: Path, extra: str, 
 def test_ids_of_rows_that_are_in_two_files_of_one_directory(table: Path) -> None:
     """Rows of a file without ids are numbered beside a file that has those numbers: one of each two would be lost."""
     pyarrow_orc.write_table(pa.table({"a": [7, 8], "b": [7, 8]}), str(table / "delta_1_1_0" / "000000_0"))
-    before, rows = contents(table), found(table)
+    before, rows = contents(table), pairs_of(table)
     snapshot = snapshot_of(table, ValidWriteIds().for_compactor())
     with pytest.raises(BadDataError, match="V25"):
         refuse_unsafe(snapshot, time.time(), force=True)
-    assert (contents(table), found(table)) == (before, rows)
+    assert (contents(table), pairs_of(table)) == (before, rows)
 
 
 @pytest.mark.parametrize("txn", [0, 7])
@@ -298,21 +298,14 @@ def test_acid_v1_stays_without_a_version(tmp_path: Path) -> None:
 def rewrite_without_version(file: Path) -> None:
     """The file as Hive 1 would have written it."""
     from pyarrow import orc
-    from rows.test_files_without_ids import ROW
 
-    from acidctl.orc.write.acid_writer import AcidWriter
-
-    batches = orc.read_table(file).to_batches()
-    with file.open("wb") as sink:
-        writer = AcidWriter(sink, ROW, acid_version=0)
-        for batch in batches:
-            writer.write(batch.replace_schema_metadata(None))
-        writer.close()
+    batches = [batch.replace_schema_metadata(None) for batch in orc.read_table(file).to_batches()]
+    write_acid(file, *batches, acid_version=0)
 
 
 def test_what_could_not_be_taken_back_is_kept_and_finished(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second rename fails, and so does undoing the first: the staging directory holds the only other half."""
-    rows = found(table)
+    rows = pairs_of(table)
     plan = plan_of(table, MINOR)
     rename = LocalFileSystem.rename
     calls = []
@@ -330,7 +323,7 @@ def test_what_could_not_be_taken_back_is_kept_and_finished(table: Path, monkeypa
     assert error
     assert "appeared alone" in error.what
     assert finish_half_published(snapshot_of(table)) == ("delta_0000001_0000003",)
-    assert found(table) == rows
+    assert pairs_of(table) == rows
 
 
 def test_a_location_that_was_dropped_is_not_made_again(table: Path) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from support.acid_files import write_deletes, write_delta
 from support.compacting import run_compaction
-from support.tables_made import write_deletes, write_delta
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.output_settings import Writing
@@ -55,9 +55,9 @@ def batch(count: int) -> pa.RecordBatch:
 def table(tmp_path: Path) -> Path:
     table = tmp_path / "t"
     table.mkdir()
-    write_delta(table, TYPES, 1, [batch(SAMPLE_ROWS + 500)])
-    write_delta(table, TYPES, 2, [batch(3)])
-    write_deletes(table, TYPES, 3, 1, [0, 7])
+    write_delta(table, 1, batch(SAMPLE_ROWS + 500), row=TYPES)
+    write_delta(table, 2, batch(3), row=TYPES)
+    write_deletes(table, 3, 1, [0, 7], row=TYPES)
     return table
 
 
@@ -116,5 +116,5 @@ def test_what_pyorc_cannot_hold_is_left_out(tmp_path: Path) -> None:
     made = pa.RecordBatch.from_arrays([text, pa.array([[0], None], pa.list_(pa.int32()))], names=["s", "t"])
     (tmp_path / "t").mkdir()
     for write_id in (1, 2):
-        write_delta(tmp_path / "t", types, write_id, [made])
+        write_delta(tmp_path / "t", write_id, made, row=types)
     assert run_compaction(tmp_path / "t", CompactionKind.MAJOR, writing=Writing(verify=Verify.FULL))

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from rows.test_files_without_ids import B0, ROW, dumped, found, write_acid
+from support.acid_files import AB, B0, acid_batch, write_acid
 from support.compacting import copy_table, run_compaction
-from support.tables import snapshot_of
+from support.tables import ids_in, pairs_of, snapshot_of
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.kernel import run_task
@@ -23,7 +23,6 @@ from acidctl.compaction.run import compact
 from acidctl.compaction.split import split
 from acidctl.compaction.tasks import JoinTask
 from acidctl.errors import BadDataError, VerifyError
-from acidctl.orc.write.acid_writer import AcidWriter
 from acidctl.orc.write.stripe_encoder import WriterSettings
 from acidctl.rows.read.events import open_event_files
 
@@ -32,25 +31,13 @@ FINE = Writing(task_bytes=1)
 
 
 def write_stripes(path: Path, write_id: int, rows: int, compression: str = "zlib") -> None:
-    """A native file with many stripes of one write id."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as sink:
-        writer = AcidWriter(sink, ROW, WriterSettings(compression, stride=100))
-        for start in range(0, rows, 1000):
-            n = min(1000, rows - start)
-            ids = np.arange(start, start + n)
-            numbers = ids.astype(np.int32)
-            values = pa.StructArray.from_arrays([pa.array(numbers), pa.array(numbers % 7)], names=["a", "b"])
-            constant = np.full(n, write_id, np.int64)
-            columns = [np.zeros(n, np.int32), constant, np.full(n, B0, np.int32), ids, constant]
-            writer.write(
-                pa.RecordBatch.from_arrays(
-                    [*map(pa.array, columns), values],
-                    names=["operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row"],
-                )
-            )
-            writer.flush()
-        writer.close()
+    """A file with many stripes of one write id."""
+    batches = []
+    for start in range(0, rows, 1000):
+        numbers = np.arange(start, min(start + 1000, rows)).astype(np.int32)
+        values = pa.StructArray.from_arrays([pa.array(numbers), pa.array(numbers % 7)], names=["a", "b"])
+        batches.append(acid_batch(values, start, write_id=write_id))
+    write_acid(path, *batches, row=AB, settings=WriterSettings(compression, stride=100))
 
 
 @pytest.fixture
@@ -73,7 +60,7 @@ def test_segments_give_what_one_task_gives(
 ) -> None:
     monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", small)
     whole, cut = copy_table(table, tmp_path / "whole"), copy_table(table, tmp_path / "cut")
-    rows = found(table)
+    rows = pairs_of(table)
     one = run_compaction(whole, kind)
     many = run_compaction(cut, kind, writing=FINE)
     assert one
@@ -81,10 +68,10 @@ def test_segments_give_what_one_task_gives(
     tasks = [task for task in many.plan.tasks if task.bucket == 0]
     assert len(tasks) == {MAJOR: 9, MINOR: 5}[kind]  # a minor compaction: four stripes, and the delete events
     assert one.stripes[0] == many.stripes[0] == (0 if small else {MAJOR: 6, MINOR: 4}[kind])
-    assert found(cut) == found(whole) == rows
+    assert pairs_of(cut) == pairs_of(whole) == rows
     for name in one.published:
         for file in (whole / name).glob("bucket_*"):
-            assert dumped(cut / name / file.name) == dumped(file)
+            assert ids_in(cut / name / file.name) == ids_in(file)
         assert {f.name for f in (cut / name).iterdir()} == {f.name for f in (whole / name).iterdir()}
     assert not list(cut.glob("_tmp*"))
     assert (many.rows, many.rows_dropped) == (one.rows, one.rows_dropped)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.memory_store import MemoryFileSystem
+from support.objects import names, table_of_buckets, upload
 from support.tables import read_rows, snapshot_of
 
 from acidctl.acid.names import METADATA_ACID, ORC_ACID_VERSION
@@ -21,7 +22,6 @@ from acidctl.location.publication import INTENT, half_published
 from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.storage.port import base_name, join
 from acidctl.storage.registry import open_location
-from compaction.test_object_stores import make, names, upload
 
 MAJOR, MINOR = CompactionKind
 LIES = {"short": lambda data: data[:-1], "nothing": lambda _: b"", "other": lambda data: b"?" + data[1:]}
@@ -30,7 +30,7 @@ LIES = {"short": lambda data: data[:-1], "nothing": lambda _: b"", "other": lamb
 @pytest.fixture(params=["renames", "copies"])
 def table(request: pytest.FixtureRequest, tmp_path: Path) -> Snapshot:
     """Two buckets, an update and a delete, in memory."""
-    url = upload(make(tmp_path / "t", 2))
+    url = upload(table_of_buckets(tmp_path / "t", 2))
     fs, path = open_location(url, {"objects": "true"} if request.param == "copies" else None)
     return take_snapshot(fs, path, ValidWriteIds().for_compactor())
 
@@ -85,7 +85,7 @@ def test_nothing_appears_when_the_store_keeps_something_else(
 
 @pytest.mark.parametrize("name", ["bucket_00000", METADATA_ACID, ORC_ACID_VERSION])
 def test_a_copy_with_other_bytes_is_taken_back(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    url = upload(make(tmp_path / "t", 1))
+    url = upload(table_of_buckets(tmp_path / "t", 1))
     fs, path = open_location(url, {"objects": "true"})
     rows = read_rows(url)
     told = lie(monkeypatch, "copy", name, "other")

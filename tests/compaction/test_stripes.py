@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyarrow import orc
-from rows.test_files_without_ids import B0, ROW, dumped, found, write_acid
+from support.acid_files import AB, B0, Event, events_batch, insert, write_acid
 from support.compacting import run_compaction
+from support.tables import ids_in, pairs_of
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
@@ -37,14 +37,12 @@ def copy_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", 0)
 
 
+def fifty(write_id: int) -> list[Event]:
+    return [insert(write_id, i, (i, write_id)) for i in range(50)]
+
+
 def write_with(settings: WriterSettings, path: Path, write_id: int) -> None:
-    write_acid(path, *((0, write_id, B0, i, write_id, (i, write_id)) for i in range(50)))
-    batches = orc.read_table(path).replace_schema_metadata(None).to_batches()
-    with path.open("wb") as sink:
-        writer = AcidWriter(sink, ROW, settings)
-        for batch in batches:
-            writer.write(batch)
-        writer.close()
+    write_acid(path, *fifty(write_id), settings=settings)
 
 
 @pytest.mark.parametrize(
@@ -64,11 +62,11 @@ def test_what_must_agree(older: WriterSettings, copied: int, tmp_path: Path) -> 
     table = tmp_path / "t"
     write_with(older, table / "delta_1_1_0" / "bucket_00000", 1)
     write_with(WriterSettings(), table / "delta_2_2_0" / "bucket_00000", 2)
-    rows = found(table)
+    rows = pairs_of(table)
     outcome = run_compaction(table, MAJOR)
     assert outcome
     assert outcome.stripes[0] == copied
-    assert found(table) == rows
+    assert pairs_of(table) == rows
 
 
 def test_a_dirty_stripe_is_encoded_and_a_clean_one_copied(tmp_path: Path) -> None:
@@ -76,37 +74,25 @@ def test_a_dirty_stripe_is_encoded_and_a_clean_one_copied(tmp_path: Path) -> Non
     for write_id in (1, 2):
         write_with(WriterSettings(), table / f"delta_{write_id}_{write_id}_0" / "bucket_00000", write_id)
     write_acid(table / "delete_delta_3_3_0" / "bucket_00000", (2, 1, B0, 7, 3, None))
-    rows = found(table)
+    rows = pairs_of(table)
     outcome = run_compaction(table, MAJOR)
     assert outcome
     assert outcome.stripes == (1, 1)
-    assert found(table) == rows
-    assert len(dumped(table / "base_0000003" / "bucket_00000")) == 99
+    assert pairs_of(table) == rows
+    assert len(ids_in(table / "base_0000003" / "bucket_00000")) == 99
 
 
 @pytest.mark.parametrize("kind", [MAJOR, CompactionKind.MINOR])
 def test_a_stripe_of_an_aborted_write_id_is_left_out(tmp_path: Path, kind: CompactionKind) -> None:
     """Of a stream's delta, where its neighbours are copied."""
     table = tmp_path / "t"
-    parts = []
-    for write_id in (1, 2, 3):
-        part = tmp_path / str(write_id)
-        write_acid(part, *((0, write_id, B0, i, write_id, (i, write_id)) for i in range(50)))
-        parts.append(orc.read_table(part).replace_schema_metadata(None).to_batches())
-    path = table / "delta_1_3" / "bucket_00000"
-    path.parent.mkdir(parents=True)
-    with path.open("wb") as sink:
-        writer = AcidWriter(sink, ROW, WriterSettings())
-        for batches in parts:
-            for batch in batches:
-                writer.write(batch)
-            writer.flush()
-        writer.close()
+    stripes = [events_batch(AB, *fifty(write_id)) for write_id in (1, 2, 3)]
+    write_acid(table / "delta_1_3" / "bucket_00000", *stripes)
     write_with(WriterSettings(), table / "delta_4_4_0" / "bucket_00000", 4)
     outcome = run_compaction(table, kind, ValidWriteIds.parse("d.t:4:9223372036854775807::2"))
     assert outcome
     assert outcome.stripes == (3, 0)
-    assert {key[0] for key in found(table)} == {1, 3, 4}
+    assert {key[0] for key in pairs_of(table)} == {1, 3, 4}
 
 
 def test_stripes_whose_keys_interleave_are_merged(tmp_path: Path) -> None:
@@ -116,7 +102,7 @@ def test_stripes_whose_keys_interleave_are_merged(tmp_path: Path) -> None:
     write_acid(table / "delta_1_3" / "bucket_00001", (0, 2, B0 | 1 << 16, 0, 2, (2, 2)))
     outcome = run_compaction(table, MAJOR)
     assert outcome
-    assert [key[:2] for key in found(table)] == [(1, B0), (2, B0 | 1 << 16), (3, B0), (4, B0)]
+    assert [key[:2] for key in pairs_of(table)] == [(1, B0), (2, B0 | 1 << 16), (3, B0), (4, B0)]
     assert outcome.stripes == (3, 0)
 
 
@@ -167,7 +153,7 @@ def test_a_byte_that_changes_on_the_way_is_noticed(
     table = tmp_path / "t"
     for write_id in (1, 2):
         write_with(WriterSettings(), table / f"delta_{write_id}_{write_id}_0" / "bucket_00000", write_id)
-    before, rows = sorted(path.name for path in table.iterdir()), found(table)
+    before, rows = sorted(path.name for path in table.iterdir()), pairs_of(table)
     tail = read_tail(ByteSource(LocalFileSystem(), str(table / "delta_1_1_0" / "bucket_00000")))
     run = id_run(tail, 0)
     assert run
@@ -187,7 +173,7 @@ def test_a_byte_that_changes_on_the_way_is_noticed(
         run_compaction(table, MAJOR, writing=Writing(verify=verify))
     assert changed
     assert sorted(path.name for path in table.iterdir() if not path.name.startswith("_tmp")) == before
-    assert found(table) == rows
+    assert pairs_of(table) == rows
 
 
 def test_a_current_write_id_that_was_written_wrong_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,7 +206,7 @@ def test_a_store_that_keeps_other_bytes_is_noticed(
             table / f"delta_{write_id}_{write_id}_0" / "bucket_00000",
             *((0, write_id, B0, i, write_id, (i, write_id)) for i in range(50)),
         )
-    before, rows = sorted(path.name for path in table.iterdir()), found(table)
+    before, rows = sorted(path.name for path in table.iterdir()), pairs_of(table)
     require = kernel.require_bytes
 
     def spoiled(fs: FileSystem, path: str, *more: Any) -> None:
@@ -234,4 +220,4 @@ def test_a_store_that_keeps_other_bytes_is_noticed(
     with pytest.raises(VerifyError, match="its bytes are not those that were written"):
         run_compaction(table, MAJOR, writing=Writing(verify=verify))
     assert sorted(path.name for path in table.iterdir() if not path.name.startswith("_tmp")) == before
-    assert found(table) == rows
+    assert pairs_of(table) == rows

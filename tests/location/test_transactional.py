@@ -8,8 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyarrow import orc, parquet
-from support.planted import delete, healthy, insert, write_events, write_orc
+from support.acid_files import delete, insert, write_by_pyorc, write_orc
 from support.tables import make
+from support.validating import healthy
 
 from acidctl.acid.layout import TableType
 from acidctl.location.evidence import Evidence, evidence_of
@@ -51,14 +52,14 @@ def test_side_files_and_acid_columns(tmp_path: Path) -> None:
         side.unlink()
     found = known(table)
     assert (found.is_known, found.code, found.table_type) == (True, "acid-columns", TableType.FULL_ACID)
-    write_events(tmp_path / "c" / "delta_1_1", [insert(1, 0)])
-    write_events(tmp_path / "c" / "delete_delta_2_2", [delete(1, 0, 2)])
+    write_by_pyorc(tmp_path / "c" / "delta_1_1", [insert(1, 0)])
+    write_by_pyorc(tmp_path / "c" / "delete_delta_2_2", [delete(1, 0, 2)])
     assert known(tmp_path / "c").table_type is TableType.FULL_ACID
 
 
 def test_one_damaged_file_does_not_hide_the_others(tmp_path: Path) -> None:
     for number in (1, 2, 3):
-        write_events(tmp_path / "t" / f"delta_{number}_{number}", [insert(number, 0)])
+        write_by_pyorc(tmp_path / "t" / f"delta_{number}_{number}", [insert(number, 0)])
     for side in (tmp_path / "t").glob("*/_*"):
         side.unlink()
     (tmp_path / "t" / "delta_1_1" / "bucket_00000").write_bytes(b"no ORC")

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
-from support.writer_data import BUCKET, acid_batch, acid_file, random_array, row_types, tail_of
+from support.acid_files import B0, acid_batch, acid_file
+from support.writer_data import random_array, row_types, tail_of
 
 from acidctl.errors import BadDataError
 from acidctl.orc.types import ACID_COLUMNS, OrcType, acid_types, hive_type, row_type
@@ -151,7 +152,7 @@ def test_a_stripe_a_row() -> None:
     data, result = acid_file(ROW, [batch], WriterSettings("snappy", stripe_size=1))
     assert result.stripes == n
     tail = tail_of(data)
-    assert tail.key_index() == [(7, BUCKET, (1 << 40) + i) for i in range(n)]
+    assert tail.key_index() == [(7, B0, (1 << 40) + i) for i in range(n)]
     assert read(data).equals(pa.Table.from_batches([batch]))
 
 
@@ -193,7 +194,7 @@ def test_order_between_batches() -> None:
     _, result = acid_file(ROW, [later, earlier], check_order=False)
     assert result.rows == 4
     # Equal keys (v1 updates) and a smaller row id under a greater bucket are in order.
-    assert acid_file(ROW, [later, later[1:], acid_batch(rows(2), 0, bucket=BUCKET + 1)])[1].rows == 5
+    assert acid_file(ROW, [later, later[1:], acid_batch(rows(2), 0, bucket=B0 + 1)])[1].rows == 5
 
 
 def test_other_columns() -> None:

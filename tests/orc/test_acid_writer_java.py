@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyorc
 import pytest
-from py4j.java_gateway import get_field
 from pyarrow import orc
-from support.writer_data import BUCKET, acid_batch, acid_file, random_array, tail_of
-from test_union_nulls import DEEP, plain, rows_of, sprinkled
+from support.acid_files import B0, acid_batch, acid_file
+from support.judge.java_writer import Java
+from support.union_values import DEEP, plain, rows_of, sprinkled
+from support.writer_data import random_array, tail_of
 
 from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import OrcType
@@ -23,7 +24,7 @@ from acidctl.orc.write.stripe_encoder import CODECS, WriterSettings
 from acidctl.rows.scan.table import open_table
 
 pytestmark = pytest.mark.spark
-pytest_plugins = ("support.spark_session",)
+pytest_plugins = ("support.spark_session", "support.judge.java_writer")
 
 
 def struct(**kinds: OrcType) -> OrcType:
@@ -54,61 +55,6 @@ EVERYTHING = struct(
     e=struct(),
     q=struct(u=OrcType("uniontype", children=(TEXT, LONG)), n=struct(x=INT, u=OrcType("uniontype", children=(INT,)))),
 )
-
-
-class Java:
-    """Java ORC through py4j."""
-
-    def __init__(self, spark: Any) -> None:
-        self.jvm = spark._jvm
-        self.conf = self.jvm.org.apache.hadoop.conf.Configuration()
-        self.orc = self.jvm.org.apache.orc
-        self.no_names = spark._sc._gateway.new_array(self.jvm.java.lang.String, 0)
-
-    def path(self, path: Path) -> Any:
-        return self.jvm.org.apache.hadoop.fs.Path(str(path))
-
-    def reader(self, path: Path) -> Any:
-        return self.orc.OrcFile.createReader(self.path(path), self.orc.OrcFile.readerOptions(self.conf))
-
-    def rewritten(self, path: Path, stride: int = 10_000) -> Path:
-        """A copy of the file, every row decoded and encoded again by Java."""
-        reader = self.reader(path)
-        target = path.with_suffix(".java")
-        options = self.orc.OrcFile.writerOptions(self.conf).setSchema(reader.getSchema()).overwrite(True)
-        options = options.rowIndexStride(stride)
-        writer = self.orc.OrcFile.createWriter(self.path(target), options)
-        batch, rows = reader.getSchema().createRowBatch(), reader.rows()
-        while rows.nextBatch(batch):
-            writer.addRowBatch(batch)
-        writer.close()
-        rows.close()
-        return target
-
-    def row_ids(self, path: Path, seek: int | None = None, where: Any = None) -> list[int]:
-        """The rowId column: one batch from row `seek` on, or all of the row groups that `where` lets through."""
-        reader = self.reader(path)
-        options = reader.options()
-        if where is not None:
-            options = options.searchArgument(where, self.no_names)
-        rows = reader.rows(options)
-        if seek is not None:
-            rows.seekToRow(seek)
-        batch = reader.getSchema().createRowBatch()
-        found: list[int] = []
-        while rows.nextBatch(batch):
-            column = get_field(batch, "cols")[3]
-            values, repeating = get_field(column, "vector"), get_field(column, "isRepeating")
-            found += [values[0 if repeating else i] for i in range(get_field(batch, "size"))]
-            if seek is not None:
-                break
-        rows.close()
-        return found
-
-
-@pytest.fixture(scope="module")
-def java(spark: Any) -> Java:
-    return Java(spark)
 
 
 class Raw(pyorc.converters.ORCConverter):  # type: ignore[misc]
@@ -328,7 +274,7 @@ def test_hive_reads_base_delta_and_delete_delta(spark: Any, tmp_path: Path, comp
 
 def test_pyorc_agrees_with_java(java: Java, tmp_path: Path) -> None:
     """The bucket column and the other four survive Java as they were."""
-    batch = acid_batch(random_array(struct(a=INT), 10, random.Random(0)), bucket=BUCKET + 5)
+    batch = acid_batch(random_array(struct(a=INT), 10, random.Random(0)), bucket=B0 + 5)
     path = tmp_path / "bucket_00000"
     path.write_bytes(acid_file(struct(a=INT), [batch])[0])
     rows = [tuple(one.values())[:5] for one in batch.to_pylist()]

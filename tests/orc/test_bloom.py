@@ -7,9 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from support.writer_data import acid_batch, acid_file, everything, random_array, struct, tail_of
-from test_encode import batch_of as unnamed
-from test_encode import read, root, wide
+from support.acid_files import acid_batch, acid_file, struct
+from support.encoded import batch_of as unnamed
+from support.encoded import read, root, wide
+from support.writer_data import everything, random_array, tail_of
 
 from acidctl.errors import UsageProblem
 from acidctl.orc import orc_pb2 as pb

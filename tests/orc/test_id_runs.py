@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import itertools
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import orc
-from support.writer_data import BUCKET, MemoryFiles, acid_batch, acid_file, tail_of
+from support.acid_files import B0, acid_batch, acid_file
+from support.writer_data import MemoryFiles, tail_of
+from support.written_by_hive import HIVE23
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
@@ -27,7 +28,6 @@ from acidctl.orc.write.stripe_editor import StripeParts
 from acidctl.rows.read.events import ID_COLUMNS, Ids, read_ids
 from acidctl.storage.local.filesystem import LocalFileSystem
 
-WRITTEN_BY_HIVE = Path(__file__).parent.parent / "data" / "hive23-written"
 FS = LocalFileSystem()
 RUN = 512
 """Values of a run at most."""
@@ -112,7 +112,7 @@ def _checked(run: IdRun | None, ids: Ids) -> bool:
 
 def test_files_that_hive_wrote() -> None:
     told = decoded = 0
-    for path in sorted(WRITTEN_BY_HIVE.rglob("bucket_*[0-9]")):
+    for path in sorted(HIVE23.rglob("bucket_*[0-9]")):
         with suppress(BadDataError), open_orc(FS, str(path)) as file:
             for stripe in range(file.stripe_count):
                 if not file.is_acid:
@@ -147,7 +147,7 @@ def test_one_row_that_differs(change: str, compression: str) -> None:
 def test_deletes_are_told_too() -> None:
     batch = acid_batch(pa.nulls(100, pa.struct([("a", pa.int32())])), 5, operation=2, write_id=9)
     data, _ = acid_file(ROW, [batch])
-    assert id_run(tail_of(data), 0) == IdRun(2, RecordKey(9, BUCKET, 5), 9, 100)
+    assert id_run(tail_of(data), 0) == IdRun(2, RecordKey(9, B0, 5), 9, 100)
 
 
 def _with_stream(data: bytes, column: int, kind: pb.Stream.Kind, raw: bytes) -> bytes:
@@ -171,7 +171,7 @@ def _hundred_rows() -> bytes:
 
 
 @pytest.mark.parametrize("column", ["operation", "bucket"])
-@pytest.mark.parametrize("value", [1 << 32, (1 << 32) + BUCKET, 1 << 31, -(1 << 31) - 1])
+@pytest.mark.parametrize("value", [1 << 32, (1 << 32) + B0, 1 << 31, -(1 << 31) - 1])
 def test_more_than_an_int_holds(column: str, value: int) -> None:
     """Readers keep the low 32 bits; a run must not claim the number that is written."""
     stream, number = bytearray((0xC0, 99)), (value << 1 ^ value >> 63)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import orc as native
+from support.paths import REPO
 
 from acidctl.errors import BadDataError, MemoryProblem, UsageProblem
 from acidctl.orc import limits
@@ -272,7 +273,7 @@ def test_values_of_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_page_of_limits_has_them_all() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "reference" / "limits.md").read_text("utf-8")
+    text = (REPO / "docs" / "reference" / "limits.md").read_text("utf-8")
     for limit in LIMITS:
         assert f"| `{limit.name}` | {limit.shown(limit.default)} | `{limit.variable}` |" in text
 

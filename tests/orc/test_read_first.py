@@ -10,15 +10,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import orc
+from support.acid_files import acid_batch, acid_file, struct
+from support.paths import DATA
 from support.reader_data import Remote
-from support.writer_data import acid_batch, acid_file, everything, random_array, struct
+from support.writer_data import everything, random_array
 
 from acidctl.orc.read.reader import open_orc
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.stripe_encoder import CODECS, WriterSettings
 from acidctl.storage.local.filesystem import LocalFileSystem
 
-WRITTEN = Path(__file__).parent.parent / "data"
 FS = LocalFileSystem()
 FOREIGN = {"map", "uniontype"}
 
@@ -44,7 +45,7 @@ def test_the_same_rows(compression: str, tmp_path: Path) -> None:
 
 def test_files_of_other_writers() -> None:
     seen = 0
-    for path in sorted([*WRITTEN.rglob("bucket_*[0-9]"), *WRITTEN.rglob("0*_0"), *WRITTEN.rglob("*.orc")]):
+    for path in sorted([*DATA.rglob("bucket_*[0-9]"), *DATA.rglob("0*_0"), *DATA.rglob("*.orc")]):
         with open_orc(FS, str(path)) as file:
             for count in (1, 3):
                 first = file.read_first(count)

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyorc
 import pytest
+from support.paths import TESTS
 from support.reader_data import ACID_SCHEMA, Remote, acid_rows, retailed, written
 
 from acidctl.errors import BadDataError, NotFoundError, UsageProblem
@@ -292,9 +293,8 @@ for _ in range(100):
         found += 1
 print(found)
 """
-    tests = Path(__file__).resolve().parent.parent
     done = subprocess.run(
-        [sys.executable, "-c", program, str(path)], capture_output=True, text=True, timeout=60, cwd=tests, check=False
+        [sys.executable, "-c", program, str(path)], capture_output=True, text=True, timeout=60, cwd=TESTS, check=False
     )
     assert "Traceback" not in done.stderr
     assert done.returncode == 0, done.stderr

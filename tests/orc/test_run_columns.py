@@ -10,19 +10,15 @@ import pyorc
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from pyarrow import orc
-from support.writer_data import acid_batch, acid_file, tail_of
+from support.run_columns import BLOCK, Column, events, written
+from support.writer_data import tail_of
 
-from acidctl.orc.types import ACID_COLUMNS, OrcType
+from acidctl.orc.types import ACID_COLUMNS
 from acidctl.orc.write import acid_writer
 from acidctl.orc.write.rle_columns import run_columns
 from acidctl.orc.write.stripe_editor import StripeParts
-from acidctl.orc.write.stripe_encoder import CODECS, WriterSettings
-
-ROW = OrcType("struct", children=(OrcType("int"), OrcType("string")), names=("a", "b"))
-BLOCK = 65536
-Column = NDArray[np.int64]
+from acidctl.orc.write.stripe_encoder import CODECS
 
 _numbers = st.sampled_from([0, 1, -1, 63, 64, -64, -65, 8191, 8192, 1 << 29, 1 << 31, -(1 << 31), 1 << 40, 1 << 61])
 _lengths = st.sampled_from([1, 1, 2, 3, 10, 511, 512, 513, 1024, 1025, 3000])
@@ -32,23 +28,6 @@ _runs = st.lists(st.tuples(_numbers, st.sampled_from([0, 0, 1, 1, 1, -1, 7]), _l
 def column_of(runs: list[tuple[int, int, int]]) -> Column:
     """Values of runs: first value, step, length."""
     return np.concatenate([first + step * np.arange(length) for first, step, length in runs])
-
-
-def events(row_ids: Column, original: Column | int = 7, current: Column | int = 7) -> pa.RecordBatch:
-    """Rows with these ids."""
-    count = len(row_ids)
-    rows = pa.StructArray.from_arrays([np.arange(count, dtype=np.int32), pa.array(["x"] * count)], names=["a", "b"])
-    columns = acid_batch(rows).columns
-    columns[1] = pa.array(np.broadcast_to(original, count).astype(np.int64))
-    columns[3] = pa.array(row_ids)
-    columns[4] = pa.array(np.broadcast_to(current, count).astype(np.int64))
-    return pa.RecordBatch.from_arrays(columns, names=list(ACID_COLUMNS))
-
-
-def written(batch: pa.RecordBatch, compression: str, stride: int = 1000, bloom: tuple[str, ...] = ()) -> bytes:
-    """As an ACID file; ids in any order."""
-    chosen = WriterSettings(compression, block_size=BLOCK, stride=stride, bloom_columns=bloom)
-    return acid_file(ROW, [batch], chosen, check_order=False)[0]
 
 
 @settings(max_examples=40, deadline=None)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.judge.hive import Hive
 from support.judge.java_orc import JavaOrc, java_orc_complaints
-from test_run_columns import events, written
+from support.run_columns import events, written
 
 from acidctl.orc.write.stripe_encoder import CODECS
 

@@ -13,16 +13,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from py4j.java_gateway import get_field
+from support.acid_files import acid_batch, acid_file, struct
 from support.judge.hive import Hive
 from support.judge.java_orc import JavaOrc, java_orc_complaints
-from support.writer_data import acid_batch, acid_file, everything, random_array, struct, tail_of
-from test_acid_writer_java import Java, java  # noqa: F401  (the fixture)
+from support.judge.java_writer import Java
+from support.writer_data import everything, random_array, tail_of
 
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.stripe_encoder import WriterSettings
 
 pytestmark = pytest.mark.spark
-pytest_plugins = ("support.spark_session",)
+pytest_plugins = ("support.spark_session", "support.judge.java_writer")
 
 BLOCK = 65536
 N, STRIDE = 20_000, 1000
@@ -65,7 +66,7 @@ def test_java_has_no_complaints(hive: Hive, tmp_path: Path, stride: int, null_sh
     assert file.seek_check(samples=30) == []
 
 
-def test_java_seeks_over_many_chunks(java: Java, tmp_path: Path) -> None:  # noqa: F811
+def test_java_seeks_over_many_chunks(java: Java, tmp_path: Path) -> None:
     """Incompressible, compressible and half-empty streams, each of several chunks."""
     rng = np.random.default_rng(3)
     n = 60_000
@@ -119,7 +120,7 @@ def _values(kind: OrcType, rng: np.random.Generator) -> pa.Array:
     return pa.array(numbers.astype({"int": "i4", "bigint": "i8", "smallint": "i2"}[kind.kind]))
 
 
-def _literals(java: Java) -> dict[str, tuple[str, Callable[[Any], Any]]]:  # noqa: F811
+def _literals(java: Java) -> dict[str, tuple[str, Callable[[Any], Any]]]:
     """For each type the name of Java's literal type, and how a value becomes a literal."""
     jvm = java.jvm
     decimal = jvm.org.apache.hadoop.hive.common.type.HiveDecimal
@@ -147,7 +148,7 @@ def _literals(java: Java) -> dict[str, tuple[str, Callable[[Any], Any]]]:  # noq
     }
 
 
-def _where(java: Java, name: str, kind: str, literal: Any) -> Any:  # noqa: F811
+def _where(java: Java, name: str, kind: str, literal: Any) -> Any:
     """The search argument ``name = literal``; a long has to be a java.lang.Long, which py4j does not pass."""
     sarg = java.jvm.org.apache.hadoop.hive.ql.io.sarg
     builder = sarg.SearchArgumentFactory.newBuilder().startAnd()
@@ -182,7 +183,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("compression", ["zlib", "snappy"])
-def test_java_uses_the_bloom_filters(java: Java, tmp_path: Path, compression: str) -> None:  # noqa: F811
+def test_java_uses_the_bloom_filters(java: Java, tmp_path: Path, compression: str) -> None:
     """Every row group that holds the value is read, and few others; without the filters all of them would be."""
     row = struct(**KINDS)
     rng = np.random.default_rng(11)
@@ -212,7 +213,7 @@ def test_java_uses_the_bloom_filters(java: Java, tmp_path: Path, compression: st
         assert read[path] <= 3 * len(holding) + 4, (name, read)
 
 
-def test_java_prunes_by_minimum_and_maximum(java: Java, tmp_path: Path) -> None:  # noqa: F811
+def test_java_prunes_by_minimum_and_maximum(java: Java, tmp_path: Path) -> None:
     """The rows of the row groups that are left are those of the whole scan with the predicate, several chunks in."""
     n, first = 50_000, 10**10
     rng = np.random.default_rng(2)
@@ -233,7 +234,7 @@ def test_java_prunes_by_minimum_and_maximum(java: Java, tmp_path: Path) -> None:
             assert rows == sorted(rows) and len(rows) <= 100 * (len(expected) + 2)
 
 
-def _left(java: Java, path: Path, where: Any) -> list[tuple[int, int, str]]:  # noqa: F811
+def _left(java: Java, path: Path, where: Any) -> list[tuple[int, int, str]]:
     """(rowId, x, s) of the rows in the row groups that `where` lets through; the row ids count from 10**10."""
     reader = java.reader(path)
     rows = reader.rows(reader.options().searchArgument(where, java.no_names))

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.acid_files import insert, write_by_pyorc
 from support.crash import a_dead_owner, deaths  # noqa: F401
-from support.planted import insert, write_events
 from support.repairing import FS, repair, rows, streamed, tree
+from support.stream import FILE, FIRST, SECOND
 
 from acidctl.errors import NotFoundError
 from acidctl.location.journal import State
@@ -18,7 +19,6 @@ from acidctl.orc.tail import KEY_INDEX
 from acidctl.repair.apply import forget, undo_last
 from acidctl.repair.backup import list_runs
 from acidctl.repair.plan import Kind
-from repair.test_flush_length import FILE, FIRST, SECOND
 
 DELTA = "delta_0000001_0000001_0000"
 
@@ -31,8 +31,8 @@ def no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def key_index(table: Path) -> None:
     for bucket in (0, 1):
-        events = [insert(1, row, 536870912 | bucket << 16) for row in range(3)]
-        write_events(table / DELTA, events, f"bucket_{bucket:05d}", metadata={KEY_INDEX: None})
+        events = [insert(1, row, bucket=536870912 | bucket << 16) for row in range(3)]
+        write_by_pyorc(table / DELTA, events, f"bucket_{bucket:05d}", metadata={KEY_INDEX: None})
 
 
 def flush_length(table: Path) -> None:
@@ -40,18 +40,18 @@ def flush_length(table: Path) -> None:
 
 
 def flush_nothing(table: Path) -> None:
-    write_events(table / DELTA, [insert(1, 0)])
+    write_by_pyorc(table / DELTA, [insert(1, 0)])
     streamed(table / "delta_0000002_0000004" / "bucket_00000", FIRST, SECOND, [0])
 
 
 def nested(table: Path) -> None:
-    write_events(table / DELTA, [insert(1, 0)])
+    write_by_pyorc(table / DELTA, [insert(1, 0)])
     shutil.copytree(table / DELTA, table / DELTA / DELTA)
 
 
 def version_file(table: Path) -> None:
-    write_events(table / DELTA, [insert(1, 0)], marker=None)
-    write_events(table / "delta_0000002_0000002_0000", [insert(2, 0)], marker=b"")
+    write_by_pyorc(table / DELTA, [insert(1, 0)], marker=None)
+    write_by_pyorc(table / "delta_0000002_0000002_0000", [insert(2, 0)], marker=b"")
 
 
 CASES: dict[str, tuple[Callable[[Path], None], Kind]] = {
@@ -146,9 +146,9 @@ def test_forgetting_that_is_killed(broken: tuple[Path, Kind], tmp_path: Path) ->
 def test_a_lost_directory_that_is_killed_on_its_way(tmp_path: Path) -> None:
     """Two renames: between them readers see the location without it, and rows that Hive did not see before either."""
     table = tmp_path / "t"
-    write_events(table / DELTA, [insert(1, 0)])
+    write_by_pyorc(table / DELTA, [insert(1, 0)])
     base = "base_0000002"
-    write_events(table / base / base, [insert(1, 0), insert(2, 0)])
+    write_by_pyorc(table / base / base, [insert(1, 0), insert(2, 0)])
     before, seen = tree(table), rows(table)
     after = mended(table, Kind.NESTED, tmp_path)
     gaps = 0

@@ -6,8 +6,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from support.planted import insert, write_events
-from support.repairing import FS, NOW, planned, repair, scope_of, tree
+from support.acid_files import insert, write_by_pyorc
+from support.repairing import DELTA, FS, NOW, interrupted, planned, repair, scope_of, tree
 from support.tables import age
 
 from acidctl.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, StorageError
@@ -22,12 +22,10 @@ from acidctl.repair.backup import BACKUP, list_runs
 from acidctl.repair.plan import Kind, Scope
 from acidctl.storage.registry import open_location
 
-DELTA = "delta_0000001_0000001_0000"
-
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    write_events(tmp_path / "t" / DELTA, [insert(1, 0)], metadata={KEY_INDEX: None})
+    write_by_pyorc(tmp_path / "t" / DELTA, [insert(1, 0)], metadata={KEY_INDEX: None})
     return tmp_path / "t"
 
 
@@ -99,18 +97,6 @@ def test_whose_lock_is_taken(content: bytes, is_taken: bool, table: Path) -> Non
     assert apply_repair(plan, scope_of(), Locking(break_stale=True))
 
 
-def interrupted(table: Path) -> None:
-    """A repair that prepared all and renamed nothing."""
-
-    def dies(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(apply, "finish", dies)
-        with pytest.raises(KeyboardInterrupt):
-            repair(table, Kind.KEY_INDEX)
-
-
 def test_what_was_interrupted_is_finished(table: Path) -> None:
     before = tree(table)
     interrupted(table)
@@ -133,7 +119,7 @@ def test_what_was_interrupted_can_be_undone(table: Path) -> None:
 
 def test_what_changed_meanwhile_is_not_overwritten(table: Path) -> None:
     interrupted(table)
-    changed = write_events(table / DELTA, [insert(1, 0), insert(1, 1)], metadata={KEY_INDEX: None}).read_bytes()
+    changed = write_by_pyorc(table / DELTA, [insert(1, 0), insert(1, 1)], metadata={KEY_INDEX: None}).read_bytes()
     with pytest.raises(ConflictError, match="changed meanwhile"):
         repair(table, Kind.KEY_INDEX)
     undo_last(FS, str(table))
@@ -142,7 +128,7 @@ def test_what_changed_meanwhile_is_not_overwritten(table: Path) -> None:
 
 def test_an_undo_overwrites_nobody(table: Path) -> None:
     repair(table, Kind.KEY_INDEX)
-    changed = write_events(table / DELTA, [insert(1, row) for row in range(50)]).read_bytes()
+    changed = write_by_pyorc(table / DELTA, [insert(1, row) for row in range(50)]).read_bytes()
     with pytest.raises(ConflictError, match="changed meanwhile"):
         undo_last(FS, str(table))
     assert (table / DELTA / "bucket_00000").read_bytes() == changed
@@ -239,7 +225,7 @@ def test_copies_in_chunks(end: bytes, tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_later_repair_of_the_same_file_is_undone_first(table: Path) -> None:
     first = repair(table, Kind.KEY_INDEX)
-    broken = write_events(table / DELTA, [insert(1, 0)], metadata={KEY_INDEX: None}).read_bytes()
+    broken = write_by_pyorc(table / DELTA, [insert(1, 0)], metadata={KEY_INDEX: None}).read_bytes()
     second = repair(table, Kind.KEY_INDEX)
     assert first and second
     with pytest.raises(ConflictError, match="mended the same file later"):

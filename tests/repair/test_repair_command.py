@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.planted import healthy, insert, write_events
-from support.repairing import age, streamed, tree
+from support.acid_files import insert, write_by_pyorc
+from support.repairing import interrupted, streamed, tree
+from support.tables import age
+from support.validating import healthy
 
 from acidctl.orc.tail import KEY_INDEX
 from acidctl.repair.backup import BACKUP
 from acidctl.storage.local.filesystem import LocalFileSystem
-from repair.test_locks import interrupted
 
 DELTA = "delta_0000001_0000001_0000"
 KINDS = ("key-index", "flush-length", "nested", "version-file")
@@ -21,7 +22,7 @@ KINDS = ("key-index", "flush-length", "nested", "version-file")
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    write_events(tmp_path / "t" / DELTA, [insert(1, 0)], metadata={KEY_INDEX: None})
+    write_by_pyorc(tmp_path / "t" / DELTA, [insert(1, 0)], metadata={KEY_INDEX: None})
     return tmp_path / "t"
 
 
@@ -116,7 +117,7 @@ def test_a_table_a_directory_or_a_file(below: str, acidctl: Any, table: Path) ->
 
 def test_a_warehouse(acidctl: Any, table: Path, tmp_path: Path) -> None:
     healthy(tmp_path / "u")
-    write_events(tmp_path / "v" / "p=1" / DELTA, [insert(1, 0)], metadata={KEY_INDEX: None})
+    write_by_pyorc(tmp_path / "v" / "p=1" / DELTA, [insert(1, 0)], metadata={KEY_INDEX: None})
     done = acidctl("repair", "key-index", "-y", "-o", "jsonl", tmp_path)
     assert [(line["location"], line["result"]) for line in done.lines()] == [
         (str(tmp_path / "u"), "nothing-to-do"),
@@ -143,7 +144,7 @@ def test_a_living_writer(acidctl: Any, tmp_path: Path) -> None:
     found = acidctl("repair", "flush-length", "-y", table)
     assert (found.status, tree(table)) == (7, before)
     assert "its writer may be at work" in found.err
-    age(table, 7200)
+    age(table, 2)
     assert acidctl("repair", "flush-length", "-y", table).status == 0
     assert acidctl("repair", "undo", table).status == 0
     age(table, 0)
@@ -152,8 +153,8 @@ def test_a_living_writer(acidctl: Any, tmp_path: Path) -> None:
 
 def test_a_gap_asks_for_offline(acidctl: Any, tmp_path: Path) -> None:
     table, base = tmp_path / "t", "base_0000002"
-    write_events(table / base / base, [insert(1, 0)])
-    age(table, 7200)
+    write_by_pyorc(table / base / base, [insert(1, 0)])
+    age(table, 2)
     before = tree(table)
     found = acidctl("repair", "nested", "-y", table)
     assert (found.status, tree(table)) == (7, before)
@@ -195,7 +196,7 @@ def test_what_is_finished_first_is_not_refused(acidctl: Any, tmp_path: Path, mon
     """Killed between its two renames, a repair leaves a file that was just written, as by a writer at work."""
     table = tmp_path / "streamed"
     streamed(table / "delta_0000001_0000003" / "bucket_00000", [insert(1, 0)], [insert(2, 0)])
-    age(table, 7200)
+    age(table, 2)
     rename = LocalFileSystem.rename
 
     def dies(fs: LocalFileSystem, source: str, target: str) -> None:
@@ -222,7 +223,7 @@ def test_paths_that_are_none(acidctl: Any, table: Path, tmp_path: Path) -> None:
 
 def test_hostile_names(acidctl: Any, tmp_path: Path) -> None:
     table = tmp_path / "a\x1b[31mb\nc"
-    write_events(table / DELTA, [insert(1, 0)], metadata={KEY_INDEX: None})
+    write_by_pyorc(table / DELTA, [insert(1, 0)], metadata={KEY_INDEX: None})
     found = acidctl("repair", "key-index", "-y", table)
     assert found.status == 0
     assert "\x1b[31m" not in found.out + found.err

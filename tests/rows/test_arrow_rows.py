@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from support.tables_made import damage_stripe, write_deletes, write_delta
+from support.acid_files import damage_stripe, write_deletes, write_delta
 
 import acidctl
 from acidctl.errors import BadDataError, EnvironmentProblem
@@ -27,8 +27,8 @@ ROWS = pa.RecordBatch.from_pydict(
 def table(tmp_path: Path) -> Path:
     """Two partitions of three rows, of which the first has one deleted."""
     for day in ("2024-01-01", "2024-01-02"):
-        write_delta(tmp_path / "t" / f"day={day}", TYPES, 1, [ROWS])
-    write_deletes(tmp_path / "t" / "day=2024-01-01", TYPES, 2, 1, [0])
+        write_delta(tmp_path / "t" / f"day={day}", 1, ROWS, row=TYPES)
+    write_deletes(tmp_path / "t" / "day=2024-01-01", 2, 1, [0], row=TYPES)
     return tmp_path / "t"
 
 
@@ -63,7 +63,7 @@ def test_schema_and_rows_of_a_reader_are_of_one_snapshot(table: Path, monkeypatc
     opened = acidctl.open_table(table)
     reader = opened.to_reader()
     later = pa.RecordBatch.from_pydict({"id": pa.array([9], pa.int32()), "name": pa.array(["later"])})
-    write_delta(table / "day=2024-01-02", TYPES, 7, [later])
+    write_delta(table / "day=2024-01-02", 7, later, row=TYPES)
     assert reader.read_all()["id"].to_pylist() == [2, 3, 1, 2, 3]
     for read in ("to_reader", "to_table", "head"):
         fresh, scans = acidctl.open_table(table), []
@@ -99,7 +99,7 @@ def test_what_notebooks_and_prompts_show(table: Path) -> None:
 def test_names_of_columns_cannot_break_out_of_a_page(tmp_path: Path) -> None:
     name = "<script>alert(1)</script>\x1b[31m"
     types = OrcType("struct", children=(OrcType("int"),), names=(name,))
-    write_delta(tmp_path / "t", types, 1, [pa.RecordBatch.from_pydict({name: pa.array([1], pa.int32())})])
+    write_delta(tmp_path / "t", 1, pa.RecordBatch.from_pydict({name: pa.array([1], pa.int32())}), row=types)
     shown = acidctl.open_table(tmp_path / "t")._repr_html_()
     assert "<script>" not in shown
     assert "\x1b" not in shown

@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.acid_files import B0, write_deletes, write_delta
 from support.compacting import run_compaction
+from support.past import events_below, remove_obsolete, walkthrough
 from support.random_tables import make_table
 from support.tables import read_rows, snapshot_of
-from support.tables_made import BUCKET, write_deletes, write_delta
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import UsageProblem
 from acidctl.rows.past.blame import RowId, Status, blame, parse_row_id
-from rows.test_history import clean, events_below, walkthrough
 
 
 @pytest.mark.parametrize(
@@ -42,11 +42,11 @@ def test_no_row_ids(text: str) -> None:
 
 def test_the_walkthrough(tmp_path: Path) -> None:
     table = walkthrough(tmp_path / "t")
-    (life,) = blame(snapshot_of(table), parse_row_id(f"1:{BUCKET}:2")).rows
+    (life,) = blame(snapshot_of(table), parse_row_id(f"1:{B0}:2")).rows
     assert life.status is Status.DELETED
     assert [one.file for one in life.inserts] == ["delta_0000001_0000001_0000/bucket_00000"]
     assert [(one.operation, one.write_id) for one in life.changes] == [("delete", 2)]
-    (life,) = blame(snapshot_of(table, ValidWriteIds.parse("t:1:9::")), parse_row_id(f"1:{BUCKET}:2")).rows
+    (life,) = blame(snapshot_of(table, ValidWriteIds.parse("t:1:9::")), parse_row_id(f"1:{B0}:2")).rows
     assert life.status is Status.LIVE
     (life,) = blame(snapshot_of(table, ValidWriteIds.parse("t:3:9::1")), parse_row_id("1:bucket=0:0")).rows
     assert life.status is Status.INVISIBLE
@@ -57,7 +57,7 @@ def test_the_walkthrough(tmp_path: Path) -> None:
         ("base_0000003", True),
     ]
     assert found.rewritten_changes == {1, 2}
-    clean(table)
+    remove_obsolete(table)
     found = blame(snapshot_of(table), parse_row_id("1:bucket=0:2"))
     assert (found.rows, found.hidden_by) == ((), ("base_0000003",))
 
@@ -69,8 +69,8 @@ def test_only_stripes_that_may_hold_it_are_read(tmp_path: Path) -> None:
 
     types = OrcType("struct", children=(OrcType("int"),), names=("id",))
     batches = [pa.RecordBatch.from_pydict({"id": pa.array(range(n, n + 10), pa.int32())}) for n in range(0, 80, 10)]
-    write_delta(tmp_path, types, 1, batches)
-    write_deletes(tmp_path, types, 2, 1, [3, 44])
+    write_delta(tmp_path, 1, *batches, row=types)
+    write_deletes(tmp_path, 2, 1, [3, 44], row=types)
     found = blame(snapshot_of(tmp_path), parse_row_id("1:bucket=0:44"))
     assert (found.stripes, found.stripes_read) == (9, 2)
     assert found.rows[0].status is Status.DELETED

@@ -5,16 +5,11 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.delete_keys import keys_of, row_keys
 
 from acidctl.rows.read.delete_set import Bound, DeleteSet, DeleteSetBuilder, Keys, valid_mask
 
-ids = st.tuples(st.integers(0, 4), st.sampled_from([0, 536870912, 536870913, 536936448]), st.integers(0, 6))
 orders = st.tuples(st.integers(1, 5), st.integers(-1, 2))
-
-
-def keys_of(rows: list[tuple[int, int, int]]) -> Keys:
-    columns = np.array(rows, np.int64).reshape(-1, 3)
-    return Keys(columns[:, 0].copy(), columns[:, 1].copy(), columns[:, 2].copy())
 
 
 def bound_of(rows: list[tuple[int, int]]) -> Bound:
@@ -30,7 +25,7 @@ def set_of(*parts: tuple[Keys, Bound | None]) -> DeleteSet:
 
 
 @settings(deadline=None)
-@given(st.lists(ids, max_size=30), st.lists(ids, max_size=40), st.booleans())
+@given(st.lists(row_keys, max_size=30), st.lists(row_keys, max_size=40), st.booleans())
 def test_v2_a_listed_key_is_dead(deleted, rows, in_order) -> None:  # type: ignore[no-untyped-def]
     rows = sorted(rows) if in_order else rows
     half = len(deleted) // 2
@@ -44,8 +39,8 @@ def test_v2_a_listed_key_is_dead(deleted, rows, in_order) -> None:  # type: igno
 
 @settings(deadline=None)
 @given(
-    st.lists(st.tuples(ids, orders), max_size=30),
-    st.lists(st.tuples(ids, orders), max_size=40),
+    st.lists(st.tuples(row_keys, orders), max_size=30),
+    st.lists(st.tuples(row_keys, orders), max_size=40),
     st.booleans(),
 )
 def test_v1_a_later_change_kills(changes, events, in_order) -> None:  # type: ignore[no-untyped-def]

@@ -13,9 +13,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.acid_files import SMALL_GROUPS, write_deletes, write_delta, write_plain
 from support.compacting import run_compaction
 from support.random_tables import Made, make_table, write
-from support.tables_made import write_deletes, write_delta, write_original
+from support.written_by_hive import HIVE23
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.errors import HistoryError
@@ -87,9 +88,9 @@ def test_between_two_bases(tmp_path: Path) -> None:
 
 def test_shared_stripes_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     batches = [pa.RecordBatch.from_pydict({"id": pa.array(range(n, n + 10), pa.int32())}) for n in range(0, 80, 10)]
-    write_delta(tmp_path, INT, 1, batches)
-    write_deletes(tmp_path, INT, 2, 1, [3])
-    write_deletes(tmp_path, INT, 3, 1, [44])
+    write_delta(tmp_path, 1, *batches, row=INT)
+    write_deletes(tmp_path, 2, 1, [3], row=INT)
+    write_deletes(tmp_path, 3, 1, [44], row=INT)
     read: list[tuple[str, int]] = []
 
     def spy(name: str) -> None:
@@ -159,9 +160,6 @@ def test_pairs_by_key(old: list[Any], new: list[Any]) -> None:
     assert sorted(map(repr, found)) == sorted(map(repr, wanted))
 
 
-HIVE23 = Path(__file__).parent.parent / "data" / "hive23-written"
-
-
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in HIVE23.glob("*/scenario.json")))
 def test_tables_written_by_hive(name: str) -> None:
     """ACID v1 and v2, originals, streaming: the difference of what a scan gives at either write id."""
@@ -190,11 +188,18 @@ def test_tables_written_by_hive(name: str) -> None:
 def test_files_without_ids(tmp_path: Path) -> None:
     for write_id in (1, 2):
         batch = pa.RecordBatch.from_pydict({"id": pa.array([write_id, write_id + 10], pa.int32())})
-        write_original(tmp_path / f"delta_{write_id:07}_{write_id:07}_0000", INT, [batch])
+        write_plain(
+            tmp_path / f"delta_{write_id:07}_{write_id:07}_0000" / "000000_0", batch, row=INT, settings=SMALL_GROUPS
+        )
     table = open_table(str(tmp_path))
     found = [row for batch in difference(table, 1, 2).listed() for row in batch.to_pylist()]
     assert found == [{"change": "+", "id": 2}, {"change": "+", "id": 12}]
     for name, ids in (("base_0000001_v0000005", [1, 11]), ("base_0000002_v0000006", [1, 2, 11, 12])):
-        write_original(tmp_path / name, INT, [pa.RecordBatch.from_pydict({"id": pa.array(ids, pa.int32())})])
+        write_plain(
+            tmp_path / name / "000000_0",
+            pa.RecordBatch.from_pydict({"id": pa.array(ids, pa.int32())}),
+            row=INT,
+            settings=SMALL_GROUPS,
+        )
     with pytest.raises(HistoryError, match="cannot be compared"):
         difference(open_table(str(tmp_path)), 1, 2)

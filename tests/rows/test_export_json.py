@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.export_model import Case, cases
 from support.unsafe import UNSAFE, is_unsafe, quoted
 
 from acidctl.errors import BadDataError
@@ -18,7 +19,6 @@ from acidctl.printable import printable
 from acidctl.rows.export import escapes, forms, json_lines
 from acidctl.rows.export.json_lines import JsonEncoder, encode_json_lines, iter_json_lines, text_bound
 from acidctl.rows.export.text import Kernels, cleaned
-from rows.test_export_model import Case, cases
 
 RELAXED = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -5,49 +5,19 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from pyarrow import orc
+from support.acid_files import B0, B1, insert, struct, write_acid, write_plain
 from support.compacting import run_compaction
-from support.tables import read_rows, snapshot_of
+from support.tables import ids_in, pairs_of, read_rows, snapshot_of
 
 from acidctl.acid.bucket import encode
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError
 from acidctl.orc.types import OrcType
-from acidctl.orc.write.acid_writer import AcidWriter
 from acidctl.rows.read.files import event_files_at
 from acidctl.storage.registry import open_location
-
-ROW = OrcType("struct", children=(OrcType("int"), OrcType("int")), names=("a", "b"))
-B0, B1 = encode(0), encode(1)
-
-
-def write_plain(path: Path, *rows: tuple[int, int]) -> None:
-    """A file as a non-ACID table has it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    table = pa.table({"a": pa.array([a for a, _ in rows], pa.int32()), "b": pa.array([b for _, b in rows], pa.int32())})
-    orc.write_table(table, path)
-
-
-def write_acid(path: Path, *events: tuple[int, int, int, int, int, tuple[int, int] | None]) -> None:
-    """A native file from (operation, original, bucket, row id, current, row)."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    columns = list(zip(*events, strict=True))
-    types = (pa.int32(), pa.int64(), pa.int32(), pa.int64(), pa.int64())
-    arrays = [pa.array(column, type_) for column, type_ in zip(columns[:5], types, strict=True)]
-    struct = pa.struct([("a", pa.int32()), ("b", pa.int32())])
-    arrays.append(pa.array([dict(zip("ab", row, strict=True)) if row else None for row in columns[5]], struct))
-    names = ["operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row"]
-    with path.open("wb") as sink:
-        writer = AcidWriter(sink, ROW)
-        writer.write(pa.RecordBatch.from_arrays(arrays, names=names))
-        writer.close()
-
-
-def found(table: Path, write_ids: ValidWriteIds | None = None) -> dict[tuple[int, int, int], tuple[int, int]]:
-    return {key: (row["a"], row["b"]) for key, row in read_rows(table, write_ids)}
 
 
 @pytest.fixture
@@ -72,7 +42,7 @@ CONVERTED = {
 
 
 def test_originals_are_numbered_by_path(converted: Path) -> None:
-    assert found(converted) == CONVERTED
+    assert pairs_of(converted) == CONVERTED
 
 
 def test_originals_with_update_delete_and_major(converted: Path) -> None:
@@ -83,12 +53,12 @@ def test_originals_with_update_delete_and_major(converted: Path) -> None:
     )
     write_acid(converted / f"delete_delta_{second}_{second}_0000" / "bucket_00001_0", (2, 0, B1, 1, second, None))
     wanted = {key: row for key, row in CONVERTED.items() if key[1] == B0} | {(first, encode(0, 1), 0): (60, 88)}
-    assert found(converted) == wanted
+    assert pairs_of(converted) == wanted
     outcome = run_compaction(converted, CompactionKind.MAJOR)
     assert outcome
     assert outcome.published == (f"base_{second}",)
     assert [path.name for path in (converted / f"base_{second}").glob("bucket*")] == ["bucket_00000"]
-    assert found(converted) == wanted
+    assert pairs_of(converted) == wanted
 
 
 def test_copies_go_on_counting(tmp_path: Path) -> None:
@@ -97,11 +67,11 @@ def test_copies_go_on_counting(tmp_path: Path) -> None:
     write_plain(table / "000000_0_copy_1", (3, 3), (4, 4), (5, 5), (6, 6))
     write_plain(table / "000000_0_copy_2", (7, 7))
     (table / "000001_0").write_bytes(b"")
-    assert found(table) == {(0, B0, i): (i + 1, i + 1) for i in range(7)}
+    assert pairs_of(table) == {(0, B0, i): (i + 1, i + 1) for i in range(7)}
     outcome = run_compaction(table, CompactionKind.MAJOR)
     assert outcome
     assert outcome.published == ("base_-9223372036854775808",)
-    assert found(table) == {(0, B0, i): (i + 1, i + 1) for i in range(7)}
+    assert pairs_of(table) == {(0, B0, i): (i + 1, i + 1) for i in range(7)}
 
 
 def test_raw_directories(tmp_path: Path) -> None:
@@ -109,11 +79,11 @@ def test_raw_directories(tmp_path: Path) -> None:
     for name in ("000000_0", "000000_0_copy_1", "000000_0_copy_2"):
         write_plain(table / "delta_0000024_0000024_0003" / name, (1, 2), (3, 4))
     value = encode(0, 3)
-    assert set(found(table)) == {(24, value, i) for i in range(6)}
+    assert set(pairs_of(table)) == {(24, value, i) for i in range(6)}
     write_plain(table / "base_0000030" / "000000_0", (1, 1), (2, 2))
     write_plain(table / "base_0000030" / "000000_0_copy_1", (3, 3))
-    assert found(table) == {(30, B0, i): (i + 1, i + 1) for i in range(3)}
-    assert found(table, ValidWriteIds(29)) == {(24, value, i): ((1, 2), (3, 4))[i % 2] for i in range(6)}
+    assert pairs_of(table) == {(30, B0, i): (i + 1, i + 1) for i in range(3)}
+    assert pairs_of(table, ValidWriteIds(29)) == {(24, value, i): ((1, 2), (3, 4))[i % 2] for i in range(6)}
 
 
 @pytest.fixture
@@ -128,32 +98,26 @@ def loaded(tmp_path: Path) -> Path:
     return table
 
 
-def dumped(path: Path) -> list[tuple[int, int, int, int, int]]:
-    table = orc.read_table(path)
-    names = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
-    return list(zip(*(table.column(name).to_pylist() for name in names), strict=True))
-
-
 def test_minor_stores_the_ids_of_raw_rows(loaded: Path) -> None:
     wanted = {(23, B0, 0): (1, 17), (26, B0, 0): (2, 2)}
-    assert found(loaded) == wanted
+    assert pairs_of(loaded) == wanted
     outcome = run_compaction(loaded, CompactionKind.MINOR)
     assert outcome
     assert outcome.published == ("delta_0000020_0000027", "delete_delta_0000020_0000027")
-    assert dumped(loaded / "delta_0000020_0000027" / "bucket_00000") == [
+    assert ids_in(loaded / "delta_0000020_0000027" / "bucket_00000") == [
         (0, 20, B0, 0, 20), (0, 20, B0, 1, 20), (0, 23, B0, 0, 23), (0, 26, B0, 0, 26),
     ]  # fmt: skip
-    assert dumped(loaded / "delete_delta_0000020_0000027" / "bucket_00000") == [
+    assert ids_in(loaded / "delete_delta_0000020_0000027" / "bucket_00000") == [
         (2, 20, B0, 0, 23), (2, 20, B0, 1, 27),
     ]  # fmt: skip
-    assert found(loaded) == wanted
+    assert pairs_of(loaded) == wanted
 
 
 def test_major_of_raw_rows(loaded: Path) -> None:
     outcome = run_compaction(loaded, CompactionKind.MAJOR)
     assert outcome
     assert outcome.published == ("base_0000027",)
-    assert found(loaded) == {(23, B0, 0): (1, 17), (26, B0, 0): (2, 2)}
+    assert pairs_of(loaded) == {(23, B0, 0): (1, 17), (26, B0, 0): (2, 2)}
 
 
 def test_minor_collapses_only_within_one_write_id(tmp_path: Path) -> None:
@@ -171,9 +135,9 @@ def test_minor_collapses_only_within_one_write_id(tmp_path: Path) -> None:
     aborted = ValidWriteIds(3, aborted=(3,))
     outcome = run_compaction(table, CompactionKind.MINOR, aborted)
     assert outcome
-    assert dumped(table / "delta_0000001_0000002" / "bucket_00000") == [(0, 1, B0, 1, 1), (0, 1, B0, 2, 1)]
-    assert dumped(table / "delete_delta_0000001_0000002" / "bucket_00000") == [(2, 1, B0, 0, 1), (2, 1, B0, 1, 2)]
-    assert found(table, aborted) == {(1, B0, 2): (3, 3)}
+    assert ids_in(table / "delta_0000001_0000002" / "bucket_00000") == [(0, 1, B0, 1, 1), (0, 1, B0, 2, 1)]
+    assert ids_in(table / "delete_delta_0000001_0000002" / "bucket_00000") == [(2, 1, B0, 0, 1), (2, 1, B0, 1, 2)]
+    assert pairs_of(table, aborted) == {(1, B0, 2): (3, 3)}
 
 
 def test_an_emptied_table_gets_an_empty_base(tmp_path: Path) -> None:
@@ -183,7 +147,7 @@ def test_an_emptied_table_gets_an_empty_base(tmp_path: Path) -> None:
     outcome = run_compaction(table, CompactionKind.MAJOR)
     assert outcome
     assert sorted(path.name for path in (table / "base_0000002").iterdir()) == ["_metadata_acid", "_orc_acid_version"]
-    assert found(table) == {}
+    assert pairs_of(table) == {}
     assert {verdict.name for verdict in snapshot_of(table).state.verdicts if verdict.state.value == "obsolete"} == {
         "delta_1_1_0000", "delete_delta_2_2_0000",
     }  # fmt: skip
@@ -198,7 +162,7 @@ def test_pitfall_9_the_schema_tells_not_the_key_index(tmp_path: Path) -> None:
     orc.write_table(orc.read_table(table / "delta_1_1_0000" / "bucket_00000"), bare)
     assert not orc.ORCFile(bare).metadata
     write_acid(table / "delete_delta_3_3_0000" / "bucket_00000", (2, 1, B0, 0, 3, None))
-    assert found(table) == {(1, B0, 1): (2, 2)}
+    assert pairs_of(table) == {(1, B0, 1): (2, 2)}
     outcome = run_compaction(table, CompactionKind.MAJOR)
     assert outcome
     (name,) = outcome.published
@@ -213,13 +177,13 @@ def test_pitfall_15_an_update_of_acid_v1_wins(tmp_path: Path) -> None:
     write_acid(table / "delta_2_2" / "bucket_00000", (1, 1, 0, 0, 2, (1, 17)), (2, 1, 0, 1, 2, None))
     write_acid(table / "delta_3_3_0000" / "bucket_00000", (1, 1, 0, 0, 3, (1, 18)))
     write_acid(table / "delta_3_3_0001" / "bucket_00000", (1, 1, 0, 0, 3, (1, 19)))
-    assert found(table) == {(1, 0, 0): (1, 19), (1, 0, 2): (3, 3)}
-    assert found(table, ValidWriteIds(2)) == {(1, 0, 0): (1, 17), (1, 0, 2): (3, 3)}
-    assert found(table, ValidWriteIds(3, aborted=(3,))) == {(1, 0, 0): (1, 17), (1, 0, 2): (3, 3)}
+    assert pairs_of(table) == {(1, 0, 0): (1, 19), (1, 0, 2): (3, 3)}
+    assert pairs_of(table, ValidWriteIds(2)) == {(1, 0, 0): (1, 17), (1, 0, 2): (3, 3)}
+    assert pairs_of(table, ValidWriteIds(3, aborted=(3,))) == {(1, 0, 0): (1, 17), (1, 0, 2): (3, 3)}
     outcome = run_compaction(table, CompactionKind.MAJOR)
     assert outcome
-    assert dumped(table / "base_0000003" / "bucket_00000") == [(1, 1, 0, 0, 3), (0, 1, 0, 2, 1)]
-    assert found(table) == {(1, 0, 0): (1, 19), (1, 0, 2): (3, 3)}
+    assert ids_in(table / "base_0000003" / "bucket_00000") == [(1, 1, 0, 0, 3), (0, 1, 0, 2, 1)]
+    assert pairs_of(table) == {(1, 0, 0): (1, 19), (1, 0, 2): (3, 3)}
 
 
 def test_a_truncated_base_reads_as_empty(tmp_path: Path) -> None:
@@ -227,9 +191,9 @@ def test_a_truncated_base_reads_as_empty(tmp_path: Path) -> None:
     write_acid(table / "delta_1_1_0000" / "bucket_00000", (0, 1, B0, 0, 1, (1, 1)))
     (table / "base_0000002").mkdir()
     (table / "base_0000002" / "_metadata_acid").write_text('{"thisFileVersion":"0","dataFormat":"truncated"}')
-    assert found(table) == {}
+    assert pairs_of(table) == {}
     write_acid(table / "delta_3_3_0000" / "bucket_00000", (0, 3, B0, 0, 3, (5, 5)))
-    assert found(table) == {(3, B0, 0): (5, 5)}
+    assert pairs_of(table) == {(3, B0, 0): (5, 5)}
 
 
 def test_flush_length(tmp_path: Path) -> None:
@@ -242,12 +206,12 @@ def test_flush_length(tmp_path: Path) -> None:
         more.write(b"half a stripe")
     side = Path(f"{file}_flush_length")
     side.write_bytes(bytes(8) + committed.to_bytes(8, "big") + b"\0\0")
-    assert found(table) == {(1, B0, 0): (1, 1)}
+    assert pairs_of(table) == {(1, B0, 0): (1, 1)}
     side.write_bytes(bytes(8))
-    assert found(table) == {}
+    assert pairs_of(table) == {}
     side.write_bytes((committed + 100).to_bytes(8, "big"))
     with pytest.raises(AcidctlError, match="flush length"):
-        found(table)
+        pairs_of(table)
 
 
 def test_names_without_a_bucket_are_read_but_not_compacted(tmp_path: Path) -> None:
@@ -262,22 +226,8 @@ def test_names_without_a_bucket_are_read_but_not_compacted(tmp_path: Path) -> No
 def test_rows_of_different_schemas_are_one_type(tmp_path: Path) -> None:
     table = tmp_path / "t"
     write_acid(table / "delta_1_1_0000" / "bucket_00000", (0, 1, B0, 0, 1, (1, 1)))
-    wider = OrcType(
-        "struct", children=(OrcType("bigint"), OrcType("int"), OrcType("string")), names=("a", "renamed", "c")
-    )
-    path = table / "delta_2_2_0000" / "bucket_00000"
-    path.parent.mkdir()
-    struct = pa.struct([("a", pa.int64()), ("renamed", pa.int32()), ("c", pa.string())])
-    row = pa.array([{"a": 2**40, "renamed": 5, "c": "x"}], struct)
-    ids = [
-        pa.array([v], t)
-        for v, t in ((0, pa.int32()), (2, pa.int64()), (B0, pa.int32()), (0, pa.int64()), (2, pa.int64()))
-    ]
-    names = ["operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row"]
-    with path.open("wb") as sink:
-        writer = AcidWriter(sink, wider)
-        writer.write(pa.RecordBatch.from_arrays([*ids, row], names=names))
-        writer.close()
+    wider = struct(a=OrcType("bigint"), renamed=OrcType("int"), c=OrcType("string"))
+    write_acid(table / "delta_2_2_0000" / "bucket_00000", insert(2, 0, (2**40, 5, "x")), row=wider)
     wanted = [{"a": 1, "renamed": 1, "c": None}, {"a": 2**40, "renamed": 5, "c": "x"}]
     assert [row for _, row in read_rows(table)] == wanted
     assert run_compaction(table, CompactionKind.MAJOR)
@@ -316,9 +266,9 @@ def test_originals_are_numbered_alike_in_every_snapshot(tmp_path: Path) -> None:
     write_plain(tmp_path / "000001_0", (1, 2))
     write_acid(tmp_path / "delta_0000001_0000001_0000" / "bucket_00001", (0, 1, 1, 0, 1, (3, 4)))
     write_acid(tmp_path / "delete_delta_0000002_0000002_0000" / "bucket_00001", (2, 0, 1, 0, 2, None))
-    assert found(tmp_path) == {(1, 1, 0): (3, 4)}
+    assert pairs_of(tmp_path) == {(1, 1, 0): (3, 4)}
     nothing = ValidWriteIds.parse("t:0:9223372036854775807::")
-    assert found(tmp_path, nothing) == {(0, 1, 0): (1, 2)}
+    assert pairs_of(tmp_path, nothing) == {(0, 1, 0): (1, 2)}
 
 
 def test_a_damaged_file_that_is_not_read_does_not_matter(tmp_path: Path) -> None:
@@ -326,7 +276,7 @@ def test_a_damaged_file_that_is_not_read_does_not_matter(tmp_path: Path) -> None
     (tmp_path / "delta_0000001_0000001_0000").mkdir()
     (tmp_path / "delta_0000001_0000001_0000" / "bucket_00001").write_bytes(b"half")
     nothing = ValidWriteIds.parse("t:0:9223372036854775807::")
-    assert found(tmp_path, nothing) == {(0, B1, 0): (1, 2)}
+    assert pairs_of(tmp_path, nothing) == {(0, B1, 0): (1, 2)}
 
 
 def events_at(path: Path) -> list[dict[str, object]]:

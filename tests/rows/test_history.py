@@ -2,58 +2,31 @@
 
 from __future__ import annotations
 
-import io
 import shutil
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from support.acid_files import B0, SMALL_GROUPS, acid_file, events_batch, write_acid, write_delta, write_plain
 from support.compacting import copy_table, run_compaction
+from support.past import events_below, remove_obsolete, walkthrough
 from support.random_tables import make_table
 from support.reader_data import retailed
 from support.tables import snapshot_of
-from support.tables_made import write_delta, write_original
+from support.written_by_hive import HIVE23
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.demo.walkthrough import ROW, write_walkthrough
+from acidctl.demo.walkthrough import ROW
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.write.acid_writer import AcidWriter
 from acidctl.rows.past.blame import blame, parse_row_id
 from acidctl.rows.past.history import WriteIdHistory, read_history
-from acidctl.rows.read.events import ID_COLUMNS
 from acidctl.rows.read.files import event_files_at
 from acidctl.storage.registry import open_location
-
-Event = tuple[int, int, int, int, int]
-
-
-def events_below(path: Path) -> set[Event]:
-    """Every event that lies on disk, once."""
-    fs, inner = open_location(str(path))
-    found: set[Event] = set()
-    for source in event_files_at(fs, inner):
-        with source.open() as events:
-            for stripe in range(events.stripes):
-                batch = events.batch(stripe)
-                found |= set(zip(*(batch.column(i).to_pylist() for i in range(5)), strict=True))
-    return found
 
 
 def counts(line: WriteIdHistory) -> tuple[int, int | None, int | None]:
     return line.inserted, line.updated, line.deleted
-
-
-def walkthrough(path: Path) -> Path:
-    fs, inner = open_location(str(path))
-    write_walkthrough(fs, inner)
-    return path
-
-
-def clean(path: Path) -> None:
-    for verdict in snapshot_of(path).state.verdicts:
-        if verdict.state.value == "obsolete":
-            shutil.rmtree(path / verdict.name)
 
 
 def test_the_walkthrough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +45,7 @@ def test_a_base_hides_what_was_deleted(tmp_path: Path) -> None:
     before = read_history(snapshot_of(table))
     run_compaction(table, CompactionKind.MAJOR)
     assert read_history(snapshot_of(table)) == before, "what is obsolete is history still"
-    clean(table)
+    remove_obsolete(table)
     found = read_history(snapshot_of(table))
     assert found.unknown_below == 4
     (line,) = found.write_ids
@@ -84,11 +57,11 @@ def test_a_base_hides_what_was_deleted(tmp_path: Path) -> None:
 def test_an_overwrite_is_a_write_id_like_others(tmp_path: Path) -> None:
     batch = pa.RecordBatch.from_pydict({"id": pa.array([7, 8], pa.int32()), "value": ["x", "y"]})
     table = walkthrough(tmp_path / "t")
-    write_delta(table, ROW, 4, [batch], base=True)
+    write_delta(table, 4, batch, row=ROW, base=True)
     found = read_history(snapshot_of(table))
     assert found.unknown_below is None
     assert (counts(found.write_ids[-1]), found.write_ids[-1].directories) == ((2, 0, 0), ("base_0000004",))
-    clean(table)
+    remove_obsolete(table)
     found = read_history(snapshot_of(table))
     assert (len(found.write_ids), found.unknown_below) == (1, 4)
     assert found.write_ids[0].is_complete
@@ -97,7 +70,7 @@ def test_an_overwrite_is_a_write_id_like_others(tmp_path: Path) -> None:
 def test_a_minor_compaction_hides_nothing(tmp_path: Path) -> None:
     table = walkthrough(tmp_path / "t")
     run_compaction(table, CompactionKind.MINOR)
-    clean(table)
+    remove_obsolete(table)
     found = read_history(snapshot_of(table))
     assert {line.write_id: counts(line) for line in found.write_ids} == {1: (3, 0, 0), 2: (0, 1, 0), 3: (0, 0, 1)}
     assert found.write_ids[1].compacted_into == ("delete_delta_0000001_0000003", "delta_0000001_0000003")
@@ -150,23 +123,15 @@ def test_names_that_tell_who_wrote_it(own_data: Path, tmp_path: Path, beside: st
 
 def merged_file(*write_ids: int, a_stripe_each: bool = True) -> bytes:
     """What a compactor of Hive's writes: rows of several write ids, with no word of who wrote them."""
-    out = io.BytesIO()
-    writer = AcidWriter(out, ROW)
-    for number, write_id in enumerate(write_ids):
-        ids = [[0], [write_id], [536870912], [number], [write_id]]
-        kinds = (pa.int32(), pa.int64(), pa.int32(), pa.int64(), pa.int64())
-        row = pa.array([{"id": 1, "value": "v"}], pa.struct([("id", pa.int32()), ("value", pa.string())]))
-        columns = [pa.array(value, kind) for value, kind in zip(ids, kinds, strict=True)]
-        writer.write(pa.RecordBatch.from_arrays([*columns, row], names=[*ID_COLUMNS, "row"]))
-        if a_stripe_each:
-            writer._flush()
-    writer.close()
+    events = [(0, write_id, B0, number, write_id, (1, "v")) for number, write_id in enumerate(write_ids)]
+    batches = [events_batch(ROW, event) for event in events]
+    data, _ = acid_file(ROW, batches, a_stripe_each=a_stripe_each)
 
     def change(footer: pb.Footer, postscript: pb.PostScript) -> None:
         footer.ClearField("softwareVersion")
         footer.rowIndexStride = 0
 
-    return retailed(out.getvalue(), change)
+    return retailed(data, change)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +152,7 @@ def test_stripes_that_tell_who_wrote_it(
 def test_states_and_originals(tmp_path: Path) -> None:
     table = walkthrough(tmp_path / "t")
     batch = pa.RecordBatch.from_pydict({"id": pa.array([7, 8], pa.int32()), "value": ["x", "y"]})
-    write_original(table, ROW, [batch])
+    write_plain(table / "000000_0", batch, row=ROW, settings=SMALL_GROUPS)
     lists = ValidWriteIds.parse("t:2:1:1:2")
     found = read_history(snapshot_of(table, lists)).write_ids
     assert [line.state for line in found] == ["committed", "open", "aborted", "unknown"]
@@ -199,16 +164,8 @@ def test_events_of_acid_v1_say_what_they_are(tmp_path: Path) -> None:
         ("delta_1_1", [(0, 1, 0, n, 1) for n in range(5)]),
         ("delta_2_2", [(1, 1, 0, 1, 2), (1, 1, 0, 2, 2), (2, 1, 0, 3, 2), (0, 2, 0, 0, 2)]),
     ):
-        (tmp_path / name).mkdir()
-        with (tmp_path / name / "bucket_00000").open("wb") as out:
-            kinds = (pa.int32(), pa.int64(), pa.int32(), pa.int64(), pa.int64())
-            columns = [pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)]
-            shape = pa.struct([("id", pa.int32()), ("value", pa.string())])
-            values = pa.array([None if row[0] == 2 else {"id": row[3], "value": "v"} for row in rows], shape)
-            batch = pa.RecordBatch.from_arrays([*columns, values], names=[*ID_COLUMNS, "row"])
-            writer = AcidWriter(out, ROW)
-            writer.write(batch)
-            writer.close()
+        events = [(*row, None if row[0] == 2 else (row[3], "v")) for row in rows]
+        write_acid(tmp_path / name / "bucket_00000", *events)
     found = read_history(snapshot_of(tmp_path)).write_ids
     assert [counts(line) for line in found] == [(5, 0, 0), (1, 2, 1)]
 
@@ -243,9 +200,6 @@ def test_random_pasts(tmp_path: Path, seed: int) -> None:
         else:
             assert write_id < (found.unknown_below or 0)
             assert counts(line) == (seen, None, None)
-
-
-HIVE23 = Path(__file__).parent.parent / "data" / "hive23-written"
 
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in HIVE23.glob("*/scenario.json")))

@@ -22,56 +22,22 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 from pyarrow import parquet as pq
+from support.acid_files import B0, events_batch, inserts, struct, write_acid, write_plain
 from support.compacting import run_compaction
 from support.tables import json_rows, read_rows, snapshot_of
 
-from acidctl.acid.bucket import encode
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.compaction.plan import plan_compaction
 from acidctl.errors import AcidctlError, BadDataError, RefusedError
 from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
-from acidctl.orc.types import ACID_COLUMNS, OrcType, arrow_type
-from acidctl.orc.write.acid_writer import AcidWriter
+from acidctl.orc.types import ACID_COLUMNS, OrcType
 from acidctl.rows.scan.scan import Scan
 
-B0 = encode(0)
 INT, LONG, TEXT = OrcType("int"), OrcType("bigint"), OrcType("string")
 
 
-def struct(**kinds: OrcType) -> OrcType:
-    return OrcType("struct", children=tuple(kinds.values()), names=tuple(kinds))
-
-
-AB = struct(a=INT, b=TEXT)
-Event = tuple[int, int, int, int, int, dict[str, Any] | None]
-
-
-def inserts(write_id: int, *rows: dict[str, Any], bucket: int = B0, current: int | None = None) -> list[Event]:
-    return [(0, write_id, bucket, i, current or write_id, row) for i, row in enumerate(rows)]
-
-
-def batch_of(events: Sequence[Event], row: OrcType) -> pa.RecordBatch:
-    kinds = (pa.int32(), pa.int64(), pa.int32(), pa.int64(), pa.int64(), arrow_type(row))
-    columns = [pa.array([event[i] for event in events], kind) for i, kind in enumerate(kinds)]
-    return pa.RecordBatch.from_arrays(columns, names=list(ACID_COLUMNS))
-
-
-def write(path: Path, events: Sequence[Event], row: OrcType = AB, **options: Any) -> Path:
-    """A native file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as sink:
-        writer = AcidWriter(sink, row, **options)
-        writer.write(batch_of(events, row))
-        writer.close()
-    return path
-
-
-def plain(path: Path, *rows: dict[str, Any], kind: pa.DataType | None = None) -> Path:
-    """An ORC file without ids."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    orc.write_table(pa.Table.from_struct_array(pa.array(rows, kind or arrow_type(AB))), path)
-    return path
+TEXTS = struct(a=INT, b=TEXT)
 
 
 def rows(table: Path, write_ids: ValidWriteIds | None = None, txns: ValidTxns | None = None) -> list[dict[str, Any]]:
@@ -100,11 +66,11 @@ def some(*numbers: int) -> list[dict[str, Any]]:
 @pytest.fixture
 def insert_only(tmp_path: Path) -> Path:
     table = tmp_path / "mm"
-    plain(table / "delta_0000001_0000001_0000" / "000000_0", *some(1))
-    plain(table / "delta_0000002_0000002_0000" / "HIVE_UNION_SUBDIR_1" / "000000_0", *some(2))
-    plain(table / "delta_0000002_0000002_0000" / "HIVE_UNION_SUBDIR_2" / "part-00000.orc", *some(3))
+    write_plain(table / "delta_0000001_0000001_0000" / "000000_0", *some(1))
+    write_plain(table / "delta_0000002_0000002_0000" / "HIVE_UNION_SUBDIR_1" / "000000_0", *some(2))
+    write_plain(table / "delta_0000002_0000002_0000" / "HIVE_UNION_SUBDIR_2" / "part-00000.orc", *some(3))
     (table / "delta_0000002_0000002_0000" / "000001_0").write_bytes(b"")
-    plain(table / "delta_0000003_0000003_0000" / "000000_0", *some(4))
+    write_plain(table / "delta_0000003_0000003_0000" / "000000_0", *some(4))
     return table
 
 
@@ -113,7 +79,7 @@ def test_insert_only(insert_only: Path) -> None:
     assert values(insert_only, ValidWriteIds(2)) == [1, 2, 3]
     assert values(insert_only, ValidWriteIds(3, open=(2,))) == [1, 4]
     assert values(insert_only, ValidWriteIds(3, aborted=(2,))) == [1, 4]
-    plain(insert_only / "base_0000003" / "000000_0", *some(9))  # INSERT OVERWRITE
+    write_plain(insert_only / "base_0000003" / "000000_0", *some(9))  # INSERT OVERWRITE
     assert values(insert_only) == [9]
     assert values(insert_only, ValidWriteIds(3, open=(3,))) == [1, 2, 3]
 
@@ -121,14 +87,14 @@ def test_insert_only(insert_only: Path) -> None:
 @pytest.mark.parametrize("lists", [((), (5,)), ((5,), ()), ((), (1, 2, 3, 4))])
 def test_compacted_insert_only_deltas_count_wholly(tmp_path: Path, lists: tuple[tuple[int, ...], ...]) -> None:
     """No row of theirs has a write id, so none can be filtered."""
-    plain(tmp_path / "delta_0000001_0000005_v0000009" / "000000_0", *some(1, 2))
+    write_plain(tmp_path / "delta_0000001_0000005_v0000009" / "000000_0", *some(1, 2))
     write_ids = ValidWriteIds(5, open=lists[0], aborted=lists[1])
     assert values(tmp_path, write_ids) == [1, 2]
     assert values(tmp_path, write_ids, ValidTxns(9, open=(9,))) == []
 
 
 def test_compacted_insert_only_base_counts_wholly(tmp_path: Path) -> None:
-    plain(tmp_path / "base_0000005_v0000009" / "000000_0", *some(1, 2))
+    write_plain(tmp_path / "base_0000005_v0000009" / "000000_0", *some(1, 2))
     assert values(tmp_path, ValidWriteIds(6, aborted=(5,))) == [1, 2]
 
 
@@ -264,7 +230,7 @@ def test_formats_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 
 
 def test_a_damaged_orc_file_is_no_text(tmp_path: Path) -> None:
-    file = plain(tmp_path / "delta_1_1" / "000000_0", *some(1))
+    file = write_plain(tmp_path / "delta_1_1" / "000000_0", *some(1))
     whole = file.read_bytes()
     for damaged in (whole[:-20], b"XXX" + whole[3:-9] + b"ORC" + whole[-3:]):
         file.write_bytes(damaged)
@@ -273,7 +239,7 @@ def test_a_damaged_orc_file_is_no_text(tmp_path: Path) -> None:
 
 
 def test_full_acid_tables_are_orc(tmp_path: Path) -> None:
-    write(tmp_path / "delta_1_1_0" / "bucket_00000", inserts(1, *some(1)))
+    write_acid(tmp_path / "delta_1_1_0" / "bucket_00000", *inserts(1, *some(1)), row=TEXTS)
     (tmp_path / "delta_2_2_0").mkdir()
     (tmp_path / "delta_2_2_0" / "000000_0").write_text("not ORC\n")
     with pytest.raises(BadDataError, match="000000_0"):
@@ -293,10 +259,14 @@ def test_insert_only_orc_is_not_compacted(insert_only: Path) -> None:
 
 def test_delete_deltas_over_deltas_of_version_1(tmp_path: Path) -> None:
     """A table of Hive 2 that went on with split update: update events and delete deltas of the same rows."""
-    write(tmp_path / "delta_1_1" / "bucket_00000", [(0, 1, 0, i, 1, row) for i, row in enumerate(some(0, 1, 2, 3))])
-    write(tmp_path / "delta_2_2" / "bucket_00000", [(1, 1, 0, 1, 2, some(11)[0]), (2, 1, 0, 2, 2, None)])
-    write(tmp_path / "delete_delta_3_3_0" / "bucket_00000", [(2, 1, 0, 1, 3, None)])
-    write(tmp_path / "delta_3_3_0" / "bucket_00000", [(0, 3, 0, 0, 3, some(21)[0])])
+    write_acid(
+        tmp_path / "delta_1_1" / "bucket_00000",
+        *[(0, 1, 0, i, 1, row) for i, row in enumerate(some(0, 1, 2, 3))],
+        row=TEXTS,
+    )
+    write_acid(tmp_path / "delta_2_2" / "bucket_00000", (1, 1, 0, 1, 2, some(11)[0]), (2, 1, 0, 2, 2, None), row=TEXTS)
+    write_acid(tmp_path / "delete_delta_3_3_0" / "bucket_00000", (2, 1, 0, 1, 3, None), row=TEXTS)
+    write_acid(tmp_path / "delta_3_3_0" / "bucket_00000", (0, 3, 0, 0, 3, some(21)[0]), row=TEXTS)
     assert values(tmp_path) == [0, 3, 21]
     assert values(tmp_path, ValidWriteIds(3, aborted=(3,))) == [0, 3, 11]
     assert values(tmp_path, ValidWriteIds(1)) == [0, 1, 2, 3]
@@ -306,8 +276,10 @@ def test_delete_deltas_over_deltas_of_version_1(tmp_path: Path) -> None:
 
 def test_open_aborted_and_committed_in_one_delta(tmp_path: Path) -> None:
     events = [event for i in range(1, 6) for event in inserts(i, *some(10 * i, 10 * i + 1))]
-    write(tmp_path / "delta_1_5" / "bucket_00000", events)
-    write(tmp_path / "delete_delta_6_8" / "bucket_00000", [(2, i, B0, 0, 5 + i, None) for i in (1, 2, 3)])
+    write_acid(tmp_path / "delta_1_5" / "bucket_00000", *events, row=TEXTS)
+    write_acid(
+        tmp_path / "delete_delta_6_8" / "bucket_00000", *[(2, i, B0, 0, 5 + i, None) for i in (1, 2, 3)], row=TEXTS
+    )
     assert values(tmp_path, ValidWriteIds(8, open=(2, 7), aborted=(4, 6))) == [10, 11, 31, 50, 51]
     assert values(tmp_path, ValidWriteIds(3)) == [10, 11, 20, 21, 30, 31]
     assert values(tmp_path) == [11, 21, 31, 40, 41, 50, 51]
@@ -315,8 +287,8 @@ def test_open_aborted_and_committed_in_one_delta(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("insert", "delete"), [("_0", ""), ("_0", "_3"), ("", "_0")])
 def test_attempt_ids(tmp_path: Path, insert: str, delete: str) -> None:
-    write(tmp_path / "delta_1_1_0" / f"bucket_00000{insert}", inserts(1, *some(1, 2)))
-    write(tmp_path / "delete_delta_2_2_0" / f"bucket_00000{delete}", [(2, 1, B0, 0, 2, None)])
+    write_acid(tmp_path / "delta_1_1_0" / f"bucket_00000{insert}", *inserts(1, *some(1, 2)), row=TEXTS)
+    write_acid(tmp_path / "delete_delta_2_2_0" / f"bucket_00000{delete}", (2, 1, B0, 0, 2, None), row=TEXTS)
     assert values(tmp_path) == [2]
     assert run_compaction(tmp_path, CompactionKind.MAJOR)
     assert [path.name for path in (tmp_path / "base_0000002").glob("bucket*")] == ["bucket_00000"]
@@ -331,29 +303,29 @@ def renamed(path: Path, names: Sequence[str]) -> None:
 
 def test_lower_case_columns_without_user_metadata(tmp_path: Path) -> None:
     lower = [name.lower() for name in ACID_COLUMNS]
-    renamed(write(tmp_path / "delta_1_1_0" / "bucket_00000", inserts(1, *some(1, 2))), lower)
-    renamed(write(tmp_path / "delete_delta_2_2_0" / "bucket_00000", [(2, 1, B0, 0, 2, None)]), lower)
+    renamed(write_acid(tmp_path / "delta_1_1_0" / "bucket_00000", *inserts(1, *some(1, 2)), row=TEXTS), lower)
+    renamed(write_acid(tmp_path / "delete_delta_2_2_0" / "bucket_00000", (2, 1, B0, 0, 2, None), row=TEXTS), lower)
     assert read_rows(tmp_path) == [((1, B0, 1), {"a": 2, "b": "s2"})]
     assert run("dump", "--columns", "rowId,currentTransaction", tmp_path / "delta_1_1_0").count("\n") == 2
-    write(tmp_path / "delta_3_3_0" / "bucket_00000", inserts(3, *some(3)))
+    write_acid(tmp_path / "delta_3_3_0" / "bucket_00000", *inserts(3, *some(3)), row=TEXTS)
     assert run_compaction(tmp_path, CompactionKind.MINOR)
     assert values(tmp_path) == [2, 3]
 
 
 @pytest.mark.parametrize("delete_row", [struct(), struct(x=struct(y=TEXT)), struct(a=TEXT, b=INT, c=INT)])
 def test_delete_deltas_declare_what_they_like(tmp_path: Path, delete_row: OrcType) -> None:
-    write(tmp_path / "delta_1_1_0" / "bucket_00000", inserts(1, *some(1, 2)))
-    write(tmp_path / "delete_delta_2_2_0" / "bucket_00000", [(2, 1, B0, 0, 2, None)], delete_row)
-    write(tmp_path / "delta_3_3_0" / "bucket_00000", inserts(3, *some(3)))
+    write_acid(tmp_path / "delta_1_1_0" / "bucket_00000", *inserts(1, *some(1, 2)), row=TEXTS)
+    write_acid(tmp_path / "delete_delta_2_2_0" / "bucket_00000", (2, 1, B0, 0, 2, None), row=delete_row)
+    write_acid(tmp_path / "delta_3_3_0" / "bucket_00000", *inserts(3, *some(3)), row=TEXTS)
     for kind in (None, CompactionKind.MINOR, CompactionKind.MAJOR):
         assert kind is None or run_compaction(tmp_path, kind)
         assert rows(tmp_path) == some(2, 3)
 
 
 def test_overwrites(tmp_path: Path) -> None:
-    write(tmp_path / "delta_1_1_0" / "bucket_00000", inserts(1, *some(1)))
-    write(tmp_path / "base_0000002" / "bucket_00000", inserts(2, *some(2)))
-    write(tmp_path / "delta_3_3_0" / "bucket_00000", inserts(3, *some(3)))
+    write_acid(tmp_path / "delta_1_1_0" / "bucket_00000", *inserts(1, *some(1)), row=TEXTS)
+    write_acid(tmp_path / "base_0000002" / "bucket_00000", *inserts(2, *some(2)), row=TEXTS)
+    write_acid(tmp_path / "delta_3_3_0" / "bucket_00000", *inserts(3, *some(3)), row=TEXTS)
     assert values(tmp_path) == [2, 3]
     assert values(tmp_path, ValidWriteIds(3, open=(2,))) == [1, 3]
     assert values(tmp_path, ValidWriteIds(3, aborted=(2,))) == [1, 3]
@@ -364,8 +336,8 @@ def test_overwrites(tmp_path: Path) -> None:
 
 def test_streaming_files_end_at_the_last_whole_length(tmp_path: Path) -> None:
     """Two commits: what the first footer leads to is a file of its own, and both lengths are good ones."""
-    one = write(tmp_path / "one", inserts(1, *some(1))).read_bytes()
-    file = write(tmp_path / "t" / "delta_0000001_0000003" / "bucket_00000", inserts(1, *some(1)))
+    one = write_acid(tmp_path / "one", *inserts(1, *some(1)), row=TEXTS).read_bytes()
+    file = write_acid(tmp_path / "t" / "delta_0000001_0000003" / "bucket_00000", *inserts(1, *some(1)), row=TEXTS)
     file.write_bytes(one + b"torn stripe of write id 2")
     side = file.with_name("bucket_00000_flush_length")
     length = len(one).to_bytes(8, "big")
@@ -381,7 +353,7 @@ def test_streaming_files_end_at_the_last_whole_length(tmp_path: Path) -> None:
 
 def test_side_files_elsewhere_mean_nothing(tmp_path: Path) -> None:
     for name in ("delta_1_1_0", "delta_2_4_v0000007"):
-        file = write(tmp_path / name / "bucket_00000", inserts(int(name[6]), *some(int(name[6]))))
+        file = write_acid(tmp_path / name / "bucket_00000", *inserts(int(name[6]), *some(int(name[6]))), row=TEXTS)
         file.with_name("bucket_00000_flush_length").write_bytes(bytes(8))
     assert values(tmp_path) == [1, 2]
 
@@ -391,8 +363,8 @@ def test_side_files_elsewhere_mean_nothing(tmp_path: Path) -> None:
 
 def evolved(tmp_path: Path, old: OrcType, before: Any, new: OrcType, after: Any) -> list[Any]:
     """Column `c` after an old and a new row were written; the same again after a major compaction."""
-    write(tmp_path / "delta_1_1_0" / "bucket_00000", inserts(1, {"c": before}), struct(c=old))
-    write(tmp_path / "delta_2_2_0" / "bucket_00000", inserts(2, {"c": after}), struct(c=new))
+    write_acid(tmp_path / "delta_1_1_0" / "bucket_00000", *inserts(1, {"c": before}), row=struct(c=old))
+    write_acid(tmp_path / "delta_2_2_0" / "bucket_00000", *inserts(2, {"c": after}), row=struct(c=new))
     found = [row["c"] for row in rows(tmp_path)]
     assert run_compaction(tmp_path, CompactionKind.MAJOR)
     assert [row["c"] for row in rows(tmp_path)] == found
@@ -450,14 +422,22 @@ def test_what_hive_does_not_convert_is_an_error(tmp_path: Path) -> None:
 
 def test_columns_go_by_position(tmp_path: Path) -> None:
     """Names of older inserts, a renamed column, and a third one that was added."""
-    write(
-        tmp_path / "delta_1_1_0" / "bucket_00000", inserts(1, {"_col0": 1, "_col1": "x"}), struct(_col0=INT, _col1=TEXT)
+    write_acid(
+        tmp_path / "delta_1_1_0" / "bucket_00000",
+        *inserts(1, {"_col0": 1, "_col1": "x"}),
+        row=struct(_col0=INT, _col1=TEXT),
     )
-    write(tmp_path / "delta_2_2_0" / "bucket_00000", inserts(2, {"id": 2, "_col1": "y"}), struct(id=INT, _col1=TEXT))
+    write_acid(
+        tmp_path / "delta_2_2_0" / "bucket_00000", *inserts(2, {"id": 2, "_col1": "y"}), row=struct(id=INT, _col1=TEXT)
+    )
     new = struct(id=INT, name=TEXT, extra=struct(k=INT))
-    write(tmp_path / "delta_3_3_0" / "bucket_00000", inserts(3, {"id": 3, "name": "z", "extra": {"k": 4}}), new)
-    write(
-        tmp_path / "delta_4_4_0" / "bucket_00000", inserts(4, {"_col0": 5, "_col1": "w"}), struct(_col0=INT, _col1=TEXT)
+    write_acid(
+        tmp_path / "delta_3_3_0" / "bucket_00000", *inserts(3, {"id": 3, "name": "z", "extra": {"k": 4}}), row=new
+    )
+    write_acid(
+        tmp_path / "delta_4_4_0" / "bucket_00000",
+        *inserts(4, {"_col0": 5, "_col1": "w"}),
+        row=struct(_col0=INT, _col1=TEXT),
     )
     wanted = [(1, "x", None), (2, "y", None), (3, "z", {"k": 4}), (5, "w", None)]
     assert [tuple(row.values()) for row in rows(tmp_path)] == wanted
@@ -469,16 +449,11 @@ def test_columns_go_by_position(tmp_path: Path) -> None:
 
 def test_a_union_that_is_added_is_null(tmp_path: Path) -> None:
     union = OrcType("uniontype", children=(INT, TEXT))
-    write(tmp_path / "delta_1_1_0" / "bucket_00000", inserts(1, {"a": 1}), struct(a=INT))
-    events = batch_of(inserts(2, {"a": 2}), struct(a=INT))
-    path = tmp_path / "delta_2_2_0" / "bucket_00000"
-    path.parent.mkdir()
+    write_acid(tmp_path / "delta_1_1_0" / "bucket_00000", *inserts(1, {"a": 1}), row=struct(a=INT))
+    events = events_batch(struct(a=INT), *inserts(2, {"a": 2}))
     held = pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.nulls(1, pa.int32()), pa.nulls(1, pa.string())])
     row = pa.StructArray.from_arrays([pa.array([2], pa.int32()), held], names=["a", "u"])
-    with path.open("wb") as sink:
-        writer = AcidWriter(sink, struct(a=INT, u=union))
-        writer.write(events.set_column(5, "row", row))
-        writer.close()
+    write_acid(tmp_path / "delta_2_2_0" / "bucket_00000", events.set_column(5, "row", row), row=struct(a=INT, u=union))
     assert rows(tmp_path) == [{"a": 1, "u": None}, {"a": 2, "u": None}]
     assert run_compaction(tmp_path, CompactionKind.MAJOR)
     assert rows(tmp_path) == [{"a": 1, "u": None}, {"a": 2, "u": None}]
@@ -502,17 +477,12 @@ def test_far_timestamps_meet_near_ones(tmp_path: Path) -> None:
     """Stripes with and without years beyond 64 bits of nanoseconds, merged and compacted."""
     kind = struct(t=OrcType("timestamp"), l=OrcType("array", children=(OrcType("timestamp"),)))
     near = {"t": 1, "l": [2]}
-    write(tmp_path / "delta_1_1" / "bucket_00000", [(0, 1, 0, i, 1, near) for i in (0, 2)], kind)
-    path = tmp_path / "delta_2_2" / "bucket_00000"
-    path.parent.mkdir()
+    write_acid(tmp_path / "delta_1_1" / "bucket_00000", *[(0, 1, 0, i, 1, near) for i in (0, 2)], row=kind)
     times = pa.array([{"seconds": 253_402_300_799, "nanos": 999_999_999}], WIDE_STORAGE)
     wide = pa.ExtensionArray.from_storage(WideTimestamp(), times)
     row = pa.StructArray.from_arrays([wide, pa.ListArray.from_arrays([0, 1], wide)], names=["t", "l"])
-    with path.open("wb") as sink:
-        writer = AcidWriter(sink, kind)
-        events = batch_of([(1, 1, 0, 0, 2, None)], kind)
-        writer.write(events.set_column(5, "row", row))
-        writer.close()
+    events = events_batch(kind, (1, 1, 0, 0, 2, None))
+    write_acid(tmp_path / "delta_2_2" / "bucket_00000", events.set_column(5, "row", row), row=kind)
     far = "9999-12-31 23:59:59.999999999"
     wanted = [
         ((1, 0, 0), {"t": far, "l": [far]}),
@@ -521,7 +491,7 @@ def test_far_timestamps_meet_near_ones(tmp_path: Path) -> None:
     assert read_rows(tmp_path) == wanted
     assert run_compaction(tmp_path, CompactionKind.MINOR)
     assert read_rows(tmp_path) == wanted
-    write(tmp_path / "delta_3_3" / "bucket_00000", [(2, 1, 0, 2, 3, None)], kind)
+    write_acid(tmp_path / "delta_3_3" / "bucket_00000", (2, 1, 0, 2, 3, None), row=kind)
     assert run_compaction(tmp_path, CompactionKind.MAJOR)
     assert read_rows(tmp_path) == wanted[:1]
 
@@ -530,8 +500,8 @@ def test_far_timestamps_meet_near_ones(tmp_path: Path) -> None:
 def test_days_before_the_calendar_changed(tmp_path: Path, calendar: int, day: str) -> None:
     kind = struct(d=OrcType("date"))
     events = inserts(1, {"d": -719_164}, {"d": -141_427}, {"d": None})
-    write(tmp_path / "delta_1_1_0" / "bucket_00000", events, kind, calendar=calendar)
-    write(tmp_path / "delta_2_2_0" / "bucket_00000", inserts(2, {"d": 0}), kind, calendar=2)
+    write_acid(tmp_path / "delta_1_1_0" / "bucket_00000", *events, row=kind, calendar=calendar)
+    write_acid(tmp_path / "delta_2_2_0" / "bucket_00000", *inserts(2, {"d": 0}), row=kind, calendar=2)
     wanted = [{"d": day}, {"d": "1582-10-15"}, {"d": None}, {"d": "1970-01-01"}]
     assert rows(tmp_path) == wanted
     assert run_compaction(tmp_path, CompactionKind.MAJOR)
@@ -552,8 +522,8 @@ def test_wide_decimals_empty_texts_and_padding(tmp_path: Path) -> None:
         {"d": most.copy_negate(), "c": "", "v": "", "s": " ", "b": b"\0\xff"},
         {"d": None, "c": None, "v": None, "s": None, "b": None},
     ]
-    write(tmp_path / "delta_1_1_0" / "bucket_00000", inserts(1, *first), kind)
-    write(tmp_path / "delta_2_2_0" / "bucket_00000", inserts(2, first[2]), kind)
+    write_acid(tmp_path / "delta_1_1_0" / "bucket_00000", *inserts(1, *first), row=kind)
+    write_acid(tmp_path / "delta_2_2_0" / "bucket_00000", *inserts(2, first[2]), row=kind)
     wanted = [
         {"d": str(most), "c": "ab  ", "v": "ab", "s": "", "b": []},
         {"d": str(most.copy_negate()), "c": "    ", "v": "", "s": " ", "b": [0, 255]},

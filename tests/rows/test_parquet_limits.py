@@ -16,6 +16,7 @@ from support.parquet_made import (
     INT64,
     LIST,
     LIST_OF_NUMBERS,
+    NUMBERS,
     OPTIONAL,
     PLAIN,
     REPEATED,
@@ -26,6 +27,7 @@ from support.parquet_made import (
     data_page,
     dictionary_page,
     group,
+    in_one_list,
     leaf,
     levels,
     listed,
@@ -45,7 +47,6 @@ from acidctl.rows.foreign.parquet_size import RowGroups
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 LONG = text(b"x" * 100_000)
-NUMBERS = dictionary_page(1, bytes(8))
 TEXTS = dictionary_page(1, LONG)
 
 
@@ -61,11 +62,6 @@ def rows_of(path: Path, columns: list[str] | None = None) -> pa.RecordBatch:
 
 def by_dictionary(values: int) -> bytes:
     return data_page(values, BY_DICTIONARY, b"\1" + repeated(0, values))
-
-
-def in_one_list(values: int) -> bytes:
-    each = levels(repeated(0, 1), repeated(1, values - 1)), levels(repeated(3, values, 2))
-    return data_page(values, BY_DICTIONARY, b"".join(each) + b"\1" + repeated(0, values))
 
 
 def with_shared_beginnings(values: int) -> bytes:

@@ -6,26 +6,23 @@ import random
 import shutil
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
+from support.acid_files import SMALL_GROUPS, ids, write_deletes, write_delta, write_plain
 from support.compacting import run_compaction
 from support.random_tables import Made, Rows, write
 from support.tables import snapshot_of
-from support.tables_made import write_deletes, write_delta, write_original
 
 import acidctl
 from acidctl.acid.state import State
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import HistoryError
-from acidctl.orc.types import OrcType
 from acidctl.rows.past.diff import difference
 from acidctl.rows.scan.table import Table
 from acidctl.spark.datasource.options import SourceOptions
 from acidctl.spark.datasource.plan import plan_table
 
 ABORTED = "t:4:9223372036854775807::3"
-INT = OrcType("struct", children=(OrcType("int"),), names=("id",))
 
 
 def rows_of(table: Table, at: int) -> Rows | None:
@@ -42,19 +39,15 @@ def rows_of(table: Table, at: int) -> Rows | None:
     return found
 
 
-def ids(*numbers: int) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict({"id": pa.array(numbers, pa.int32())})
-
-
 @pytest.fixture
 def compacted(tmp_path: Path) -> Path:
     """Rows 0, 1, 2 of write id 1, of which 2 deletes the first and 3 the second; 4 inserts; then a major compaction."""
     table = tmp_path / "t"
     table.mkdir()
-    write_delta(table, INT, 1, [ids(0, 1, 2)])
-    write_deletes(table, INT, 2, 1, [0])
-    write_deletes(table, INT, 3, 1, [1])
-    write_delta(table, INT, 4, [ids(40, 41)])
+    write_delta(table, 1, ids(0, 1, 2))
+    write_deletes(table, 2, 1, [0])
+    write_deletes(table, 3, 1, [1])
+    write_delta(table, 4, ids(40, 41))
     assert run_compaction(table, CompactionKind.MAJOR) is not None
     return table
 
@@ -97,7 +90,7 @@ def test_one_directory_that_is_gone_is_missed(compacted: Path, gone: str, lost: 
 
 def test_rows_of_aborted_write_ids_are_no_rows(compacted: Path) -> None:
     """Nobody said so, but the base does not have them: given the list, the rest can be read."""
-    write_delta(compacted / "new", INT, 3, [ids(77)], first_row=5)
+    write_delta(compacted / "new", 3, ids(77), first_row=5)
     (compacted / "new" / "delta_0000003_0000003_0000").rename(compacted / "delta_0000003_0000003_0001")
     (compacted / "new").rmdir()
     with pytest.raises(HistoryError, match="aborted"):
@@ -113,10 +106,10 @@ def test_rows_of_aborted_write_ids_are_no_rows(compacted: Path) -> None:
 
 
 def test_original_files_count_too(tmp_path: Path) -> None:
-    write_original(tmp_path, INT, [ids(0, 1)])
-    write_original(tmp_path, INT, [ids(2)], "000000_0_copy_1")
-    write_deletes(tmp_path, INT, 10_000_001, 0, [1])
-    write_delta(tmp_path, INT, 10_000_002, [ids(5)])
+    write_plain(tmp_path / "000000_0", ids(0, 1), settings=SMALL_GROUPS)
+    write_plain(tmp_path / "000000_0_copy_1", ids(2), settings=SMALL_GROUPS)
+    write_deletes(tmp_path, 10_000_001, 0, [1])
+    write_delta(tmp_path, 10_000_002, ids(5))
     assert run_compaction(tmp_path, CompactionKind.MAJOR) is not None
     assert [found(tmp_path, at) for at in (0, 10_000_000, 10_000_001)] == [[0, 1, 2], [0, 1, 2], [0, 2]]
     (tmp_path / "000000_0").unlink()
@@ -129,19 +122,23 @@ def test_the_id_of_a_row_that_was_never_here(compacted: Path) -> None:
     """A delete event that names it shows that something is missing, although the base has no such row either."""
     shutil.rmtree(compacted / "delta_0000001_0000001_0000")
     shutil.rmtree(compacted / "base_0000004")
-    write_delta(compacted, INT, 1, [ids(0, 2)])  # as if the second row had lain in another directory
+    write_delta(compacted, 1, ids(0, 2))  # as if the second row had lain in another directory
     assert run_compaction(compacted, CompactionKind.MAJOR) is not None
     shutil.rmtree(compacted / "delete_delta_0000003_0000003_0000")
-    write_deletes(compacted, INT, 3, 1, [1, 7])
+    write_deletes(compacted, 3, 1, [1, 7])
     with pytest.raises(HistoryError):
         found(compacted, 1)
 
 
 def test_a_wide_delta_of_an_insert_only_table(tmp_path: Path) -> None:
     for write_id in (1, 2, 3):
-        write_original(tmp_path / f"delta_{write_id:07}_{write_id:07}_0000", INT, [ids(write_id, 10 * write_id)])
+        write_plain(
+            tmp_path / f"delta_{write_id:07}_{write_id:07}_0000" / "000000_0",
+            ids(write_id, 10 * write_id),
+            settings=SMALL_GROUPS,
+        )
     merged = tmp_path / "delta_0000001_0000003_v0000009"
-    write_original(merged, INT, [ids(1, 10, 2, 20, 3, 30)])
+    write_plain(merged / "000000_0", ids(1, 10, 2, 20, 3, 30), settings=SMALL_GROUPS)
     assert [found(tmp_path, at) for at in (0, 1, 2, 3)] == [[], [1, 10], [1, 10, 2, 20], [1, 10, 2, 20, 3, 30]]
     shutil.rmtree(tmp_path / "delta_0000002_0000002_0000")
     assert found(tmp_path, 3) == [1, 10, 2, 20, 3, 30]
@@ -161,8 +158,8 @@ def test_a_base_that_hive_2_left_without_a_mark(compacted: Path) -> None:
 
 def test_what_an_insert_overwrite_replaced(tmp_path: Path) -> None:
     for write_id in (1, 2):
-        write_delta(tmp_path, INT, write_id, [ids(write_id)])
-    write_delta(tmp_path, INT, 3, [ids(30)], base=True)
+        write_delta(tmp_path, write_id, ids(write_id))
+    write_delta(tmp_path, 3, ids(30), base=True)
     assert [found(tmp_path, at) for at in range(4)] == [[], [1], [1, 2], [30]]
     shutil.rmtree(tmp_path / "delta_0000001_0000001_0000")
     for at in (1, 2):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
 
 import pytest
 from support.tables import json_rows, snapshot_of
+from support.written_by_hive import HIVE23
 
 from acidctl.rows.scan.scan import Scan, scan_pieces
-
-HIVE23 = Path(__file__).parent.parent / "data" / "hive23-written"
 
 
 @pytest.mark.parametrize("case", sorted(path.name for path in HIVE23.iterdir() if path.is_dir()))

@@ -9,20 +9,11 @@ import pytest
 from support.judge.normal import ACIDCTL, EXPECTED, normalise_row
 from support.judge.txns import Txns
 from support.tables import json_rows, read_rows, snapshot_of
+from support.written_by_hive import HIVE23, hive23_cases
 
 from acidctl.acid.state import State
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.rows.scan.scan import Scan
-
-HIVE23 = Path(__file__).parent.parent / "data" / "hive23-written"
-
-
-def hive23_cases() -> list[tuple[str, int, str]]:
-    cases = []
-    for scenario in sorted(HIVE23.glob("*/scenario.json")):
-        lists = json.loads(scenario.read_text())["txnlists"]
-        cases += [(scenario.parent.name, number, text) for number, text in enumerate(lists)]
-    return cases
 
 
 @pytest.mark.parametrize(("name", "number", "text"), hive23_cases())

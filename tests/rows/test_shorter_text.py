@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+from support.acid_files import write_delta
 from support.tables import json_rows, snapshot_of
-from support.tables_made import write_delta
 
 from acidctl.orc.types import OrcType
 from acidctl.rows.read.schema_evolution import fit_text
@@ -23,8 +23,8 @@ def texts(*values: str | None) -> pa.RecordBatch:
 
 def test_older_values_are_cut_and_found_by_what_is_left(tmp_path: Path) -> None:
     """Statistics of the longer values must not exclude the stripes of the shorter ones."""
-    write_delta(tmp_path, one_column(OrcType("varchar", max_length=20)), 1, [texts("abcdefgh", "abcdexyz")])
-    write_delta(tmp_path, one_column(OrcType("varchar", max_length=5)), 2, [texts("z", None)])
+    write_delta(tmp_path, 1, texts("abcdefgh", "abcdexyz"), row=one_column(OrcType("varchar", max_length=20)))
+    write_delta(tmp_path, 2, texts("z", None), row=one_column(OrcType("varchar", max_length=5)))
     snapshot = snapshot_of(tmp_path)
     assert json_rows(Scan(snapshot)) == [{"a": "abcde"}, {"a": "abcde"}, {"a": "z"}, {"a": None}]
     assert Scan(snapshot, where="a = 'abcde'").count() == 2
@@ -33,8 +33,8 @@ def test_older_values_are_cut_and_found_by_what_is_left(tmp_path: Path) -> None:
 
 
 def test_longer_types_change_nothing(tmp_path: Path) -> None:
-    write_delta(tmp_path, one_column(OrcType("varchar", max_length=5)), 1, [texts("abc ")])
-    write_delta(tmp_path, one_column(OrcType("varchar", max_length=20)), 2, [texts("longer than five")])
+    write_delta(tmp_path, 1, texts("abc "), row=one_column(OrcType("varchar", max_length=5)))
+    write_delta(tmp_path, 2, texts("longer than five"), row=one_column(OrcType("varchar", max_length=20)))
     assert json_rows(Scan(snapshot_of(tmp_path))) == [{"a": "abc "}, {"a": "longer than five"}]
 
 

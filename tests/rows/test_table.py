@@ -9,15 +9,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from support.tables_made import damage_stripe, write_deletes, write_delta, write_original
+from support.acid_files import SMALL_GROUPS, damage_stripe, write_deletes, write_delta, write_plain
+from support.written_by_hive import HIVE23
 
 import acidctl
 from acidctl.errors import BadDataError, HistoryError, NotFoundError, RefusedError, UsageProblem
 from acidctl.orc.types import OrcType
 from acidctl.rows.read.visibility import Loss
 from acidctl.rows.scan.table import partition_kind
-
-HIVE23 = Path(__file__).parent.parent / "data" / "hive23-written"
 
 TYPES = OrcType(
     "struct",
@@ -37,11 +36,11 @@ def rows(first: int, count: int) -> pa.RecordBatch:
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three partitions: two stripes and a delete, originals, a newer schema without a day."""
     path = tmp_path_factory.mktemp("made") / "orders"
-    write_delta(path / "day=2024-01-01" / "hour=1", TYPES, 1, [rows(0, 10), rows(10, 10)])
-    write_deletes(path / "day=2024-01-01" / "hour=1", TYPES, 3, 1, [4, 15])
-    write_original(path / "day=2024-01-02" / "hour=12", TYPES, [rows(100, 5)])
+    write_delta(path / "day=2024-01-01" / "hour=1", 1, rows(0, 10), rows(10, 10), row=TYPES)
+    write_deletes(path / "day=2024-01-01" / "hour=1", 3, 1, [4, 15], row=TYPES)
+    write_plain(path / "day=2024-01-02" / "hour=12" / "000000_0", rows(100, 5), row=TYPES, settings=SMALL_GROUPS)
     newer = rows(200, 3).append_column("note", pa.array(["x", None, "z"]))
-    write_delta(path / "day=__HIVE_DEFAULT_PARTITION__" / "hour=3", NEWER, 2, [newer])
+    write_delta(path / "day=__HIVE_DEFAULT_PARTITION__" / "hour=3", 2, newer, row=NEWER)
     return path
 
 
@@ -111,9 +110,9 @@ def test_types_of_partitions(values: list[str], kind: str) -> None:
 
 
 def test_time_travel(tmp_path: Path) -> None:
-    write_delta(tmp_path, TYPES, 1, [rows(0, 4)])
-    write_deletes(tmp_path, TYPES, 2, 1, [0])
-    write_delta(tmp_path, TYPES, 3, [rows(10, 2)])
+    write_delta(tmp_path, 1, rows(0, 4), row=TYPES)
+    write_deletes(tmp_path, 2, 1, [0], row=TYPES)
+    write_delta(tmp_path, 3, rows(10, 2), row=TYPES)
     opened = acidctl.open_table(str(tmp_path))
     assert [opened.scan(at=at).count() for at in (0, 1, 2, 3, 99)] == [0, 4, 3, 5, 5]
     listed = f"db.{tmp_path.name}:2:9223372036854775807::"
@@ -128,7 +127,7 @@ def test_time_travel(tmp_path: Path) -> None:
 
 def test_history_that_a_compaction_destroyed(tmp_path: Path) -> None:
     base = tmp_path / "base_0000005_v0000009"
-    write_delta(tmp_path, TYPES, 5, [rows(0, 4)], base=True)
+    write_delta(tmp_path, 5, rows(0, 4), row=TYPES, base=True)
     (tmp_path / "base_0000005").rename(base)
     opened = acidctl.open_table(str(tmp_path))
     assert opened.scan(at=5).count() == 4
@@ -183,8 +182,8 @@ def test_count_reads_no_row_where_footers_settle_it(table: Path, monkeypatch: py
 
 
 def test_a_damaged_stripe_says_which_rows_are_lost(tmp_path: Path) -> None:
-    write_delta(tmp_path, TYPES, 1, [rows(0, 10), rows(10, 10)])
-    write_delta(tmp_path, TYPES, 2, [rows(20, 5)])
+    write_delta(tmp_path, 1, rows(0, 10), rows(10, 10), row=TYPES)
+    write_delta(tmp_path, 2, rows(20, 5), row=TYPES)
     damage_stripe(tmp_path / "delta_0000001_0000001_0000" / "bucket_00000", 1)
     opened = acidctl.open_table(str(tmp_path))
     with pytest.raises(BadDataError) as caught:
@@ -198,9 +197,9 @@ def test_a_damaged_stripe_says_which_rows_are_lost(tmp_path: Path) -> None:
 
 
 def test_originals_after_a_lost_one_cannot_be_numbered(tmp_path: Path) -> None:
-    write_original(tmp_path, TYPES, [rows(0, 3)], "000000_0")
-    write_original(tmp_path, TYPES, [rows(3, 3)], "000000_0_copy_1")
-    write_original(tmp_path, TYPES, [rows(6, 3)], "000001_0")
+    write_plain(tmp_path / "000000_0", rows(0, 3), row=TYPES, settings=SMALL_GROUPS)
+    write_plain(tmp_path / "000000_0_copy_1", rows(3, 3), row=TYPES, settings=SMALL_GROUPS)
+    write_plain(tmp_path / "000001_0", rows(6, 3), row=TYPES, settings=SMALL_GROUPS)
     (tmp_path / "000000_0").write_bytes(b"ORC rubbish ORC")
     losses: list[Loss] = []
     found = acidctl.open_table(str(tmp_path)).scan(["id"], on_loss=losses.append).to_table()
@@ -220,7 +219,7 @@ def test_wide_timestamps_in_conditions_and_in_one_table(tmp_path: Path) -> None:
     from acidctl.orc.read.wide_timestamps import WideTimestamp, wide
 
     far = far.set_column(0, "ts", wide(np.asarray(far_days), np.zeros(2, np.int64), far_days, instant=False))
-    write_original(tmp_path, types, [near, far])
+    write_plain(tmp_path / "000000_0", near, far, row=types, settings=SMALL_GROUPS)
     opened = acidctl.open_table(str(tmp_path))
     whole = opened.scan().to_table()
     assert isinstance(whole.schema.field("ts").type, WideTimestamp)
@@ -232,7 +231,7 @@ def test_wide_timestamps_in_conditions_and_in_one_table(tmp_path: Path) -> None:
 
 def test_several_tables_and_unknown_columns(tmp_path: Path, table: Path) -> None:
     for name in ("a", "b"):
-        write_original(tmp_path / name, TYPES, [rows(0, 1)])
+        write_plain(tmp_path / name / "000000_0", rows(0, 1), row=TYPES, settings=SMALL_GROUPS)
     with pytest.raises(UsageProblem):
         acidctl.open_table(str(tmp_path))
     for wrong, near in (("addres", "address"), ("address.citi", "address.City"), ("hou", "hour")):
@@ -254,7 +253,7 @@ def test_files_that_vanish_or_are_replaced(tmp_path: Path) -> None:
         return pa.RecordBatch.from_pydict({"id": pa.array(range(count), pa.int64())})
 
     for name in ("a", "b"):
-        write_delta(tmp_path / name, types, 1, [batch(100), batch(10 if name == "a" else 2000)])
+        write_delta(tmp_path / name, 1, batch(100), batch(10 if name == "a" else 2000), row=types)
     file = tmp_path / "a" / "delta_0000001_0000001_0000" / "bucket_00000"
     scan = acidctl.open_table(str(tmp_path / "a")).scan()
     file.write_bytes((tmp_path / "b" / "delta_0000001_0000001_0000" / "bucket_00000").read_bytes())

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyorc
 import pytest
 from pyarrow import parquet
+from support.acid_files import SMALL_GROUPS, write_deletes, write_delta, write_plain
 from support.reader_data import RAW, retailed
-from support.tables_made import write_deletes, write_delta, write_original
 from support.writer_data import random_array
 
 import acidctl
@@ -83,10 +83,10 @@ def written(path: Path, shape: str, stripes: list[list[Any]], **options: Any) ->
 def test_random_rows_of_several_files(tmp_path: Path, seed: int) -> None:
     luck = random.Random(seed)
     batches = [batch_of(random_array(ROW, 40, luck)) for _ in range(3)]
-    write_delta(tmp_path, ROW, 1, batches)
-    write_deletes(tmp_path, ROW, 2, 1, [3, 50])
+    write_delta(tmp_path, 1, *batches, row=ROW)
+    write_deletes(tmp_path, 2, 1, [3, 50], row=ROW)
     older = struct(**dict(list(ROW.fields())[:3]))
-    write_delta(tmp_path, older, 3, [batch_of(random_array(older, 9, luck))])
+    write_delta(tmp_path, 3, batch_of(random_array(older, 9, luck)), row=older)
     table = acidctl.open_table(tmp_path)
     for columns in (None, ["s.t", "id"], ["s.u", "t"], ["a", "m"], ["id"]):
         together(table.scan(columns))
@@ -115,7 +115,7 @@ def test_statistics_spare_the_reading(tmp_path: Path, monkeypatch: pytest.Monkey
     batch = pa.RecordBatch.from_pylist(
         [{"i": 1, "t": NOON}] * 50, pa.schema([("i", pa.int32()), ("t", "timestamp[ns]")])
     )
-    write_delta(tmp_path, row, 1, [batch, batch])
+    write_delta(tmp_path, 1, batch, batch, row=row)
     with monkeypatch.context() as patch:
         patch.setattr(Events, "rows", None)
         patch.setattr(Events, "ids_with_rows", None)
@@ -180,13 +180,13 @@ def test_types_of_parquet(tmp_path: Path, column: pa.Array) -> None:
 
 
 def test_no_batches_at_all(tmp_path: Path) -> None:
-    write_original(tmp_path, ROW, [])
+    write_plain(tmp_path / "000000_0", row=ROW, settings=SMALL_GROUPS)
     scan = acidctl.open_table(tmp_path).scan()
     assert together(scan).num_rows == 0
 
 
 def test_any_kind_of_path(tmp_path: Path) -> None:
-    write_delta(tmp_path, struct(i=INT), 1, [pa.RecordBatch.from_pydict({"i": pa.array([1], pa.int32())})])
+    write_delta(tmp_path, 1, pa.RecordBatch.from_pydict({"i": pa.array([1], pa.int32())}), row=struct(i=INT))
 
     class Own:
         def __fspath__(self) -> str:

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.acid_files import SMALL_GROUPS, write_deletes, write_delta, write_plain
 from support.tables import snapshot_of
-from support.tables_made import write_deletes, write_delta, write_original
 
 from acidctl.errors import UsageProblem
 from acidctl.orc.types import OrcType
@@ -175,10 +175,10 @@ def test_where_is_a_filter(stripes: list[list[dict[str, Any]]], wanted: list[Mod
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "t"
         if native:
-            write_delta(table, TYPES, 1, batches)
-            write_deletes(table, TYPES, 2, 1, [1])
+            write_delta(table, 1, *batches, row=TYPES)
+            write_deletes(table, 2, 1, [1], row=TYPES)
         else:
-            write_original(table, TYPES, batches)
+            write_plain(table / "000000_0", *batches, row=TYPES, settings=SMALL_GROUPS)
         snapshot = snapshot_of(table)
         everything = [row for batch in Scan(snapshot).batches() for row in batch.to_pylist()]
         for text, model in wanted:
@@ -210,8 +210,8 @@ def sorted_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ]  # fmt: skip
         batches.append(pa.RecordBatch.from_pylist(rows, schema=SCHEMA))
     batches.append(pa.RecordBatch.from_pylist([dict.fromkeys(SCHEMA.names)] * 10, schema=SCHEMA))
-    write_original(table / "o", TYPES, batches)
-    write_delta(table / "n", TYPES, 5, batches)
+    write_plain(table / "o" / "000000_0", *batches, row=TYPES, settings=SMALL_GROUPS)
+    write_delta(table / "n", 5, *batches, row=TYPES)
     return table
 
 
@@ -270,7 +270,7 @@ def test_decimals_of_all_their_digits(tmp_path: Path, sign: str) -> None:
     texts = [f"{sign}{'9' * 36}.99", f"{sign}{'9' * 36}.98", "1.50"]
     types = OrcType("struct", children=(OrcType("decimal", precision=38, scale=2),), names=("d",))
     batch = pa.record_batch({"d": pa.array([Decimal(text) for text in texts], pa.decimal128(38, 2))})
-    write_delta(tmp_path / "t", types, 1, [batch])
+    write_delta(tmp_path / "t", 1, batch, row=types)
     snapshot = snapshot_of(tmp_path / "t")
     assert Scan(snapshot, where=f"d = {texts[0]}").count() == 1
     assert Scan(snapshot, where=f"d IN ({texts[0]}, {texts[1]})").count() == 2

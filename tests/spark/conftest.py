@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.paths import REPO
 from support.spark.cluster import Cluster, standalone_cluster
-
-REPO = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.paths import REPO
 from support.spark.cluster import standalone_cluster
 from support.spark.processes import marked, wait_until
 
 from acidctl.spark.worker import ExecutorFacts
 
-REPO = Path(__file__).resolve().parents[2]
 CODE = "from support.spark import cluster_scenarios; cluster_scenarios.main()"
 GONE = "from support.spark import cluster_scenarios; cluster_scenarios.gone()"
 

@@ -9,28 +9,11 @@ import threading
 from pathlib import Path
 
 import pytest
+from support.spark.fake_java import TRIMMED, banner, fake_java
 
 from acidctl.errors import EnvironmentProblem
 from acidctl.spark.driver import java
 from acidctl.spark.driver.java import choose_java, explain, parse_version
-
-TRIMMED = 'MODULES="java.base java.logging"\n'
-
-
-def fake_java(home: Path, banner: str, *, release: str | None = None, more: str = "") -> Path:
-    """A Java home whose java prints `banner` on stderr."""
-    (home / "bin").mkdir(parents=True)
-    (home / "lib").mkdir()
-    binary = home / "bin" / "java"
-    binary.write_text(f"#!/bin/sh\n{more}\nprintf '%s\\n' '{banner}' >&2\n")
-    binary.chmod(0o755)
-    if release is not None:
-        (home / "release").write_text(release)
-    return home
-
-
-def banner(version: str) -> str:
-    return f'openjdk version "{version}" 2025-01-01'
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.spark.fake_java import banner, fake_java
 
 from acidctl.errors import AcidctlError, EnvironmentProblem, MemoryProblem, StorageError, UsageProblem
 from acidctl.spark import probe
@@ -16,7 +17,6 @@ from acidctl.spark.driver.cache import cache_dir
 from acidctl.spark.driver.gateway import DriverLog, last_words
 from acidctl.spark.driver.java import Java
 from acidctl.spark.driver.session_plan import SessionPlan, SparkOptions, is_local, parse_conf, plan_session
-from spark.test_java import banner, fake_java
 
 
 @pytest.fixture

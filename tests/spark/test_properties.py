@@ -12,19 +12,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.spark.fake_java import banner, fake_java
 
 from acidctl.demo.walkthrough import write_walkthrough
 from acidctl.errors import EnvironmentProblem
 from acidctl.spark.driver.properties import options_file, parsed, split_options, trimmed, write_private, written
 from acidctl.spark.driver.session_plan import SparkOptions, plan_session
 from acidctl.storage.registry import open_location
-from spark.test_java import banner, fake_java
 
 ANY = st.text(st.characters(codec="utf-8") | st.sampled_from("\\\"' =:#!\t\n\r\f"))
-AWKWARD = {
-    "spark.a": "plain", "spark.b": " lead", "spark.c": "a=b:c#d!e", "spark.d": "back\\slash\\", "spark.e": "l\ni\rn\te",
-    "spark.f": "é日本\U0001f600", "spark.g": "", "spark.key with = and :": "x", "spark.#": "y", "spark.h": "trail \f",
-}  # fmt: skip
 
 
 @given(st.dictionaries(ANY.filter(bool), ANY))
@@ -142,7 +138,7 @@ def test_java_reads_the_options(tmp_path: Path) -> None:
 SESSION = """
 import sys
 from acidctl.spark.driver.session import SparkOptions, start_session
-from spark.test_properties import AWKWARD
+from support.spark.awkward import AWKWARD
 from acidctl.spark.driver.properties import written
 
 conf = (("spark.driver.extraJavaOptions", "-Dmine.token=hush-typed '-Dmine.other=two words'"), *AWKWARD.items())

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from support.judge.txns import Txns
+from support.paths import REPO
 from support.spark.cluster import standalone_cluster
 from support.spark.source_tables import BIG_DELETES, BIG_ROWS, CITIES, PARTITIONS, write_all
 from support.tables import snapshot_of
@@ -35,7 +36,6 @@ from pyspark.sql import datasource as api
 from acidctl.spark.datasource.options import SourceOptions
 from acidctl.spark.source import HiveAcidDataSource, HiveAcidError, explain
 
-REPO = Path(__file__).resolve().parents[2]
 HIVE23 = REPO / "tests" / "data" / "hive23-written"
 CODE = "from support.spark import source_scenarios; source_scenarios.main()"
 NAMES = ("alltypes_random", "original_files", "update_chain", "streaming_batch")

@@ -14,9 +14,9 @@ import pytest
 from cli.conftest import acidctl  # noqa: F401
 from hypothesis import given
 from hypothesis import strategies as st
+from support.acid_files import write_delta
 from support.servers.hdfs_server import HdfsServer
 from support.tables import CLEAN_NOW
-from support.tables_made import write_delta
 
 from acidctl.errors import StorageError
 from acidctl.storage.access import Access, narrowest
@@ -80,12 +80,12 @@ def mode(path: Path) -> int:
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    from rows.test_past import INT, ids
+    from support.acid_files import ids
 
     table = tmp_path / "t"
     table.mkdir()
     for write_id in (1, 2, 3):
-        write_delta(table, INT, write_id, [ids(write_id)])
+        write_delta(table, write_id, ids(write_id))
     return table
 
 

@@ -7,8 +7,8 @@ import time
 import uuid
 
 import pytest
-from storage.test_hdfs_tables import acidctl, names_of, rows_of, start
 from support.servers.hdfs_server import HdfsServer
+from support.servers.hdfs_tables import acidctl, names_of, rows_of, start
 from support.tables import CLEAN_NOW
 
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED

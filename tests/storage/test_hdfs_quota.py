@@ -6,8 +6,8 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
-from storage.test_hdfs_tables import acidctl, names_of, rows_of
 from support.servers.hdfs_server import HdfsServer
+from support.servers.hdfs_tables import acidctl, names_of, rows_of
 from support.tables import CLEAN_NOW
 
 from acidctl.errors import StorageError

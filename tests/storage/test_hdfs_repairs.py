@@ -9,7 +9,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from support.planted import insert, write_events
+from support.acid_files import insert, write_by_pyorc
 from support.repairing import streamed
 from support.servers.hdfs_server import HdfsServer
 
@@ -42,7 +42,7 @@ def tree(url: str) -> dict[str, bytes]:
 def table(hdfs: HdfsServer, tmp_path: Path) -> str:
     """One file without a key index, one of a dead streaming writer, one directory without a marker."""
     local = tmp_path / "t"
-    write_events(local / DELTA, [insert(1, row) for row in range(3)], metadata={KEY_INDEX: None}, marker=None)
+    write_by_pyorc(local / DELTA, [insert(1, row) for row in range(3)], metadata={KEY_INDEX: None}, marker=None)
     streamed(local / "delta_0000002_0000004" / "bucket_00000", [insert(2, 0)], [insert(3, 0)])
     url = f"webhdfs://root@{hdfs.authority}/test-{uuid.uuid4().hex}/orders"
     fs, path = open_location(url)

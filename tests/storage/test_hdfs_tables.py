@@ -3,40 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import uuid
 
 import pytest
 from support.servers.hdfs_server import HdfsServer
-from support.tables import CLEAN_NOW, json_rows
+from support.servers.hdfs_tables import acidctl, names_of, rows_of, start
+from support.tables import CLEAN_NOW
 
-from acidctl.location.snapshot import take_snapshot
-from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
 
 pytestmark = pytest.mark.server
-
-
-def start(*arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "acidctl", *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def acidctl(*arguments: str) -> tuple[int, str, str]:
-    process = start(*arguments)
-    out, err = process.communicate(timeout=300)
-    return process.returncode, out, err
-
-
-def rows_of(table: str) -> list[str]:
-    fs, path = open_location(table)
-    return sorted(json.dumps(row) for row in json_rows(Scan(take_snapshot(fs, path), row_id=True)))
-
-
-def names_of(table: str) -> set[str]:
-    fs, path = open_location(table)
-    return {entry.path for entry in fs.list_dir(path).entries}
 
 
 @pytest.fixture(params=["webhdfs", "hdfs"])

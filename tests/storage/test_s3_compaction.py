@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 from cli.conftest import Result, acidctl  # noqa: F401 - a fixture
-from compaction.test_object_stores import make
 from support.compacting import copy_table, run_compaction
+from support.objects import table_of_buckets
 from support.tables import CLEAN_NOW, json_rows
 
 import acidctl as library
@@ -65,7 +65,7 @@ def place(bucket: str, s3_options: dict[str, str]) -> Place:
 
 def inserts_only(table: Path) -> Path:
     """A table whose minor compaction makes one file."""
-    make(table, 1)
+    table_of_buckets(table, 1)
     shutil.rmtree(table / "delete_delta_3_3_0")
     return table
 
@@ -82,7 +82,7 @@ def test_the_same_files_as_on_a_disk(
     tmp_path: Path,
     kind: CompactionKind,
 ) -> None:
-    table = make(tmp_path / "t", 1) if kind is CompactionKind.MAJOR else inserts_only(tmp_path / "t")
+    table = table_of_buckets(tmp_path / "t", 1) if kind is CompactionKind.MAJOR else inserts_only(tmp_path / "t")
     url, copy = place.upload(table), copy_table(table, tmp_path / "copy")
     assert run_compaction(copy, kind)
     done = acidctl(*COMPACT, f"--{kind.value}", "--verify", "full", "-o", "jsonl", *place.options, url)
@@ -106,7 +106,7 @@ def test_a_reader_all_the_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Somebody reads again and again, also between any two of the copies, and never sees other rows."""
-    table = make(tmp_path / "t", 1) if kind is CompactionKind.MAJOR else inserts_only(tmp_path / "t")
+    table = table_of_buckets(tmp_path / "t", 1) if kind is CompactionKind.MAJOR else inserts_only(tmp_path / "t")
     url = place.upload(table)
     rows = place.rows(url)
     reads, is_over, copy = [rows], threading.Event(), FsspecFileSystem.copy
@@ -138,7 +138,7 @@ def test_a_reader_all_the_while(
 
 
 def test_several_buckets(acidctl: Command, place: Place, tmp_path: Path) -> None:  # noqa: F811
-    url = place.upload(make(tmp_path / "t", 3))
+    url = place.upload(table_of_buckets(tmp_path / "t", 3))
     rows, before = place.rows(url), place.files(url)
     for kind in ("--major", "--minor"):
         refused = acidctl(*COMPACT, kind, *place.options, url)
@@ -159,8 +159,8 @@ def test_several_buckets(acidctl: Command, place: Place, tmp_path: Path) -> None
 
 def test_partitions_by_thresholds(acidctl: Command, place: Place, tmp_path: Path) -> None:  # noqa: F811
     for day in (1, 2):
-        place.upload(make(tmp_path / str(day), 1), f"t/day={day}")
-    place.upload(make(tmp_path / "3", 2), "t/day=3")
+        place.upload(table_of_buckets(tmp_path / str(day), 1), f"t/day={day}")
+    place.upload(table_of_buckets(tmp_path / "3", 2), "t/day=3")
     url = f"{place.url}/t"
     done = acidctl(
         "compact",
@@ -186,7 +186,7 @@ def test_one_that_died_half_way_is_finished(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    url = place.upload(make(tmp_path / "t", 2))
+    url = place.upload(table_of_buckets(tmp_path / "t", 2))
     rows, copy, remove = place.rows(url), FsspecFileSystem.copy, FsspecFileSystem.remove_tree
     compact = (*COMPACT, "--major", "--offline", *place.options, url)
 
@@ -218,7 +218,7 @@ def test_one_that_died_half_way_is_finished(
 
 def test_three_at_once(place: Place, tmp_path: Path) -> None:
     """One wins; the others say so, or find nothing left to do."""
-    url = place.upload(make(tmp_path / "t", 1))
+    url = place.upload(table_of_buckets(tmp_path / "t", 1))
     rows = place.rows(url)
     command = [sys.executable, "-m", "acidctl", *COMPACT, "--major", "-o", "jsonl", *place.options, url]
     racers = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)]
@@ -262,7 +262,7 @@ def test_a_copy_in_parts(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.spark
 def test_on_spark(acidctl: Command, place: Place, tmp_path: Path) -> None:  # noqa: F811
-    url = place.upload(make(tmp_path / "t", 2))
+    url = place.upload(table_of_buckets(tmp_path / "t", 2))
     rows = place.rows(url)
     done = acidctl(
         "compact",

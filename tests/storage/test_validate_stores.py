@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support.planted import QUIET, delete, found, healthy, write_events
+from support.acid_files import delete, write_by_pyorc
 from support.stores import Store
+from support.validating import QUIET, found, healthy
 
 from acidctl.validation.findings import Depth
 from acidctl.validation.model import Options, Place
@@ -14,7 +15,7 @@ from acidctl.validation.run import validate
 
 def test_a_fault_is_found(store: Store, tmp_path_factory) -> None:  # type: ignore[no-untyped-def]
     table: Path = healthy(tmp_path_factory.mktemp("made") / "t")
-    write_events(table / "delete_delta_0000003_0000003_0000", [delete(1, 9, 3)])
+    write_by_pyorc(table / "delete_delta_0000003_0000003_0000", [delete(1, 9, 3)])
     root = f"{store.root}/t"
     for path in sorted(table.rglob("*")):
         target = f"{root}/{path.relative_to(table)}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import decimal
 import io
 import random
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,8 @@ from hypothesis import strategies as st
 from acidctl.acid.listing import Entry
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
-from acidctl.orc.types import ACID_COLUMNS, OrcType, arrow_type
-from acidctl.orc.write.acid_writer import AcidFileResult, AcidWriter
-from acidctl.orc.write.stripe_encoder import WriterSettings
-
-BUCKET = 536870912
+from acidctl.orc.types import OrcType, arrow_type
+from support.acid_files import struct
 
 
 class MemoryFiles:
@@ -77,10 +73,6 @@ def nested(children: st.SearchStrategy[OrcType]) -> st.SearchStrategy[OrcType]:
 
 def row_types() -> st.SearchStrategy[OrcType]:
     return structs(st.recursive(leaf_types(), nested, max_leaves=5), least=1)
-
-
-def struct(**kinds: OrcType) -> OrcType:
-    return OrcType("struct", children=tuple(kinds.values()), names=tuple(kinds))
 
 
 def everything(unions: bool = True) -> OrcType:
@@ -167,31 +159,3 @@ def random_array(tree: OrcType, n: int, rng: random.Random, null_share: float = 
     if tree.kind == "date" or tree.kind.startswith("timestamp"):
         return pa.array(values, pa.int32() if tree.kind == "date" else pa.int64()).cast(arrow_type(tree))
     return pa.array(values, arrow_type(tree))
-
-
-def acid_batch(
-    row: pa.Array, first: int = 0, *, operation: int = 0, write_id: int = 7, bucket: int = BUCKET
-) -> pa.RecordBatch:
-    """`row` as events with ascending row ids."""
-    n = len(row)
-    columns = [
-        pa.array(np.full(n, operation, "i4")),
-        pa.array(np.full(n, write_id, "i8")),
-        pa.array(np.full(n, bucket, "i4")),
-        pa.array(np.arange(first, first + n)),
-        pa.array(np.full(n, write_id, "i8")),
-        row,
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=list(ACID_COLUMNS))
-
-
-def acid_file(
-    row: OrcType, batches: Sequence[pa.RecordBatch], settings: WriterSettings | None = None, **options: Any
-) -> tuple[bytes, AcidFileResult]:
-    """The file that an AcidWriter makes of `batches`."""
-    sink = io.BytesIO()
-    writer = AcidWriter(sink, row, settings, **options)
-    for batch in batches:
-        writer.write(batch)
-    result = writer.close()
-    return sink.getvalue(), result

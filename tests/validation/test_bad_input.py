@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.planted import BUCKET, IDS, check, found, healthy, insert, write_events
+from support.acid_files import B0, IDS, insert, write_by_pyorc
+from support.validating import check, found, healthy
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.storage.registry import open_location
@@ -22,10 +23,8 @@ WIDE = f"struct<{IDS},row:struct<a:int,s:string,d:decimal(10,2),l:array<int>,m:m
 def wide_file(table: Path, rows: int = 300, **kw: object) -> bytes:
     from decimal import Decimal
 
-    events = [
-        (0, 3, BUCKET, i, 3, (i, f"text {i % 7}", Decimal(i), [i] * (i % 4), {"k": i}, i / 3)) for i in range(rows)
-    ]
-    return write_events(table / "delta_0000003_0000003_0000", events, schema=WIDE, **kw).read_bytes()
+    events = [(0, 3, B0, i, 3, (i, f"text {i % 7}", Decimal(i), [i] * (i % 4), {"k": i}, i / 3)) for i in range(rows)]
+    return write_by_pyorc(table / "delta_0000003_0000003_0000", events, schema=WIDE, **kw).read_bytes()
 
 
 def mutations(data: bytes, seed: int, count: int) -> list[bytes]:
@@ -228,7 +227,7 @@ def test_a_location_that_cannot_be_listed(tmp_path: Path) -> None:
 
 def test_not_enough_history(tmp_path: Path) -> None:
     table = tmp_path / "t"
-    write_events(table / "base_0000010_v0000050", [insert(1, 0)])
+    write_by_pyorc(table / "base_0000010_v0000050", [insert(1, 0)])
     (report,) = check(table, write_ids="t:12:8:8:")
     assert [one.error.code for one in report.unchecked] == ["history"]
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
+from support.acid_files import B0, Event, delete, write_by_pyorc, write_orc
 from support.compacting import copy_table, run_compaction
-from support.planted import BUCKET, Event, check, delete, found, healthy, write_events, write_orc
+from support.validating import check, found, healthy
+from support.written_by_hive import HIVE23
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.errors import RefusedError
 from acidctl.validation.findings import Severity
-
-HIVE23 = Path(__file__).parents[1] / "data" / "hive23-written"
 
 
 def errors(table: Path, **options: object) -> list[str]:
@@ -81,11 +81,11 @@ def test_deletes_of_rows_without_ids(tmp_path: Path) -> None:
     for name in ("000000_0", "000000_0_copy_1"):
         write_orc(table / name, "struct<a:int>", [(1,), (2,)])
     write_orc(table / "delta_0000003_0000003_0001/000000_0", "struct<a:int>", [(1,), (2,)])
-    events = [delete(0, 3, 4), delete(3, 1, 4, BUCKET + 1)]
-    write_events(table / "delete_delta_0000004_0000004_0000", events)
+    events = [delete(0, 3, 4), delete(3, 1, 4, B0 + 1)]
+    write_by_pyorc(table / "delete_delta_0000004_0000004_0000", events)
     (report,) = check(table)
     assert found(report) == set()
-    write_events(table / "delete_delta_0000005_0000005_0000", [delete(0, 4, 5), delete(3, 2, 5, BUCKET + 1)])
+    write_by_pyorc(table / "delete_delta_0000005_0000005_0000", [delete(0, 4, 5), delete(3, 2, 5, B0 + 1)])
     (report,) = check(table)
     assert found(report) == {"V33", "V33 warning"}
 
@@ -95,7 +95,7 @@ def test_deletes_of_rows_that_cannot_be_numbered(tmp_path: Path) -> None:
     for name in ("000000_0", "000000_0_copy_1", "000001_0"):
         write_orc(table / name, "struct<a:int>", [(1,), (2,)])
     (table / "000000_0").write_bytes(b"ORC, once")
-    write_events(table / "delete_delta_0000004_0000004_0000", [delete(0, 3, 4)])
+    write_by_pyorc(table / "delete_delta_0000004_0000004_0000", [delete(0, 3, 4)])
     (report,) = check(table)
     assert found(report) == {"V24", "V33 warning"}
 
@@ -104,12 +104,12 @@ def test_acid_v1_without_a_row_index(tmp_path: Path) -> None:
     events: list[Event] = [(0, 1, 0, 0, 1, (1, "x")), (0, 1, 0, 1, 1, (1, "x"))]
     changes: list[Event] = [(1, 1, 0, 0, 2, (1, "y")), (2, 1, 0, 1, 2, None)]
     kw: dict[str, object] = {"marker": None, "metadata": {"hive.acid.version": None}, "row_index_stride": 0}
-    write_events(tmp_path / "t/delta_0000001_0000001", events, **kw)  # type: ignore[arg-type]
-    write_events(tmp_path / "t/delta_0000002_0000002", changes, **kw)  # type: ignore[arg-type]
+    write_by_pyorc(tmp_path / "t/delta_0000001_0000001", events, **kw)  # type: ignore[arg-type]
+    write_by_pyorc(tmp_path / "t/delta_0000002_0000002", changes, **kw)  # type: ignore[arg-type]
     (report,) = check(tmp_path / "t", readers=("hive3",))
     assert found(report) == {"V12 info", "R13", "R15 warning"}
     kw["metadata"] = {"hive.acid.version": None, "hive.acid.stats": None}
-    write_events(tmp_path / "t/delta_0000002_0000002", changes, **kw)  # type: ignore[arg-type]
+    write_by_pyorc(tmp_path / "t/delta_0000002_0000002", changes, **kw)  # type: ignore[arg-type]
     (report,) = check(tmp_path / "t")
     assert found(report) == {"V12 info", "V31 warning"}
 

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 from support import crashers
-from support.planted import BUCKET, check, found, healthy, insert, write_events
+from support.acid_files import B0, insert, write_by_pyorc
 from support.spark.processes import wait_until
+from support.validating import check, found, healthy, three_stripes
 
 from acidctl.errors import EnvironmentProblem, NotFoundError
 from acidctl.validation import location
@@ -148,17 +149,6 @@ def test_processes_end_with_one_that_is_killed(tmp_path: Path) -> None:
     assert wait_until(lambda: not Path(f"/proc/{child}/cwd").exists(), 10)
 
 
-def three_stripes(table: Path) -> Path:
-    healthy(table)
-    events = [insert(3, row, BUCKET | 1 << 16) for row in range(30_000)]
-    directory = table / "delta_0000003_0000003_0000"
-    path = write_events(
-        directory, events, "bucket_00001", stripe_size=1, batch_size=1000, metadata={"hive.acid.key.index": None}
-    )
-    write_events(directory, [insert(3, 1)])  # a fault beside it, which must still be found
-    return path
-
-
 def test_a_tail_that_ends_its_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     three_stripes(tmp_path / "t")
     monkeypatch.setattr(location, "TailTask", crashers.CrashingTails)
@@ -208,16 +198,16 @@ def test_keys_at_the_border_of_two_tasks(tmp_path: Path, monkeypatch: pytest.Mon
     is_delete, is_old = operations[0] == 2, operations == (1, 0)
     row = None if is_delete else (1, "x")
     # The writer may cut only after so many events: a pair of equal keys lies across the first cut.
-    first = write_events(tmp_path / "probe", [insert(1, n) for n in range(30_000)], stripe_size=1, batch_size=1000)
+    first = write_by_pyorc(tmp_path / "probe", [insert(1, n) for n in range(30_000)], stripe_size=1, batch_size=1000)
     from pyarrow import orc
 
     cut = orc.ORCFile(first).read_stripe(0).num_rows
-    events = [(operations[1], 1, BUCKET, n, 4, row) for n in range(30_000)]
-    events[cut - 1] = (operations[0], 1, BUCKET, cut, 5, row)
-    events[cut] = (operations[1], 1, BUCKET, cut, 4, row)
+    events = [(operations[1], 1, B0, n, 4, row) for n in range(30_000)]
+    events[cut - 1] = (operations[0], 1, B0, cut, 5, row)
+    events[cut] = (operations[1], 1, B0, cut, 4, row)
     kind = "delete_delta" if is_delete else "delta"
     more = {"hive.acid.version": None} if is_old else {}
-    write_events(
+    write_by_pyorc(
         tmp_path / "t" / f"{kind}_0000001_0000009",
         [event if not is_old else (*event[:2], 0, *event[3:]) for event in events],
         stripe_size=1,

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.planted import ACID, check, delete, found, healthy, insert, write_events, write_orc
+from support.acid_files import ACID, delete, insert, write_by_pyorc, write_orc
+from support.validating import check, found, healthy
 
 from acidctl.validation.findings import Depth
 from acidctl.validation.rules import READERS, RULES
@@ -16,7 +17,7 @@ Plant = Callable[[Path], object]
 
 
 def side_file(table: Path) -> None:
-    data = write_events(table / "delta_0000003_0000004", [insert(3, 0)])
+    data = write_by_pyorc(table / "delta_0000003_0000004", [insert(3, 0)])
     (data.parent / "bucket_00000_flush_length").write_bytes(struct.pack(">2q", 0, data.stat().st_size))
 
 
@@ -26,7 +27,7 @@ def truncated(table: Path) -> None:
 
 
 def compacted(table: Path) -> None:
-    write_events(table / "base_0000005", [insert(1, 0)])
+    write_by_pyorc(table / "base_0000005", [insert(1, 0)])
     (table / "base_0000005/_metadata_acid").write_text('{"thisFileVersion":"0","dataFormat":"compacted"}')
 
 
@@ -40,7 +41,7 @@ def no_marker(table: Path) -> None:
 
 
 def version_1(table: Path) -> None:
-    write_events(
+    write_by_pyorc(
         table / "delta_0000003_0000003",
         [(1, 1, 0, 0, 3, (1, "x")), (2, 1, 0, 1, 3, None)],
         marker=None,
@@ -50,20 +51,20 @@ def version_1(table: Path) -> None:
 
 def lower_case(table: Path) -> None:
     schema = ACID.replace("T", "t").replace("I", "i")
-    write_events(table / "delta_0000003_0000003_0000", [insert(3, 0)], schema=schema)
+    write_by_pyorc(table / "delta_0000003_0000003_0000", [insert(3, 0)], schema=schema)
 
 
 CASES: dict[str, tuple[Plant, set[str]]] = {
-    "R1": (lambda t: write_events(t / "delta_0000003_0000004_v0000009", [insert(3, 0)]), {"hive2", "hive3"}),
+    "R1": (lambda t: write_by_pyorc(t / "delta_0000003_0000004_v0000009", [insert(3, 0)]), {"hive2", "hive3"}),
     "R2": (
-        lambda t: write_events(t / "delete_delta_0000003_0000003_0000", [delete(1, 0, 3)], "bucket_00000_0"),
+        lambda t: write_by_pyorc(t / "delete_delta_0000003_0000003_0000", [delete(1, 0, 3)], "bucket_00000_0"),
         {"hive2", "hive3"},
     ),
     "R3": (no_marker, {"trino"}),
     "R4": (truncated, {"hive3", "trino"}),
     "R5": (side_file, {"trino", "impala"}),
-    "R6": (lambda t: write_events(t / "base_0000002_v0000099", [insert(1, 0)]), {"trino"}),
-    "R7": (lambda t: write_events(t / "delta_0000003_0000003_0000_v0000009", [insert(3, 0)]), {"impala"}),
+    "R6": (lambda t: write_by_pyorc(t / "base_0000002_v0000099", [insert(1, 0)]), {"trino"}),
+    "R7": (lambda t: write_by_pyorc(t / "delta_0000003_0000003_0000_v0000009", [insert(3, 0)]), {"impala"}),
     "R8": (
         lambda t: write_orc(t / "delta_0000003_0000003_0000/HIVE_UNION_SUBDIR_1/000000_0", "struct<a:int>", [(1,)]),
         {"trino"},
@@ -71,7 +72,7 @@ CASES: dict[str, tuple[Plant, set[str]]] = {
     "R9": (originals, {"trino"}),
     "R10": (lambda t: write_orc(t / "delta_0000003_0000003_0000/000000_0", "struct<a:int>", [(1,)]), {"hive2"}),
     "R11": (
-        lambda t: write_events(
+        lambda t: write_by_pyorc(
             t / "delta_0000003_0000003_0000", [insert(3, 0)], metadata={"hive.acid.key.index": None}
         ),
         {"hive2", "hive3"},
@@ -80,11 +81,11 @@ CASES: dict[str, tuple[Plant, set[str]]] = {
     "R13": (version_1, {"hive3", "hive4", "trino", "impala"}),
     "R14": (lower_case, {"hive4"}),
     "R15": (
-        lambda t: write_events(t / "delta_0000003_0000003_0000", [insert(3, 0)], row_index_stride=0),
+        lambda t: write_by_pyorc(t / "delta_0000003_0000003_0000", [insert(3, 0)], row_index_stride=0),
         {"hive3", "hive4", "trino", "impala", "spark"},
     ),
     "R16": (lambda t: None, {"spark"}),
-    "R17": (lambda t: write_events(t / "base_0000050", [insert(1, 0)]), {"trino"}),
+    "R17": (lambda t: write_by_pyorc(t / "base_0000050", [insert(1, 0)]), {"trino"}),
     "R18": (compacted, {"impala"}),
 }
 
