@@ -10,6 +10,14 @@ import pytest
 from support import memory_store
 from support.paths import DATA, REPO
 
+pytest_plugins = (
+    "support.command_line",  # acidctl, crud, terminal
+    "support.judge.fixtures",  # hive, java
+    "support.spark.fixtures",  # played, cluster, child_environ, python
+    "support.spark_session",  # spark
+    "support.stores",  # store, hdfs, s3_options, bucket
+)
+
 memory_store.install()
 
 

@@ -136,7 +136,7 @@ def model(listing: Listing, write_ids: ValidWriteIds, txns: ValidTxns | None, fo
 
 @settings(max_examples=500)
 @given(cases())
-def test_against_the_model(case) -> None:  # type: ignore[no-untyped-def]
+def test_state_is_that_of_the_model(case) -> None:  # type: ignore[no-untyped-def]
     listing, write_ids, txns, formats = case
     state = select(listing, write_ids, txns, formats)
     base, current, obsolete, aborted = model(listing, write_ids, txns, formats)

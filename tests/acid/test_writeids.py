@@ -16,7 +16,7 @@ CASES = json.loads((DATA / "valid-write-id-cases.json").read_text())
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
-def test_published_case(case) -> None:  # type: ignore[no-untyped-def]
+def test_published_lists_are_parsed_as_hive_does(case) -> None:  # type: ignore[no-untyped-def]
     parsed = ValidWriteIds.parse(case["text"], mode=Mode(case["mode"]))
     expect = case["expect"]
     assert set(expect) <= {
@@ -56,7 +56,7 @@ def test_examples_of_section_7() -> None:
     assert cleaner.is_aborted(7) and not cleaner.is_aborted(8)
 
 
-def test_strings() -> None:
+def test_lists_as_text_give_their_parts() -> None:
     assert ValidWriteIds.parse("default.t:5:9223372036854775807::").table == "default.t"
     assert ValidWriteIds.parse("null:5:9223372036854775807::").table is None
     assert ValidWriteIds.parse("db.t:9:7:5,7:").min_open == 5, "what is listed as open counts"
@@ -97,7 +97,7 @@ def lists(draw: st.DrawFn) -> ValidWriteIds:
 
 
 @given(lists(), st.integers(0, 25), st.integers(0, 25))
-def test_ranges_against_sets(ids: ValidWriteIds, one: int, other: int) -> None:
+def test_shares_of_ranges_are_those_of_sets(ids: ValidWriteIds, one: int, other: int) -> None:
     low, high = sorted((one, other))
     span = set(range(low, high + 1))
     valid = {i for i in span if i <= ids.high_watermark and i not in ids.exceptions}

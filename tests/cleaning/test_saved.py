@@ -39,7 +39,7 @@ def test_it_is_the_same_plan(table: Path, tmp_path: Path) -> None:
         saved.plan({})
 
 
-def test_a_location_twice(table: Path, tmp_path: Path) -> None:
+def test_a_location_that_stands_twice_is_refused(table: Path, tmp_path: Path) -> None:
     """Two threads would work on it at once, in one run of its trash."""
     save(table, tmp_path / "plan.json")
     content = json.loads((tmp_path / "plan.json").read_text())

@@ -73,7 +73,7 @@ def test_help_of_a_command(name: str, flag: str) -> None:
     assert found.stderr == ""
 
 
-def test_version() -> None:
+def test_version_is_that_of_the_package() -> None:
     ran = run("-m", "acidctl", "--version")
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, f"acidctl, version {__version__}\n", "")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.dying_tasks import die_on_one, plans, refuse, sleep_long, stumble
-from support.paths import IMPORTABLE
+from support.paths import PYTHONPATH
 from support.tables import pairs_of
 
 from acidctl.compaction import local_engine
@@ -71,8 +72,7 @@ def test_no_further_task_is_begun_here_when_the_time_is_up(tmp_path: Path) -> No
 
 
 ORPHAN = """
-import sys, time
-sys.path[:0] = sys.argv[2:]
+import sys
 from pathlib import Path
 from support.dying_tasks import plans, sleep_long
 from acidctl.compaction import local_engine
@@ -87,8 +87,9 @@ if __name__ == "__main__":
 def test_workers_do_not_outlive_a_parent_that_was_killed(tmp_path: Path) -> None:
     script = tmp_path / "orphan.py"
     script.write_text(ORPHAN)
-    command = [sys.executable, str(script), str(tmp_path), *map(str, IMPORTABLE)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+    command = [sys.executable, str(script), str(tmp_path)]
+    environ = os.environ | {"PYTHONPATH": PYTHONPATH}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ, start_new_session=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "go\n"
         while len(group_of(process.pid)) < 3:  # two workers, beside the process itself and the resource tracker

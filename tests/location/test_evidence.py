@@ -68,7 +68,7 @@ def test_one_damaged_file_does_not_hide_the_others(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["parquet", "orc"])
 @pytest.mark.parametrize("name", ["delta_0000001_0000001_0000", "delta_1_1_0", "delta_0000001_0000004", "delta_1_4_v9"])
-def test_insert_only_layouts(kind: str, name: str, tmp_path: Path) -> None:
+def test_insert_only_layout_is_evidence(kind: str, name: str, tmp_path: Path) -> None:
     found = known(put(tmp_path / "t", {f"{name}/000000_0": bytes_of(kind), "base_0000000/000000_0": bytes_of(kind)}))
     assert (found.is_known, found.code) == (True, "insert-only-layout")
     assert found.table_type is (TableType.INSERT_ONLY if kind == "parquet" else None)
@@ -141,7 +141,7 @@ def test_a_directory_of_a_table_is_none_whatever_is_said(tmp_path: Path) -> None
     assert known(named, TableType.INSERT_ONLY).code == "said"
 
 
-def test_where_nothing_is(tmp_path: Path) -> None:
+def test_empty_location_may_change_but_is_not_known(tmp_path: Path) -> None:
     (tmp_path / "t" / "_tmp_1").mkdir(parents=True)
     found = known(tmp_path / "t")
     assert (found.is_known, found.may_change, found.code) == (False, True, "empty")

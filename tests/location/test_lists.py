@@ -45,7 +45,7 @@ def test_a_list_of_another_table_is_refused(table: str, listed: str) -> None:
     assert "--table" in caught.value.hint
 
 
-def test_a_renamed_table() -> None:
+def test_lists_of_another_table_count_only_when_it_is_named() -> None:
     for name in ("sales.orders", "orders"):
         found = read_lists(ORDERS, table=name).write_ids_of("orders_v2")
         assert found is not None and found.high_watermark == 12

@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from support.retries import asked_again_at_once  # noqa: F401  (the fixture)
 
 from acidctl.errors import RefusedError
 from acidctl.location import own_files
@@ -44,7 +45,7 @@ def test_the_staged_file_is_nobody_elses(tmp_path: Path, monkeypatch: pytest.Mon
     assert not (tmp_path / "nothing").exists()
 
 
-def test_modes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replaced_file_keeps_the_mode_of_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     real = os.replace
     monkeypatch.setattr(
@@ -146,7 +147,7 @@ def test_what_became_a_file_is_not_emptied(tmp_path: Path, monkeypatch: pytest.M
     assert path.read_text() == "mine"
 
 
-def test_two_at_once(tmp_path: Path) -> None:
+def test_of_several_writers_at_once_one_file_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "report"
     contents = [bytes([65 + i]) * 100_000 for i in range(8)]
     threads = [threading.Thread(target=replace_file, args=(path, content)) for content in contents]
@@ -158,6 +159,6 @@ def test_two_at_once(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["report"]  # noqa: PTH208
 
 
-def test_a_long_name(tmp_path: Path) -> None:
+def test_name_of_255_characters_is_written(tmp_path: Path) -> None:
     replace_file(tmp_path / ("r" * 255), b"new")
     assert len(list(tmp_path.iterdir())) == 1

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.memory_store import MemoryFileSystem
+from support.retries import asked_again_at_once  # noqa: F401  (the fixture)
 from support.stores import Store, fill
 
 from acidctl.errors import AccessError, AcidctlError, NotFoundError
@@ -143,7 +144,7 @@ def test_table_and_partition_come_from_the_path(path: str, table: str, partition
         assert [location for location, _ in find_locations(fs, root)] == [expected]
 
 
-def test_unescape_is_hives() -> None:
+def test_partition_names_are_unescaped_as_hive_does() -> None:
     for text, expected in (("%41", "A"), ("%4", "%4"), ("%", "%"), ("%zz", "%zz"), ("%%41", "%A"), ("%2541", "%41")):
         assert unescape(text) == expected
     assert unescape("%0A%7f") == "\n\x7f"

@@ -85,7 +85,9 @@ def check_compaction(
 
 
 @pytest.mark.spark
-def test_random_histories(hive: Hive, history_seeds: range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_histories_are_read_and_compacted_as_hive_does(
+    hive: Hive, history_seeds: range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     failures = []
     for seed in history_seeds:
         # The stripes of histories are tiny: in every second one they are copied all the same, clean or not at all.

@@ -74,7 +74,7 @@ def test_histories_of_a_seed_are_the_same() -> None:
     assert resolve(random_history(7)).changes == resolve(random_history(7)).changes
 
 
-def test_the_strategy_shrinks() -> None:
+def test_failing_histories_shrink_to_the_smallest() -> None:
     """hypothesis finds the smallest history with a major compaction: that one step."""
 
     def compacts(history: History) -> bool:
@@ -89,7 +89,7 @@ def test_the_strategy_shrinks() -> None:
     assert any(map(is_smallest, found))
 
 
-def test_txns_strings() -> None:
+def test_transactions_give_the_lists_of_readers_and_compactors() -> None:
     txns = Txns(10, frozenset({6}), frozenset({3}))
     assert txns.write_ids("db.t") == "db.t:10:6:6:3"
     assert txns.compactor() == Txns(5, frozenset(), frozenset({3}))

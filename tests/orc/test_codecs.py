@@ -36,7 +36,7 @@ CODECS = ["zlib", "snappy", "lz4", "zstd", "brotli"]
 @pytest.mark.parametrize("kind", CODECS)
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.binary(max_size=300).map(lambda piece: piece * 40), max_size=4))
-def test_chunks_come_back(kind: str, pieces: list[bytes]) -> None:
+def test_chunks_packed_or_not_come_back(kind: str, pieces: list[bytes]) -> None:
     stream = b"".join(chunk(packed(kind, piece)) + chunk(piece[:100], original=True) for piece in pieces)
     assert decompress(stream, kind, BLOCK) == b"".join(piece + piece[:100] for piece in pieces)
 
@@ -49,7 +49,7 @@ def test_stored_chunks_need_no_codec(data: bytes, block: int) -> None:
 
 
 @pytest.mark.parametrize("kind", CODECS)
-def test_bombs_are_refused(kind: str) -> None:
+def test_chunk_that_unpacks_beyond_the_block_is_refused(kind: str) -> None:
     bomb = chunk(packed(kind, bytes(20 * BLOCK)))
     with pytest.raises(ChunkError):
         decompress(bomb, kind, BLOCK)
@@ -77,12 +77,12 @@ def test_bombs_are_refused(kind: str) -> None:
         ("brotli", chunk(b"\xff\xff\xff")),
     ],
 )
-def test_damaged_chunks(kind: str, data: bytes) -> None:
+def test_damaged_chunk_is_refused(kind: str, data: bytes) -> None:
     with pytest.raises(ChunkError):
         decompress(data, kind, BLOCK)
 
 
-def test_lzo_is_named() -> None:
+def test_lzo_is_refused_by_name() -> None:
     with pytest.raises(BadDataError, match="lzo"):
         decompress(chunk(b"abc"), "lzo", BLOCK)
 

@@ -223,7 +223,7 @@ def problem(line: str) -> str | None:
 
 
 @pytest.mark.parametrize("name", [None, *COMMANDS], ids=lambda name: name or "acidctl")
-def test_examples_parse(name: str | None) -> None:
+def test_examples_of_help_are_valid_calls(name: str | None) -> None:
     assert [problem(call) for call, _ in PAGES[name or "cli"].examples() if problem(call)] == []
 
 
@@ -351,7 +351,7 @@ def test_commands_options_and_choices_are_completed() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if any(PAGES[name].metavars)])
-def test_paths_are_completed(name: str) -> None:
+def test_paths_are_left_to_the_shell_to_complete(name: str) -> None:
     """The shell completes them itself when the program answers with their kind."""
     from click.shell_completion import BashComplete
 

@@ -37,7 +37,7 @@ def state_of(listing: str, said: str) -> AcidState:
 
 
 @pytest.mark.parametrize(("listing", "said", "current", "obsolete", "aborted"), examples())
-def test_examples(listing: str, said: str, current: str, obsolete: str, aborted: str) -> None:
+def test_examples_of_the_page_are_true(listing: str, said: str, current: str, obsolete: str, aborted: str) -> None:
     state = state_of(listing, said)
     if current.startswith("refused"):
         assert state.history_problem
@@ -50,7 +50,7 @@ def test_examples(listing: str, said: str, current: str, obsolete: str, aborted:
     assert found[State.IGNORED] == names(listing) - names(current) - names(obsolete) - names(aborted)
 
 
-def test_there_are_examples() -> None:
+def test_page_has_its_examples() -> None:
     assert len(examples()) > 10
 
 

@@ -52,7 +52,7 @@ def test_a_location_that_others_locked_is_left_alone(table: Path) -> None:
     assert undo_last(FS, str(table))
 
 
-def test_many_at_once(table: Path) -> None:
+def test_of_many_repairs_at_once_one_wins(table: Path) -> None:
     plan = planned(table, Kind.KEY_INDEX)
     ended: list[object] = []
 
@@ -195,7 +195,7 @@ def test_a_store_without_renames_is_refused(table: Path, monkeypatch: pytest.Mon
     assert not (table / BACKUP).exists()
 
 
-def test_in_memory(table: Path) -> None:
+def test_store_in_memory_is_repaired_and_undone(table: Path) -> None:
     fs, path = open_location("memory://repair/t")
     for name, content in tree(table).items():
         fs.make_dirs(f"{path}/{name}".rpartition("/")[0])
@@ -209,7 +209,9 @@ def test_in_memory(table: Path) -> None:
 
 
 @pytest.mark.parametrize("end", [b"", b"xyz"])
-def test_copies_in_chunks(end: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copy_in_chunks_is_cut_and_extended_anywhere(
+    end: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Wherever the cut falls among the chunks."""
     from acidctl.repair import copying
     from acidctl.repair.plan import Made

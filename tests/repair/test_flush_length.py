@@ -58,7 +58,7 @@ def test_without_a_footer_rows_are_not_counted(table: Path) -> None:
     assert len(rows(table)) == 3
 
 
-def test_nothing_beyond(table: Path) -> None:
+def test_file_with_nothing_beyond_keeps_its_bytes(table: Path) -> None:
     with (table / FILE).open("r+b") as file:
         file.truncate(length_of(table))
     before = (table / FILE).read_bytes()

@@ -37,7 +37,7 @@ def shape(path: Path) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_entries_are_missing(codec: str, tmp_path: Path) -> None:
+def test_missing_entries_are_added_and_stripes_stay(codec: str, tmp_path: Path) -> None:
     file = many_stripes(tmp_path / "t" / DELTA, wide(1, 600), codec=codec)
     before, stripes, was = rows(tmp_path / "t"), stripes_of(file), shape(file)
     assert len(stripes) > 1

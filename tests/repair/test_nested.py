@@ -42,7 +42,7 @@ def lost(table: Path) -> Path:
     return table
 
 
-def test_a_repetition_goes(table: Path) -> None:
+def test_repetition_of_a_directory_goes(table: Path) -> None:
     before, files = rows(table), tree(table)
     assert "V17" in rules(table)
     (fix,) = planned(table, Kind.NESTED).fixes
@@ -140,7 +140,7 @@ def test_what_is_doubtful_says_so(change, table: Path) -> None:  # type: ignore[
     assert tree(table) == before
 
 
-def test_markers_that_differ(lost: Path) -> None:
+def test_nested_directory_with_another_marker_is_refused(lost: Path) -> None:
     (lost / NESTED / "_orc_acid_version").write_bytes(b"1")
     (refused,) = planned(lost, Kind.NESTED).refused
     assert "differ" in refused.why
@@ -151,7 +151,7 @@ def test_what_is_written_now_is_left_alone(table: Path) -> None:
     assert "may be at work" in refused.why
 
 
-def test_delete_deltas_too(tmp_path: Path) -> None:
+def test_repetition_of_a_delete_delta_goes(tmp_path: Path) -> None:
     table = healthy(tmp_path / "t")
     name = "delete_delta_0000002_0000002_0000"
     write_by_pyorc(table / name / name, [delete(1, 2, 2)])

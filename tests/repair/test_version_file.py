@@ -27,7 +27,7 @@ def table(tmp_path: Path) -> Path:
     return healthy(tmp_path / "t")
 
 
-def test_missing(table: Path) -> None:
+def test_missing_marker_is_written(table: Path) -> None:
     before = rows(table)
     for name in (DELTA, DELETES):
         (table / name / "_orc_acid_version").unlink()
@@ -59,7 +59,7 @@ def test_what_went_meanwhile_is_not_repaired(table: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("content", [b"", b"\n2", b"x"])
-def test_torn(content: bytes, table: Path) -> None:
+def test_torn_marker_is_written_anew(content: bytes, table: Path) -> None:
     marker = table / DELTA / "_orc_acid_version"
     marker.write_bytes(content)
     assert repair(table, Kind.VERSION_FILE)

@@ -37,7 +37,7 @@ def test_functions_without_a_name() -> None:
             run_tasks([Toy("square")], function, SparkOptions())
 
 
-def test_functions_of_main(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_functions_of_main_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def of_main(toy: Toy) -> Toy:
         return toy
 
@@ -125,7 +125,7 @@ def test_tasks_that_cannot_be_pickled() -> None:
         ),
     ],
 )
-def test_errors_from_executors(error: Exception, kind: type[AcidctlError], what: str) -> None:
+def test_errors_from_executors_are_told_as_ours(error: Exception, kind: type[AcidctlError], what: str) -> None:
     converted = as_acidctl_error(error)
     assert type(converted) is kind
     assert converted.what.startswith(what)
@@ -137,7 +137,7 @@ def test_a_missing_module_names_the_package_and_the_remedy() -> None:
     assert f"{sys.executable} -m pip install isal" in error.hint
 
 
-def test_executors_are_checked() -> None:
+def test_executor_with_another_python_is_refused() -> None:
     facts = executor_facts(0)
     assert dict(facts.packages).keys() == {"pyarrow", "numpy", "protobuf", "fsspec"}
     assert facts.problems == ()

@@ -59,7 +59,7 @@ def test_a_bucket_is_never_made(raw: Any, s3_options: dict[str, str]) -> None:
     assert "no-such-bucket" not in raw.ls("")
 
 
-def test_no_credentials(bucket: str, s3_options: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_credentials_are_told(bucket: str, s3_options: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
@@ -70,7 +70,7 @@ def test_no_credentials(bucket: str, s3_options: dict[str, str], monkeypatch: py
     assert "credentials" in raised.value.hint
 
 
-def test_nobody_there() -> None:
+def test_unreachable_endpoint_is_told_with_its_address() -> None:
     options = {"key": "x", "secret": "x", "endpoint_url": "http://127.0.0.1:1"}
     fs, path = open_location("s3://bucket/t", options)
     with pytest.raises(StorageError) as raised:

@@ -80,7 +80,7 @@ def test_ranges_are_cut_as_slices_are(store: Store) -> None:
             assert store.fs.read_bytes(path, offset, length) == expected, (offset, length)
 
 
-def test_an_empty_file(store: Store) -> None:
+def test_empty_file_is_written_and_read(store: Store) -> None:
     path = join(store.root, "empty")
     store.fs.write_bytes(path, b"")
     assert store.fs.stat(path).size == 0
@@ -90,7 +90,7 @@ def test_an_empty_file(store: Store) -> None:
         assert source.read(5) == b""
 
 
-def test_random_access(store: Store) -> None:
+def test_file_is_read_at_any_place(store: Store) -> None:
     data = bytes(range(256)) * 20_000
     path = join(store.root, "big")
     with store.fs.open_output(path) as output:
@@ -235,7 +235,7 @@ def test_an_output_of_nothing_is_an_empty_file(store: Store) -> None:
     assert paths(store) == ["also", "empty"]
 
 
-def test_make_dirs(store: Store) -> None:
+def test_make_dirs_makes_parents_and_may_be_repeated(store: Store) -> None:
     if not store.has_directories:
         pytest.skip("this store has no directories")
     path = join(store.root, "a/b/c")
@@ -307,7 +307,7 @@ class TestRename:
             "base_5/sub/x",
         ]
 
-    def test_a_file_moves(self, store: Store) -> None:
+    def test_rename_moves_a_file(self, store: Store) -> None:
         fill(store, "a", data=b"A")
         store.fs.rename(join(store.root, "a"), join(store.root, "b"))
         assert paths(store) == ["b"]
@@ -324,7 +324,7 @@ class TestRename:
         assert target in raised.value.what
         assert paths(store) == before
 
-    def test_a_missing_source(self, store: Store) -> None:
+    def test_rename_of_a_missing_source_is_not_found(self, store: Store) -> None:
         with pytest.raises(NotFoundError):
             store.fs.rename(join(store.root, "no"), join(store.root, "new"))
         assert paths(store) == []
@@ -335,7 +335,7 @@ class TestRename:
             store.fs.rename(join(store.root, "dir"), join(store.root, "no/new"))
         assert paths(store) == ["dir", "dir/x"]
 
-    def test_into_itself(self, store: Store) -> None:
+    def test_rename_into_itself_is_refused(self, store: Store) -> None:
         fill(store, "dir/x")
         with pytest.raises((ConflictError, StorageError)):
             store.fs.rename(join(store.root, "dir"), join(store.root, "dir/new"))
@@ -382,7 +382,7 @@ class TestCopy:
         assert paths(store) == ["_tmp", "_tmp/a", "base_5", "base_5/b"]
         assert store.fs.read_bytes(join(store.root, "base_5/b")) == b"A" * 100_000
 
-    def test_nothing_is_replaced(self, store: Store) -> None:
+    def test_copy_replaces_nothing(self, store: Store) -> None:
         fill(store, "a", data=b"new")
         fill(store, "file", "dir/file", data=b"old")
         for name in ("file", "dir"):
@@ -435,7 +435,7 @@ def test_of_eight_creators_one_wins(store: Store) -> None:
     assert store.fs.read_bytes(path) == winners[0]
 
 
-def test_pickling_reconnects(store: Store) -> None:
+def test_pickled_store_reconnects(store: Store) -> None:
     fill(store, "file", data=b"x")
     for again in (pickle.loads(pickle.dumps(store.fs)), open_file_system(pickle.loads(pickle.dumps(store.fs.spec)))):
         assert again.read_bytes(join(store.root, "file")) == b"x"

@@ -23,7 +23,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[FileSystem, s
     return fs, path
 
 
-def test_replaced(place: tuple[FileSystem, str]) -> None:
+def test_file_takes_the_place_of_another(place: tuple[FileSystem, str]) -> None:
     fs, path = place
     fs.replace(f"{path}/new", f"{path}/old")
     assert fs.read_bytes(f"{path}/old") == b"new"
@@ -49,7 +49,7 @@ def test_hadoops_checksum_of_the_old_file_goes(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
 
 
-def test_object_stores_refuse() -> None:
+def test_replace_on_an_object_store_is_refused() -> None:
     fs, path = open_location("s3://bucket/t", {"anon": "true"})
     with pytest.raises(StorageError, match="cannot rename"):
         fs.replace(f"{path}/a", f"{path}/b")

@@ -110,7 +110,7 @@ def test_a_closed_one_does_not_read() -> None:
             call()
 
 
-def test_a_bad_whence() -> None:
+def test_seek_with_a_bad_whence_is_refused() -> None:
     with pytest.raises(ValueError, match="whence"):
         reader(Counting()).seek(0, 3)
 

@@ -76,7 +76,7 @@ def test_a_removed_current_directory(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert open_location("/w")[1] == "/w"
 
 
-def test_memory() -> None:
+def test_url_of_memory_gives_its_path() -> None:
     for written in ("memory://w/t", "memory:///w/t/", "memory://w//./t"):
         fs, path = open_location(written)
         assert path == "/w/t"
@@ -97,7 +97,7 @@ def test_memory() -> None:
         ("webhdfs://[::1]/w", {}, "[::1]:9870", "env", "/w"),
     ],
 )
-def test_webhdfs(
+def test_url_of_webhdfs_gives_authority_user_and_path(
     written: str,
     options: dict[str, str],
     authority: str,
@@ -170,7 +170,7 @@ def test_secrets_are_not_shown() -> None:
     assert "hush" not in repr(FileSystemSpec("s3", (("secret", "hush"),), "bucket"))
 
 
-def test_paths() -> None:
+def test_paths_are_joined_and_taken_apart() -> None:
     assert join("/", "a", "b") == join("/a", "b") == "/a/b"
     assert (base_name("/a/b"), base_name("/"), parent_of("/a/b"), parent_of("/a"), parent_of("/")) == (
         *("b", "", "/a", "/", "/"),

@@ -32,7 +32,7 @@ def test_a_passing_failure_is_asked_again(fails: int) -> None:
 
 
 @pytest.mark.parametrize("retries", [0, 1, 3])
-def test_it_ends(retries: int) -> None:
+def test_retries_end_after_their_number(retries: int) -> None:
     asked, question = failing(99, PassingError("no connection"))
     with pytest.raises(PassingError):
         Patience(retries=retries).call(question)  # type: ignore[arg-type]

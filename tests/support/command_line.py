@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.terminals import Terminals, terminals
 
 from acidctl.cli.main import main
+from support.terminals import Terminals, terminals
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -10,5 +11,5 @@ REPO = TESTS.parent
 DATA = TESTS / "data"
 """Tables and cases that live in this repository."""
 
-IMPORTABLE = (REPO, TESTS)
-"""What PYTHONPATH must hold for a process that imports acidctl and `support`."""
+PYTHONPATH = os.pathsep.join((str(REPO), str(TESTS)))
+"""Of processes that tests start and that import acidctl and `support`, as pytest's own setting has it for tests."""

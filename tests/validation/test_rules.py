@@ -30,7 +30,7 @@ def test_a_planted_fault_is_found_by_its_rule(tmp_path: Path, name: str) -> None
     "content",
     [b"", b"{", b"[]", b'{"thisFileVersion":"1","dataFormat":"compacted"}', b'{"thisFileVersion":"0"}', b"[" * 9999],
 )
-def test_v14_contents(tmp_path: Path, content: bytes) -> None:
+def test_malformed_metadata_acid_is_v14(tmp_path: Path, content: bytes) -> None:
     table = healthy(tmp_path / "t")
     write_by_pyorc(table / "base_0000002", [insert(1, 0), insert(1, 1), insert(2, 0)])
     (table / "base_0000002" / "_metadata_acid").write_bytes(content)
@@ -39,7 +39,7 @@ def test_v14_contents(tmp_path: Path, content: bytes) -> None:
     assert not report.unchecked
 
 
-def test_v40(tmp_path: Path) -> None:
+def test_link_among_partitions_is_v40(tmp_path: Path) -> None:
     table = tmp_path / "t"
     healthy(table)
     healthy(table / "p=1")
@@ -60,7 +60,7 @@ def test_v40_between_the_levels(tmp_path: Path) -> None:
     assert "the directory of its partitions" in reports["/d=1/h=1"].findings[0].message
 
 
-def test_v41_and_v42(tmp_path: Path) -> None:
+def test_nested_location_is_v41_and_a_plain_table_v42(tmp_path: Path) -> None:
     folder, plain = tmp_path / "t", tmp_path / "plain"
     healthy(folder)
     healthy(folder / "sub")
@@ -77,7 +77,7 @@ def test_every_rule_is_planted() -> None:
     assert planted == {rule.id for rule in RULES.values() if not rule.readers}
 
 
-def test_rules_are_whole() -> None:
+def test_every_rule_has_its_sentences() -> None:
     assert [f"V{n}" for n in range(1, 43)] == [rule.id for rule in RULES.values() if not rule.readers]
     for rule in RULES.values():
         assert rule.what.endswith(".")
@@ -94,7 +94,7 @@ def test_rules_are_whole() -> None:
         assert RULES[rule_id].severity.rank == rank, rule_id
 
 
-def test_findings_are_picked(tmp_path: Path) -> None:
+def test_only_and_ignore_pick_findings(tmp_path: Path) -> None:
     table = healthy(tmp_path / "t")
     (table / "delta_x").mkdir()
     in_delta(table, [insert(3, 1), insert(3, 0)])
@@ -103,7 +103,7 @@ def test_findings_are_picked(tmp_path: Path) -> None:
     assert found(check(table, ignored=frozenset({"V26"}))[0]) == {"V1"}
 
 
-def test_obsolete_directories(tmp_path: Path) -> None:
+def test_obsolete_directories_are_not_checked_deeply(tmp_path: Path) -> None:
     table = healthy(tmp_path / "t")
     write_by_pyorc(table / "base_0000002", [insert(1, 0), insert(1, 1), insert(2, 0)])
     (table / "delta_0000001_0000001_0000/bucket_00000").write_bytes(b"garbage")

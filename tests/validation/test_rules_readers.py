@@ -108,7 +108,7 @@ def test_every_reader_rule_is_planted() -> None:
     assert set(CASES) == {rule.id for rule in RULES.values() if rule.readers}
 
 
-def test_nobody_asked(tmp_path: Path) -> None:
+def test_reader_rules_are_silent_where_nobody_asked(tmp_path: Path) -> None:
     table = healthy(tmp_path / "t")
     version_1(table)
     assert not {one for one in found(check(table)[0]) if one.startswith("R")}

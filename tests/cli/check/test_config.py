@@ -73,7 +73,9 @@ def shown(acidctl: Acidctl, *options: str) -> dict[str, tuple[Any, str]]:
     return {".".join(one["name"]): (one["value"], one["origin"]) for one in found.json()["settings"]}
 
 
-def test_the_order(acidctl: Acidctl, project: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_typed_then_environment_then_project_then_user_wins(
+    acidctl: Acidctl, project: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = project("[clean]\njobs = 3\ntrash = 'hdfs'", "[clean]\njobs = 2\ntrash = 'location'\nolder-than = '48h'")
     monkeypatch.setenv("ACIDCTL_CLEAN_JOBS", "5")
     found = shown(acidctl)
@@ -85,7 +87,9 @@ def test_the_order(acidctl: Acidctl, project: Callable[..., Path], monkeypatch: 
     assert shown(acidctl, "--all")["clean.output"] == ("table", "default")
 
 
-def test_they_count(acidctl: Acidctl, user: Callable[[str], Path], crud: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_count_unless_typed_otherwise(
+    acidctl: Acidctl, user: Callable[[str], Path], crud: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     user("[ls]\noutput = 'json'")
     assert acidctl("ls", crud).one()["schema_version"] == 1
     monkeypatch.setenv("ACIDCTL_LS_OUTPUT", "jsonl")
@@ -113,7 +117,9 @@ def test_several_values_from_the_environment(acidctl: Acidctl, crud: Path, monke
     assert acidctl("validate", crud).status == 0
 
 
-def test_profiles(acidctl: Acidctl, user: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_profile_adds_its_settings_where_it_is_chosen(
+    acidctl: Acidctl, user: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     user("[clean]\njobs = 2\n[profile.prod.clean]\njobs = 9\n[profile.prod.storage.'s3://b']\nuser = 'u'")
     assert shown(acidctl)["clean.jobs"][0] == "2"
     assert shown(acidctl, "--profile", "prod")["clean.jobs"][0] == "9"
@@ -152,7 +158,9 @@ def test_a_mark_of_the_byte_order_and_windows_ends_of_lines(acidctl: Acidctl, us
         ("[clean]\njobs = ]", ("is not TOML", "line 2")),
     ],
 )
-def test_what_is_refused(acidctl: Acidctl, user: Callable[[str], Path], text: str, said: tuple[str, ...]) -> None:
+def test_faulty_files_are_refused_with_path_and_hint(
+    acidctl: Acidctl, user: Callable[[str], Path], text: str, said: tuple[str, ...]
+) -> None:
     path = user(text)
     for command in (("ls", "."), ("config", "show")):
         found = acidctl(*command)
@@ -314,7 +322,7 @@ def test_files_that_others_may_have_written(acidctl: Acidctl, project: Callable[
         assert "belongs to another user" in found.err
 
 
-def test_without_a_home(acidctl: Acidctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_home_no_file_is_read(acidctl: Acidctl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platformdirs.user_config_dir", lambda _: "~/.config/acidctl")
     path = Path("~/.config/acidctl")
     path.mkdir(parents=True)
@@ -466,7 +474,7 @@ def test_toml_can_be_read_again(acidctl: Acidctl, user: Callable[[str], Path]) -
     assert acidctl("config", "show", "-o", "toml", "--origin").out == shown_once
 
 
-def test_path(acidctl: Acidctl, project: Callable[..., Path]) -> None:
+def test_config_path_says_which_files_are_used(acidctl: Acidctl, project: Callable[..., Path]) -> None:
     assert "not there" in acidctl("config", "path").out
     path = project("")
     assert f"{path}  used" in acidctl("config", "path").out

@@ -26,7 +26,7 @@ def table(tmp_path: Path) -> Path:
     return tmp_path / "t"
 
 
-def test_reports(acidctl: Any, table: Path, tmp_path: Path) -> None:
+def test_report_and_metrics_tell_of_repairs(acidctl: Any, table: Path, tmp_path: Path) -> None:
     files = ("--report", tmp_path / "run.json", "--metrics-file", tmp_path / "run.prom")
 
     def told(*command: str) -> tuple[str, dict[str, int]]:
@@ -80,7 +80,7 @@ def test_without_a_terminal_nothing_is_done(acidctl: Any, table: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_to_do(kind: str, acidctl: Any, tmp_path: Path) -> None:
+def test_healthy_table_has_nothing_to_repair(kind: str, acidctl: Any, tmp_path: Path) -> None:
     table = healthy(tmp_path / "t")
     found = acidctl("repair", kind, "--yes", table)
     assert (found.status, "nothing to repair" in found.out) == (0, True)
@@ -95,7 +95,7 @@ def test_the_demo_needs_no_repair(kind: str, acidctl: Any, tmp_path: Path) -> No
     assert acidctl("repair", kind, "--dry-run", "--exit-code", *force, tmp_path / "demo").status == 12
 
 
-def test_json(acidctl: Any, table: Path) -> None:
+def test_json_tells_plan_result_and_undo(acidctl: Any, table: Path) -> None:
     planned = acidctl("repair", "key-index", "-n", "-o", "json", table).one()
     assert (planned["result"], planned["repair"]) == ("planned", "key-index")
     assert planned["fixes"][0]["path"] == f"{DELTA}/bucket_00000"
@@ -115,7 +115,7 @@ def test_a_table_a_directory_or_a_file(below: str, acidctl: Any, table: Path) ->
     assert (table / BACKUP).is_dir()
 
 
-def test_a_warehouse(acidctl: Any, table: Path, tmp_path: Path) -> None:
+def test_every_location_of_a_warehouse_is_repaired(acidctl: Any, table: Path, tmp_path: Path) -> None:
     healthy(tmp_path / "u")
     write_by_pyorc(tmp_path / "v" / "p=1" / DELTA, [insert(1, 0)], metadata={KEY_INDEX: None})
     done = acidctl("repair", "key-index", "-y", "-o", "jsonl", tmp_path)
@@ -137,7 +137,7 @@ def test_what_is_refused_is_said(acidctl: Any, table: Path) -> None:
     assert found.one()["refused"][0]["path"] == f"{DELTA}/bucket_00001"
 
 
-def test_a_living_writer(acidctl: Any, tmp_path: Path) -> None:
+def test_file_of_a_living_writer_is_refused(acidctl: Any, tmp_path: Path) -> None:
     table = tmp_path / "t"
     streamed(table / "delta_0000001_0000003" / "bucket_00000", [insert(1, 0)], [insert(2, 0)])
     before = tree(table)
@@ -221,7 +221,7 @@ def test_paths_that_are_none(acidctl: Any, table: Path, tmp_path: Path) -> None:
     assert acidctl("repair", "everything", table).status == 2
 
 
-def test_hostile_names(acidctl: Any, tmp_path: Path) -> None:
+def test_hostile_names_are_escaped(acidctl: Any, tmp_path: Path) -> None:
     table = tmp_path / "a\x1b[31mb\nc"
     write_by_pyorc(table / DELTA, [insert(1, 0)], metadata={KEY_INDEX: None})
     found = acidctl("repair", "key-index", "-y", table)
@@ -230,7 +230,7 @@ def test_hostile_names(acidctl: Any, tmp_path: Path) -> None:
     assert "\x1b[31m" not in acidctl("repair", "undo", table).out
 
 
-def test_no_permission(acidctl: Any, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_denied_staging_fails_and_changes_nothing(acidctl: Any, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from acidctl.errors import AccessError
     from acidctl.storage.local.filesystem import LocalFileSystem
 
@@ -243,7 +243,7 @@ def test_no_permission(acidctl: Any, table: Path, monkeypatch: pytest.MonkeyPatc
     assert tree(table) == before
 
 
-def test_a_full_disk(acidctl: Any, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_fails_and_changes_nothing(acidctl: Any, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from acidctl.errors import StorageError
     from acidctl.storage.local.filesystem import LocalFileSystem
 

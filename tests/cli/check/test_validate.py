@@ -17,7 +17,7 @@ from acidctl.validation.rules import READERS, RULES
 FINDINGS, UNCHECKED = 14, 15
 
 
-def test_a_clean_table(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
+def test_clean_table_has_no_findings(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
     found = acidctl("validate", crud)
     assert (found.status, found.err) == (0, "")
     assert found.out == f"{crud}: nothing found\n1 location checked: nothing found\n"
@@ -26,7 +26,7 @@ def test_a_clean_table(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-
     assert re.search(r"^1 location, 4 files, 6 rows checked(?: in [0-9.]+ s)?: nothing found$", deep.out, re.MULTILINE)
 
 
-def test_findings_for_people(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
+def test_findings_are_grouped_for_people(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
     for place in range(9):
         (crud / f"delta_x{place}").mkdir()
     (crud / "_tmp_1").mkdir()
@@ -59,7 +59,7 @@ def test_remarks_are_for_those_who_ask(acidctl, crud: Path) -> None:  # type: ig
     assert "V20" in acidctl("validate", "-v", crud).out
 
 
-def test_json(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
+def test_json_holds_every_finding_with_its_evidence(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
     write_by_pyorc(crud / "delete_delta_0000009_0000009_0000", [delete(1, 77, 9)])
     found = acidctl("validate", "--deep", "-o", "json", crud)
     assert found.status == FINDINGS
@@ -77,7 +77,7 @@ def test_json(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
     assert [line["rule"] for line in lines] == [one["rule"] for one in report["findings"]]
 
 
-def test_fail_on(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
+def test_fail_on_sets_which_severity_fails(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
     (crud / "delta_0000009_0000009_0000").mkdir()
     assert acidctl("validate", crud).status == 0
     assert acidctl("validate", "--fail-on", "warning", crud).status == FINDINGS
@@ -94,7 +94,7 @@ def test_what_cannot_be_checked(acidctl, crud: Path, shared_data: Path) -> None:
     assert acidctl("validate", crud, crud / "missing").status == UNCHECKED
 
 
-def test_missing(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_missing_path_or_unknown_rule_is_refused(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     found = acidctl("validate", tmp_path / "missing")
     assert found.status == 3
     assert found.out == ""
@@ -103,14 +103,14 @@ def test_missing(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-de
     assert acidctl("validate", "--schema", "a in t", tmp_path).status == 2
 
 
-def test_schema(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
+def test_schema_that_differs_is_a_finding(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
     assert acidctl("validate", "--footers", "--schema", "id int, value string", crud).status == 0
     found = acidctl("validate", "--footers", "--schema", "id array<int>, value string", crud)
     assert found.status == FINDINGS
     assert "V38" in found.out
 
 
-def test_readers(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
+def test_readers_that_refuse_the_table_are_findings(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
     found = acidctl("validate", "--for", "spark", crud)
     assert found.status == FINDINGS
     assert "hive_acid" in found.out
@@ -122,7 +122,7 @@ def test_the_readers_of_the_option_are_the_registry_s() -> None:
     assert _READERS == READERS
 
 
-def test_list_rules(acidctl) -> None:  # type: ignore[no-untyped-def]
+def test_list_rules_shows_every_rule(acidctl) -> None:  # type: ignore[no-untyped-def]
     found = acidctl("validate", "--list-rules")
     assert found.status == 0
     for rule in RULES.values():
@@ -152,7 +152,7 @@ def test_garbage_below_a_warehouse(acidctl, tmp_path: Path) -> None:  # type: ig
     assert found.status == FINDINGS
 
 
-def test_from_a_shell(crud: Path) -> None:
+def test_workers_do_not_run_the_main_module_again(crud: Path) -> None:
     """As a program of its own, whose workers must not run its main module again."""
     for how in (["-m", "acidctl"], ["-c", "from acidctl.cli.main import main; main()"]):
         ran = subprocess.run(
@@ -169,7 +169,7 @@ def test_from_a_shell(crud: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "a", "a int,", "struct<>", "a foo", "a map<int>", "a array<int,int>", "a int)", "a decimal(x)"]
 )
-def test_bad_schemas(text: str) -> None:
+def test_malformed_schemas_are_refused(text: str) -> None:
     from acidctl.errors import UsageProblem
     from acidctl.validation.checks.column_types import parse_columns
 

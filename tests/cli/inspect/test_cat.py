@@ -78,7 +78,7 @@ def test_rows_of_before_a_compaction(acidctl: Call, table: Path) -> None:
     assert found.status == 10 and "no directory is left of write id 1" in found.err
 
 
-def test_near_names(acidctl: Call, table: Path) -> None:
+def test_mistyped_column_suggests_the_near_one(acidctl: Call, table: Path) -> None:
     found = acidctl("cat", table, "--columns", "nmae")
     assert found.status == 3
     assert "did you mean name" in found.err
@@ -88,7 +88,7 @@ def test_near_names(acidctl: Call, table: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "arrow", "parquet", "orc"])
-def test_to_a_file(acidctl: Call, table: Path, tmp_path: Path, form: str) -> None:
+def test_out_writes_a_whole_file_of_the_form(acidctl: Call, table: Path, tmp_path: Path, form: str) -> None:
     target = tmp_path / f"rows.{form}"
     assert acidctl("cat", table, "-o", form, "--out", target).status == 0
     readers: dict[str, Callable[[Path], int]] = {
@@ -161,7 +161,7 @@ def test_an_unusable_target_leaves_nothing(acidctl: Call, table: Path, tmp_path:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t"]
 
 
-def test_bad_files(acidctl: Call, table: Path) -> None:
+def test_bad_file_stops_or_is_skipped_and_told(acidctl: Call, table: Path) -> None:
     bad = table / "k=2" / "delta_0000003_0000003_0000" / "bucket_00000"
     damage_stripe(bad, 0)
     found = acidctl("cat", table)

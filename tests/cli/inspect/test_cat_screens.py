@@ -7,23 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-from support.acid_files import damage_stripe, write_delta
+from support.acid_files import damage_stripe, ids, write_delta
 
 import acidctl as package
-from acidctl.orc.types import OrcType
 
 Call = Callable[..., Any]
-TYPES = OrcType("struct", children=(OrcType("int"),), names=("id",))
-
-
-def batch(first: int) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict({"id": pa.array(range(first, first + 10), pa.int32())})
 
 
 def damaged(path: Path) -> Path:
     """Thirty rows in three stripes, the second of which cannot be read."""
-    write_delta(path, 1, batch(0), batch(10), batch(20), row=TYPES)
+    write_delta(path, 1, ids(*range(10)), ids(*range(10, 20)), ids(*range(20, 30)))
     damage_stripe(path / "delta_0000001_0000001_0000" / "bucket_00000", 1)
     return path
 

@@ -24,7 +24,7 @@ def cleaned(acidctl: Call, crud: Path) -> Path:
     return crud
 
 
-def test_history(acidctl: Call, crud: Path) -> None:
+def test_history_lists_every_write_id_with_its_counts(acidctl: Call, crud: Path) -> None:
     found = acidctl("history", "-o", "json", crud)
     report = found.one()
     assert (report["schema_version"], report["unknownBelow"], report["problems"]) == (1, None, [])
@@ -61,7 +61,7 @@ def test_history_of_a_table(acidctl: Call, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("row", ["1:536870912:2", "1:bucket=0:2", json.dumps(ROW), json.dumps({"ROW__ID": ROW})])
-def test_blame(acidctl: Call, crud: Path, row: str) -> None:
+def test_blame_tells_who_wrote_and_deleted_a_row(acidctl: Call, crud: Path, row: str) -> None:
     shown = acidctl("blame", crud, row).out
     assert shown.startswith("1:536870912:2\n  deleted: ")
     assert "inserted by write id 1: delta_0000001_0000001_0000/bucket_00000 (current)" in shown
@@ -91,7 +91,7 @@ def test_blame_wants_one_location(acidctl: Call, tmp_path: Path) -> None:
     assert "holds 2 locations" in found.err
 
 
-def test_diff(acidctl: Call, crud: Path) -> None:
+def test_diff_shows_rows_that_went_and_came(acidctl: Call, crud: Path) -> None:
     old, new = {"id": 3, "value": "C"}, {"id": 3, "value": "CC"}
     assert acidctl("diff", crud, "--from", "1", "--to", "2").lines() == [
         {"change": "-", **old},
@@ -127,7 +127,7 @@ def test_diff_in_other_forms(acidctl: Call, crud: Path, tmp_path: Path, key: lis
     assert acidctl("diff", crud, "--from", "1", "-o", "csv", "--out", tmp_path / "x.parquet").status == 2
 
 
-def test_diff_refuses(acidctl: Call, cleaned: Path) -> None:
+def test_diff_below_the_oldest_readable_write_id_is_refused(acidctl: Call, cleaned: Path) -> None:
     found = acidctl("diff", cleaned, "--from", "1")
     assert found.status == 10
     assert "the oldest write id that can still be read is 3" in found.err

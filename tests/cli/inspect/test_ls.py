@@ -16,7 +16,7 @@ from acidctl.errors import AccessError
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 
-def test_the_json_contract(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_json_has_every_key_of_the_contract(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     table = make(
         tmp_path / "t", "base_0000005_v0000020", "delta_0000006_0000006_0001", "delta_0000003_0000004", "_tmp_x"
     )
@@ -85,12 +85,12 @@ def test_table_sort_rows_and_timeline(acidctl, crud: Path) -> None:  # type: ign
     assert sum(entry["rows"] for entry in report["entries"]) == 6
 
 
-def test_the_trigger(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_due_compaction_is_told_with_its_trigger(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     table = make(tmp_path / "t", *(f"delta_{i}_{i}_0" for i in range(1, 12)))
     assert "11 deltas > 10 and no base: major compaction is due" in acidctl("ls", table).out
 
 
-def test_an_empty_directory(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_empty_directory_is_listed_as_empty(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     (tmp_path / "empty").mkdir()
     found = acidctl("ls", tmp_path / "empty")
     assert found.status == 0

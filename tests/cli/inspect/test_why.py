@@ -123,7 +123,7 @@ def test_v_directories_without_a_list_of_transactions(acidctl, tmp_path: Path) -
     assert "transaction 26 must be committed" in still["base_0000005_v0000026"]["cleaning"]["next"]
 
 
-def test_names(acidctl, crud: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_named_entries_are_found_however_they_are_spelled(acidctl, crud: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     for name in (FOUR[0], f"{FOUR[0]}/", f"{FOUR[0]}/bucket_00000", "delta_1_1_0", f"{crud}/{FOUR[0]}"):
         assert [p["name"] for p in acidctl("why", "-o", "json", crud, name).one()["proofs"]] == [FOUR[0]]
     twice = acidctl("why", "-o", "json", crud, FOUR[1], FOUR[0], FOUR[1]).one()["proofs"]
@@ -139,7 +139,7 @@ def test_names(acidctl, crud: Path, tmp_path: Path) -> None:  # type: ignore[no-
     assert acidctl("why").status == 2
 
 
-def test_trees(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_every_location_of_a_tree_is_explained(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     for day in (1, 2):
         make(tmp_path / "t" / f"day={day}", "delta_1_1")
     assert [r["location"] for r in acidctl("why", "-o", "jsonl", tmp_path / "t").lines()] == [
@@ -152,7 +152,7 @@ def test_trees(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     assert "the location is empty" in acidctl("why", tmp_path / "empty").out
 
 
-def test_an_interrupted_publication(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_interrupted_publication_is_explained(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     table = make(tmp_path / "t", "delta_1_1", "delta_2_2", "delta_1_2", "_tmp_7/delete_delta_1_2")
     (table / "_tmp_7" / "_publish.json").write_text('{"names": ["delta_1_2", "delete_delta_1_2"]}')
     made = proofs(acidctl("why", "-o", "json", table).one())
@@ -162,7 +162,7 @@ def test_an_interrupted_publication(acidctl, tmp_path: Path) -> None:  # type: i
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_hostile_names(acidctl, tmp_path: Path, named: bool) -> None:  # type: ignore[no-untyped-def]
+def test_hostile_names_are_escaped(acidctl, tmp_path: Path, named: bool) -> None:  # type: ignore[no-untyped-def]
     evil = tmp_path / "evil\x1b[31m\u202etab\tname\n"
     hostile = ["delta_\x1b]0;owned\x07", "base_\u202e", "_tmp_\x1b[2J", "delta_1_1"]
     make(evil, *hostile)

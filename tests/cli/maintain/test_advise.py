@@ -117,7 +117,7 @@ def test_a_minor_one_needs_nobody_to_read_meanwhile(acidctl, tmp_path: Path, del
     assert acidctl(*shlex.split(one["command"])[1:], "--engine", "local").status == 0
 
 
-def test_forms(acidctl, warehouse: Path) -> None:  # type: ignore[no-untyped-def]
+def test_forms_show_the_same_ranking(acidctl, warehouse: Path) -> None:  # type: ignore[no-untyped-def]
     table = acidctl("advise", "--limit", "1", warehouse)
     assert "worn" in table.out
     assert "fresh" not in table.out

@@ -44,7 +44,7 @@ def left(tree: Path) -> int:
     return len(list(tree.glob("*/delta_4_4_0")))
 
 
-def test_retention_and_leftovers(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]
+def test_young_obsolete_entries_are_kept_back_and_leftovers_go_when_asked(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]
     shown = acidctl("clean", "--dry-run", table)
     assert shown.status == 0
     assert "1 to remove" in shown.out
@@ -93,7 +93,7 @@ def test_why_agrees_with_clean(acidctl, table: Path, tmp_path: Path) -> None:  #
     assert "takes it then" in acidctl("why", table, "_tmp_1").out
 
 
-def test_a_saved_plan(acidctl, table: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_saved_plan_changes_nothing_until_it_is_applied(acidctl, table: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     file = tmp_path / "plan.json"
     saved = acidctl("clean", "--plan", file, table)
     assert saved.status == 0
@@ -206,7 +206,7 @@ def test_restore_and_purge_mind_the_lock(acidctl, table: Path, dead: Owner) -> N
     assert "delta_4_4_0" in names(table)
 
 
-def test_budgets(acidctl, table: Path, tree: Path) -> None:  # type: ignore[no-untyped-def]
+def test_budget_ends_a_cleaning_and_says_what_is_left(acidctl, table: Path, tree: Path) -> None:  # type: ignore[no-untyped-def]
     everything = ("--older-than", "1h")
     found = acidctl("clean", "--yes", *everything, "--max-bytes", "27", "-o", "json", "--exit-code", table)
     assert found.status == 13
@@ -311,7 +311,7 @@ def test_restore_refuses_what_was_altered(acidctl, table: Path) -> None:  # type
     assert "base_5" not in names(table)
 
 
-def test_purge_by_age(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]
+def test_purge_takes_only_runs_older_than_asked(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]
     assert acidctl("clean", "--yes", table).status == 0
     (run,) = (table / TRASH).iterdir()
     run.rename(run.with_name("20200101T000000.000Z-0badc0de"))
@@ -409,7 +409,7 @@ def test_without_a_terminal_it_never_waits(table: Path) -> None:
         assert b"--yes" in process.stderr.read()
 
 
-def test_two_at_once(acidctl, tree: Path) -> None:  # type: ignore[no-untyped-def]
+def test_two_cleanings_at_once_lose_nothing(acidctl, tree: Path) -> None:  # type: ignore[no-untyped-def]
     """With locks they never meet; without them one of two that do says so."""
     for lock in ([], ["--lock"]):
         for day in tree.iterdir():

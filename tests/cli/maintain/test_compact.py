@@ -76,7 +76,7 @@ def test_what_is_said_of_the_table_must_be_so(acidctl: Any, crud: Path, tmp_path
         assert (wrong.status, why in wrong.err) == (7, True), wrong.err
 
 
-def test_text_is_refused(acidctl: Any, tmp_path: Path) -> None:
+def test_text_files_are_refused(acidctl: Any, tmp_path: Path) -> None:
     path = tmp_path / "t" / "delta_1_1_0" / "000000_0"
     path.parent.mkdir(parents=True)
     path.write_text("a\tb\n")
@@ -186,12 +186,12 @@ def test_a_run_that_is_over_before_it_begins(acidctl: Any, crud: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "bytes_"), [("1", 1), ("512m", 512 << 20), ("2GiB", 2 << 30), ("1.5k", 1536), ("7 TB", 7 << 40)]
 )
-def test_sizes(text: str, bytes_: int) -> None:
+def test_sizes_are_read_with_their_units(text: str, bytes_: int) -> None:
     assert SIZE.convert(text, None, None) == bytes_
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("1h30m", 5400), ("2d", 172800), ("1w", 604800)])
-def test_durations(text: str, seconds: float) -> None:
+def test_durations_are_read_with_their_units(text: str, seconds: float) -> None:
     assert DURATION.convert(text, None, None) == seconds
 
 
@@ -203,7 +203,7 @@ def test_durations(text: str, seconds: float) -> None:
         ("22:00-02:00", "02:00", None), ("00:00-00:00", "12:00", 12 * 3600),
     ],
 )  # fmt: skip
-def test_windows(window: str, now: str, left: float | None) -> None:
+def test_window_gives_the_seconds_that_are_left(window: str, now: str, left: float | None) -> None:
     start, end = (datetime.strptime(part, "%H:%M").time() for part in window.split("-"))
     hour, minute = map(int, now.split(":"))
     assert Window(start, end).seconds_left(datetime(2026, 11, 22, hour, minute)) == left

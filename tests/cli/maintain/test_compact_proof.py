@@ -36,7 +36,7 @@ def test_the_level_is_told(acidctl: Acidctl, table: Path, level: str | None, tol
     assert f"{told} verified" in done.out
 
 
-def test_in_json(acidctl: Acidctl, table: Path) -> None:
+def test_json_tells_how_much_was_proven(acidctl: Acidctl, table: Path) -> None:
     planned = acidctl(*COMPACT, "--major", "--dry-run", "-o", "json", table).one()
     done = acidctl(*COMPACT, "--major", "--verify", "full", "-o", "json", table).one()
     assert done["verified"] == "full"
@@ -75,12 +75,12 @@ def test_a_dry_run_refuses_what_the_run_refuses(acidctl: Acidctl, table: Path, l
 class TestCheckInputs:
     """Damage that was there before."""
 
-    def test_sound(self, acidctl: Acidctl, table: Path) -> None:
+    def test_sound_inputs_pass_the_check(self, acidctl: Acidctl, table: Path) -> None:
         done = acidctl(*COMPACT, "--major", "--check-inputs", table)
         assert done.status == 0, done.err
 
     @pytest.mark.parametrize("dry", [(), ("--dry-run",)])
-    def test_a_row_twice(self, acidctl: Acidctl, table: Path, dry: tuple[str, ...]) -> None:
+    def test_row_that_is_there_twice_is_refused(self, acidctl: Acidctl, table: Path, dry: tuple[str, ...]) -> None:
         write_delta(table / "x", 1, ids(1, 2))
         twin = table / "x" / "delta_0000001_0000001_0000"
         twin.rename(table / "delta_0000001_0000001_0001")
@@ -96,7 +96,7 @@ class TestCheckInputs:
         assert not list(table.glob("base_*"))
         assert len(list(other.glob("base_*"))) == (0 if dry else 1)
 
-    def test_a_damaged_stripe(self, acidctl: Acidctl, table: Path) -> None:
+    def test_damaged_stripe_is_refused(self, acidctl: Acidctl, table: Path) -> None:
         """Copied byte for byte, it would be damaged in the base as well."""
         big = table / "delta_0000004_0000004_0000" / "bucket_00000"
         write_delta(table, 4, ids(*range(5000)))

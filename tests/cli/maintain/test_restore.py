@@ -116,7 +116,7 @@ def test_the_time_may_run_out(acidctl, cleaned: Path) -> None:  # type: ignore[n
     assert left(cleaned) == 0
 
 
-def test_others_wrote_meanwhile(acidctl, cleaned: Path) -> None:  # type: ignore[no-untyped-def]
+def test_restored_table_that_others_changed_is_told(acidctl, cleaned: Path) -> None:  # type: ignore[no-untyped-def]
     make(cleaned / "day=03", "base_6")
     done = acidctl("restore", "--yes", cleaned)
     assert done.status == 0
@@ -124,7 +124,7 @@ def test_others_wrote_meanwhile(acidctl, cleaned: Path) -> None:  # type: ignore
     assert "1 location differs" in done.err
 
 
-def test_two_at_once(cleaned: Path) -> None:
+def test_of_several_restores_at_once_one_wins(cleaned: Path) -> None:
     command = [sys.executable, "-m", "acidctl", "restore", "--yes", "-o", "jsonl", str(cleaned)]
     racers = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(3)]
     ended = [(*racer.communicate(timeout=60), racer.returncode) for racer in racers]
@@ -143,7 +143,7 @@ def test_a_terminal_is_asked(cleaned: Path) -> None:
     assert left(cleaned) == 4
 
 
-def test_hostile_names(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_hostile_names_are_restored_and_escaped(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     table = make(tmp_path / "a\x1b[31m b.db" / "t\n", "base_5", "delta_4_4_0")
     other = make(tmp_path / "a\x1b[31m b.db" / "u v", "base_5", "delta_4_4_0")
     age(table, 30)

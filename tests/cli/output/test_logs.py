@@ -44,7 +44,7 @@ def records(err: str) -> list[dict[str, Any]]:
         ("ls", "--log-format", "json", "{0}/missing"),
     ],
 )
-def test_an_error(acidctl: Acidctl, crud: Path, line: tuple[str, ...]) -> None:
+def test_error_is_one_record(acidctl: Acidctl, crud: Path, line: tuple[str, ...]) -> None:
     found = acidctl(*(part.format(crud) for part in line))
     assert found.status == 3
     (one,) = records(found.err)
@@ -56,7 +56,7 @@ def test_an_error(acidctl: Acidctl, crud: Path, line: tuple[str, ...]) -> None:
     assert one["time"].endswith("Z")
 
 
-def test_notes_and_warnings(acidctl: Acidctl, crud: Path) -> None:
+def test_notes_and_warnings_are_records_beside_the_same_results(acidctl: Acidctl, crud: Path) -> None:
     found = acidctl("clean", "--log-format", "json", crud)
     notes = records(found.err)
     assert [one["level"] for one in notes] == ["info"] * len(notes)
@@ -78,14 +78,14 @@ def test_one_of_several_locations(acidctl: Acidctl, crud: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("line", [("ls", "--nonsense"), ("lss",), ("clean",), ("--log-format", "json")])
-def test_usage(acidctl: Acidctl, line: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_usage_errors_are_records(acidctl: Acidctl, line: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACIDCTL_LOG_FORMAT", "json")
     found = acidctl(*line)
     assert found.status == 2
     assert records(found.err)
 
 
-def test_from_a_file(acidctl: Acidctl, tmp_path: Path) -> None:
+def test_log_format_of_a_file_counts_unless_typed_otherwise(acidctl: Acidctl, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text("log-format = 'json'")
     assert records(acidctl("--config", config, "ls", tmp_path / "missing").err)[0]["exitStatus"] == 3
@@ -111,7 +111,7 @@ def test_a_bug_with_its_trace(acidctl: Acidctl, monkeypatch: pytest.MonkeyPatch,
     assert "Traceback" in said[0]["message"]
 
 
-def test_hostile_names(acidctl: Acidctl, tmp_path: Path) -> None:
+def test_hostile_names_stay_inside_of_one_record(acidctl: Acidctl, tmp_path: Path) -> None:
     name = tmp_path / 'evil\x1b[31m\u202e\n{"level": "info"}'
     found = acidctl("ls", "--log-format", "json", name)
     (one,) = records(found.err)
@@ -147,7 +147,7 @@ def test_a_log_that_cannot_be_written(crud: Path) -> None:
     assert subprocess.run(["sh", "-c", line], check=False).returncode == 3
 
 
-def test_an_interrupt(crud: Path, tmp_path: Path) -> None:
+def test_interrupt_is_a_record(crud: Path, tmp_path: Path) -> None:
     program = f"""
 import os, signal
 from acidctl.cli import main
@@ -300,7 +300,7 @@ def test_a_server_that_repeats_the_token(
         assert not told(found.out + found.err)
 
 
-def test_names_of_secrets() -> None:
+def test_options_named_like_secrets_are_told_from_others() -> None:
     secret = (
         "key secret token aws_secret_access_key sas_token account_key fs.s3a.secret.key spark.ssl.keyPassword apiKey "
     )

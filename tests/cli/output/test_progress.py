@@ -43,7 +43,9 @@ GIB = 1 << 30
         (7, 0, 9, 80, False, "at it: 7"), (7, None, 9, 80, True, "at it: 7 B"),
     ],
 )  # fmt: skip
-def test_the_line(done: int, total: int | None, seconds: float, columns: int, is_bytes: bool, line: str) -> None:
+def test_line_shows_share_and_time_within_the_width(
+    done: int, total: int | None, seconds: float, columns: int, is_bytes: bool, line: str
+) -> None:
     assert shown("at it", done, total, seconds, columns, is_bytes=is_bytes) == line
 
 
@@ -102,7 +104,7 @@ print("done")
 """
 
 
-def test_lines_stand_above(terminal: Terminals) -> None:
+def test_lines_stand_above_the_bar_and_none_is_cut(terminal: Terminals) -> None:
     status, raw = terminal.execute(sys.executable, "-c", SCRIPT, columns=60)
     assert status == 0, raw
     assert screen(raw) == ["first", "note: second", "third", "fourth: here", "fifth", "done", ""]
@@ -193,7 +195,7 @@ def test_the_last_that_has_something_to_show(monkeypatch: pytest.MonkeyPatch) ->
     assert [part.rstrip() for part in out.getvalue().split("\r\x1b[K")][1:] == ["x" * 79, "inner", "x" * 79, ""]
 
 
-def test_listings_are_counted(tmp_path: Path) -> None:
+def test_every_listing_is_told_once(tmp_path: Path) -> None:
     fs = MemoryFileSystem()
     for table in range(3):
         for delta in range(2):
@@ -208,7 +210,7 @@ def test_listings_are_counted(tmp_path: Path) -> None:
     assert len(told) == 7, "nobody listens any more"
 
 
-def test_what_was_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listings_are_shown_only_after_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     listed = Listed()

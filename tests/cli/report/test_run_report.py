@@ -99,7 +99,9 @@ def test_nothing_to_do_and_dry_runs(acidctl: Acidctl, crud: Path, tmp_path: Path
     assert report(tmp_path)["totals"]["locations"] == {"planned": 1}
 
 
-def test_plans(acidctl: Acidctl, crud: Path, tmp_path: Path, files: tuple[str, ...]) -> None:
+def test_saved_and_applied_plans_are_reported(
+    acidctl: Acidctl, crud: Path, tmp_path: Path, files: tuple[str, ...]
+) -> None:
     acidctl(*MAJOR, crud)
     plan = tmp_path / "plan.json"
     assert acidctl("clean", "--plan", plan, "--older-than", "0", "--unsafe-retention", *files, crud).status == 0
@@ -109,7 +111,9 @@ def test_plans(acidctl: Acidctl, crud: Path, tmp_path: Path, files: tuple[str, .
     assert report(tmp_path)["command"] == "apply"
 
 
-def test_validate(acidctl: Acidctl, crud: Path, tmp_path: Path, files: tuple[str, ...]) -> None:
+def test_findings_are_reported_and_fail_the_run(
+    acidctl: Acidctl, crud: Path, tmp_path: Path, files: tuple[str, ...]
+) -> None:
     assert acidctl("validate", *files, crud).status == 0
     assert report(tmp_path)["locations"][0]["findings"]["error"] == 0
     (crud / "delta_0000009_0000008").mkdir()
@@ -164,7 +168,7 @@ def test_a_run_that_fails_as_a_whole(
         assert 99 * 3600 < age < 101 * 3600
 
 
-def test_an_interrupted_run(crud: Path, tmp_path: Path, files: tuple[str, ...]) -> None:
+def test_interrupted_run_is_reported_as_such(crud: Path, tmp_path: Path, files: tuple[str, ...]) -> None:
     program = f"""
 import os, signal
 import acidctl.compaction.run as run
@@ -339,7 +343,9 @@ for place in range(10):
     assert [path.name for path in tmp_path.iterdir()] == ["run.prom"]
 
 
-def test_many_locations(monkeypatch: pytest.MonkeyPatch, crud: Path) -> None:
+def test_locations_beyond_the_most_are_left_out_of_metrics_and_counted(
+    monkeypatch: pytest.MonkeyPatch, crud: Path
+) -> None:
     monkeypatch.setattr(metrics, "MOST_LOCATIONS", 2)
     run = RunReport("clean", is_wanted=True)
     snapshot = take_snapshot(LocalFileSystem(FileSystemSpec("file")), str(crud))
@@ -365,7 +371,7 @@ def test_nothing_is_kept_where_nobody_asked(crud: Path) -> None:
     assert run.failures == 1
 
 
-def test_figures(acidctl: Acidctl, crud: Path) -> None:
+def test_figures_count_files_bytes_and_ages(acidctl: Acidctl, crud: Path) -> None:
     acidctl(*MAJOR, crud)
     (crud / "delta_0000004_0000004_0000").mkdir()
     with (crud / "delta_0000004_0000004_0000" / "bucket_00000").open("wb") as file:

@@ -36,8 +36,6 @@ from acidctl.rows.read.events import open_event_files
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
 
-pytest_plugins = ("support.spark_session",)
-
 MAJOR = CompactionKind.MAJOR
 INT, LONG, TEXT = OrcType("int"), OrcType("bigint"), OrcType("string")
 
@@ -130,7 +128,7 @@ def orc_table(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("full", [False, True])
-def test_orc(orc_table: Path, full: bool) -> None:
+def test_orc_files_of_a_bucket_become_one_with_the_same_rows(orc_table: Path, full: bool) -> None:
     result, results = assert_same(orc_table, verify=Verify.FULL if full else Verify.KEYS)
     assert [(r.bucket, r.rows_read, r.rows_dropped, r.inserts and r.inserts.stripes) for r in results] == [
         (0, 311, 0, 1), (1, 9, 0, 1), (2, 0, 0, None),
@@ -142,7 +140,9 @@ def test_orc(orc_table: Path, full: bool) -> None:
 
 
 @pytest.mark.parametrize("full", [False, True])
-def test_stripes_are_copied(orc_table: Path, full: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_stripes_are_copied_and_small_ones_joined(
+    orc_table: Path, full: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lengths = [info.indexLength + info.dataLength + info.footerLength for info in tail_of(
         orc_table / "delta_0000001_0000001_0000" / "000000_0").stripes]  # fmt: skip
     monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", max(lengths))
@@ -166,7 +166,9 @@ def test_stripes_are_copied(orc_table: Path, full: bool, monkeypatch: pytest.Mon
     ],
     ids=str,
 )
-def test_what_must_agree(older: dict[str, Any], copied: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stripes_are_copied_only_where_settings_agree(
+    older: dict[str, Any], copied: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", 0)
     table = tmp_path / "t"
     ab = struct(a=INT, b=TEXT)
@@ -222,7 +224,7 @@ def test_unions_and_times_of_any_year(small: int, tmp_path: Path, monkeypatch: p
     assert results[0].inserts.stripes == (1 if small else 3)
 
 
-def test_calendars(tmp_path: Path) -> None:
+def test_days_keep_their_meaning_where_calendars_differ(tmp_path: Path) -> None:
     """Files of old Hive keep their numbers of days; beside others they are moved."""
     day = struct(d=OrcType("date"))
     old = batch_of(day, {"d": datetime.date(1200, 3, 1)})
@@ -346,7 +348,7 @@ def arrow_rows() -> dict[str, pa.DataType]:
     return {name: arrow_type(kind) for name, kind in MANY_KINDS.fields() if name != "t"}
 
 
-def test_parquet(tmp_path: Path) -> None:
+def test_parquet_files_of_a_bucket_become_one_with_the_same_rows(tmp_path: Path) -> None:
     table = tmp_path / "t"
     for i, codec in ((1, "zstd"), (2, "gzip")):
         for bucket in (0, 1):
@@ -366,7 +368,7 @@ def test_parquet(tmp_path: Path) -> None:
     assert found.created_by.startswith("parquet-cpp-arrow")
 
 
-def test_row_groups_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_row_groups_end_at_the_size_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "ROW_GROUP", 8000)
     table = tmp_path / "t"
     for i in (1, 2):
@@ -496,7 +498,7 @@ def test_timestamps_of_64_bits(tmp_path: Path) -> None:
     assert footer(result).schema.to_arrow_schema().field("t").type == pa.timestamp("us", "UTC")
 
 
-def test_columns_of_parquet(tmp_path: Path) -> None:
+def test_parquet_columns_may_be_added_and_widened_only(tmp_path: Path) -> None:
     """New columns and wider numbers are taken; names in other places and other types are refused."""
     table = tmp_path / "t"
     old = pa.table({"a": pa.array([1], pa.int32()), "s": pa.array([{"x": 1}])})

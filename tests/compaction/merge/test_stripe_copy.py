@@ -57,7 +57,7 @@ def write_with(settings: WriterSettings, path: Path, write_id: int) -> None:
     ],
     ids=["same", "stride", "no index", "compression", "block size", "bloom filters"],
 )
-def test_what_must_agree(older: WriterSettings, copied: int, tmp_path: Path) -> None:
+def test_stripes_are_copied_only_where_settings_agree(older: WriterSettings, copied: int, tmp_path: Path) -> None:
     """A stride that differs would give silently wrong seeks, another compression unreadable bytes."""
     table = tmp_path / "t"
     write_with(older, table / "delta_1_1_0" / "bucket_00000", 1)
@@ -106,7 +106,7 @@ def test_stripes_whose_keys_interleave_are_merged(tmp_path: Path) -> None:
     assert outcome.stripes == (3, 0)
 
 
-def test_bloom_filters_stay(tmp_path: Path) -> None:
+def test_bloom_filters_of_the_newest_file_stay(tmp_path: Path) -> None:
     """What is encoded again gets them like the newest file; in a minor as in a major compaction."""
     table = tmp_path / "t"
     for write_id in (1, 2):

@@ -100,7 +100,7 @@ def test_segments_are_read_by_it_too(table: Path, monkeypatch: pytest.MonkeyPatc
         run_compaction(table, CompactionKind.MAJOR, writing=Writing(task_bytes=1, verify=Verify.FULL))
 
 
-def test_fewer_rows(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_rows_fail_the_proof(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = SecondReader._rows
     monkeypatch.setattr(SecondReader, "_rows", lambda self, stripe: list(rows(self, stripe))[:10])
     with pytest.raises(VerifyError, match="pyorc reads other values in column row"):

@@ -150,7 +150,7 @@ def unions(rows: list[tuple[int, Any]], null_member: bool) -> pa.Array:
 @MANY
 @given(st.lists(TAGGED, max_size=4), st.lists(TAGGED, max_size=4))
 @example([(-1, None)], [(0, None)])
-def test_unions(one: list[Any], other: list[Any]) -> None:
+def test_unions_have_equal_checksums_where_tags_and_values_are(one: list[Any], other: list[Any]) -> None:
     same = Counter((tag, canonical(value)) for tag, value in one) == Counter(
         (tag, canonical(value)) for tag, value in other
     )

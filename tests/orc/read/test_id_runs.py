@@ -54,7 +54,7 @@ counts = st.integers(1, 40) | st.integers(500, 530) | st.integers(4000, 9000)
 
 
 @given(firsts, steps, counts)
-def test_progressions_are_told(first: int, step: int, count: int) -> None:
+def test_arithmetic_progressions_are_recognised(first: int, step: int, count: int) -> None:
     values = [first + step * i for i in range(count)]
     data, start, end = numbers(values)
     found = progression(bytes(data[start:end]), count)

@@ -41,7 +41,7 @@ NESTED = written(
 
 
 class TestColumns:
-    def test_all(self) -> None:
+    def test_without_names_all_columns_are_read(self) -> None:
         with open_remote(NESTED) as file:
             batch = file.read_stripe(0)
             assert batch.schema == file.schema
@@ -61,11 +61,11 @@ class TestColumns:
             assert (batch.num_rows, batch.num_columns) == (10, 0)
 
     @pytest.mark.parametrize("name", ["x", "A", "s.x", "l.e", "", "s.", ".a"])
-    def test_unknown(self, name: str) -> None:
+    def test_unknown_column_is_refused(self, name: str) -> None:
         with open_remote(NESTED) as file, pytest.raises(UsageProblem, match="file"):
             file.read_stripe(0, [name])
 
-    def test_names_that_collide(self) -> None:
+    def test_columns_whose_paths_collide_are_told_apart(self) -> None:
         data = retailed(
             written("struct<a:int,b:struct<c:int>>", [(1, (2,))]),
             lambda footer, postscript: footer.types[0].fieldNames.__setitem__(0, "b.c"),
@@ -83,7 +83,7 @@ class TestColumns:
         with open_remote(data) as file, pytest.raises(UsageProblem, match="several columns"):
             file.read_stripe(0, ["b.c"])
 
-    def test_an_empty_stripe(self) -> None:
+    def test_empty_stripe_has_the_schema_and_no_rows(self) -> None:
         def change(footer: pb.Footer, postscript: pb.PostScript) -> None:
             footer.stripes[0].numberOfRows = 0
 
@@ -91,13 +91,13 @@ class TestColumns:
             assert file.read_stripe(0).schema == file.schema
             assert file.read_stripe(0, ["s.b"]).num_rows == 0
 
-    def test_no_rows(self) -> None:
+    def test_file_without_rows_has_no_stripes(self) -> None:
         with open_remote(written("struct<a:int,s:struct<b:int>>", [])) as file:
             assert file.stripe_count == 0
 
 
 class TestAcid:
-    def test_canonical_names(self) -> None:
+    def test_lower_case_names_of_ids_become_canonical(self) -> None:
         def lower(footer: pb.Footer, postscript: pb.PostScript) -> None:
             names = [name.lower() for name in footer.types[0].fieldNames]
             footer.types[0].fieldNames[:] = names
@@ -115,7 +115,7 @@ class TestAcid:
             assert file.read_stripe(0, ["rowid"]).schema.names == ["rowId"]
             assert file.read_stripe(0, ["row.b"]).column("row").to_pylist()[4] == {"b": "row 4"}
 
-    def test_hive_written(self, shared_data: Path) -> None:
+    def test_file_of_hive_is_read_with_its_ids(self, shared_data: Path) -> None:
         with open_local(shared_data / "hive-written" / "acid5k" / "acid5k.orc") as file:
             batch = file.read_stripe(0)
             assert file.is_acid
@@ -139,7 +139,7 @@ class TestAcid:
 
 
 class TestLogicalLength:
-    def test_local_and_remote(self, tmp_path: Path) -> None:
+    def test_local_and_remote_files_read_alike(self, tmp_path: Path) -> None:
         data = written(ACID_SCHEMA, acid_rows(50))
         path = tmp_path / "bucket_00000"
         path.write_bytes(data + b"half a stripe")
@@ -171,7 +171,7 @@ class TestRemote:
 
 
 class TestRefused:
-    def test_by_name(self, shared_data: Path) -> None:
+    def test_encrypted_and_lzo_files_are_refused_by_name(self, shared_data: Path) -> None:
         corpus = shared_data / "orc-corpus" / "apache-orc"
         for name, words in [
             ("encrypted/sample1.orc", "encrypted"),
@@ -184,11 +184,11 @@ class TestRefused:
                 open_local(corpus / name)
             assert name in caught.value.what
 
-    def test_missing_file(self, tmp_path: Path) -> None:
+    def test_missing_file_is_not_found(self, tmp_path: Path) -> None:
         with pytest.raises(NotFoundError):
             open_local(tmp_path / "nothing")
 
-    def test_corrupt_stripes(self, shared_data: Path) -> None:
+    def test_corrupt_stripe_is_named_in_the_error(self, shared_data: Path) -> None:
         found = sorted((shared_data / "orc-corpus" / "apache-orc" / "corrupt").glob("*.orc"))
         assert len(found) == 4
         for path in found:
@@ -261,7 +261,7 @@ def alike(got: Any, want: Any, kind: OrcType) -> bool:
         "over1k_bloom",
     ],
 )
-def test_expected_rows(name: str, shared_data: Path) -> None:
+def test_published_files_have_their_published_rows(name: str, shared_data: Path) -> None:
     corpus = shared_data / "orc-corpus" / "apache-orc"
     lines = gzip.decompress((corpus / "expected" / f"{name}.jsn.gz").read_bytes()).decode().splitlines()
     want = [json.loads(line, parse_float=Decimal) for line in lines]

@@ -29,7 +29,7 @@ def plain_types() -> OrcType:
 
 
 @pytest.mark.parametrize("compression", CODECS)
-def test_the_same_rows(compression: str, tmp_path: Path) -> None:
+def test_first_rows_are_those_of_the_whole_stripe(compression: str, tmp_path: Path) -> None:
     row = plain_types()
     data, _ = acid_file(row, [acid_batch(random_array(row, 4000, random.Random(1)))], WriterSettings(compression))
     path = tmp_path / "bucket_00000"
@@ -83,7 +83,7 @@ def test_times_that_arrow_cannot_hold(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "names", [("a.b", "a"), ("a", "a.b"), ("a.b", "c"), ("__filename", "c"), ("a", "a"), ("", "A")]
 )
-def test_odd_names(names: tuple[str, str], tmp_path: Path) -> None:
+def test_columns_with_dots_are_told_from_fields(names: tuple[str, str], tmp_path: Path) -> None:
     """The columns of files without ids may go by any; `a.b` is a column, or a field of a struct."""
     count = 100
     columns = [pa.array(range(count)), pa.array([{"b": f"{i}"} for i in range(count)])]

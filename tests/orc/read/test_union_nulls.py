@@ -73,7 +73,7 @@ def test_the_bytes_of_the_present_stream() -> None:
     assert streams[8, pb.Stream.PRESENT] == bytes((0xFF, 0))  # the four unions hold NULL
 
 
-def test_exports_show_null() -> None:
+def test_null_union_is_exported_as_null() -> None:
     members = [pa.array([1, None, 2], pa.int32()), pa.array(["a", "b", "c"])]
     union = with_nulls(pa.array([0, 0, 1], pa.int8()).to_numpy(), members, flags(True, False, False))
     batch = pa.RecordBatch.from_arrays([union], names=["u"])
@@ -88,7 +88,7 @@ def test_exports_show_null() -> None:
         assert rows.to_pylist() == wanted
 
 
-def test_null_unions() -> None:
+def test_null_unions_of_a_type_are_all_null() -> None:
     nothing = null_unions(3, arrow_type(PLAIN))
     assert plain(nothing) == [None] * 3
     assert null_unions(2, nothing.type).type == nothing.type

@@ -169,7 +169,7 @@ def test_widened_and_narrowed_undo_each_other() -> None:
     ]
 
 
-def test_the_type_travels() -> None:
+def test_wide_type_survives_arrow_ipc() -> None:
     kind = WideTimestamp(True)
     array = pa.ExtensionArray.from_storage(kind, pa.array([{"seconds": 1, "nanos": 2}, None], WIDE_STORAGE))
     batch = pa.record_batch([array], names=["t"])
@@ -238,7 +238,7 @@ def test_fractions_around_1970_do_not_depend_on_what_else_is_in_the_stripe(name:
     assert [wall_clock(int(s), int(n)) for s, n in zip(seconds, nanos, strict=True)] == expected
 
 
-def test_doubtful_looks_inside() -> None:
+def test_doubtful_timestamps_are_found_by_their_values() -> None:
     near = pa.array([5, 1_500_000_000], pa.int64()).cast(pa.timestamp("ns"))
     far = pa.array([86_400_000_000_000 * 2 + 5_000_000, None], pa.int64()).cast(pa.timestamp("ns"))
     whole = pa.array([-5_000_000_000], pa.int64()).cast(pa.timestamp("ns"))

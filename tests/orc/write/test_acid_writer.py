@@ -74,7 +74,7 @@ def _pylist(batches: list[pa.RecordBatch]) -> list[dict[str, Any]]:
     return [row for batch in batches for row in batch.column("row").to_pylist()]
 
 
-def test_no_rows() -> None:
+def test_file_without_rows_is_valid() -> None:
     for batches in ([], [acid_batch(rows(0))]):
         data, result = acid_file(ROW, batches)
         assert (result.rows, result.stripes) == (0, 0)
@@ -122,7 +122,9 @@ def test_v1_events_of_all_kinds() -> None:
     st.sampled_from([0, 1, 1000]),
     st.sampled_from([1, 3000, 1 << 20]),
 )
-def test_any_table(row: OrcType, sizes: list[int], seed: int, compression: str, stride: int, stripe: int) -> None:
+def test_rows_of_any_type_come_back_with_their_key_index(
+    row: OrcType, sizes: list[int], seed: int, compression: str, stride: int, stripe: int
+) -> None:
     rng = random.Random(seed)
     batches = [acid_batch(random_array(row, n, rng), sum(sizes[:i])) for i, n in enumerate(sizes)]
     if stripe == 1:  # a stripe a row
@@ -187,7 +189,7 @@ def test_events_that_break_the_format(field: str, value: pa.Array, why: str) -> 
         acid_file(ROW, [batch])
 
 
-def test_order_between_batches() -> None:
+def test_batch_before_its_predecessor_is_refused() -> None:
     later, earlier = acid_batch(rows(2), 2), acid_batch(rows(2), 0)
     with pytest.raises(BadDataError, match="out of order"):
         acid_file(ROW, [later, earlier])
@@ -197,7 +199,7 @@ def test_order_between_batches() -> None:
     assert acid_file(ROW, [later, later[1:], acid_batch(rows(2), 0, bucket=B0 + 1)])[1].rows == 5
 
 
-def test_other_columns() -> None:
+def test_batch_of_other_columns_is_refused() -> None:
     batch = acid_batch(rows(2))
     with pytest.raises(BadDataError, match="six ACID columns"):
         acid_file(ROW, [batch.select(ACID_COLUMNS[:5])])

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyorc
 import pytest
 from pyarrow import orc
-from support.acid_files import B0, acid_batch, acid_file
+from support.acid_files import B0, acid_batch, acid_file, struct
 from support.judge.java_writer import Java
 from support.union_values import DEEP, plain, rows_of, sprinkled
 from support.writer_data import random_array, tail_of
@@ -24,11 +24,6 @@ from acidctl.orc.write.stripe_encoder import CODECS, WriterSettings
 from acidctl.rows.scan.table import open_table
 
 pytestmark = pytest.mark.spark
-pytest_plugins = ("support.spark_session", "support.judge.java_writer")
-
-
-def struct(**kinds: OrcType) -> OrcType:
-    return OrcType("struct", children=tuple(kinds.values()), names=tuple(kinds))
 
 
 INT, LONG, TEXT, TIME = OrcType("int"), OrcType("bigint"), OrcType("string"), OrcType("timestamp")

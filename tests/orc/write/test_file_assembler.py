@@ -47,7 +47,7 @@ def assemble(stripes: list[EncodedStripe], compression: str, block_size: int = 6
 
 
 @pytest.mark.parametrize("compression", CODECS)
-def test_stripes_and_tail(compression: str) -> None:
+def test_assembled_stripes_are_read_with_a_true_tail(compression: str) -> None:
     batches = [batch(0, 10), batch(10, 1), batch(11, 20_000)]
     user = {"k": b"\0\xff", "long": b"x" * 200_000}
     data = assemble(stripes_of(batches, compression), compression, user_metadata=user, calendar=2)
@@ -93,7 +93,7 @@ def test_tail_larger_than_a_block() -> None:
         assert tail.user_metadata["index"] == b"1,2,3;" * 1000
 
 
-def test_empty_file() -> None:
+def test_file_without_stripes_is_valid() -> None:
     for compression in CODECS:
         data = assemble([], compression)
         assert orc.ORCFile(pa.BufferReader(data)).read().num_rows == 0
@@ -154,7 +154,7 @@ def test_statistics_of_other_types() -> None:
         assembler.finish(to_proto(TREE), {})
 
 
-def test_lowest_writer() -> None:
+def test_several_writers_are_told_as_the_lowest() -> None:
     assert lowest_writer([]) == CPP_WRITER
     assert lowest_writer([(1, 6), (1, 6)]) == (1, 6)
     assert lowest_writer([(0, 9), (0, 7)]) == (0, 7)

@@ -200,7 +200,7 @@ def test_the_end_of_a_stream() -> None:
     assert [one.tolist() for one in layout.locate(np.array([0, 0]))] == [[0, 0], [0, 0]]
 
 
-def test_chunks_come_back() -> None:
+def test_zlib_chunks_come_back() -> None:
     rng = random.Random(0)
     for data in (b"", b"a", bytes(500), rng.randbytes(500), rng.randbytes(100) * 10):
         for block in (1, 7, 100, 1000):

@@ -23,15 +23,9 @@ from acidctl.orc.types import OrcType
 from acidctl.orc.write.stripe_encoder import WriterSettings
 
 pytestmark = pytest.mark.spark
-pytest_plugins = ("support.spark_session", "support.judge.java_writer")
 
 BLOCK = 65536
 N, STRIDE = 20_000, 1000
-
-
-@pytest.fixture(scope="module")
-def hive(spark: Any) -> Hive:
-    return Hive(spark)
 
 
 def many(row: OrcType, rows: int, seed: int, null_share: float) -> list[pa.RecordBatch]:

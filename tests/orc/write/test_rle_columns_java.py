@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,16 +13,10 @@ from support.run_columns import events, written
 from acidctl.orc.write.stripe_encoder import CODECS
 
 pytestmark = pytest.mark.spark
-pytest_plugins = ("support.spark_session",)
-
-
-@pytest.fixture(scope="module")
-def hive(spark: Any) -> Hive:
-    return Hive(spark)
 
 
 @pytest.mark.parametrize("compression", CODECS)
-def test_java_reads_them(compression: str, hive: Hive, tmp_path: Path) -> None:
+def test_java_reads_ids_written_as_runs(compression: str, hive: Hive, tmp_path: Path) -> None:
     """Runs, single values, pairs; a change of the write id inside a group of rows; seeks, push-down, statistics."""
     gone = np.r_[np.arange(0, 3_000, 700), 1401, 1403, 2_000:2_300]
     row_ids = np.delete(np.arange(3_000), gone)

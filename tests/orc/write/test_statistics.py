@@ -226,7 +226,7 @@ def test_counts_that_overflow_are_unknown() -> None:
     assert merge_statistics([most, most]) == pb.ColumnStatistics(hasNull=True)
 
 
-def test_vectors() -> None:
+def test_statistics_of_several_columns_are_merged_column_by_column() -> None:
     one = [describe("intStatistics", [1]), describe("stringStatistics", [b"a"])]
     two = [describe("intStatistics", [2]), describe("stringStatistics", [b"b"])]
     first, second = merge_column_statistics([one, two])

@@ -240,7 +240,7 @@ def test_no_rows_no_stripes() -> None:
         pa.array(["a", "b", "a"], pa.string_view()),
     ],
 )
-def test_arrows_other_strings(array: pa.Array) -> None:
+def test_arrows_other_kinds_of_strings_are_written(array: pa.Array) -> None:
     assert read(file_of(batch_of(array), root(OrcType("string"))))["f0"].to_pylist() == ["a", "b", "a"]
 
 
@@ -284,7 +284,7 @@ def test_settings_that_the_library_would_die_of(options: dict[str, Any]) -> None
         WriterSettings(**options)
 
 
-def test_recommended_settings() -> None:
+def test_recommended_settings_are_those_of_hive() -> None:
     base, delta = WriterSettings.for_base(), WriterSettings.for_delta("snappy")
     assert (base.compression, base.stripe_size, base.block_size, base.stride) == ("zlib", 64 << 20, 256 << 10, 10_000)
     assert (delta.compression, delta.stripe_size, delta.stride) == ("snappy", 8 << 20, 10_000)

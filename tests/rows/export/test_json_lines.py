@@ -84,7 +84,7 @@ def test_a_null_row_of_a_delete_event() -> None:
     assert lines(row) == ["null", '{"a":1}']
 
 
-def test_doubles() -> None:
+def test_doubles_are_written_shortest() -> None:
     array = pa.array([0.1, 15.0, -0.0, 1e300, 5e-324, 1e10, 2.0**33, 2**53 + 2.0, float("nan"), None, float("-inf")])
     assert lines(array) == [
         "0.1", "15.0", "-0.0", "1e+300", "5e-324", "1e+10", "8589934592.0", "9.007199254740994e+15",
@@ -110,7 +110,7 @@ def test_signalling_nans_print_no_warning(kind: pa.DataType, bits: str) -> None:
     assert lines(pa.Array.from_buffers(kind, 20, [pa.py_buffer(b"\0\0\0"), values])) == ["null"] * 20
 
 
-def test_decimals() -> None:
+def test_decimals_are_written_without_exponent() -> None:
     values = ["5299567.02", "77669410.986365825", "0", "-1.5", "100", "0.0000000001", "-0.0000000001", "-100.1"]
     array = pa.array([Decimal(value) for value in values] + [None], pa.decimal128(38, 10))
     assert lines(array) == [f'"{value}"' for value in values] + ["null"]
@@ -144,7 +144,7 @@ def test_dates_and_timestamps_of_any_year() -> None:
     assert lines(pa.ListArray.from_arrays([0, 1, 5], wide).slice(1)) == ["[" + ",".join(lines(wide)[1:]) + "]"]
 
 
-def test_strings() -> None:
+def test_every_character_of_strings_is_escaped_as_json_wants() -> None:
     everything = "".join(map(chr, range(0x100))) + "\u2028\u2029\U0001f600"
     assert lines(pa.array([everything, None, ""])) == [quoted(everything), "null", '""']
 
@@ -219,7 +219,7 @@ def test_types_of_a_projection_are_found_by_name() -> None:
     assert encode_json_lines(unknown, types) == b'{"z":"x"}\n'
 
 
-def test_nesting() -> None:
+def test_maps_and_lists_are_nested_with_their_nulls() -> None:
     kind = pa.map_(pa.string(), pa.list_(pa.int32()))
     array = pa.array([[("a", None), ("b", []), ("c", [1, None])], [], None], kind)
     assert lines(array) == ['[{"_key":"a","_value":null},{"_key":"b","_value":[]},{"_key":"c","_value":[1,null]}]', "[]", "null"]  # fmt: skip  # noqa: E501

@@ -129,7 +129,7 @@ class _Digits(float):
         return self.text
 
 
-def test_csv() -> None:
+def test_csv_is_read_back_as_it_was() -> None:
     batch = batch_of(
         **{
             "id": pa.array([1, 2, None]),
@@ -227,7 +227,7 @@ def test_names_that_repeat_are_told_apart_in_parquet() -> None:
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
-def test_wide_timestamps(kind: str) -> None:
+def test_far_timestamps_are_written_exactly_or_refused(kind: str) -> None:
     exact = batch_of(t=wide((253402300799, 123456000), None, (-62135596800, 0)))
     column = read_back(kind, written(kind, exact)).column("t")
     assert column.type == pa.timestamp("us")
@@ -337,7 +337,7 @@ def test_unknown_kinds_and_options_are_refused() -> None:
 # -- cells ------------------------------------------------------------------------------------------------------
 
 
-def test_cells() -> None:
+def test_cells_are_escaped_for_a_terminal() -> None:
     batch = batch_of(
         n=pa.array([1, None]),
         s=pa.array(['say "x"\x1b[31m\n', "\u202eabc\u2066 日本"]),
@@ -367,7 +367,7 @@ def test_nothing_that_a_terminal_acts_on_is_visible(text: str) -> None:
 
 @RELAXED
 @given(cases())
-def test_cells_of_anything(case: Case) -> None:
+def test_cells_agree_with_json_lines_for_any_type(case: Case) -> None:
     rows = cell_rows(case.batch, 5, case.types)
     assert len(rows) == min(5, len(case.lines))
     for row, line in zip(rows, case.lines, strict=False):

@@ -30,7 +30,7 @@ def lines_of(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("extension", PACKED)
-def test_one_line(tmp_path: Path, extension: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_endless_line_is_refused(tmp_path: Path, extension: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / f"a.{extension}"
     path.write_bytes(PACKED[extension](b"a\n" + b"x" * (40 << 20) + b"\nb"))
     monkeypatch.setenv(STRIPE_MEMORY.variable, "100M")
@@ -40,7 +40,7 @@ def test_one_line(tmp_path: Path, extension: str, monkeypatch: pytest.MonkeyPatc
     assert [len(line) for line in lines_of(path)] == [1, 40 << 20, 1]
 
 
-def test_very_many_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_that_unpacks_to_much_more_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "_ALWAYS", 1 << 20)
     path = tmp_path / "a.bz2"
     path.write_bytes(bz2.compress(b"some line\n" * 2_000_000))
@@ -58,7 +58,7 @@ def test_blocks_of_hadoop_that_claim_much(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [b"a\r\nb\rc\n\rd", b"\r\n\r\n", b"\n", b"", b"\r", b"a", b"\r\r\n\n\r"])
-def test_ends_of_lines(tmp_path: Path, text: bytes) -> None:
+def test_lines_end_where_python_ends_them(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(text)
     if text:
@@ -68,7 +68,7 @@ def test_ends_of_lines(tmp_path: Path, text: bytes) -> None:
             lines_of(path)
 
 
-def test_very_many_stripes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_very_many_stripes_are_counted_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "f"
     native.write_table(pa.table({"a": range(50)}), path, row_group_size=1)
     monkeypatch.setattr(limits, "_ALWAYS", 41 << 20)
@@ -84,7 +84,7 @@ def test_very_many_stripes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             reader.read_stripe(i)
 
 
-def test_parts_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_on_a_part_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "_ALWAYS", 1000)
     work = Work("f", 1)
     for _ in range(100):

@@ -103,7 +103,9 @@ BOMBS: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_row_groups(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_row_group_that_unpacks_to_gigabytes_is_refused(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "f"
     path.write_bytes(BOMBS[name]())
     assert path.stat().st_size < 200_000
@@ -158,7 +160,7 @@ def test_a_footer_that_claims_much_of_one_kind_only(tmp_path: Path) -> None:
         read_any_tail(ByteSource(LocalFileSystem(), str(path)))
 
 
-def test_deep_types(tmp_path: Path) -> None:
+def test_type_nested_too_deep_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "f"
     deep = [group("g", 1, OPTIONAL)] * 5000
     path.write_bytes(with_footer(b"", thrift((1, 5, 1), (2, LIST, (STRUCT, [*deep, leaf("a", INT64)])))))
@@ -166,7 +168,7 @@ def test_deep_types(tmp_path: Path) -> None:
         read_any_tail(ByteSource(LocalFileSystem(), str(path)))
 
 
-def test_pages_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_column_of_endless_pages_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACIDCTL_LIMIT_STRIPES", "1000")
     path = tmp_path / "f"
     pages = data_page(0, PLAIN, b"") * 2000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.acid_files import B0, write_deletes, write_delta
+from support.acid_files import B0, ids, write_deletes, write_delta
 from support.compacting import run_compaction
 from support.past import events_below, remove_obsolete, walkthrough
 from support.random_tables import make_table
@@ -27,7 +27,7 @@ from acidctl.rows.past.blame import RowId, Status, blame, parse_row_id
         ('{"ROW__ID":{"writeid":1,"bucketid":536870912,"rowid":2},"id":3}', RowId(1, 536870912, None, 2)),
     ],
 )
-def test_row_ids(text: str, wanted: RowId) -> None:
+def test_row_ids_are_read_in_every_form(text: str, wanted: RowId) -> None:
     assert parse_row_id(text) == wanted
 
 
@@ -35,12 +35,12 @@ def test_row_ids(text: str, wanted: RowId) -> None:
     "text",
     ["", "1:2", "1:2:3:4", "a:1:2", "1:9999999999:2", '{"writeid":1}', "{", '{"writeid":1,"bucketid":true,"rowid":2}'],
 )
-def test_no_row_ids(text: str) -> None:
+def test_malformed_row_ids_are_refused(text: str) -> None:
     with pytest.raises(UsageProblem):
         parse_row_id(text)
 
 
-def test_the_walkthrough(tmp_path: Path) -> None:
+def test_life_of_a_deleted_row_of_the_walkthrough_is_told(tmp_path: Path) -> None:
     table = walkthrough(tmp_path / "t")
     (life,) = blame(snapshot_of(table), parse_row_id(f"1:{B0}:2")).rows
     assert life.status is Status.DELETED
@@ -63,21 +63,16 @@ def test_the_walkthrough(tmp_path: Path) -> None:
 
 
 def test_only_stripes_that_may_hold_it_are_read(tmp_path: Path) -> None:
-    import pyarrow as pa
-
-    from acidctl.orc.types import OrcType
-
-    types = OrcType("struct", children=(OrcType("int"),), names=("id",))
-    batches = [pa.RecordBatch.from_pydict({"id": pa.array(range(n, n + 10), pa.int32())}) for n in range(0, 80, 10)]
-    write_delta(tmp_path, 1, *batches, row=types)
-    write_deletes(tmp_path, 2, 1, [3, 44], row=types)
+    batches = [ids(*range(n, n + 10)) for n in range(0, 80, 10)]
+    write_delta(tmp_path, 1, *batches)
+    write_deletes(tmp_path, 2, 1, [3, 44])
     found = blame(snapshot_of(tmp_path), parse_row_id("1:bucket=0:44"))
     assert (found.stripes, found.stripes_read) == (9, 2)
     assert found.rows[0].status is Status.DELETED
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_random_pasts(tmp_path: Path, seed: int) -> None:
+def test_life_of_every_row_is_that_of_the_written_past(tmp_path: Path, seed: int) -> None:
     made = make_table(tmp_path / "t", seed)
     live = {key for key, _ in read_rows(made.path)} if made.values else set()
     events = events_below(made.path) if any(made.path.iterdir()) else set()

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.acid_files import SMALL_GROUPS, write_deletes, write_delta, write_plain
+from support.acid_files import SMALL_GROUPS, ids, write_deletes, write_delta, write_plain
 from support.compacting import run_compaction
 from support.random_tables import Made, make_table, write
 from support.written_by_hive import HIVE23
@@ -27,8 +27,6 @@ from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Events, Ids
 from acidctl.rows.read.key_ranges import KeyRanges
 from acidctl.rows.scan.table import open_table
-
-INT = OrcType("struct", children=(OrcType("int"),), names=("id",))
 
 
 def listed(found: Difference) -> dict[str, dict[tuple[int, int, int], Any]]:
@@ -53,7 +51,7 @@ def check(made: Made, start: int, end: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_random_pasts(tmp_path: Path, seed: int) -> None:
+def test_difference_is_that_of_the_written_past(tmp_path: Path, seed: int) -> None:
     made = make_table(tmp_path / "t", seed)
     choice = random.Random(seed)
     table = open_table(str(made.path))
@@ -72,7 +70,7 @@ def test_random_pasts(tmp_path: Path, seed: int) -> None:
     check(made, made.last, made.last)
 
 
-def test_between_two_bases(tmp_path: Path) -> None:
+def test_difference_between_two_bases_is_that_of_their_rows(tmp_path: Path) -> None:
     for seed in range(8):
         choice = random.Random(seed)
         made = make_table(tmp_path / f"t{seed}", seed, 0)
@@ -88,9 +86,9 @@ def test_between_two_bases(tmp_path: Path) -> None:
 
 def test_shared_stripes_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     batches = [pa.RecordBatch.from_pydict({"id": pa.array(range(n, n + 10), pa.int32())}) for n in range(0, 80, 10)]
-    write_delta(tmp_path, 1, *batches, row=INT)
-    write_deletes(tmp_path, 2, 1, [3], row=INT)
-    write_deletes(tmp_path, 3, 1, [44], row=INT)
+    write_delta(tmp_path, 1, *batches)
+    write_deletes(tmp_path, 2, 1, [3])
+    write_deletes(tmp_path, 3, 1, [44])
     read: list[tuple[str, int]] = []
 
     def spy(name: str) -> None:
@@ -133,7 +131,7 @@ values = st.one_of(st.none(), st.integers(0, 3))
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(values, values, st.integers())), st.lists(st.tuples(values, values, st.integers())))
-def test_pairs_by_key(old: list[Any], new: list[Any]) -> None:
+def test_rows_are_paired_by_key_as_a_dictionary_does(old: list[Any], new: list[Any]) -> None:
     types = OrcType("struct", children=(OrcType("bigint"),) * 3, names=("a", "b", "c"))
 
     def table(rows: list[Any]) -> pa.Table:
@@ -185,20 +183,20 @@ def test_tables_written_by_hive(name: str) -> None:
         assert (gone - new, new - gone) == (before - after, after - before)
 
 
-def test_files_without_ids(tmp_path: Path) -> None:
+def test_files_without_ids_are_compared_where_they_can_be(tmp_path: Path) -> None:
     for write_id in (1, 2):
-        batch = pa.RecordBatch.from_pydict({"id": pa.array([write_id, write_id + 10], pa.int32())})
         write_plain(
-            tmp_path / f"delta_{write_id:07}_{write_id:07}_0000" / "000000_0", batch, row=INT, settings=SMALL_GROUPS
+            tmp_path / f"delta_{write_id:07}_{write_id:07}_0000" / "000000_0",
+            ids(write_id, write_id + 10),
+            settings=SMALL_GROUPS,
         )
     table = open_table(str(tmp_path))
     found = [row for batch in difference(table, 1, 2).listed() for row in batch.to_pylist()]
     assert found == [{"change": "+", "id": 2}, {"change": "+", "id": 12}]
-    for name, ids in (("base_0000001_v0000005", [1, 11]), ("base_0000002_v0000006", [1, 2, 11, 12])):
+    for name, numbers in (("base_0000001_v0000005", [1, 11]), ("base_0000002_v0000006", [1, 2, 11, 12])):
         write_plain(
             tmp_path / name / "000000_0",
-            pa.RecordBatch.from_pydict({"id": pa.array(ids, pa.int32())}),
-            row=INT,
+            ids(*numbers),
             settings=SMALL_GROUPS,
         )
     with pytest.raises(HistoryError, match="cannot be compared"):

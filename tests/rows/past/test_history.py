@@ -29,7 +29,7 @@ def counts(line: WriteIdHistory) -> tuple[int, int | None, int | None]:
     return line.inserted, line.updated, line.deleted
 
 
-def test_the_walkthrough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_walkthrough_is_told_by_footers_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = walkthrough(tmp_path / "t")
     with monkeypatch.context() as patch:
         patch.setattr("acidctl.rows.read.events.Events.ids", None)  # footers are enough
@@ -149,7 +149,7 @@ def test_stripes_that_tell_who_wrote_it(
         assert where(line) == ((), *(((name), ()) if expected == "compacted" else ((), name)))
 
 
-def test_states_and_originals(tmp_path: Path) -> None:
+def test_originals_and_states_of_write_ids_are_listed(tmp_path: Path) -> None:
     table = walkthrough(tmp_path / "t")
     batch = pa.RecordBatch.from_pydict({"id": pa.array([7, 8], pa.int32()), "value": ["x", "y"]})
     write_plain(table / "000000_0", batch, row=ROW, settings=SMALL_GROUPS)
@@ -179,7 +179,7 @@ def test_a_damaged_directory_that_nobody_reads(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_random_pasts(tmp_path: Path, seed: int) -> None:
+def test_history_is_that_of_the_written_past(tmp_path: Path, seed: int) -> None:
     made = make_table(tmp_path / "t", seed)
     found = read_history(snapshot_of(made.path))
     lines = {line.write_id: line for line in found.write_ids}

@@ -31,6 +31,6 @@ def test_as_one_by_one(kind: type[np.generic], values: list[int]) -> None:
 
 
 @given(bucket=st.integers(0, 4095), statement=st.integers(0, 4095))
-def test_what_was_encoded(bucket: int, statement: int) -> None:
+def test_encoded_values_are_decoded_in_both_versions(bucket: int, statement: int) -> None:
     parts = decode_all(np.array([encode(bucket, statement), bucket]))
     assert (parts.bucket.tolist(), parts.statement.tolist()) == ([bucket, bucket], [statement, 0])

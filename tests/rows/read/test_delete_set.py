@@ -54,7 +54,7 @@ def test_v1_a_later_change_kills(changes, events, in_order) -> None:  # type: ig
 
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 12), max_size=20), st.integers(0, 12), st.sets(st.integers(0, 12)))
-def test_valid_mask(current, hwm, exceptions) -> None:  # type: ignore[no-untyped-def]
+def test_mask_holds_the_rows_of_valid_write_ids(current, hwm, exceptions) -> None:  # type: ignore[no-untyped-def]
     found = valid_mask(np.array(current, np.int64), hwm, tuple(sorted(exceptions)))
     wanted = [write_id <= hwm and write_id not in exceptions for write_id in current]
     assert (found.tolist() if found is not None else [True] * len(current)) == wanted

@@ -21,7 +21,7 @@ ONE_GOES = st.integers(0, 37).map(lambda i: [i != j for j in range(38)])
 
 @pytest.mark.parametrize("holes", [False, True], ids=["whole", "NULL structs"])
 @given(st.lists(st.booleans(), min_size=38, max_size=38) | ONE_GOES)
-def test_as_arrow_filters(holes: bool, keep: list[bool]) -> None:
+def test_rows_are_kept_as_arrow_filters_them(holes: bool, keep: list[bool]) -> None:
     rows = pa.array([None if holes and i % 5 == 0 else value for i, value in enumerate(VALUES)], TYPE).slice(1, 38)
     found = kept_rows(rows, np.array(keep))
     found.validate(full=True)
@@ -38,7 +38,7 @@ def test_rows_without_columns_are_counted() -> None:
 
 
 @given(st.sets(st.integers(0, 39)))
-def test_places_that_go(places: set[int]) -> None:
+def test_rows_at_places_are_left_out(places: set[int]) -> None:
     batch = pa.RecordBatch.from_struct_array(pa.array(VALUES, TYPE))
     kept = [row for place, row in enumerate(VALUES) if place not in places]
     for slices, joined in ((1, 1), (1000, 1), (1000, 1000)):  # rows between two that go, for each of the three ways

@@ -35,7 +35,7 @@ _KINDS = (pa.int32(), pa.int64(), pa.int32(), pa.int64(), pa.int64())
 _NAMES = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
 
 
-def test_scans_end(wide: Path) -> None:
+def test_scan_of_very_many_columns_ends(wide: Path) -> None:
     table = acidctl.open_table(str(wide))
     for every in (1, 2):
         names = [f"c{i}" for i in range(0, COLUMNS, every)]

@@ -34,7 +34,7 @@ BATCH = pa.RecordBatch.from_pydict(
         ("rowId = -5", []),
     ],
 )
-def test_conditions(text: str, rows: list[int]) -> None:
+def test_condition_keeps_the_rows_that_sql_keeps(text: str, rows: list[int]) -> None:
     predicate = parse_condition(text, BATCH.schema.names)
     assert predicate.apply(BATCH).column("rowId").to_pylist() == rows
 
@@ -53,7 +53,7 @@ def test_conditions(text: str, rows: list[int]) -> None:
         "1",
     ],
 )
-def test_what_is_refused(text: str) -> None:
+def test_malformed_condition_is_refused(text: str) -> None:
     with pytest.raises(UsageProblem):
         parse_condition(text, BATCH.schema.names).apply(BATCH)
 

@@ -245,7 +245,7 @@ def sorted_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("d <> 3", list(range(9))),
     ],
 )
-def test_stripes_are_pruned(sorted_table: Path, kind: str, where: str, stripes: list[int]) -> None:
+def test_stripes_out_of_range_are_not_read(sorted_table: Path, kind: str, where: str, stripes: list[int]) -> None:
     scan = Scan(snapshot_of(sorted_table / kind), where=where)
     assert stripes_read(scan) == stripes
 

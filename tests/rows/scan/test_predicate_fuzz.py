@@ -51,5 +51,5 @@ def check(seed: int, folder: Path, conditions: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_random_conditions(seed: int, tmp_path: Path) -> None:
+def test_random_conditions_keep_the_rows_of_the_model(seed: int, tmp_path: Path) -> None:
     check(seed, tmp_path, 60)

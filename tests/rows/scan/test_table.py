@@ -70,7 +70,7 @@ def test_columns_nested_synthetic_and_of_partitions(table: Path) -> None:
     ]
 
 
-def test_partitions_are_pruned(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partitions_out_of_question_are_not_listed(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = acidctl.open_table(str(table))
     scans = [
         opened.scan(["id"], "day = '2024-01-02'"),
@@ -105,11 +105,11 @@ def test_partitions_are_pruned(table: Path, monkeypatch: pytest.MonkeyPatch) -> 
         (["-0"], "string"),
     ],
 )
-def test_types_of_partitions(values: list[str], kind: str) -> None:
+def test_partition_type_follows_from_its_values(values: list[str], kind: str) -> None:
     assert partition_kind(values) == kind
 
 
-def test_time_travel(tmp_path: Path) -> None:
+def test_at_shows_the_rows_of_that_write_id(tmp_path: Path) -> None:
     write_delta(tmp_path, 1, rows(0, 4), row=TYPES)
     write_deletes(tmp_path, 2, 1, [0], row=TYPES)
     write_delta(tmp_path, 3, rows(10, 2), row=TYPES)
@@ -137,7 +137,7 @@ def test_history_that_a_compaction_destroyed(tmp_path: Path) -> None:
     assert caught.value.hint.endswith(" 5")
 
 
-def test_deleted_rows(table: Path) -> None:
+def test_deleted_shows_the_rows_that_deletes_took(table: Path) -> None:
     opened = acidctl.open_table(str(table))
     scan = opened.scan(["id"], deleted=True, row_id=True)
     found = [(row["ROW__ID"]["rowid"], row["id"]) for row in scan.to_table().to_pylist()]

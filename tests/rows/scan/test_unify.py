@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyorc
 import pytest
 from pyarrow import parquet
-from support.acid_files import SMALL_GROUPS, write_deletes, write_delta, write_plain
+from support.acid_files import SMALL_GROUPS, struct, write_deletes, write_delta, write_plain
 from support.reader_data import RAW, retailed
 from support.writer_data import random_array
 
@@ -28,10 +28,6 @@ from acidctl.rows.scan.table import TableScan
 TIME, INSTANT, INT = OrcType("timestamp"), OrcType("timestamp with local time zone"), OrcType("int")
 NOON = datetime.datetime(2024, 1, 1, 12)
 NEAR, FAR = (1_704_110_400, 5), (253_402_300_799, 999_999_999)
-
-
-def struct(**kinds: OrcType) -> OrcType:
-    return OrcType("struct", children=tuple(kinds.values()), names=tuple(kinds))
 
 
 def of(kind: str, *children: OrcType) -> OrcType:
@@ -171,7 +167,7 @@ def test_a_union_has_its_null_where_some_file_has_one(tmp_path: Path) -> None:
     ],
     ids=lambda one: str(one.type)[:20],
 )  # fmt: skip
-def test_types_of_parquet(tmp_path: Path, column: pa.Array) -> None:
+def test_parquet_batches_have_the_type_of_the_scan(tmp_path: Path, column: pa.Array) -> None:
     directory = tmp_path / "delta_0000001_0000001_0000"
     directory.mkdir()
     schema = pa.schema([pa.field("c", column.type, metadata={"k": "v"})])

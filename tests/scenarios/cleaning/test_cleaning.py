@@ -35,7 +35,7 @@ def names_of(table: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
-def test_published_case(case, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_published_tables_are_cleaned_as_hive_does(case, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     if case.get("table_properties"):
         pytest.skip("table properties (no_cleanup) are not on disk: they come with a metastore")
     table = make(tmp_path / "t", *case["dirs_before"])
@@ -120,7 +120,7 @@ def test_trash_restore_and_purge(tmp_path: Path) -> None:
     assert apply_plan(plan_at_once(snapshot_of(table))).removed == ()
 
 
-def test_no_trash_deletes(tmp_path: Path) -> None:
+def test_without_trash_entries_are_deleted(tmp_path: Path) -> None:
     table = make(tmp_path / "t", "base_5", "base_3")
     assert apply_plan(plan_at_once(snapshot_of(table)), How.DELETE).run is None
     assert {path.name for path in table.iterdir()} == {"base_5"}

@@ -64,7 +64,7 @@ def test_none_one_and_several(acidctl: Acidctl, warehouse: Path, tmp_path: Path,
     assert len(both(acidctl, *line, warehouse / "a")) == (0 if trash else 1)
 
 
-def test_rows(acidctl: Acidctl, warehouse: Path, tmp_path: Path) -> None:
+def test_rows_are_one_document_in_json(acidctl: Acidctl, warehouse: Path, tmp_path: Path) -> None:
     table = warehouse / "a"
     file = next(table.glob("delta_*/bucket_00000"))
     for line in (("cat", table), ("cat", "--limit", "0", table), ("cat", "--where", "id > 99", table), ("dump", file),
@@ -98,7 +98,7 @@ def test_with_a_trash_and_backups(acidctl: Acidctl, warehouse: Path) -> None:
     assert both(acidctl, "repair", "undo", "--list", warehouse / "a") == []
 
 
-def test_plans(acidctl: Acidctl, warehouse: Path, tmp_path: Path) -> None:
+def test_plans_are_one_document_in_json(acidctl: Acidctl, warehouse: Path, tmp_path: Path) -> None:
     assert acidctl(*MAJOR, warehouse).status == 0
     plan = tmp_path / "plan.json"
     saved = acidctl("clean", "--plan", plan, "--older-than", "0", "--unsafe-retention", "-o", "json", warehouse)
@@ -107,7 +107,7 @@ def test_plans(acidctl: Acidctl, warehouse: Path, tmp_path: Path) -> None:
     assert len(acidctl("apply", "--yes", "--unsafe-retention", "-o", "json", plan).json()) == 3
 
 
-def test_files(acidctl: Acidctl, warehouse: Path, tmp_path: Path) -> None:
+def test_files_are_one_document_in_json(acidctl: Acidctl, warehouse: Path, tmp_path: Path) -> None:
     files = sorted(warehouse.rglob("bucket_00000"))[:3]
     assert [one["path"] for one in both(acidctl, "meta", *files)] == [str(path) for path in files]
     assert [one["path"] for one in both(acidctl, "meta", files[0], tmp_path / "missing", files[1])] == [
@@ -130,7 +130,7 @@ def test_what_is_not_confirmed(acidctl: Acidctl, warehouse: Path) -> None:
     assert (acidctl("purge", "-o", "json", warehouse).status, found.json()) == (7, [])
 
 
-def test_some_fail(acidctl: Acidctl, warehouse: Path) -> None:
+def test_locations_that_fail_are_in_the_document(acidctl: Acidctl, warehouse: Path) -> None:
     (warehouse / "b" / "delta_0000001_0000001_0000" / "bucket_00000").write_bytes(b"bad")
     found = acidctl(*MAJOR, "-o", "json", warehouse)
     assert found.status == 4

@@ -24,7 +24,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda c: c[0])
-def test_a_missing_path(acidctl, command: tuple[str, ...], tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_missing_path_is_told_with_status_3(acidctl, command: tuple[str, ...], tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     found = acidctl(*command, tmp_path / "missing")
     assert found.status == 3
     assert "missing" in found.err
@@ -65,7 +65,7 @@ def test_files_that_are_not_orc(  # type: ignore[no-untyped-def]
     assert not list(crud.glob("base*"))
 
 
-def test_a_truncated_file(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
+def test_truncated_file_is_told_with_status_4(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
     bad = crud / "delta_0000001_0000001_0000" / "bucket_00000"
     bad.write_bytes(bad.read_bytes()[:-100])
     found = acidctl("cat", crud)
@@ -73,7 +73,7 @@ def test_a_truncated_file(acidctl, crud: Path) -> None:  # type: ignore[no-untyp
     assert found.err.count("\n") <= 4
 
 
-def test_usage(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
+def test_usage_errors_have_status_2_and_a_hint(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
     assert acidctl("compact", crud).status == 2
     assert acidctl("nonsense").status == 2
     assert acidctl("ls", "--nonsense").status == 2

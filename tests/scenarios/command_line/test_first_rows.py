@@ -40,7 +40,9 @@ def refused(*_: object) -> None:
 
 @pytest.mark.parametrize("what", ["", "000000_0", "000000_0_copy_1", "delta_0000007_0000007_0000/bucket_00000"])
 @pytest.mark.parametrize(("offset", "limit"), [(0, 1), (0, 100), (7, 100), (890, 20), (5, 2000)])
-def test_the_same_lines(acidctl: Acidctl, table: Path, what: str, offset: int, limit: int) -> None:
+def test_limited_dump_is_the_beginning_of_the_whole(
+    acidctl: Acidctl, table: Path, what: str, offset: int, limit: int
+) -> None:
     for more in ((), ("--decode",), ("--columns", "row.b,rowId"), ("--columns", "rowId"), ("--where", "rowId > 3")):
         whole = acidctl("dump", *more, table / what).lines()
         found = acidctl("dump", *more, "--limit", str(limit), "--offset", str(offset), table / what).lines()

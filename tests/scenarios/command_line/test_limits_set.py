@@ -52,7 +52,7 @@ def shape(table: Path) -> list[tuple[str, bytes]]:
     return sorted((str(path), path.read_bytes()) for path in table.rglob("*") if path.is_file())
 
 
-def test_of_a_configuration(acidctl: Acidctl, table: Path, config: Callable[[str], Path]) -> None:
+def test_limits_of_a_configuration_count(acidctl: Acidctl, table: Path, config: Callable[[str], Path]) -> None:
     small = config('[limits]\nstripe-memory = "100K"\n[profile.large.limits]\nstripe-memory = "1G"')
     result = acidctl("--config", small, "cat", table)
     assert result.status == 4

@@ -381,7 +381,7 @@ def test_a_foreign_file_with_a_name_of_hive_s_makes_nothing_obsolete(acidctl: Ca
         assert everything(crud) == before
 
 
-def test_ls_says_so(acidctl: Call, warehouse: Path) -> None:
+def test_ls_says_what_is_not_known_to_be_transactional(acidctl: Call, warehouse: Path) -> None:
     found = acidctl("ls", warehouse)
     assert found.status == 0
     assert "locations not known to be transactional: acidctl changes nothing there" in found.err

@@ -185,7 +185,7 @@ def test_settings_for_other_lines_are_no_mistake(acidctl: Acidctl, crud: Path, t
         assert found.status == 0, found.err
 
 
-def test_one_spelling() -> None:
+def test_options_of_one_meaning_have_one_spelling() -> None:
     """What is the same has the same name everywhere, and nothing is called by the name of something else."""
     kinds: dict[str, set[str]] = {}
 

@@ -115,7 +115,9 @@ def filled(warehouse: Path) -> Filled:
     return lambda line: [word.format(**places) for word in line]
 
 
-def test_what_only_looks(terminal: Terminals, filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_that_look_send_nothing_hostile(
+    terminal: Terminals, filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert Path(filled(["{f}"])[0]).is_file()
     config = tmp_path / "home" / "acidctl" / "config.toml"
     config.parent.mkdir(parents=True)
@@ -148,7 +150,7 @@ def test_what_only_looks(terminal: Terminals, filled: Filled, tmp_path: Path, mo
 COMPACT = ["compact", "--major", "--engine", "local", "--force", "{w}"]
 
 
-def test_what_compact_asks(terminal: Terminals, filled: Filled) -> None:
+def test_question_of_compact_sends_nothing_hostile(terminal: Terminals, filled: Filled) -> None:
     """The question names locations and directories; without an answer nothing is done, with one what was shown."""
     for typed, expected in (("", 130), ("n\n", 7), ("what\ny\n", 0)):
         status, shown = terminal.run(*filled(COMPACT), typed=typed)
@@ -167,7 +169,7 @@ def test_a_hang_is_a_failure(terminal: Terminals) -> None:
     assert terminal.execute("/bin/cat") == (0, "")
 
 
-def test_what_changes_tables(terminal: Terminals, filled: Filled, tmp_path: Path) -> None:
+def test_commands_that_change_tables_send_nothing_hostile(terminal: Terminals, filled: Filled, tmp_path: Path) -> None:
     plan = str(tmp_path / f"plan{EVIL}")
     keep = ["--older-than", "0", "--unsafe-retention"]
     lines = [
@@ -185,7 +187,7 @@ def test_what_changes_tables(terminal: Terminals, filled: Filled, tmp_path: Path
         assert_harmless(shown)
 
 
-def test_a_damaged_file(terminal: Terminals, filled: Filled) -> None:
+def test_damaged_file_sends_nothing_hostile(terminal: Terminals, filled: Filled) -> None:
     file = Path(filled(["{f}"])[0])
     file.write_bytes(file.read_bytes()[:-20])
     for line in (
@@ -208,7 +210,7 @@ def test_help_with_defaults_from_a_file(terminal: Terminals, tmp_path: Path) -> 
     assert_harmless(shown)
 
 
-def test_completion(terminal: Terminals, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completion_sends_nothing_hostile(terminal: Terminals, monkeypatch: pytest.MonkeyPatch) -> None:
     words = f"acidctl ls a{EVIL.replace(chr(10), '')}"
     for shell in ("bash", "zsh", "fish"):
         monkeypatch.setenv("_ACIDCTL_COMPLETE", f"{shell}_complete")
@@ -244,7 +246,7 @@ main(sys.argv[2:])
 
 
 @pytest.mark.parametrize("words", [(), ("--debug",)])
-def test_what_libraries_write(terminal: Terminals, words: tuple[str, ...]) -> None:
+def test_warnings_of_libraries_send_nothing_hostile(terminal: Terminals, words: tuple[str, ...]) -> None:
     """Warnings, logs and the last words of threads quote what they failed on."""
     evil = EVIL.replace("\n", "")
     status, shown = terminal.execute(sys.executable, "-c", LIBRARY, evil, "ls", ".", *words)
@@ -276,7 +278,7 @@ def test_data_on_a_pipe_stays_exact(warehouse: Path, acidctl: Callable[..., obje
     assert f"delta_{EVIL}" in [entry["name"] for entry in one["entries"]]
 
 
-def test_one_way_out() -> None:
+def test_modules_write_only_by_what_escapes() -> None:
     """No module writes by another way than those that escape, or escapes by itself."""
     package = Path(main.__code__.co_filename).parents[1]
     for path in package.rglob("*.py"):

@@ -125,7 +125,9 @@ def test_what_is_open_is_left_alone(acidctl: Call, table: Path) -> None:
 @pytest.mark.parametrize(
     "command", [MAJOR, ("clean", "--yes"), ("cat",), ("ls",), ("diff", "--from", "1")], ids=lambda c: c[0]
 )
-def test_lists_are_checked(acidctl: Call, table: Path, command: tuple[str, ...], options: tuple[str, ...]) -> None:
+def test_lists_of_another_kind_or_table_are_refused(
+    acidctl: Call, table: Path, command: tuple[str, ...], options: tuple[str, ...]
+) -> None:
     before = names(table)
     refused = acidctl(*command, *options, table)
     assert refused.status in (2, 7)

@@ -36,7 +36,7 @@ def test_a_link_of_another_user(acidctl: Acidctl, crud: Path, tmp_path: Path, wh
     assert path.is_symlink()
 
 
-def test_modes(acidctl: Acidctl, crud: Path, tmp_path: Path) -> None:
+def test_only_written_plans_are_private(acidctl: Acidctl, crud: Path, tmp_path: Path) -> None:
     """A plan may hold what opens a store."""
     before = os.umask(0o022)
     try:

@@ -258,7 +258,7 @@ def test_only_the_holder_of_the_lock_publishes(one: str) -> None:
     assert names(one) == before | {LOCK}
 
 
-def test_a_dead_lock(one: str) -> None:
+def test_dead_lock_is_broken_with_a_word(one: str) -> None:
     fs, path = opened(one)
     said: list[str] = []
     fs.write_bytes(f"{path}/{LOCK}", Owner.this().to_bytes())

@@ -70,7 +70,7 @@ def restore_all(table: Path) -> None:
 
 
 @pytest.mark.parametrize("how", [How.TRASH, How.DELETE])
-def test_a_cleaning(how: How, table: Path, tmp_path: Path) -> None:
+def test_killed_cleaning_leaves_the_rows_and_is_finished(how: How, table: Path, tmp_path: Path) -> None:
     before, whole = read(table), files(table)
     points = 0
     for at, copy in deaths(lambda copy: clean(copy, how), table, tmp_path / "dead"):
@@ -119,7 +119,7 @@ def test_a_cleaning_that_is_undone_instead(table: Path, tmp_path: Path) -> None:
         assert not (copy / TRASH).exists() or not list((copy / TRASH).iterdir()), at
 
 
-def test_a_restore(table: Path, tmp_path: Path) -> None:
+def test_killed_restore_leaves_the_rows_and_is_finished(table: Path, tmp_path: Path) -> None:
     before, whole = read(table), files(table)
     clean(table, How.TRASH)
     (run,) = list_runs(FS, str(table))
@@ -132,7 +132,7 @@ def test_a_restore(table: Path, tmp_path: Path) -> None:
         assert not list(copy.glob(f"{TRASH}/*")), at
 
 
-def test_a_purge(table: Path, tmp_path: Path) -> None:
+def test_killed_purge_leaves_the_rows_and_is_finished(table: Path, tmp_path: Path) -> None:
     everything = len(files(table))
     clean(table, How.TRASH)
     before, whole = read(table), files(table)
@@ -194,7 +194,7 @@ def test_names_that_are_taken_in_the_trash_of_hdfs(
     assert Path(done.places[0]).is_dir()
 
 
-def test_whose_trash() -> None:
+def test_trash_of_hdfs_is_refused_elsewhere() -> None:
     from acidctl.cleaning.hdfs_trash import require_hdfs, trash_of
     from acidctl.errors import UsageProblem
 

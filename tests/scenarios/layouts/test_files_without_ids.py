@@ -74,7 +74,7 @@ def test_copies_go_on_counting(tmp_path: Path) -> None:
     assert pairs_of(table) == {(0, B0, i): (i + 1, i + 1) for i in range(7)}
 
 
-def test_raw_directories(tmp_path: Path) -> None:
+def test_rows_of_raw_directories_are_numbered_over_their_files(tmp_path: Path) -> None:
     table = tmp_path / "t"
     for name in ("000000_0", "000000_0_copy_1", "000000_0_copy_2"):
         write_plain(table / "delta_0000024_0000024_0003" / name, (1, 2), (3, 4))
@@ -196,7 +196,7 @@ def test_a_truncated_base_reads_as_empty(tmp_path: Path) -> None:
     assert pairs_of(table) == {(3, B0, 0): (5, 5)}
 
 
-def test_flush_length(tmp_path: Path) -> None:
+def test_only_what_the_last_whole_flush_length_covers_is_read(tmp_path: Path) -> None:
     """Pitfall 10: only what the last complete number covers is there."""
     table = tmp_path / "t"
     file = table / "delta_1_2" / "bucket_00000"

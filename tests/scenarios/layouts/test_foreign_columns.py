@@ -47,7 +47,9 @@ def table(tmp_path: Path) -> Path:
         (["new"], "s.b.c IS NULL AND new IS NOT NULL", [{"new": "v"}, {"new": "w"}]),
     ],
 )
-def test_fields_of_parquet(table: Path, columns: list[str], where: str | None, want: list[dict[str, Any]]) -> None:
+def test_fields_inside_of_parquet_columns_are_read(
+    table: Path, columns: list[str], where: str | None, want: list[dict[str, Any]]
+) -> None:
     assert json_rows(Scan(snapshot_of(table), columns, where=where)) == want
 
 

@@ -1,6 +1,6 @@
 """Every layout that Hive has written: insert-only tables, schema changes, streaming, odd names; by hand-made tables.
 
-What Hive itself judges is in tests/oracle and test_scan_written_by_hive.py; originals and raw directories are in
+What Hive itself judges is in tests/oracle and tests/scenarios/written_by_hive; originals and raw directories are in
 test_files_without_ids.py.
 """
 
@@ -74,7 +74,7 @@ def insert_only(tmp_path: Path) -> Path:
     return table
 
 
-def test_insert_only(insert_only: Path) -> None:
+def test_insert_only_deltas_count_by_their_names(insert_only: Path) -> None:
     assert values(insert_only) == [1, 2, 3, 4]
     assert values(insert_only, ValidWriteIds(2)) == [1, 2, 3]
     assert values(insert_only, ValidWriteIds(3, open=(2,))) == [1, 4]
@@ -118,7 +118,7 @@ PARQUET_ROWS = [
 
 
 @pytest.mark.parametrize("options", [{}, {"use_deprecated_int96_timestamps": True}, {"version": "1.0"}])
-def test_insert_only_parquet(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_insert_only_parquet_is_read_whole_and_by_column(tmp_path: Path, options: dict[str, Any]) -> None:
     delta = tmp_path / "delta_0000001_0000001_0000"
     delta.mkdir()
     pq.write_table(PARQUET, delta / "000000_0", row_group_size=2, **options)
@@ -195,7 +195,9 @@ EXPECTED_LINES = ["1\x01one", "", "2\x01\\N", "3\x01café", "4\x01\ufffd", "last
         ("000000_0.zst", pa.Codec("zstd").compress(TEXT_LINES, asbytes=True)),
     ],
 )
-def test_insert_only_text(tmp_path: Path, name: str, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_insert_only_text_is_read_packed_or_not(
+    tmp_path: Path, name: str, data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     delta = tmp_path / "delta_0000001_0000001_0000"
     delta.mkdir()
     (delta / name).write_bytes(data)
@@ -286,7 +288,7 @@ def test_open_aborted_and_committed_in_one_delta(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("insert", "delete"), [("_0", ""), ("_0", "_3"), ("", "_0")])
-def test_attempt_ids(tmp_path: Path, insert: str, delete: str) -> None:
+def test_deletes_meet_inserts_whatever_the_attempt_ids_of_files(tmp_path: Path, insert: str, delete: str) -> None:
     write_acid(tmp_path / "delta_1_1_0" / f"bucket_00000{insert}", *inserts(1, *some(1, 2)), row=TEXTS)
     write_acid(tmp_path / "delete_delta_2_2_0" / f"bucket_00000{delete}", (2, 1, B0, 0, 2, None), row=TEXTS)
     assert values(tmp_path) == [2]
@@ -322,7 +324,7 @@ def test_delete_deltas_declare_what_they_like(tmp_path: Path, delete_row: OrcTyp
         assert rows(tmp_path) == some(2, 3)
 
 
-def test_overwrites(tmp_path: Path) -> None:
+def test_insert_overwrite_hides_what_is_below(tmp_path: Path) -> None:
     write_acid(tmp_path / "delta_1_1_0" / "bucket_00000", *inserts(1, *some(1)), row=TEXTS)
     write_acid(tmp_path / "base_0000002" / "bucket_00000", *inserts(2, *some(2)), row=TEXTS)
     write_acid(tmp_path / "delta_3_3_0" / "bucket_00000", *inserts(3, *some(3)), row=TEXTS)
@@ -409,7 +411,7 @@ DEEP_NEW = struct(x=LONG, y=TEXT)
         ),
     ],
 )  # fmt: skip
-def test_schema_evolution(
+def test_rows_of_older_schemas_get_the_newest_type(
     tmp_path: Path, old: OrcType, before: Any, new: OrcType, after: Any, wanted: list[Any]
 ) -> None:
     assert evolved(tmp_path, old, before, new, after) == wanted

@@ -115,7 +115,7 @@ def test_a_run_in_our_folder_is_a_link(acidctl: Acidctl, table: Path, victim: Pa
 
 
 @pytest.mark.parametrize("of_root", [False, True], ids=["planted", "in a folder of root's"])
-def test_a_planted_trash(acidctl: Acidctl, table: Path, of_root: bool) -> None:
+def test_planted_trash_is_neither_restored_nor_purged(acidctl: Acidctl, table: Path, of_root: bool) -> None:
     """It is told, and neither restored nor purged."""
     run = table / ".acidctl-trash" / RUN
     (run / "base_0000009").mkdir(parents=True)
@@ -173,7 +173,7 @@ PLANTED = {
 
 @pytest.mark.parametrize("step", PLANTED.values(), ids=PLANTED)
 @pytest.mark.parametrize("of_root", [False, True], ids=["planted", "with a manifest of root's"])
-def test_a_planted_backup(acidctl: Acidctl, table: Path, step: dict[str, object], of_root: bool) -> None:
+def test_planted_backup_is_not_undone(acidctl: Acidctl, table: Path, step: dict[str, object], of_root: bool) -> None:
     run = table / ".acidctl-backup" / RUN
     (run / "old").mkdir(parents=True)
     (run / "old" / "x").write_bytes(b"x")
@@ -197,7 +197,7 @@ def test_a_planted_backup(acidctl: Acidctl, table: Path, step: dict[str, object]
     ],
     ids=lambda note: next(iter(note)),
 )
-def test_a_planted_publication(acidctl: Acidctl, table: Path, note: dict[str, object]) -> None:
+def test_planted_publication_is_not_finished(acidctl: Acidctl, table: Path, note: dict[str, object]) -> None:
     staging = table / "_tmp_0123456789ab"
     (staging / "delete_delta_0000001_0000001_0000").mkdir(parents=True)
     (staging / "_publish.json").write_text(json.dumps(note))
@@ -260,7 +260,7 @@ def test_the_table_itself_is_a_link(acidctl: Acidctl, tmp_path: Path, victim: Pa
         assert "will not follow the symbolic link" in done.err
 
 
-def test_an_endless_manifest(acidctl: Acidctl, table: Path) -> None:
+def test_endless_manifest_is_not_read(acidctl: Acidctl, table: Path) -> None:
     run = table / ".acidctl-trash" / RUN
     run.mkdir(parents=True)
     with (run / "manifest.json").open("wb") as file:
@@ -325,7 +325,7 @@ def test_a_pipe_that_somebody_put_for_a_plan(acidctl: Acidctl, tmp_path: Path) -
     assert (done.status, "a pipe of another user" in done.err) == (7, True)
 
 
-def test_an_endless_plan(acidctl: Acidctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_plan_is_refused(acidctl: Acidctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("acidctl.cleaning.saved._MOST_BYTES", 1 << 20)
     with (tmp_path / "plan.json").open("wb") as file:
         file.truncate(1 << 40)
@@ -347,7 +347,7 @@ class TestPlans:
         return plan
 
     @pytest.mark.parametrize("how", ["another owner", "others may write"])
-    def test_of_others(self, acidctl: Acidctl, table: Path, plan: Path, how: str) -> None:
+    def test_plan_that_others_may_write_is_refused(self, acidctl: Acidctl, table: Path, plan: Path, how: str) -> None:
         if how == "another owner":
             os.chown(plan, OTHER, OTHER)
         else:
@@ -359,7 +359,7 @@ class TestPlans:
             assert "which transactions are committed" in done.err
         assert look(table) == before
 
-    def test_anew(self, acidctl: Acidctl, table: Path, plan: Path) -> None:
+    def test_plan_of_others_is_applied_with_lists_of_today(self, acidctl: Acidctl, table: Path, plan: Path) -> None:
         """The lists of today say that it is committed by now."""
         os.chown(plan, OTHER, OTHER)
         apply = ("apply", "--yes", "--unsafe-retention")
@@ -372,12 +372,12 @@ class TestPlans:
         assert done.status == 0, done.err
         assert not (table / "delta_0000002_0000002_0000").exists()
 
-    def test_our_own(self, acidctl: Acidctl, table: Path, plan: Path) -> None:
+    def test_plan_of_our_own_is_applied(self, acidctl: Acidctl, table: Path, plan: Path) -> None:
         done = acidctl("apply", "--yes", "--unsafe-retention", plan)
         assert done.status == 0, done.err
         assert "what is committed is taken from" in done.err
 
-    def test_no_table(self, acidctl: Acidctl, table: Path, plan: Path) -> None:
+    def test_plan_is_refused_where_the_table_is_none_any_more(self, acidctl: Acidctl, table: Path, plan: Path) -> None:
         """A plan is for a table, whatever its location was replaced by."""
         (table / "delta_0000001_0000001_0000" / "bucket_00000").rename(table / "delta_0000001_0000001_0000" / "x.csv")
         for marker in table.glob("*/_*"):

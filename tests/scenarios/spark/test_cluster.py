@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.paths import REPO
+from support.paths import PYTHONPATH
 from support.spark.cluster import standalone_cluster
 from support.spark.processes import marked, wait_until
 
@@ -40,7 +40,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]
         run = subprocess.run(
             [sys.executable, "-c", CODE, cluster.master, str(target), str(bare), *map(str, cluster.worker_pids)],
             check=False,
-            env=clean | {"PYTHONPATH": f"{REPO}{os.pathsep}{REPO / 'tests'}"},
+            env=clean | {"PYTHONPATH": PYTHONPATH},
             capture_output=True,
             text=True,
             timeout=400,
@@ -50,7 +50,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]
     yield outcomes | {"run": run, "master": master, "folder": folder}
 
 
-def test_it_says_nothing(outcome: dict[str, Any]) -> None:
+def test_runs_on_a_cluster_print_nothing(outcome: dict[str, Any]) -> None:
     run = outcome["run"]
     assert run.stderr == ""
     assert (run.returncode, run.stdout) == (0, "")
@@ -127,5 +127,5 @@ def test_a_master_that_is_gone(child_environ: dict[str, str], tmp_path: Path) ->
     assert hint
 
 
-def test_nothing_is_left(outcome: dict[str, Any]) -> None:
+def test_no_process_of_a_run_is_left(outcome: dict[str, Any]) -> None:
     assert wait_until(lambda: not marked(f"ACIDCTL_TEST_MARK={outcome['folder']}"), 15)

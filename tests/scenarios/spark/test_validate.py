@@ -41,7 +41,7 @@ def test_a_crash_is_a_finding(outcome: dict[str, Any]) -> None:
     assert report["summary"]["rows"] == 30_000 + 5 + 1
 
 
-def test_on_a_cluster(tmp_path: Path, cluster: Cluster) -> None:
+def test_findings_on_a_cluster_are_those_of_this_machine(tmp_path: Path, cluster: Cluster) -> None:
     plant(tmp_path)
 
     def validate(*arguments: str) -> subprocess.CompletedProcess[str]:

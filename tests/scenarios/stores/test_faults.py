@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable
 
 import pytest
-from cli.conftest import Result, acidctl  # noqa: F401 - a fixture
+from support.command_line import Result
 from support.crash import a_dead_owner  # noqa: F401
 from support.faults import HINT, Faults, Rule, rules_for
 from support.tables import CLEAN_NOW, json_rows, snapshot_of
@@ -27,7 +27,7 @@ OBJECTS = ("--storage-option", "objects=true")
 
 
 @pytest.fixture
-def table(acidctl: Command) -> str:  # noqa: F811
+def table(acidctl: Command) -> str:
     """The walk-through table."""
     url = f"memory://faults-{uuid.uuid4().hex}/orders"
     assert acidctl("demo", url).status == 0
@@ -57,14 +57,14 @@ def names_of(table: str) -> set[str]:
     return {entry.path for entry in fs.list_dir(path).entries if not entry.path.startswith(".acidctl-lock")}
 
 
-def run(acidctl: Command, faults: Faults, *arguments: str) -> Result:  # noqa: F811
+def run(acidctl: Command, faults: Faults, *arguments: str) -> Result:
     """One command over a faulty store."""
     with pytest.MonkeyPatch.context() as patch:
         faults.install(patch)
         return acidctl(*arguments)
 
 
-def every_fault(acidctl: Command, table: str, *arguments: str) -> list[Rule]:  # noqa: F811
+def every_fault(acidctl: Command, table: str, *arguments: str) -> list[Rule]:
     """What may go wrong in a command that goes well."""
     faults = Faults()
     result = run(acidctl, faults, *arguments, copy_of(table))
@@ -82,7 +82,9 @@ def check(result: Result, rule: Rule, table: str) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("ls",), ("cat", "-o", "jsonl")], ids=["ls", "cat"])
-def test_reading(acidctl: Command, table: str, arguments: tuple[str, ...]) -> None:  # noqa: F811
+def test_reading_from_a_faulty_store_is_whole_or_an_error(
+    acidctl: Command, table: str, arguments: tuple[str, ...]
+) -> None:
     """All of the output, or an error; a listing that is short without a word is the one thing nobody can notice."""
     right = acidctl(*arguments, table).out
     struck = 0
@@ -96,7 +98,7 @@ def test_reading(acidctl: Command, table: str, arguments: tuple[str, ...]) -> No
     assert struck > 3
 
 
-def test_a_slow_store_is_only_slow(acidctl: Command, table: str) -> None:  # noqa: F811
+def test_a_slow_store_is_only_slow(acidctl: Command, table: str) -> None:
     faults = Faults([Rule("slow", ("list_tree", "list_dir", "open_input", "read_bytes"), times=None)])
     assert run(acidctl, faults, "cat", "-o", "jsonl", table).out == acidctl("cat", "-o", "jsonl", table).out
     assert faults.slept > 3
@@ -107,7 +109,7 @@ def test_a_slow_store_is_only_slow(acidctl: Command, table: str) -> None:  # noq
     [COMPACT, MINOR, COMPACT + OBJECTS, MINOR + OBJECTS],
     ids=["major", "minor", "major by copies", "minor by copies"],
 )
-def test_compaction(acidctl: Command, table: str, arguments: tuple[str, ...]) -> None:  # noqa: F811
+def test_compaction_on_a_faulty_store_loses_nothing(acidctl: Command, table: str, arguments: tuple[str, ...]) -> None:
     rows, before = rows_of(table), names_of(table)
     failed = 0
     for rule in every_fault(acidctl, table, *arguments):
@@ -129,7 +131,7 @@ def test_compaction(acidctl: Command, table: str, arguments: tuple[str, ...]) ->
     assert failed > 10
 
 
-def test_cleaning_and_restoring(acidctl: Command, table: str) -> None:  # noqa: F811
+def test_cleaning_on_a_faulty_store_loses_nothing(acidctl: Command, table: str) -> None:
     rows, before = rows_of(table), names_of(table)
     assert acidctl(*COMPACT, table).status == 0
     for rule in every_fault(acidctl, table, *CLEAN_NOW):
@@ -149,7 +151,7 @@ def test_cleaning_and_restoring(acidctl: Command, table: str) -> None:  # noqa: 
         assert rows_of(copy) == rows, rule
 
 
-def test_a_restore_that_meets_faults(acidctl: Command, table: str) -> None:  # noqa: F811
+def test_a_restore_that_meets_faults(acidctl: Command, table: str) -> None:
     rows, before = rows_of(table), names_of(table)
     assert acidctl(*COMPACT, table).status == 0
     assert acidctl(*CLEAN_NOW, table).status == 0

@@ -100,7 +100,7 @@ def test_retention_by_the_server_s_times(table: str) -> None:
     }
 
 
-def test_locks(table: str) -> None:
+def test_runs_at_once_wait_for_locks_and_foreign_ones_stop_all(table: str) -> None:
     """Of three that begin at once none disturbs another; a foreign lock stops all of them."""
     rows = rows_of(table)
     racers = [start(*CLEAN_NOW, "--lock", "-o", "jsonl", table) for _ in range(3)]
@@ -125,7 +125,7 @@ def test_locks(table: str) -> None:
     assert rows_of(table) == rows
 
 
-def test_a_saved_plan(table: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_saved_plan_is_applied_to_hdfs(table: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
     file = str(tmp_path / "plan.json")
     user = ("--storage-option", "user=root")  # the URL in the file has none
     status, _, err = acidctl("clean", "--plan", file, "--older-than", "0", "--unsafe-retention", table)

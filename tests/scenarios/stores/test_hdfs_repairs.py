@@ -53,7 +53,7 @@ def table(hdfs: HdfsServer, tmp_path: Path) -> str:
     return url
 
 
-def test_repaired_and_undone(table: str) -> None:
+def test_file_on_hdfs_is_repaired_and_undone(table: str) -> None:
     before = tree(table)
     rows = acidctl("cat", "--row-id", table)[1]
     for kind in ("key-index", "flush-length", "version-file"):

@@ -27,7 +27,7 @@ def table(request: pytest.FixtureRequest, hdfs: HdfsServer) -> str:
     return url
 
 
-def test_the_walk_through(table: str) -> None:
+def test_walkthrough_on_hdfs_is_compacted_cleaned_and_restored(table: str) -> None:
     rows, before = rows_of(table), names_of(table)
     status, out, err = acidctl(
         "compact", "--assume-committed=0s", "--major", "--engine", "local", "--verify", "full", "-o", "jsonl", table

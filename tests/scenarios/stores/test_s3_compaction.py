@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli.conftest import Result, acidctl  # noqa: F401 - a fixture
+from support.command_line import Result
 from support.compacting import copy_table, run_compaction
 from support.objects import table_of_buckets
 from support.tables import CLEAN_NOW, json_rows
@@ -77,7 +77,7 @@ def rows_of(url: Path | str, storage: dict[str, str] | None = None) -> list[str]
 
 @pytest.mark.parametrize("kind", list(CompactionKind))
 def test_the_same_files_as_on_a_disk(
-    acidctl: Command,  # noqa: F811
+    acidctl: Command,
     place: Place,
     tmp_path: Path,
     kind: CompactionKind,
@@ -99,7 +99,7 @@ def test_the_same_files_as_on_a_disk(
 
 @pytest.mark.parametrize("kind", list(CompactionKind))
 def test_a_reader_all_the_while(
-    acidctl: Command,  # noqa: F811
+    acidctl: Command,
     place: Place,
     tmp_path: Path,
     kind: CompactionKind,
@@ -137,7 +137,7 @@ def test_a_reader_all_the_while(
     assert place.rows(url) == rows
 
 
-def test_several_buckets(acidctl: Command, place: Place, tmp_path: Path) -> None:  # noqa: F811
+def test_several_buckets_are_refused_without_consent_to_copies(acidctl: Command, place: Place, tmp_path: Path) -> None:
     url = place.upload(table_of_buckets(tmp_path / "t", 3))
     rows, before = place.rows(url), place.files(url)
     for kind in ("--major", "--minor"):
@@ -157,7 +157,7 @@ def test_several_buckets(acidctl: Command, place: Place, tmp_path: Path) -> None
     assert place.rows(url) == rows
 
 
-def test_partitions_by_thresholds(acidctl: Command, place: Place, tmp_path: Path) -> None:  # noqa: F811
+def test_partitions_above_thresholds_are_compacted(acidctl: Command, place: Place, tmp_path: Path) -> None:
     for day in (1, 2):
         place.upload(table_of_buckets(tmp_path / str(day), 1), f"t/day={day}")
     place.upload(table_of_buckets(tmp_path / "3", 2), "t/day=3")
@@ -181,7 +181,7 @@ def test_partitions_by_thresholds(acidctl: Command, place: Place, tmp_path: Path
 
 
 def test_one_that_died_half_way_is_finished(
-    acidctl: Command,  # noqa: F811
+    acidctl: Command,
     place: Place,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -216,7 +216,7 @@ def test_one_that_died_half_way_is_finished(
     assert not [path for path in place.files(url) if "_tmp" in path or LOCK in path]
 
 
-def test_three_at_once(place: Place, tmp_path: Path) -> None:
+def test_of_three_compactions_at_once_one_wins(place: Place, tmp_path: Path) -> None:
     """One wins; the others say so, or find nothing left to do."""
     url = place.upload(table_of_buckets(tmp_path / "t", 1))
     rows = place.rows(url)
@@ -261,7 +261,7 @@ def test_a_copy_in_parts(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.spark
-def test_on_spark(acidctl: Command, place: Place, tmp_path: Path) -> None:  # noqa: F811
+def test_spark_compacts_to_the_same_rows(acidctl: Command, place: Place, tmp_path: Path) -> None:
     url = place.upload(table_of_buckets(tmp_path / "t", 2))
     rows = place.rows(url)
     done = acidctl(

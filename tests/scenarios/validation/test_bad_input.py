@@ -60,7 +60,7 @@ def told(report: Report) -> set[str]:
 
 
 @pytest.mark.parametrize("compression", [0, 1])
-def test_a_fuzzer(tmp_path: Path, compression: int) -> None:
+def test_mutated_files_are_findings_or_well(tmp_path: Path, compression: int) -> None:
     healthy(tmp_path / "t")
     data = wide_file(tmp_path / "t", compression=compression)
     delta = tmp_path / "t/delta_0000003_0000003_0000"
@@ -146,7 +146,7 @@ def absurd(name: str, footer: pb.Footer, postscript: pb.PostScript) -> None:
         "codec", "many types", "cycle", "deep", "large names", "large key index", "digits", "stride", "no statistics",
     ],
 )  # fmt: skip
-def test_absurd_tails(tmp_path: Path, name: str) -> None:
+def test_absurd_tails_are_findings(tmp_path: Path, name: str) -> None:
     healthy(tmp_path / "t")
     data = wide_file(tmp_path / "t", compression=0)
     path = tmp_path / "t/delta_0000003_0000003_0000/bucket_00000"
@@ -157,7 +157,7 @@ def test_absurd_tails(tmp_path: Path, name: str) -> None:
     assert all(len(finding.message) < 2000 for finding in report.findings)
 
 
-def test_a_bomb(tmp_path: Path) -> None:
+def test_tail_that_unpacks_to_much_more_is_a_finding(tmp_path: Path) -> None:
     """A tail of some kilobytes that unpacks to much more than any tail has."""
     healthy(tmp_path / "t")
     footer = pb.Footer(headerLength=3, contentLength=3, numberOfRows=0)
@@ -225,14 +225,14 @@ def test_a_location_that_cannot_be_listed(tmp_path: Path) -> None:
     assert one.report.unchecked[0].error.code == "not-found"
 
 
-def test_not_enough_history(tmp_path: Path) -> None:
+def test_location_without_enough_history_is_unchecked(tmp_path: Path) -> None:
     table = tmp_path / "t"
     write_by_pyorc(table / "base_0000010_v0000050", [insert(1, 0)])
     (report,) = check(table, write_ids="t:12:8:8:")
     assert [one.error.code for one in report.unchecked] == ["history"]
 
 
-def test_the_orc_corpus(shared_data: Path) -> None:
+def test_damaged_files_of_the_orc_corpus_are_findings(shared_data: Path) -> None:
     corpus = shared_data / "orc-corpus" / "apache-orc"
     (report,) = [one for one in check(corpus, processes=2) if one.location == str(corpus)]
     broken = {finding.path for finding in report.findings if finding.severity == "error"}
@@ -246,7 +246,7 @@ def test_the_orc_corpus(shared_data: Path) -> None:
     }  # fmt: skip
 
 
-def test_names_without_end(tmp_path: Path) -> None:
+def test_endless_names_are_cut_in_messages(tmp_path: Path) -> None:
     """A store may allow what no disk does; what is told stays readable."""
     table = healthy(tmp_path / "t")
     fs, root = open_location("memory://endless/t")

@@ -46,7 +46,7 @@ def test_acid_v1_is_told(own_data: Path) -> None:
 
 @pytest.mark.parametrize("kind", list(CompactionKind))
 @pytest.mark.parametrize("name", sorted(path.name for path in HIVE23.iterdir() if path.is_dir()))
-def test_what_acidctl_compacts(tmp_path: Path, name: str, kind: CompactionKind) -> None:
+def test_what_acidctl_compacts_has_no_findings(tmp_path: Path, name: str, kind: CompactionKind) -> None:
     table = copy_table(HIVE23 / name / "table", tmp_path / "t")
     try:
         run_compaction(table, kind)
@@ -55,7 +55,7 @@ def test_what_acidctl_compacts(tmp_path: Path, name: str, kind: CompactionKind) 
     assert errors(table) == []
 
 
-def test_insert_only(tmp_path: Path) -> None:
+def test_insert_only_table_has_no_errors(tmp_path: Path) -> None:
     table = tmp_path / "t"
     write_orc(table / "delta_0000001_0000001_0000/000000_0", "struct<a:int>", [(1,), (2,)])
     write_orc(table / "delta_0000002_0000004_v0000009/000000_0", "struct<a:int>", [(1,)])
@@ -68,7 +68,7 @@ def test_insert_only(tmp_path: Path) -> None:
     assert report.rows == 8
 
 
-def test_originals_alone(tmp_path: Path) -> None:
+def test_originals_alone_are_only_noted(tmp_path: Path) -> None:
     for name in ("000000_0", "000000_0_copy_1", "000001_0"):
         write_orc(tmp_path / "t" / name, "struct<a:int>", [(1,), (2,)])
     (report,) = check(tmp_path / "t")
@@ -124,7 +124,7 @@ def test_a_stream_that_has_just_begun(tmp_path: Path) -> None:
     assert found(report) == set()
 
 
-def test_memory_store(tmp_path: Path) -> None:
+def test_store_in_memory_is_checked(tmp_path: Path) -> None:
     from acidctl.storage.registry import open_location
 
     table = healthy(tmp_path / "t")

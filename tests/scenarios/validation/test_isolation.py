@@ -173,7 +173,7 @@ def test_rows_that_end_their_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert report.rows == whole if task is crashers.CrashingRows else report.rows < whole
 
 
-def test_a_hanging_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_small_file_is_a_finding_and_the_rest_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = healthy(tmp_path / "t")
     monkeypatch.setattr(location, "MarkerTask", crashers.HangingMarkers)
     (report,) = check(table, processes=2, seconds=2.0)

@@ -112,7 +112,7 @@ def test_minor_needs_offline(acidctl, crud: Path) -> None:  # type: ignore[no-un
     assert [row["value"] for row in acidctl("cat", crud).lines()] == ["A", "B"]
 
 
-def test_dump_options(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
+def test_dump_decodes_and_picks_what_is_asked_for(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
     decoded = acidctl("dump", "--decode", crud / FOUR[0]).lines()
     assert [list(row) for row in decoded] == [
         ["operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "operationName", "bucketId",
@@ -131,7 +131,7 @@ def test_dump_options(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-d
 
 
 @pytest.mark.parametrize("form", ["parquet", "arrow"])
-def test_binary_forms(acidctl, crud: Path, form: str, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_binary_forms_go_to_files_but_no_terminal(acidctl, crud: Path, form: str, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -142,7 +142,7 @@ def test_binary_forms(acidctl, crud: Path, form: str, tmp_path: Path) -> None:  
     assert table.to_pydict() == {"id": [1, 2], "value": ["A", "B"]}
 
 
-def test_meta(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
+def test_meta_tells_what_the_tail_says(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
     shown = acidctl("meta", crud / FOUR[2] / "bucket_00000")
     assert "3 inserts" in shown.out
     found = acidctl("meta", "-o", "json", crud / FOUR[2] / "bucket_00000").one()

@@ -24,7 +24,9 @@ WRITINGS = {"copied": Writing(), "encoded": Writing({"compression": "zstd"}, ver
 @pytest.mark.parametrize("writing", WRITINGS.values(), ids=WRITINGS)
 @pytest.mark.parametrize("kind", list(CompactionKind))
 @pytest.mark.parametrize(("name", "number", "text"), hive23_cases())
-def test_hive23(name: str, number: int, text: str, kind: CompactionKind, writing: Writing, tmp_path: Path) -> None:
+def test_compacted_tables_of_hive_2_are_what_hive_made_of_them(
+    name: str, number: int, text: str, kind: CompactionKind, writing: Writing, tmp_path: Path
+) -> None:
     folder = HIVE23 / name
     table = copy_table(folder / "table", tmp_path / "t")
     schema = json.loads((folder / "scenario.json").read_text())["schema"]
@@ -53,7 +55,9 @@ def test_hive23(name: str, number: int, text: str, kind: CompactionKind, writing
 
 @pytest.mark.parametrize("kind", list(CompactionKind))
 @pytest.mark.parametrize("name", ["nation-25k", "originals-with-copies", "streaming-two-txns"])
-def test_hive3_written(name: str, kind: CompactionKind, shared_data: Path, tmp_path: Path) -> None:
+def test_compacted_tables_of_hive_3_keep_their_rows(
+    name: str, kind: CompactionKind, shared_data: Path, tmp_path: Path
+) -> None:
     table = copy_table(shared_data / "hive-written" / name / "table", tmp_path / "t")
     before = read_rows(table)
     outcome = run_compaction(table, kind)

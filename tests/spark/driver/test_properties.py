@@ -57,7 +57,7 @@ def test_options_are_split_as_spark_does(text: str, options: list[str]) -> None:
     assert split_options(text) == options
 
 
-def test_a_private_file(tmp_path: Path) -> None:
+def test_written_file_is_private(tmp_path: Path) -> None:
     path = tmp_path / "x"
     before = os.umask(0)
     write_private(path, "secret")

@@ -93,7 +93,7 @@ def test_what_the_user_says_wins(environ: dict[str, str], spark_home: Path) -> N
     assert plan(SparkOptions(master="local[1]", conf=conf), environ, spark_home).master == "local[1]"
 
 
-def test_an_administrators_defaults(environ: dict[str, str], spark_home: Path) -> None:
+def test_defaults_of_an_administrator_are_kept(environ: dict[str, str], spark_home: Path) -> None:
     (spark_home / "conf").mkdir()
     (spark_home / "conf" / "spark-defaults.conf").write_text(
         "# spark.master nothing\n  spark.master   yarn\nspark.ui.enabled=true\nspark.yarn.queue default\n"
@@ -117,12 +117,12 @@ def test_an_administrators_defaults(environ: dict[str, str], spark_home: Path) -
         ("x --master", "local[*]"),
     ],
 )
-def test_pyspark_submit_args(environ: dict[str, str], spark_home: Path, arguments: str, master: str) -> None:
+def test_pyspark_submit_args_are_kept(environ: dict[str, str], spark_home: Path, arguments: str, master: str) -> None:
     made = plan(SparkOptions(), environ | {"PYSPARK_SUBMIT_ARGS": arguments}, spark_home)
     assert (made.master, " ".join(made.submit_arguments)) == (master, arguments)
 
 
-def test_another_python(environ: dict[str, str], spark_home: Path) -> None:
+def test_another_python_is_used_without_our_daemon(environ: dict[str, str], spark_home: Path) -> None:
     made = plan(SparkOptions(), environ | {"PYSPARK_PYTHON": "/opt/py/bin/python"}, spark_home)
     assert made.environ["PYSPARK_PYTHON"] == "/opt/py/bin/python"
     assert "spark.python.daemon.module" not in made.conf
@@ -130,7 +130,9 @@ def test_another_python(environ: dict[str, str], spark_home: Path) -> None:
     assert made.environ["PYSPARK_PYTHON"] == "/p"
 
 
-def test_another_spark_home(environ: dict[str, str], spark_home: Path, tmp_path: Path) -> None:
+def test_another_spark_home_is_used_without_our_daemon(
+    environ: dict[str, str], spark_home: Path, tmp_path: Path
+) -> None:
     environ = environ | {"SPARK_HOME": str(spark_home)}
     made = plan(SparkOptions(), environ, tmp_path / "pyspark", "4.3.1")
     assert (made.own_jars, made.spark_home) == (False, str(spark_home))
@@ -142,7 +144,7 @@ def test_another_spark_home(environ: dict[str, str], spark_home: Path, tmp_path:
         plan(SparkOptions(), environ | {"SPARK_HOME": str(tmp_path)}, tmp_path / "pyspark")
 
 
-def test_conf_options() -> None:
+def test_conf_options_are_split_at_the_first_sign() -> None:
     assert parse_conf(["spark.a=1", " spark.b =x=y", "spark.c="]) == (
         ("spark.a", "1"),
         ("spark.b", "x=y"),
@@ -207,7 +209,7 @@ STAGE = (
 )
 
 
-def test_stage_failures() -> None:
+def test_stage_failure_names_task_host_and_cause() -> None:
     text = STAGE.format("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)")
     failure = failures.stage_failure(text)
     assert failure == failures.StageFailure(
@@ -302,7 +304,7 @@ def test_a_java_that_ended() -> None:
     )
 
 
-def test_last_words() -> None:
+def test_last_words_are_the_last_line_that_tells() -> None:
     assert last_words("") == ""
     assert last_words("one\n two \n") == "two"
     assert last_words("java.lang.IllegalStateException: no\n\tat a.b.c(D.java:1)\nsome more\n") == (
@@ -352,7 +354,9 @@ class TestArchive:
     def java(self, environ: dict[str, str]) -> Java:
         return Java(environ["JAVA_HOME"], (17, 0, 1), "JAVA_HOME", f"{environ['JAVA_HOME']}/bin/java")
 
-    def test_used_when_there(self, environ: dict[str, str], spark_home: Path, java: Java) -> None:
+    def test_class_archive_is_used_when_it_is_there(
+        self, environ: dict[str, str], spark_home: Path, java: Java
+    ) -> None:
         path = archive.archive_path(java, str(spark_home), environ)
         assert path is not None
         assert archive.flags(java, str(spark_home), environ) == ()

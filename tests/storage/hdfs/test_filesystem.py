@@ -42,7 +42,9 @@ def open_as(server: HdfsServer, way: str, user: str, options: dict[str, str] | N
 @pytest.mark.server
 @pytest.mark.parametrize("way", WAYS)
 class TestRealServer:
-    def test_permission_denied(self, hdfs: HdfsServer, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_denied_directory_is_an_access_error(
+        self, hdfs: HdfsServer, way: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         root = open_as(hdfs, "webhdfs", "root")
         top = f"/private-{way}"
         root.make_dirs(f"{top}/t")
@@ -204,7 +206,7 @@ def test_one_process_is_one_user_over_rpc() -> None:
     assert os.environ["HADOOP_USER_NAME"] == "alice"
 
 
-def test_nobody_there() -> None:
+def test_unreachable_namenode_is_told_with_its_address() -> None:
     fs, _ = open_location("hdfs://root@127.0.0.1:1/")
     with pytest.raises(StorageError) as raised:
         fs.list_tree("/t")
@@ -270,7 +272,7 @@ class TestConfiguration:
             ("webhdfs://nn/t", "nn:9870"),
         ],
     )
-    def test_a_nameservice(self, written: str, authority: str) -> None:
+    def test_nameservice_is_found_in_the_configuration(self, written: str, authority: str) -> None:
         fs, path = open_location(written)
         assert (fs.spec.authority, path) == (authority, "/t")
 
@@ -280,12 +282,12 @@ class TestConfiguration:
         assert options["dfs.namenode.rpc-address.big.b"] == "nn2.x.org:8020"
         assert options["dfs.client.x"] == "y"
 
-    def test_kerberos_is_seen(self, tmp_path: Path) -> None:
+    def test_kerberos_of_the_configuration_is_used(self, tmp_path: Path) -> None:
         conf(tmp_path, core={"hadoop.security.authentication": "kerberos", "fs.defaultFS": "hdfs://big"})
         assert dict(open_location("hdfs:///t")[0].spec.options)["kerberos"] == "true"
         assert dict(open_location("webhdfs://big/t", {"kerberos": "no"})[0].spec.options)["kerberos"] == "no"
 
-    def test_hadoop_home(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_configuration_is_found_below_hadoop_home(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("HADOOP_CONF_DIR")
         monkeypatch.setenv("HADOOP_HOME", str(tmp_path / "home"))
         with pytest.raises(UsageProblem, match="no host"):
@@ -391,7 +393,7 @@ class TestLostAnswers:
         ("SecurityException", "Failed: token.SecretManager$InvalidToken: expired", AccessError, "token"),
     ],
 )
-def test_remote_exceptions(exception: str, message: str, kind: type[AcidctlError], said: str) -> None:
+def test_exceptions_of_hadoop_become_ours(exception: str, message: str, kind: type[AcidctlError], said: str) -> None:
     error = from_remote("cannot", exception, message)
     assert type(error) is kind
     assert said in error.why

@@ -66,7 +66,7 @@ class TestRealKerberos:
         return open_location(f"{way}://{authority}/", LOGIN | options)[0]
 
     @pytest.mark.parametrize("way", WAYS)
-    def test_a_ticket(self, realm: KerberosHdfsServer, way: str) -> None:
+    def test_ticket_opens_the_store(self, realm: KerberosHdfsServer, way: str) -> None:
         realm.kinit("root")
         fs = self.open(realm, way)
         fs.make_dirs(f"/{way}/p=a%3Ab")
@@ -80,13 +80,13 @@ class TestRealKerberos:
         assert [entry.path for entry in self.open(realm, way).list_tree(f"/{way}").entries] == ["p=a%3Ab", "p=a%3Ab/g"]
 
     @pytest.mark.parametrize("way", WAYS)
-    def test_no_ticket(self, realm: KerberosHdfsServer, way: str) -> None:
+    def test_missing_ticket_is_told_with_kinit(self, realm: KerberosHdfsServer, way: str) -> None:
         with pytest.raises(AccessError, match="there is no Kerberos ticket") as raised:
             self.open(realm, way).list_dir("/")
         assert "kinit" in raised.value.hint
 
     @pytest.mark.parametrize("way", WAYS)
-    def test_an_expired_ticket(self, realm: KerberosHdfsServer, way: str) -> None:
+    def test_expired_ticket_is_told(self, realm: KerberosHdfsServer, way: str) -> None:
         realm.kinit("root", "-l", "1s")
         end = time.monotonic() + 20
         while time.monotonic() < end:  # servers forgive some seconds
@@ -100,7 +100,7 @@ class TestRealKerberos:
         raise AssertionError("the ticket does not expire")
 
     @pytest.mark.parametrize("way", WAYS)
-    def test_a_keytab(self, realm: KerberosHdfsServer, way: str) -> None:
+    def test_keytab_opens_the_store(self, realm: KerberosHdfsServer, way: str) -> None:
         options = {"keytab": f"{realm.folder}/alice.keytab", "principal": f"alice@{REALM}"}
         assert self.open(realm, way, **options).stat("/").is_dir
         realm.kdestroy()
@@ -108,7 +108,7 @@ class TestRealKerberos:
             self.open(realm, way, **(options | {"keytab": "/no/such"})).stat("/")
         assert "kinit" in raised.value.hint
 
-    def test_without_the_option(self, realm: KerberosHdfsServer) -> None:
+    def test_secured_store_without_the_option_is_told(self, realm: KerberosHdfsServer) -> None:
         with pytest.raises(AccessError) as raised:
             open_location(f"webhdfs://{realm.authority}/")[0].list_dir("/")
         assert "kerberos=true" in raised.value.hint
@@ -122,7 +122,7 @@ class TestRealKerberos:
         for way, authority in (("webhdfs", realm.authority), ("hdfs", realm.rpc_authority)):
             assert open_location(f"{way}://{authority}/")[0].stat("/").is_dir
 
-    def test_a_delegation_token(self, realm: KerberosHdfsServer) -> None:
+    def test_delegation_token_opens_the_store_elsewhere(self, realm: KerberosHdfsServer) -> None:
         realm.kinit("root")
         spec = delegated(self.open(realm, "webhdfs").spec)
         assert delegated(self.open(realm, "webhdfs").spec) is spec

@@ -42,7 +42,7 @@ def leave(hdfs: HdfsServer, url: str, free: int) -> None:
     hdfs.admin("-setSpaceQuota", str(taken + free), folder_of(url))
 
 
-def test_nothing_is_published(hdfs: HdfsServer, table: str) -> None:
+def test_with_a_used_up_quota_nothing_is_published(hdfs: HdfsServer, table: str) -> None:
     rows, before = rows_of(table), names_of(table)
     leave(hdfs, table, 1000)
     for kind in (("--major",), ("--minor", "--offline")):

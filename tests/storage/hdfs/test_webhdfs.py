@@ -180,7 +180,7 @@ def test_a_rename_that_httpfs_nested_is_told(
         fs.rename("/_tmp/base_5", "/base_5")
 
 
-def test_nobody_there() -> None:
+def test_unreachable_namenode_is_told_with_its_address() -> None:
     fs, _ = open_location("webhdfs://root@127.0.0.1:1/")
     with pytest.raises(StorageError) as raised:
         fs.list_tree("/t")

@@ -104,7 +104,7 @@ def test_a_directory_that_is_a_foreign_link(table: Path, act: Callable[[FileSyst
 
 
 @needs_root
-def test_chains_of_links(table: Path) -> None:
+def test_last_owner_of_a_chain_of_links_decides(table: Path) -> None:
     """The last owner decides, whoever made the links between."""
     os.lchown(table.parent / "outside" / "secret", OTHER, OTHER)
     (table / "ours").symlink_to(table.parent / "outside" / "secret")
@@ -159,7 +159,7 @@ def test_listings_of_foreign_links(table: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "/", "..", "../outside/secret", "delta/../../outside/secret", "a/.."])
-def test_what_is_outside(table: Path, path: str) -> None:
+def test_paths_that_lead_outside_are_refused(table: Path, path: str) -> None:
     full = path if path.startswith("/") else f"{table}/{path}"
     for act in (*ACTS.values(), *CHANGES):
         with pytest.raises(RefusedError, match="will not"):
@@ -190,12 +190,12 @@ def test_dangling_links_and_loops(table: Path) -> None:
 class TestTheRoot:
     """What the user typed; links on the way are followed where they are ours, or lead to what their owner owns."""
 
-    def test_our_own_link(self, table: Path) -> None:
+    def test_link_of_our_own_to_the_root_is_followed(self, table: Path) -> None:
         (table.parent / "link").symlink_to(table)
         assert guarded(table.parent / "link").read_bytes(str(table.parent / "link" / "delta" / "file")) == b"data"
 
     @needs_root
-    def test_a_foreign_link(self, table: Path) -> None:
+    def test_foreign_link_to_the_root_is_refused(self, table: Path) -> None:
         link = foreign(table.parent / "link", table)
         with pytest.raises(ForeignLinkError):
             guarded(link).list_dir(str(link))
@@ -216,14 +216,14 @@ class TestTheRoot:
             with pytest.raises(NotFoundError):
                 guarded(table.parent / name).list_dir(str(table.parent / name))
 
-    def test_the_whole_disk(self, table: Path) -> None:
+    def test_root_may_be_the_whole_disk(self, table: Path) -> None:
         fs, path = open_location("/", StorageOptions(own_links=True))
         assert path == "/"
         assert fs.read_bytes(str(table / "delta" / "file")) == b"data"
 
 
 @needs_root
-def test_exchanged_at_random(table: Path) -> None:
+def test_link_exchanged_at_any_moment_leads_nowhere(table: Path) -> None:
     """A directory, and a link to what is ours, change places all the time: no byte of the latter is read or written."""
     inner, away, link = table / "delta", table / "away", table / "link"
     foreign(link, table.parent / "outside")
@@ -262,7 +262,7 @@ def test_exchanged_at_random(table: Path) -> None:
 
 
 @needs_root
-def test_without_openat2(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_openat2_links_are_refused_too(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels before 5.6, and sandboxes that forbid the call."""
     monkeypatch.setattr("acidctl.storage.local.beneath._open_without_links", lambda *_: -1)
     fs = guarded(table)

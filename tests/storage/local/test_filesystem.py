@@ -168,7 +168,7 @@ class TestNames:
             FS.stat(f"{tmp_path}/a\nb\x1b[31m")
         assert raised.value.what.endswith("a\\nb\\x1b[31m")
 
-    def test_printable(self) -> None:
+    def test_odd_characters_of_names_are_escaped(self) -> None:
         assert printable("plain ü 日本") == "plain ü 日本"
         assert printable("a\r\udcff\u2028\ud800") == "a\\r\\xff\\u2028\\ud800"
 
@@ -190,14 +190,14 @@ class TestOddFiles:
             with pytest.raises(BadDataError, match="device or a pipe"):
                 call(str(pipe))
 
-    def test_a_socket(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_socket_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
         with socket.socket(socket.AF_UNIX) as server:
             server.bind("socket")
             with pytest.raises(AcidctlError):
                 FS.open_input(str(tmp_path / "socket"))
 
-    def test_many_files(self, tmp_path: Path) -> None:
+    def test_many_files_are_listed_in_order(self, tmp_path: Path) -> None:
         for index in range(2000):
             (tmp_path / f"{index:06d}_0").touch()
         assert names(tmp_path) == [f"{index:06d}_0" for index in range(2000)]
@@ -380,7 +380,7 @@ class TestErrors:
             assert "file, not a directory" in raised.value.why
         assert not FS.exists(str(tmp_path / "f" / "below"))
 
-    def test_no_parent(self, tmp_path: Path) -> None:
+    def test_writing_without_a_parent_is_not_found(self, tmp_path: Path) -> None:
         for call in (FS.open_output, lambda path: FS.write_bytes(path, b"")):
             with pytest.raises(NotFoundError):
                 call(str(tmp_path / "no" / "f"))
@@ -409,7 +409,7 @@ class TestErrors:
         with pytest.raises(StorageError, match="no space left"):
             raw.write(b"x")
 
-    def test_permission_denied(self, tmp_path: Path) -> None:
+    def test_denied_write_is_an_access_error(self, tmp_path: Path) -> None:
         if os.geteuid() == 0:
             pytest.skip("root may do anything")
         tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
@@ -434,14 +434,14 @@ class TestRenameWithoutTheKernelsHelp:
 
         monkeypatch.setattr(rename, "_renameat2", None if request.param is None else refuse)
 
-    def test_moves(self, tmp_path: Path) -> None:
+    def test_rename_moves_a_tree(self, tmp_path: Path) -> None:
         (tmp_path / "a").mkdir()
         (tmp_path / "a" / "x").touch()
         FS.rename(str(tmp_path / "a"), str(tmp_path / "b"))
         assert names(tmp_path) == ["b", "b/x"]
 
     @pytest.mark.parametrize("target", ["empty", "full", "file"])
-    def test_does_not_replace(self, tmp_path: Path, target: str) -> None:
+    def test_rename_replaces_nothing(self, tmp_path: Path, target: str) -> None:
         for name in ("a", "empty", "full"):
             (tmp_path / name).mkdir()
         (tmp_path / "full" / "x").touch()
@@ -461,14 +461,14 @@ class TestRenameWithoutTheKernelsHelp:
         with pytest.raises(ConflictError):
             FS.rename(str(tmp_path / "a"), str(tmp_path / "full"))
 
-    def test_into_itself(self, tmp_path: Path) -> None:
+    def test_rename_into_itself_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "a").mkdir()
         with pytest.raises(StorageError):
             FS.rename(str(tmp_path / "a"), str(tmp_path / "a" / "b"))
         assert names(tmp_path) == ["a"]
 
 
-def test_two_disks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rename_between_two_disks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").mkdir()
 
     def other_disk(*_: object) -> int:

@@ -71,6 +71,6 @@ def test_links_in_what_is_removed_are_no_mount_points(table: Path) -> None:
     assert not (table / "plain").exists()
 
 
-def test_a_relative_path(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_path_has_no_mounts_to_refuse(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(table)
     mounts.refuse_mounts("x", "x", None)

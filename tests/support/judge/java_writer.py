@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from py4j.java_gateway import get_field
 
 
@@ -57,8 +56,3 @@ class Java:
                 break
         rows.close()
         return found
-
-
-@pytest.fixture(scope="module")
-def java(spark: Any) -> Java:
-    return Java(spark)

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.paths import REPO
+
+from support.paths import PYTHONPATH
 from support.spark.cluster import Cluster, standalone_cluster
 
 
@@ -20,7 +21,7 @@ def child_environ(tmp_path: Path) -> dict[str, str]:
     """The environment for a process that imports this repository, with a cache of its own and a mark to find it by."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     return environ | {
-        "PYTHONPATH": os.pathsep.join([str(REPO), str(REPO / "tests")]),
+        "PYTHONPATH": PYTHONPATH,
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
         "ACIDCTL_TEST_MARK": f"{os.getpid()}-{tmp_path.name}-{id(tmp_path)}",
     }
@@ -48,7 +49,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     (folder / "random.py").write_text("raise RuntimeError('the wrong random')\n")
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     environ |= {
-        "PYTHONPATH": os.pathsep.join([str(REPO), str(REPO / "tests")]),
+        "PYTHONPATH": PYTHONPATH,
         "PYTHONSAFEPATH": "1",
         "SCENARIO_FOLDER": str(folder),
         "TMPDIR": str(folder),

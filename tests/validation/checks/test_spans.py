@@ -40,12 +40,12 @@ def test_runs_hold_the_keys(listed: list[Key]) -> None:
 
 
 @given(keys, keys)
-def test_united(one: list[Key], other: list[Key]) -> None:
+def test_united_spans_hold_the_rows_of_both(one: list[Key], other: list[Key]) -> None:
     assert as_set(united([spans(one), spans(other)])) == {*one, *other}
 
 
 @given(keys, keys)
-def test_uncovered(wanted: list[Key], there: list[Key]) -> None:
+def test_uncovered_counts_the_rows_that_are_missing(wanted: list[Key], there: list[Key]) -> None:
     missing = set(wanted) - set(there)
     found = list(uncovered(spans(wanted), spans(there)))
     assert sum(count for _, count, _ in found) == len(missing)
@@ -54,7 +54,7 @@ def test_uncovered(wanted: list[Key], there: list[Key]) -> None:
 
 
 @given(st.lists(keys, min_size=2, max_size=4))
-def test_shared(files: list[list[Key]]) -> None:
+def test_shared_names_a_row_that_two_files_have(files: list[list[Key]]) -> None:
     pairs = shared([spans(file) for file in files])
     common = {(a, b): set(files[a]) & set(files[b]) for a in range(len(files)) for b in range(a + 1, len(files))}
     for pair in pairs:
