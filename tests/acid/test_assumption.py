@@ -132,7 +132,7 @@ def test_a_time_ahead_of_our_clock_is_young() -> None:
     assert limit(listing, EVERYTHING) == 1
 
 
-def test_names_at_the_ends() -> None:
+def test_limit_is_right_for_the_smallest_and_largest_write_ids() -> None:
     assert limit(located(f"delta_1_{MAXL}")) == MAXL
     assert limit(located("base_-9223372036854775808", "delta_1_1")) == 1
     assert limit(located("base_-9223372036854775808")) == 0

@@ -90,7 +90,7 @@ def test_published_names_are_parsed_as_hive_does(case) -> None:  # type: ignore[
         ("delta_1_5_2_v7", AcidDirectory("delta_1_5_2_v7", Kind.DELTA, 1, 5, 2, 7)),
     ],
 )
-def test_examples_of_the_format(name: str, expected: AcidDirectory) -> None:
+def test_examples_of_the_format_are_parsed_as_it_says(name: str, expected: AcidDirectory) -> None:
     assert parse_directory(name) == expected
 
 
@@ -110,7 +110,7 @@ def test_directory_names_that_hive_refuses_are_refused(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["", "base", "Base_1", "deltas_1", "sub", "000000_0", "_tmp_1", "delete_delt_1_1", "b\x00"]
 )
-def test_not_an_acid_name(name: str) -> None:
+def test_names_of_other_things_are_no_directories(name: str) -> None:
     assert parse_directory(name) is None
 
 

@@ -38,7 +38,7 @@ def test_published_lists_are_parsed_as_hive_does(case) -> None:  # type: ignore[
     assert all(not parsed.is_valid(i) for i in expect.get("invalid_write_ids", []))
 
 
-def test_examples_of_section_7() -> None:
+def test_examples_of_section_7_give_its_ranges() -> None:
     ids = ValidWriteIds.parse("db.t:10:6:6:7,8")
     assert [ids.range_valid(a, b) for a, b in ((1, 5), (5, 7), (6, 8), (9, 12), (11, 12))] == [
         Range.ALL, Range.SOME, Range.NONE, Range.SOME, Range.NONE,
@@ -80,7 +80,7 @@ def test_lists_as_text_give_their_parts() -> None:
         "", "12:9:9:7", "12:9:9:7:", "t:12:9:9", "t:12:9", ":12:9:9:7", "12:9:9:7:8:9",
     ],
 )  # fmt: skip
-def test_strings_that_are_refused(text: str) -> None:
+def test_malformed_lists_are_refused(text: str) -> None:
     with pytest.raises(WriteIdListError) as caught:
         ValidWriteIds.parse(text)
     assert caught.value.exit_status == 2

@@ -152,7 +152,7 @@ def test_every_entry_of_any_location_has_a_proof(
     check(evidence(listed, lists, transactions, formats))
 
 
-def test_why_no_other_base() -> None:
+def test_proof_of_a_base_says_why_no_other_is_read() -> None:
     listed = ("base_5_v20", "base_7", "base_10", "base_10_v50", "base_12_v60", "base_15_v70", "delta_11_11")
     steps = {
         name: next(step for step in proof.steps if step.topic == "verdict")

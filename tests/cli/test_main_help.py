@@ -64,7 +64,7 @@ print(json.dumps(loaded), file=sys.stderr)
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])
 @pytest.mark.parametrize("name", sorted(SUMMARIES))
-def test_help_of_a_command(name: str, flag: str) -> None:
+def test_help_of_a_command_has_usage_and_examples(name: str, flag: str) -> None:
     found = CliRunner().invoke(cli, [name, flag], prog_name="acidctl")
     assert found.exit_code == 0, found.output
     assert found.stdout.startswith(f"Usage: acidctl {name} ")

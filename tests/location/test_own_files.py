@@ -81,7 +81,7 @@ def test_nobody_reads_what_is_not_done(tmp_path: Path, monkeypatch: pytest.Monke
     assert not list(tmp_path.iterdir())
 
 
-def test_links_of_ones_own(tmp_path: Path) -> None:
+def test_links_of_ones_own_are_followed(tmp_path: Path) -> None:
     (tmp_path / "far").mkdir()
     (tmp_path / "one").symlink_to("two")
     (tmp_path / "two").symlink_to(tmp_path / "far" / "report")

@@ -100,7 +100,7 @@ def found(paths: Iterable[str], start: str = "") -> list[str]:
         pytest.param(["p=/x"], ["p="], id="no value is one"),
     ],
 )
-def test_what_is_a_location(paths: list[str], expected: list[str]) -> None:
+def test_directories_with_acid_names_or_files_are_locations(paths: list[str], expected: list[str]) -> None:
     assert found(paths) == [path for path in expected if path != "=1" or "p=" not in expected] or expected == [
         "=1",
         "p=",

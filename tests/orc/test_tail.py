@@ -85,7 +85,7 @@ def test_malformed_key_index_is_refused(acid_file: bytes, raw: bytes) -> None:
 
 
 @pytest.mark.parametrize("raw", [b"", b"1,2", b"1,2,-3", b"1,2,3,", b"x"])
-def test_malformed_stats_and_version(acid_file: bytes, raw: bytes) -> None:
+def test_malformed_stats_and_version_are_refused(acid_file: bytes, raw: bytes) -> None:
     tail = with_acid(acid_file, b"", raw, raw)
     with pytest.raises(BadDataError, match="stats"):
         tail.acid_stats()
@@ -235,7 +235,7 @@ def test_tails_of_the_corpus_are_as_its_manifest_says(shared_data: Path) -> None
     assert checked > 30
 
 
-def test_hive_written_acid_file(shared_data: Path) -> None:
+def test_tail_of_a_file_of_hive_is_read_with_its_acid_metadata(shared_data: Path) -> None:
     tail = local_tail(shared_data / "hive-written" / "acid5k" / "acid5k.orc")
     assert tail.is_acid
     assert tail.key_index() == [RecordKey(12, 536870912, 4999)]
@@ -243,7 +243,7 @@ def test_hive_written_acid_file(shared_data: Path) -> None:
     assert tail.acid_version == 2
 
 
-def test_every_codec_for_tails() -> None:
+def test_tails_of_every_codec_are_read() -> None:
     rows = [(i, f"text {i}") for i in range(2000)]
     for kind in ("NONE", "ZLIB", "SNAPPY", "LZ4", "ZSTD"):
         data = written(

@@ -96,7 +96,7 @@ def test_keys_of_findings_and_of_a_repair(acidctl: Acidctl, crud: Path) -> None:
         assert undocumented("repair", found.out) == set()
 
 
-def test_keys_of_a_report(acidctl: Acidctl, crud: Path, tmp_path: Path) -> None:
+def test_keys_of_a_report_are_on_the_page(acidctl: Acidctl, crud: Path, tmp_path: Path) -> None:
     for line in (MAJOR, CLEAN_NOW, ("restore", "--yes"), ("validate",), ("compact", "--major", "--engine", "local")):
         acidctl(*line, "--report", tmp_path / "report.json", crud)
         text = (tmp_path / "report.json").read_text()

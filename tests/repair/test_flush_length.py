@@ -67,7 +67,7 @@ def test_file_with_nothing_beyond_keeps_its_bytes(table: Path) -> None:
     assert not (table / SIDE).exists()
 
 
-def test_nothing_was_ever_committed(table: Path) -> None:
+def test_file_of_which_nothing_was_committed_goes(table: Path) -> None:
     (table / SIDE).write_bytes(bytes(8))
     before = tree(table)
     assert repair(table, Kind.FLUSH_LENGTH)
@@ -105,7 +105,7 @@ def test_what_cannot_be_cut_safely_says_so(lengths: list[int], why: str, table: 
     assert tree(table) == before
 
 
-def test_a_side_file_alone(table: Path) -> None:
+def test_side_file_without_its_file_is_refused(table: Path) -> None:
     (table / FILE).unlink()
     plan = planned(table, Kind.FLUSH_LENGTH)
     (refused,) = plan.refused

@@ -66,7 +66,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("case", sorted(BROKEN))
-def test_every_kind_of_damage(case: str, tmp_path: Path) -> None:
+def test_every_kind_of_damage_is_repaired(case: str, tmp_path: Path) -> None:
     file = many_stripes(tmp_path / "t" / DELTA, wide(1, 600))
     right = [f"{w},{b},{r};" for w, b, r in last_keys_of(file)]
     index = BROKEN[case]

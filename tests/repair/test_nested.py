@@ -77,7 +77,7 @@ def test_a_lost_one_takes_its_place(lost: Path) -> None:
     assert tree(lost) == files
 
 
-def test_an_empty_one_goes(table: Path) -> None:
+def test_empty_nested_directory_goes(table: Path) -> None:
     shutil.rmtree(table / NESTED)
     (table / NESTED).mkdir()
     assert repair(table, Kind.NESTED)

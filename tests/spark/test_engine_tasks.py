@@ -28,7 +28,7 @@ def test_no_tasks_need_no_spark() -> None:
     assert list(run_tasks([], play, SparkOptions(master="nonsense"))) == []
 
 
-def test_functions_without_a_name() -> None:
+def test_functions_without_a_name_are_refused() -> None:
     def inner(toy: Toy) -> Toy:
         return toy
 

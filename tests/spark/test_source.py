@@ -335,7 +335,7 @@ def test_odd_names_and_empty_tables_are_read(outcome: dict[str, Any]) -> None:
 
 
 @pytest.mark.spark
-def test_tables_whose_columns_grew(outcome: dict[str, Any]) -> None:
+def test_rows_of_older_schemas_have_null_for_newer_columns(outcome: dict[str, Any]) -> None:
     schema, rows = outcome["odd"]["grown"]
     assert schema.endswith(",a:bigint,b:string,c:array<int>>")
     assert [tuple(row.values())[1:] for row in by_id(rows)] == [
@@ -345,7 +345,7 @@ def test_tables_whose_columns_grew(outcome: dict[str, Any]) -> None:
 
 
 @pytest.mark.spark
-def test_timestamps_of_any_year(outcome: dict[str, Any]) -> None:
+def test_timestamps_of_any_year_are_read(outcome: dict[str, Any]) -> None:
     assert outcome["odd"]["times type"] == "struct<id:int,t:timestamp_ntz,i:timestamp>"
     assert {row["id"]: row["t"] for row in outcome["odd"]["times"]} == {
         0: "2024-02-29 12:00:00.123456",
@@ -399,7 +399,7 @@ def test_errors_of_spark_are_not_ours(outcome: dict[str, Any]) -> None:
 
 
 @pytest.mark.spark
-def test_sql_on_a_cluster(cluster_outcome: dict[str, Any], folder: Path) -> None:
+def test_sql_on_a_cluster_gives_the_rows_on_every_executor(cluster_outcome: dict[str, Any], folder: Path) -> None:
     found = cluster_outcome["on_cluster"]
     check_sql(found, folder)
     assert len({place for place, _ in found["executors"]}) == 2

@@ -111,7 +111,7 @@ def test_a_file_and_a_directory_of_one_name(raw: Any, bucket: str, s3_options: d
     assert keys(raw, bucket, "both/") == before
 
 
-def test_success_without_a_listing(
+def test_success_without_a_listing_is_an_error(
     raw: Any, bucket: str, s3_options: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a proxy says whose server has gone: not that the directory is empty, or ends there."""

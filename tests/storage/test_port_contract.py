@@ -392,7 +392,7 @@ class TestCopy:
         assert store.fs.read_bytes(join(store.root, "file")) == b"old"
         assert paths(store) == ["a", "dir", "dir/file", "file"]
 
-    def test_what_cannot_be_copied(self, store: Store) -> None:
+    def test_copy_of_what_is_no_file_is_not_found(self, store: Store) -> None:
         fill(store, "dir/x")
         for name in ("no", "dir"):
             with pytest.raises(NotFoundError) as raised:

@@ -67,7 +67,7 @@ def test_links_are_kept_and_dots_behind_them_mean_what_the_kernel_says(tmp_path:
     assert open_location("..")[1] == str(tmp_path.parent)
 
 
-def test_a_removed_current_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_path_in_a_removed_directory_is_not_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "d").mkdir()
     monkeypatch.chdir(tmp_path / "d")
     (tmp_path / "d").rmdir()
@@ -120,7 +120,7 @@ def test_url_of_webhdfs_gives_authority_user_and_path(
 @pytest.mark.parametrize(
     "written", ["", "file://host/x", "webhdfs:///x", "s3:///x", "nonsense://x/y", "webhdfs://nn/x"], ids=str
 )
-def test_what_cannot_be_used(written: str) -> None:
+def test_url_that_cannot_be_used_is_refused_with_a_hint(written: str) -> None:
     options = {"timeout": "soon"} if written == "webhdfs://nn/x" else {}
     with pytest.raises(UsageProblem) as raised:
         open_location(written, options)

@@ -49,7 +49,7 @@ def test_link_among_partitions_is_v40(tmp_path: Path) -> None:
     assert reports == {"t": set(), "p=1": {"V40 warning"}, "p=2": {"V40 info"}}
 
 
-def test_v40_between_the_levels(tmp_path: Path) -> None:
+def test_data_between_levels_of_partitions_is_v40(tmp_path: Path) -> None:
     table = tmp_path / "t"
     for path in (table / "d=1", table / "d=1/h=1", table / "d=1/h=2", table / "d=2/h=1"):
         healthy(path)

@@ -114,7 +114,7 @@ def test_reader_rules_are_silent_where_nobody_asked(tmp_path: Path) -> None:
     assert not {one for one in found(check(table)[0]) if one.startswith("R")}
 
 
-def test_insert_only_for_spark(tmp_path: Path) -> None:
+def test_insert_only_layouts_are_warned_of_for_spark(tmp_path: Path) -> None:
     table = tmp_path / "t"
     write_orc(table / "delta_0000001_0000001_0000/000000_0", "struct<a:int>", [(1,)])
     assert found(check(table, readers=("spark",))[0]) == set()

@@ -97,7 +97,7 @@ def test_settings_count_unless_typed_otherwise(
     assert acidctl("ls", "-o", "table", crud).out.startswith(str(crud))
 
 
-def test_flags_lists_and_pairs(acidctl: Acidctl, user: Callable[[str], Path], crud: Path) -> None:
+def test_flags_lists_and_pairs_are_taken_from_files(acidctl: Acidctl, user: Callable[[str], Path], crud: Path) -> None:
     user("[validate]\nverbose = true\nignore = ['V13', 'V1']\n[compact]\nconf = {'spark.a.b' = 4, x = 'y z'}")
     found = shown(acidctl)
     assert found["validate.verbose"][0] is True
@@ -182,7 +182,9 @@ def test_a_bad_value_names_its_file(acidctl: Acidctl, user: Callable[[str], Path
 
 
 @pytest.mark.parametrize("name", ["ACIDCTL_CLEAN_YES", "ACIDCTL_CLEAN_OLDR_THAN", "ACIDCTL_CLEAN_OPTION_NOBODY_HAS"])
-def test_variables_that_are_refused(acidctl: Acidctl, name: str, monkeypatch: pytest.MonkeyPatch, crud: Path) -> None:
+def test_variables_of_typed_options_are_refused(
+    acidctl: Acidctl, name: str, monkeypatch: pytest.MonkeyPatch, crud: Path
+) -> None:
     monkeypatch.setenv(name, "1")
     found = acidctl("clean", crud)
     assert found.status == 2
@@ -330,7 +332,9 @@ def test_without_a_home_no_file_is_read(acidctl: Acidctl, monkeypatch: pytest.Mo
     assert shown(acidctl) == {}
 
 
-def test_the_file_of_config(acidctl: Acidctl, user: Callable[[str], Path], tmp_path: Path) -> None:
+def test_file_of_config_takes_the_place_of_all_others(
+    acidctl: Acidctl, user: Callable[[str], Path], tmp_path: Path
+) -> None:
     user("[clean]\njobs = 2")
     other = tmp_path / "other.toml"
     other.write_text("[clean]\njobs = 8")
@@ -446,7 +450,7 @@ def test_credentials_that_others_can_read(acidctl: Acidctl, user: Callable[[str]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-def test_credentials_of_a_group(
+def test_credentials_that_a_group_may_read_are_taken(
     terminal: Terminals, acidctl: Acidctl, user: Callable[[str], Path], tmp_path: Path
 ) -> None:
     """A service reads root's file by its group: a file of its own it can close to everybody else."""

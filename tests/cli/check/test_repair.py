@@ -49,7 +49,7 @@ def test_report_and_metrics_tell_of_repairs(acidctl: Any, table: Path, tmp_path:
     assert size["written"] == back["restored"] == gone["removed"]
 
 
-def test_shown_done_undone_forgotten(acidctl: Any, table: Path) -> None:
+def test_repair_is_shown_then_done_then_undone_then_forgotten(acidctl: Any, table: Path) -> None:
     before = tree(table)
     shown = acidctl("repair", "key-index", "--dry-run", table)
     assert (shown.status, tree(table)) == (0, before)
@@ -211,7 +211,7 @@ def test_what_is_finished_first_is_not_refused(acidctl: Any, tmp_path: Path, mon
     assert (done.status, "finished" in done.out, "writer may be at work" in done.err) == (0, True, False)
 
 
-def test_paths_that_are_none(acidctl: Any, table: Path, tmp_path: Path) -> None:
+def test_path_that_is_no_table_is_told_with_status_3(acidctl: Any, table: Path, tmp_path: Path) -> None:
     assert acidctl("repair", "key-index", tmp_path / "nowhere").status == 3
     (tmp_path / "file").write_text("x")
     assert acidctl("repair", "key-index", tmp_path / "file").status == 3

@@ -85,7 +85,7 @@ def test_fail_on_sets_which_severity_fails(acidctl, crud: Path) -> None:  # type
     assert acidctl("validate", "--fail-on", "warning", "--rule", "V1", crud).status == 0
 
 
-def test_what_cannot_be_checked(acidctl, crud: Path, shared_data: Path) -> None:  # type: ignore[no-untyped-def]
+def test_encrypted_files_are_told_as_unchecked(acidctl, crud: Path, shared_data: Path) -> None:  # type: ignore[no-untyped-def]
     encrypted = shared_data / "orc-corpus" / "apache-orc" / "encrypted"
     found = acidctl("validate", "--footers", encrypted)
     assert found.status == UNCHECKED
@@ -140,7 +140,7 @@ def test_names_are_never_raw(acidctl, tmp_path: Path) -> None:  # type: ignore[n
     assert not {"\x1b", "\x07", "\u202e", "\t"} & set(found.out + found.err)
 
 
-def test_garbage_below_a_warehouse(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_garbage_in_one_table_leaves_the_others_checked(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     make: Callable[..., object] = acidctl
     for name in ("a", "b"):
         make("demo", tmp_path / "w.db" / name)

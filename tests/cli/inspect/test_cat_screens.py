@@ -78,7 +78,7 @@ def test_a_damaged_file_says_what_is_lost_and_how_to_go_on(acidctl: Call, tmp_pa
     assert "--skip-bad-files" not in acidctl("cat", table, "--skip-bad-files").err
 
 
-def test_columns_asked_for_twice(acidctl: Call, crud: Path) -> None:
+def test_column_asked_for_twice_is_refused(acidctl: Call, crud: Path) -> None:
     found = acidctl("cat", crud, "--columns", "id,value,ID")
     assert found.status == 2
     assert "column id is asked for twice" in found.err
@@ -86,7 +86,7 @@ def test_columns_asked_for_twice(acidctl: Call, crud: Path) -> None:
     assert list(once.lines()[0]) == ["id", "ROW__ID"]
 
 
-def test_a_time_to_come(acidctl: Call, crud: Path) -> None:
+def test_write_id_to_come_is_noted(acidctl: Call, crud: Path) -> None:
     assert "beyond the newest one here, 3" in acidctl("cat", crud, "--at", "4").err
     assert "beyond" not in acidctl("cat", crud, "--at", "3").err
 

@@ -45,7 +45,7 @@ def test_history_lists_every_write_id_with_its_counts(acidctl: Call, crud: Path)
     assert "unknown" not in shown[-1]
 
 
-def test_history_below_a_base(acidctl: Call, cleaned: Path) -> None:
+def test_history_below_a_base_is_told_as_unknown(acidctl: Call, cleaned: Path) -> None:
     shown = acidctl("history", cleaned).out
     assert "2 left        ?        ?  -              compacted into base_0000003" in shown
     assert "rows: unknown below 4" in shown
@@ -53,7 +53,7 @@ def test_history_below_a_base(acidctl: Call, cleaned: Path) -> None:
     assert (line["updated"], line["deleted"], line["complete"], line["modified"]) == (None, None, False, None)
 
 
-def test_history_of_a_table(acidctl: Call, tmp_path: Path) -> None:
+def test_history_of_a_tree_is_a_report_for_each_location(acidctl: Call, tmp_path: Path) -> None:
     for name in ("p=0", "p=1"):
         acidctl("demo", tmp_path / name)
     assert [report["location"][-3:] for report in acidctl("history", "-o", "jsonl", tmp_path).lines()] == ["p=0", "p=1"]
@@ -72,7 +72,7 @@ def test_blame_tells_who_wrote_and_deleted_a_row(acidctl: Call, crud: Path, row:
     assert [(one["writeId"], one["maybeUpdate"]) for one in found["changes"]] == [(2, True)]
 
 
-def test_blame_that_finds_nothing(acidctl: Call, cleaned: Path) -> None:
+def test_blame_of_a_row_that_is_gone_says_since_when(acidctl: Call, cleaned: Path) -> None:
     found = acidctl("blame", cleaned, "1:536870912:2")
     assert (found.status, found.out) == (3, "")
     assert "no row 1:536870912:2" in found.err
@@ -113,7 +113,7 @@ def test_diff_shows_rows_that_went_and_came(acidctl: Call, crud: Path) -> None:
 
 
 @pytest.mark.parametrize("key", [[], ["--key", "id"]])
-def test_diff_in_other_forms(acidctl: Call, crud: Path, tmp_path: Path, key: list[str]) -> None:
+def test_diff_is_written_in_every_form(acidctl: Call, crud: Path, tmp_path: Path, key: list[str]) -> None:
     for form in ("csv", "table", "jsonl"):
         assert acidctl("diff", crud, "--from", "1", "--to", "2", "-o", form, *key).status == 0
     out = tmp_path / "changes.parquet"

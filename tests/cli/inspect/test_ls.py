@@ -50,7 +50,7 @@ def test_json_has_every_key_of_the_contract(acidctl, tmp_path: Path) -> None:  #
     assert found.err == ""
 
 
-def test_states_by_write_ids(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_states_follow_from_the_list_of_write_ids(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     table = make(tmp_path / "t", "delta_1_1", "delta_2_2", "delta_3_3", "delta_9_9")
     report = acidctl("ls", "-o", "json", "--write-ids", "db.t:5:2:2:3", table).one()
     assert {entry["name"]: entry["state"] for entry in report["entries"]} == {

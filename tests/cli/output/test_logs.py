@@ -64,7 +64,7 @@ def test_notes_and_warnings_are_records_beside_the_same_results(acidctl: Acidctl
     assert found.out == acidctl("clean", crud).out, "results are the same"
 
 
-def test_one_of_several_locations(acidctl: Acidctl, crud: Path, tmp_path: Path) -> None:
+def test_failing_location_is_one_record_among_results(acidctl: Acidctl, crud: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     acidctl("demo", other)
     bad = crud / "delta_0000002_0000002_0000" / "bucket_00000"
@@ -318,7 +318,7 @@ def test_paths_and_columns_stay() -> None:
     )
 
 
-def test_credentials_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_credentials_of_the_environment_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "from-the-environment")
     assert hidden("denied: from-the-environment.") == "denied: ***."
 

@@ -142,7 +142,9 @@ main(sys.argv[1:])
     ],
     ids=lambda line: "-".join(line[:3]),
 )  # fmt: skip
-def test_drawn_all_the_time(terminal: Terminals, acidctl: Acidctl, tmp_path: Path, line: tuple[str, ...]) -> None:
+def test_bar_that_is_drawn_all_the_time_leaves_the_screen_as_it_was(
+    terminal: Terminals, acidctl: Acidctl, tmp_path: Path, line: tuple[str, ...]
+) -> None:
     """The screen is in the end as it were without."""
     for number in range(8):
         assert acidctl("demo", tmp_path / "w.db" / f"t{number}").status == 0

@@ -85,7 +85,7 @@ def test_table_without_rows_is_its_head() -> None:
     assert lines(80, FittedTable(TABLE.columns, "reason", ())) == ["name  kind  write ids  stmt  state  size  reason"]
 
 
-def test_the_timeline_without_blocks() -> None:
+def test_timeline_is_ascii_where_blocks_cannot_be_shown() -> None:
     assert marks_for("utf-8") is MARKS
     assert "".join(marks_for("ascii").values()).isascii()
 
@@ -115,7 +115,7 @@ def on_terminal(columns: int, *args: str | Path) -> str:
 
 
 @pytest.mark.parametrize("columns", [80, 40])
-def test_ls_on_a_terminal(acidctl, crud: Path, columns: int) -> None:  # type: ignore[no-untyped-def]
+def test_ls_on_a_terminal_cuts_no_name(acidctl, crud: Path, columns: int) -> None:  # type: ignore[no-untyped-def]
     assert acidctl("compact", "--assume-committed=0s", "--major", "--engine", "local", crud).status == 0
     shown = on_terminal(columns, "ls", "--timeline", crud)
     assert "…" not in shown

@@ -276,7 +276,7 @@ def test_a_disk_that_is_full_at_the_end(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["crud_table", "run.json", "run.prom"]
 
 
-def test_links_pipes_and_permissions(tmp_path: Path) -> None:
+def test_replaced_file_keeps_links_pipes_and_permissions(tmp_path: Path) -> None:
     real, link = tmp_path / "real.json", tmp_path / "link.json"
     link.symlink_to(real)
     before = os.umask(0o022)
@@ -302,7 +302,7 @@ def ended(run: RunReport, status: int = 0) -> RunReport:
     return run
 
 
-def test_hostile_names_in_labels(acidctl: Acidctl, tmp_path: Path, files: tuple[str, ...]) -> None:
+def test_hostile_names_are_escaped_in_labels(acidctl: Acidctl, tmp_path: Path, files: tuple[str, ...]) -> None:
     name = 'a"b\\c\nd\x1b\u202eé'
     table = tmp_path / name
     assert acidctl("demo", table).status == 0

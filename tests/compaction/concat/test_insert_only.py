@@ -237,7 +237,7 @@ def test_days_keep_their_meaning_where_calendars_differ(tmp_path: Path) -> None:
         assert tail_of(result / "base_0000099" / "000000_0").calendar == wanted
 
 
-def test_originals_and_no_rows(tmp_path: Path) -> None:
+def test_originals_are_joined_and_files_without_rows_left_out(tmp_path: Path) -> None:
     table = tmp_path / "t"
     ab = struct(a=INT)
     write_plain(table / "000000_0", batch_of(ab, {"a": 1}), row=ab)
@@ -481,7 +481,7 @@ def test_old_days_keep_their_meaning(tmp_path: Path) -> None:
         concat(table)
 
 
-def test_timestamps_of_64_bits(tmp_path: Path) -> None:
+def test_timestamps_of_64_bits_are_copied_in_their_units(tmp_path: Path) -> None:
     table = tmp_path / "t"
     write_parquet_file(table / "delta_1_1_0" / "000000_0", times(FAR, None, OLD, unit="us"))
     moment = datetime.datetime(2020, 1, 1)

@@ -24,7 +24,7 @@ stripes = st.lists(
 
 
 @given(stripes, st.booleans())
-def test_merge_against_one_sort(given_stripes, collapse) -> None:  # type: ignore[no-untyped-def]
+def test_merge_gives_the_order_of_one_sort(given_stripes, collapse) -> None:  # type: ignore[no-untyped-def]
     pieces, everything = [], []
     for number, (rows, statement, in_order, held) in enumerate(given_stripes):
         listed = sorted(rows, key=lambda e: (e[0], -e[1], -e[2])) if in_order else rows
@@ -83,7 +83,7 @@ of_one_writer = st.lists(st.integers(0, 9), min_size=1, max_size=12).map(lambda 
 
 
 @given(st.lists(row_keys, min_size=1, max_size=12) | of_one_writer, st.booleans())
-def test_the_facts_of_keys(rows, in_order) -> None:  # type: ignore[no-untyped-def]
+def test_facts_of_keys_are_those_of_a_sorted_list(rows, in_order) -> None:  # type: ignore[no-untyped-def]
     rows = sorted(rows) if in_order else rows
     facts = KeyFacts.of(keys_of(rows))
     assert (facts.first, facts.last) == (min(rows), max(rows))

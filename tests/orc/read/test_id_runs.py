@@ -110,7 +110,7 @@ def _checked(run: IdRun | None, ids: Ids) -> bool:
     return True
 
 
-def test_files_that_hive_wrote() -> None:
+def test_runs_of_files_that_hive_wrote_are_what_arrow_decodes() -> None:
     told = decoded = 0
     for path in sorted(HIVE23.rglob("bucket_*[0-9]")):
         with suppress(BadDataError), open_orc(FS, str(path)) as file:
@@ -126,7 +126,7 @@ def test_files_that_hive_wrote() -> None:
 
 @pytest.mark.parametrize("compression", ["none", "zlib", "zstd"])
 @pytest.mark.parametrize("change", ["", "operation", "originalTransaction", "bucket", "rowId", "currentTransaction"])
-def test_one_row_that_differs(change: str, compression: str) -> None:
+def test_one_row_that_differs_makes_no_run(change: str, compression: str) -> None:
     rows = 5000
     batch = acid_batch(pa.array([{"a": i} for i in range(rows)], pa.struct([("a", pa.int32())])), 1 << 33)
     columns = batch.columns

@@ -47,7 +47,7 @@ class TestColumns:
             assert batch.schema == file.schema
             assert batch.num_rows == file.stripe_rows(0) == 10
 
-    def test_top_level_and_dotted(self) -> None:
+    def test_top_level_and_dotted_columns_are_read(self) -> None:
         with open_remote(NESTED) as file:
             assert file.read_stripe(0, ["l", "a"]).schema.names == ["a", "l"]
             assert file.read_stripe(0, ["s.t.d"]).schema.field("s").type == pa.struct(
@@ -123,7 +123,7 @@ class TestAcid:
             assert batch.column("rowId").to_pylist() == list(range(5000))
             assert isinstance(file.row_type, OrcType)
 
-    def test_all_hive_written_tables(self, shared_data: Path, own_data: Path) -> None:
+    def test_every_file_that_hive_wrote_is_read(self, shared_data: Path, own_data: Path) -> None:
         files = [
             path
             for root in (shared_data / "hive-written", own_data / "hive23-written")

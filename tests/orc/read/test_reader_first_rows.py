@@ -43,7 +43,7 @@ def test_first_rows_are_those_of_the_whole_stripe(compression: str, tmp_path: Pa
         assert near.read_first(0) is None
 
 
-def test_files_of_other_writers() -> None:
+def test_first_rows_of_other_writers_are_those_of_the_whole_stripe() -> None:
     seen = 0
     for path in sorted([*DATA.rglob("bucket_*[0-9]"), *DATA.rglob("0*_0"), *DATA.rglob("*.orc")]):
         with open_orc(FS, str(path)) as file:

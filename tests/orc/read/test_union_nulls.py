@@ -37,7 +37,7 @@ def test_nulls_survive_a_rewrite(compression: str) -> None:
     assert rows_of(acid_file(DEEP, again, check_order=False)[0]) == wanted
 
 
-def test_years_out_of_range() -> None:
+def test_null_unions_beside_far_years_stay_null() -> None:
     """The second way to read a stripe marks NULLs as well."""
     far = OrcType("struct", children=(PLAIN, TIME), names=("u", "t"))
     members = [pa.array([1, None, 2], pa.int32()), pa.array(["a", "b", None])]

@@ -139,7 +139,7 @@ def test_narrow_only_where_all_values_fit() -> None:
     assert batch.column("fits").equals(alone.column("fits"))
 
 
-def test_the_edges_of_nanoseconds() -> None:
+def test_timestamps_beyond_64_bits_of_nanoseconds_are_wide() -> None:
     edges = [(-9_223_372_036, 0), (9_223_372_035, 999_999_999), (0, 0)]
     beyond = [(-9_223_372_037, 999_999_999), (9_223_372_037, 0)]
     for rows, kind in [(edges, pa.timestamp("ns")), (edges + beyond, WideTimestamp(False))]:
@@ -288,7 +288,7 @@ def test_offsets_follow_the_rules_for_ever() -> None:
     assert offset("Asia/Shanghai", "1988-07-01") == 32_400
 
 
-def test_calendar_by_every_century() -> None:
+def test_days_of_every_century_are_moved_between_calendars() -> None:
     def julian(year: int, month: int, day: int) -> int:
         """Days since 1970 of a date of the Julian calendar."""
         years, months = year + 4800 - (14 - month) // 12, month + 12 * ((14 - month) // 12) - 3
@@ -320,7 +320,7 @@ def test_shown_leaves_nulls_and_later_dates() -> None:
     assert not is_hybrid(tail_of(retailed(written("struct<a:int>", [(1,)]), lambda f, p: setattr(f, "calendar", 2))))
 
 
-def test_corpus_by_both_ways(shared_data: Path) -> None:
+def test_files_of_the_corpus_read_alike_by_both_ways(shared_data: Path) -> None:
     """Every file of the corpus that has timestamps, small enough, in many zones and versions."""
     corpus = shared_data / "orc-corpus" / "apache-orc"
     checked = 0

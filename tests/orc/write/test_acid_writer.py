@@ -51,7 +51,7 @@ def keys(data: bytes) -> list[tuple[int, int, int]]:
 
 
 @pytest.mark.parametrize("compression", CODECS)
-def test_file_of_a_table(compression: str) -> None:
+def test_file_holds_rows_key_index_and_metadata(compression: str) -> None:
     batches = [acid_batch(rows(5)), acid_batch(rows(3, 5), 5), acid_batch(rows(2), 0, write_id=9)]
     data, result = acid_file(ROW, batches, WriterSettings(compression), user_metadata={"mine": b"\xff"}, calendar=2)
     assert read(data).equals(pa.Table.from_batches(batches))
@@ -148,7 +148,7 @@ def test_pieces_are_gathered_into_stripes() -> None:
     assert read(data)["rowId"].to_pylist() == list(range(1000))
 
 
-def test_a_stripe_a_row() -> None:
+def test_stripes_of_one_row_have_an_entry_each_in_the_key_index() -> None:
     n = 200
     batch = acid_batch(rows(n), 1 << 40)
     data, result = acid_file(ROW, [batch], WriterSettings("snappy", stripe_size=1))
@@ -158,7 +158,7 @@ def test_a_stripe_a_row() -> None:
     assert read(data).equals(pa.Table.from_batches([batch]))
 
 
-def test_rows_of_uneven_length() -> None:
+def test_huge_rows_at_the_start_make_no_huge_stripe() -> None:
     """A few huge rows at the start do not make a huge stripe."""
     texts = pa.array(["x" * 100_000] * 50 + ["y"] * 5000)
     row = OrcType("struct", children=(OrcType("string"),), names=("s",))

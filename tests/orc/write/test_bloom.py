@@ -66,7 +66,7 @@ def test_a_smaller_rate_gives_larger_filters() -> None:
     assert sizes == sorted(sizes) and len(set(sizes)) == 3
 
 
-def test_every_type_that_can() -> None:
+def test_bloom_filters_of_every_type_that_can_hold_the_values() -> None:
     row = everything(unions=False)
     names = tuple(name for name, kind in row.fields() if kind.kind in BLOOM_KINDS)
     tree = acid_tree(row)
@@ -103,7 +103,7 @@ def test_a_column_that_is_not_there(name: str) -> None:
         acid_file(tree.children[-1], [], WriterSettings(bloom_columns=(name,)))
 
 
-def test_a_name_with_dots() -> None:
+def test_names_with_dots_find_their_column() -> None:
     row = struct(**{"a.b": OrcType("int"), "a": struct(c=OrcType("int"), **{"d.e": OrcType("int")})})
     assert list(bloom_ids(["a.b", "a.c", "a.d.e"], renumbered(row)).values()) == [1, 3, 4]
 

@@ -146,7 +146,7 @@ def test_a_stripe_that_is_not_whole(change: int) -> None:
         assembler.append_stripe(data, stripe.info, stripe.statistics)
 
 
-def test_statistics_of_other_types() -> None:
+def test_stripe_with_statistics_of_other_types_is_refused() -> None:
     (stripe,) = stripes_of([batch(0, 100)])
     assembler = OrcAssembler(io.BytesIO(), compression="zlib", block_size=65536, stride=10_000)
     assembler.append_stripe(stripe.data, stripe.info, pb.StripeStatistics(colStats=[pb.ColumnStatistics()]))
@@ -165,7 +165,7 @@ def test_several_writers_are_told_as_the_lowest() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(0, 40), max_size=6), st.sampled_from(CODECS))
-def test_any_number_of_stripes(sizes: list[int], compression: str) -> None:
+def test_any_number_of_stripes_comes_back(sizes: list[int], compression: str) -> None:
     batches = [batch(sum(sizes[:i]), size) for i, size in enumerate(sizes)]
     data = assemble(stripes_of(batches, compression), compression)
     table = orc.ORCFile(pa.BufferReader(data)).read()

@@ -94,7 +94,7 @@ def test_what_is_left_to_the_orc_library() -> None:
 
 
 @pytest.mark.parametrize("compression", CODECS)
-def test_streams_of_many_chunks(compression: str) -> None:
+def test_runs_longer_than_a_chunk_come_back(compression: str) -> None:
     """More bytes of runs than one compressed chunk holds."""
     rows = 2_500_000
     row_ids = np.delete(np.arange(1 << 45, (1 << 45) + rows), np.arange(0, rows, 90))

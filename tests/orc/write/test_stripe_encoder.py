@@ -88,7 +88,7 @@ TIMES = st.one_of(st.none(), st.tuples(SECONDS, NANOS)).filter(lambda v: v is No
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(TIMES, max_size=30), st.lists(TIMES, max_size=30), CODEC, st.sampled_from([0, 1, 7]), st.booleans())
-def test_timestamps_of_any_year(
+def test_timestamps_of_any_year_come_back(
     first: list[Any], second: list[Any], compression: str, stride: int, instant: bool
 ) -> None:
     """Wide and narrow pieces in one stripe, alone and nested, next to columns that hold no timestamp."""
@@ -227,7 +227,7 @@ def test_a_large_batch_gives_several_stripes() -> None:
     assert read(file_of(batch, root(OrcType("bigint")), chosen)).equals(pa.Table.from_batches([batch]))
 
 
-def test_no_rows_no_stripes() -> None:
+def test_no_rows_make_no_stripes() -> None:
     assert encode_stripes(batch_of(pa.array([], pa.int64())), SMALL, root(OrcType("bigint"))) == []
     assert encode_stripes([], SMALL, root(OrcType("bigint"))) == []
 

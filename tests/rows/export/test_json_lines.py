@@ -176,7 +176,7 @@ def test_one_that_lies_in_two_blocks(char: str) -> None:
 @given(
     st.lists(st.none() | st.text(st.characters(codec="utf-8") | st.sampled_from([c for c in UNSAFE if c.isascii()])))
 )
-def test_texts_of_any_characters(values: list[str | None]) -> None:
+def test_texts_of_any_characters_are_escaped(values: list[str | None]) -> None:
     array = pa.array(values, pa.string())
     assert lines(array) == ["null" if value is None else quoted(value) for value in values]
     shown = Kernels().printable(array.view(pa.binary())).to_pylist()
@@ -257,7 +257,7 @@ def test_every_kind_of_orc_is_in_the_table_of_forms() -> None:
         json.loads(form.example)
 
 
-def test_nulls_that_hide_bytes() -> None:
+def test_bytes_behind_a_null_are_not_written() -> None:
     offsets, data = pa.py_buffer(bytes([0, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0])), pa.py_buffer(b"abc")
     column = pa.Array.from_buffers(pa.string(), 2, [pa.py_buffer(b"\x01"), offsets, data])
     assert lines(column) == ['"a"', "null"]

@@ -26,7 +26,7 @@ def dumped(path: Path) -> list[Any]:
     return [json.loads(line, parse_float=Decimal) for line in text.decode().split("\n")[:-1]]
 
 
-def test_rows_that_hive_wrote(own_data: Path) -> None:
+def test_rows_that_hive_wrote_are_what_hive_returned(own_data: Path) -> None:
     table = own_data / "hive23-written" / "alltypes_random"
     expected = {}
     for line in (table / "expected" / "1.rows.jsonl").read_text(encoding="utf-8").splitlines():

@@ -177,7 +177,7 @@ def test_column_of_endless_pages_is_refused(tmp_path: Path, monkeypatch: pytest.
         rows_of(path)
 
 
-def test_chunks_behind_the_end(tmp_path: Path) -> None:
+def test_chunk_behind_the_end_is_bad_data(tmp_path: Path) -> None:
     path = tmp_path / "f"
     whole = parquet([ROOT, leaf("a", INT64)], [Column(INT64, ["a"], 1, data_page(1, PLAIN, bytes(8)))], 1)
     sizes = b"\x16\x32\x16\x32"  # of the chunk, 25
@@ -188,7 +188,7 @@ def test_chunks_behind_the_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("raw", [b"\xff" * 40, b"", bytes(40), b"\x1c" * 40])
-def test_headers_that_are_none(tmp_path: Path, raw: bytes) -> None:
+def test_malformed_page_header_is_bad_data(tmp_path: Path, raw: bytes) -> None:
     path = tmp_path / "f"
     path.write_bytes(parquet([ROOT, leaf("a", INT64)], [Column(INT64, ["a"], 1, raw)], 1))
     with pytest.raises(BadDataError):
@@ -269,14 +269,14 @@ def test_random_bytes_in_pages_and_footers(tmp_path: Path) -> None:
             assert error.what
 
 
-def test_columns_of_one_name(tmp_path: Path) -> None:
+def test_several_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "f"
     native.write_table(pa.Table.from_arrays([[1], [2]], names=["a", "a"]), path)
     with pytest.raises(BadDataError, match="several of its columns have one name"):
         rows_of(path)
 
 
-def test_unsigned_numbers_beyond_bigint(tmp_path: Path) -> None:
+def test_unsigned_numbers_beyond_bigint_are_read(tmp_path: Path) -> None:
     values = [0, None, (1 << 64) - 1, 5]
     path = tmp_path / "f"
     native.write_table(pa.table({"a": pa.array(values, pa.uint64())}), path)

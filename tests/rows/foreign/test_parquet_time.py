@@ -37,7 +37,9 @@ SPARK = b"org.apache.spark.version"
         ("impala version 4.0.0", {b"writer.time.zone": b"Asia/Tokyo"}, True, ParquetTime()),
     ],
 )
-def test_what_the_footer_says(created_by: str, entries: dict[bytes, bytes], int96: bool, want: ParquetTime) -> None:
+def test_footer_says_calendar_and_zone(
+    created_by: str, entries: dict[bytes, bytes], int96: bool, want: ParquetTime
+) -> None:
     assert parquet_time(created_by, entries, int96=int96) == want
 
 
@@ -57,7 +59,7 @@ def julian(day: datetime.date) -> datetime.date:
     return day + datetime.timedelta(days=10)
 
 
-def test_julian_dates_however_nested(tmp_path: Path) -> None:
+def test_julian_dates_are_moved_however_nested(tmp_path: Path) -> None:
     days = [julian(datetime.date(1500, 3, 1)), julian(datetime.date(1582, 10, 4)), datetime.date(1582, 10, 15), None]
     columns = {"d": pa.array(days), "s": pa.array([[{"x": day}] for day in days])}
     write(tmp_path / "said", columns, **{"writer.date.proleptic": "false"})
@@ -97,7 +99,7 @@ def test_timestamps_come_back_to_the_zone_of_the_writer(tmp_path: Path, monkeypa
     ]
 
 
-def test_the_ends_of_nanoseconds() -> None:
+def test_timestamps_moved_beyond_nanoseconds_become_wide() -> None:
     ends = pa.array([-(2**63) + 1, 2**63 - 1, None], pa.timestamp("ns"))
     moved = as_meant(ends, ParquetTime(zone="Asia/Tokyo")).storage.to_pylist()
     assert [one and one["seconds"] for one in moved] == [-9223372037 + 32_400, 9223372036 + 32_400, None]

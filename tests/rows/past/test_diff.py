@@ -159,7 +159,7 @@ def test_rows_are_paired_by_key_as_a_dictionary_does(old: list[Any], new: list[A
 
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in HIVE23.glob("*/scenario.json")))
-def test_tables_written_by_hive(name: str) -> None:
+def test_difference_of_tables_of_hive_is_that_of_two_scans(name: str) -> None:
     """ACID v1 and v2, originals, streaming: the difference of what a scan gives at either write id."""
     table = open_table(str(HIVE23 / name / "table"))
     newest = table.scan().snapshots[0].state.max_write_id

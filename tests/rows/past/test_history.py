@@ -203,7 +203,7 @@ def test_history_is_that_of_the_written_past(tmp_path: Path, seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in HIVE23.glob("*/scenario.json")))
-def test_tables_written_by_hive(name: str) -> None:
+def test_history_of_tables_of_hive_is_that_of_their_events(name: str) -> None:
     """Against every event on disk, those of delete deltas told from the deletes of ACID v1."""
     snapshot = snapshot_of(HIVE23 / name / "table")
     fs, inner = open_location(str(HIVE23 / name / "table"))

@@ -16,7 +16,7 @@ INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
 @given(values=st.lists(INT32))
-def test_as_one_by_one(kind: type[np.generic], values: list[int]) -> None:
+def test_many_values_are_decoded_as_one_by_one(kind: type[np.generic], values: list[int]) -> None:
     parts = decode_all(np.array(values, kind))
     assert versions_of(np.array(values, kind)).tolist() == parts.version.tolist()
     rows = np.column_stack([parts.version, parts.bucket, parts.statement]).tolist()

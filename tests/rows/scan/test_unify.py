@@ -175,13 +175,13 @@ def test_parquet_batches_have_the_type_of_the_scan(tmp_path: Path, column: pa.Ar
     assert together(acidctl.open_table(tmp_path).scan()).num_rows == 2
 
 
-def test_no_batches_at_all(tmp_path: Path) -> None:
+def test_scan_without_batches_has_a_schema(tmp_path: Path) -> None:
     write_plain(tmp_path / "000000_0", row=ROW, settings=SMALL_GROUPS)
     scan = acidctl.open_table(tmp_path).scan()
     assert together(scan).num_rows == 0
 
 
-def test_any_kind_of_path(tmp_path: Path) -> None:
+def test_any_kind_of_path_is_opened(tmp_path: Path) -> None:
     write_delta(tmp_path, 1, pa.RecordBatch.from_pydict({"i": pa.array([1], pa.int32())}), row=struct(i=INT))
 
     class Own:

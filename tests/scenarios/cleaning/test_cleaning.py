@@ -101,7 +101,7 @@ def test_a_changed_location_is_refused(tmp_path: Path) -> None:
     assert names_of(table) == {"base_3", "delta_2_2"}
 
 
-def test_trash_restore_and_purge(tmp_path: Path) -> None:
+def test_cleaned_entries_are_restored_or_purged_from_the_trash(tmp_path: Path) -> None:
     table = make(tmp_path / "t", "base_5", "base_3", "delta_2_2_0000", "000000_0")
     before = names_of(table)
     fs, path = open_location(str(table))
@@ -311,7 +311,7 @@ def test_a_base_that_hive_2_may_have_compacted_stays(mark: str, goes: bool, tmp_
     assert [name for name, _ in plan.kept_back] == ([] if goes else ["base_2"])
 
 
-def test_two_purges_at_once(tmp_path: Path) -> None:
+def test_several_purges_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     table = make(tmp_path / "t", "base_5", "base_3", "delta_2_2_0")
     fs, _ = open_location(str(table))
     run = apply_plan(plan_at_once(snapshot_of(table))).run

@@ -55,7 +55,9 @@ def both(acidctl: Acidctl, *line: str | Path) -> list[Any]:
 
 
 @pytest.mark.parametrize("line", LOOKING, ids="-".join)
-def test_none_one_and_several(acidctl: Acidctl, warehouse: Path, tmp_path: Path, line: tuple[str, ...]) -> None:
+def test_none_one_and_several_locations_are_one_array(
+    acidctl: Acidctl, warehouse: Path, tmp_path: Path, line: tuple[str, ...]
+) -> None:
     (tmp_path / "empty.db").mkdir()
     assert both(acidctl, *line, tmp_path / "empty.db") == []
     several = both(acidctl, *line, warehouse)
@@ -122,7 +124,7 @@ def test_what_fails_as_a_whole(acidctl: Acidctl, tmp_path: Path, line: tuple[str
     assert found.json() == []
 
 
-def test_what_is_not_confirmed(acidctl: Acidctl, warehouse: Path) -> None:
+def test_run_that_is_not_confirmed_prints_an_empty_document(acidctl: Acidctl, warehouse: Path) -> None:
     acidctl(*MAJOR, warehouse)
     found = acidctl("clean", "--older-than", "0", "--unsafe-retention", "-o", "json", warehouse)
     assert (found.status, found.json()) == (7, [])
@@ -223,7 +225,7 @@ def test_a_second_interrupt_does_not_wait(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["json", "jsonl"])
-def test_a_reader_that_ends(warehouse: Path, form: str) -> None:
+def test_reader_that_ends_early_ends_the_run_silently(warehouse: Path, form: str) -> None:
     line = f"{sys.executable} -m acidctl ls -o {form} {warehouse} {' '.join([str(warehouse)] * 200)} | head -c 100"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
     assert (done.stderr, len(done.stdout)) == ("", 100)

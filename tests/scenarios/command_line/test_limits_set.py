@@ -93,7 +93,9 @@ def test_shown_with_the_place_they_come_from(acidctl: Acidctl, config: Callable[
         ("[limits]\nstripe-memory = -1", "it is no size"),
     ],
 )
-def test_what_cannot_be_one(acidctl: Acidctl, config: Callable[[str], Path], text: str, words: str) -> None:
+def test_limit_that_is_no_size_is_refused(
+    acidctl: Acidctl, config: Callable[[str], Path], text: str, words: str
+) -> None:
     result = acidctl("--config", config(text), "ls", "/none")
     assert result.status == 2
     assert words in result.err

@@ -149,7 +149,7 @@ def warehouse(acidctl: Call, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_a_warehouse_of_strangers(acidctl: Call, warehouse: Path, command: tuple[str, ...]) -> None:
+def test_strangers_in_a_warehouse_stay_as_they_are(acidctl: Call, warehouse: Path, command: tuple[str, ...]) -> None:
     before, rows = everything(warehouse), read_rows(warehouse / "crud")
     done = acidctl(*command, warehouse)
     assert done.status == 0, done.err

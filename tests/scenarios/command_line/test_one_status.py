@@ -69,7 +69,7 @@ def test_a_path_that_is_not_there(acidctl: Acidctl, crud: Path, tmp_path: Path, 
 
 
 @pytest.mark.parametrize("line", [*LOCATIONS, *EITHER, *READ, *WRITTEN], ids=joined)
-def test_a_path_of_nothing(acidctl: Acidctl, crud: Path, line: tuple[str, ...]) -> None:
+def test_empty_path_is_refused_by_every_option(acidctl: Acidctl, crud: Path, line: tuple[str, ...]) -> None:
     """It was taken and ignored for reports, metrics and configuration."""
     words = [word.replace("{}", "").replace("{t}", str(crud)) for word in line]
     found = acidctl(*words, *([] if "{}" in line else [""]))

@@ -60,7 +60,7 @@ def test_nothing_else_writes_local_files() -> None:
             ), name
 
 
-def test_the_cache_of_java(tmp_path: Path) -> None:
+def test_cache_that_others_may_write_is_not_used(tmp_path: Path) -> None:
     """What lies there is run: it is not taken from where others can write, or could have put a link."""
     environ = {"XDG_CACHE_HOME": str(tmp_path / "a")}
     folder = cache_dir(environ)

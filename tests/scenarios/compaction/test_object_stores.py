@@ -147,7 +147,7 @@ def test_several_files_that_nobody_reads(kind: CompactionKind, two: str) -> None
     assert halves == (6 if kind is MAJOR else 8)
 
 
-def test_finishing_that_is_killed(two: str) -> None:
+def test_killed_finishing_is_finished_by_the_next_run(two: str) -> None:
     rows = read_rows(two)
 
     def work(url: str) -> None:
@@ -233,7 +233,7 @@ def test_buckets_without_rows_do_not_count(one: str, tmp_path: Path) -> None:
     assert run(plan_of(one, MAJOR)).published == ("base_0000003",)
 
 
-def test_a_table_without_rows(tmp_path: Path) -> None:
+def test_table_without_rows_becomes_an_empty_base(tmp_path: Path) -> None:
     table = tmp_path / "t"
     write_acid(table / "delta_1_1_0" / "bucket_00000", (0, 1, B0, 0, 1, (0, 0)))
     write_acid(table / "delete_delta_2_2_0" / "bucket_00000", (2, 1, B0, 0, 2, None))

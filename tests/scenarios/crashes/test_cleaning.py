@@ -157,7 +157,9 @@ def test_killed_purge_leaves_the_rows_and_is_finished(table: Path, tmp_path: Pat
         assert not list(copy.glob(f"{TRASH}/*")), at
 
 
-def test_the_trash_of_hdfs(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_move_to_the_trash_of_hdfs_loses_nothing(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On the local disk, under another name: what lies in that trash and in the table is all there was."""
     home = tmp_path / "home"
     monkeypatch.setattr("acidctl.cleaning.apply.require_hdfs", lambda _: None)

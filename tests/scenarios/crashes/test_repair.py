@@ -132,7 +132,7 @@ def test_an_undo_that_is_killed_is_finished_by_the_next_repair(broken: tuple[Pat
         assert (tree(copy), rows(copy)) == (after, seen), at
 
 
-def test_forgetting_that_is_killed(broken: tuple[Path, Kind], tmp_path: Path) -> None:
+def test_killed_forgetting_leaves_the_repaired_table(broken: tuple[Path, Kind], tmp_path: Path) -> None:
     table, kind = broken
     repair(table, kind)
     after, seen = tree(table), rows(table)

@@ -113,7 +113,7 @@ def test_minor_stores_the_ids_of_raw_rows(loaded: Path) -> None:
     assert pairs_of(loaded) == wanted
 
 
-def test_major_of_raw_rows(loaded: Path) -> None:
+def test_major_compaction_of_raw_rows_keeps_their_ids(loaded: Path) -> None:
     outcome = run_compaction(loaded, CompactionKind.MAJOR)
     assert outcome
     assert outcome.published == ("base_0000027",)

@@ -72,7 +72,7 @@ def test_text_that_is_no_utf8(tmp_path: Path) -> None:
     assert Scan(snapshot_of(tmp_path), where="line > 'z'").count() == 1
 
 
-def test_null_in_a_union() -> None:
+def test_null_in_a_union_equals_null() -> None:
     union = OrcType("uniontype", children=(OrcType("int"), OrcType("string")))
     row = OrcType("struct", children=(union,), names=("u",))
     column = all_null(3, arrow_type(union))

@@ -272,7 +272,7 @@ def test_endless_manifest_is_not_read(acidctl: Acidctl, table: Path) -> None:
 
 @pytest.mark.parametrize("line", [*EVERY_CHANGE, ("ls",), ("cat",), ("validate",), ("validate", "--deep"), ("why",)])
 @pytest.mark.parametrize("name", ["_metadata_acid", "bucket_00000_flush_length", "_orc_acid_version"])
-def test_an_endless_side_file(acidctl: Acidctl, table: Path, line: tuple[str, ...], name: str) -> None:
+def test_endless_side_file_is_not_read(acidctl: Acidctl, table: Path, line: tuple[str, ...], name: str) -> None:
     """A terabyte that costs its owner nothing; each command says so, or needs none of it."""
     directory = table / ("base_0000002" if name == "_metadata_acid" else "delta_0000003_0000004")
     directory.mkdir()

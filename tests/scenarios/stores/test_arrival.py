@@ -370,7 +370,7 @@ def test_newer_data_nodes_say_it_themselves(
     assert handler.files == {}  # of which there would be nothing but the names
 
 
-def test_one_question_a_file(name_node: tuple[type[LyingNameNode], FileSystem]) -> None:
+def test_webhdfs_is_asked_once_before_and_once_after_a_file(name_node: tuple[type[LyingNameNode], FileSystem]) -> None:
     handler, fs = name_node
     for call in (write_bytes, open_output):
         handler.asked.clear()
@@ -389,7 +389,7 @@ def test_one_question_a_file(name_node: tuple[type[LyingNameNode], FileSystem]) 
         ({}, 1, ""),
     ],
 )
-def test_room_under_a_quota(summary: dict[str, Any], needed: int, found: str) -> None:
+def test_used_up_quota_is_found_at_its_directory(summary: dict[str, Any], needed: int, found: str) -> None:
     asked = []
 
     def of(path: str) -> dict[str, Any]:

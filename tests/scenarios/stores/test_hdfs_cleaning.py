@@ -38,7 +38,7 @@ def table(hdfs: HdfsServer, request: pytest.FixtureRequest) -> str:
     return url
 
 
-def test_the_user_s_trash(table: str) -> None:
+def test_trash_of_hdfs_takes_entries_beside_those_of_one_name(table: str) -> None:
     rows = rows_of(table)
     fs, path = open_location(table)
     here = f"/user/root/.Trash/Current{path}"

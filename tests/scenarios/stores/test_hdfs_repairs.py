@@ -73,7 +73,7 @@ def test_file_on_hdfs_is_repaired_and_undone(table: str) -> None:
     assert {entry.path[0] for entry in fs.list_dir(path).entries} == {"d"}
 
 
-def test_two_repairs_at_once(table: str) -> None:
+def test_of_several_repairs_at_once_one_wins(table: str) -> None:
     """One wins; the others say so, or find nothing left to do."""
     racers = [start("repair", "key-index", "--yes", "-o", "jsonl", table) for _ in range(3)]
     ended = [(*racer.communicate(timeout=300), racer.returncode) for racer in racers]

@@ -44,7 +44,7 @@ def test_walkthrough_on_hdfs_is_compacted_cleaned_and_restored(table: str) -> No
 
 
 @pytest.mark.parametrize("kind", [("--major",), ("--minor", "--offline")], ids=["major", "minor"])
-def test_two_compactions_at_once(table: str, kind: tuple[str, ...]) -> None:
+def test_of_several_compactions_at_once_one_wins(table: str, kind: tuple[str, ...]) -> None:
     """One wins; the others say so, or find nothing left to do; no directory is nested in another."""
     rows = rows_of(table)
     racers = [

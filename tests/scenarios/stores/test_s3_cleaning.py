@@ -37,7 +37,7 @@ def test_a_stray_key_never_stands_for_the_table(bucket: str, s3_options: dict[st
     ]
 
 
-def test_a_table_on_s3(bucket: str, s3_options: dict[str, str]) -> None:
+def test_table_on_s3_is_cleaned_without_trash(bucket: str, s3_options: dict[str, str]) -> None:
     fs, path = open_location(f"s3://{bucket}/test-{uuid.uuid4().hex}/t", s3_options)
     for name in ("base_5", "base_3", "delta_2_2_0"):
         fs.write_bytes(f"{path}/{name}/bucket_00000", b"x")

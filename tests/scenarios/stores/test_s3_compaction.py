@@ -249,7 +249,7 @@ def test_a_copy_has_a_condition(place: Place, monkeypatch: pytest.MonkeyPatch) -
     assert ("copy_object", "*") in sent
 
 
-def test_a_copy_in_parts(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copy_in_parts_is_whole(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """As for what is larger than 5 GB."""
     monkeypatch.setattr("s3fs.core.MANAGED_COPY_THRESHOLD", 1 << 20)
     fs, root = open_location(place.url, place.storage)

@@ -195,7 +195,7 @@ def test_a_device_is_no_file(tmp_path: Path) -> None:
     assert found(report) == {"V24"}
 
 
-def test_a_file_that_vanishes(tmp_path: Path) -> None:
+def test_file_that_vanishes_meanwhile_is_unchecked(tmp_path: Path) -> None:
     table = healthy(tmp_path / "t")
     fs, path = open_location(str(table))
     for depth in (Depth.FOOTERS, Depth.DEEP):

@@ -27,7 +27,7 @@ def errors(table: Path, **options: object) -> list[str]:
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in HIVE23.iterdir() if path.is_dir()))
-def test_written_by_hive_2(name: str) -> None:
+def test_tables_of_hive_2_have_no_errors(name: str) -> None:
     table = HIVE23 / name / "table"
     assert errors(table) == []
 
@@ -35,7 +35,7 @@ def test_written_by_hive_2(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["nation-25k/table", "originals-with-copies/table", "streaming-two-txns/table", "hdp3-hcube"]
 )
-def test_written_by_hive_3(shared_data: Path, name: str) -> None:
+def test_tables_of_hive_3_have_no_errors(shared_data: Path, name: str) -> None:
     assert errors(shared_data / "hive-written" / name) == []
 
 

@@ -44,7 +44,7 @@ def test_a_death_is_the_result_of_its_task() -> None:
     assert "MemoryError" in greedy.reason
 
 
-def test_no_sign_of_life() -> None:
+def test_task_without_a_sign_of_life_is_a_crash() -> None:
     results = run("hang", "fine", limits=Limits(seconds=5))
     assert results["hang"] == Crash("the reader gave no sign of life for 5 seconds")
     assert results["fine"] == "fine"
@@ -115,7 +115,7 @@ def test_what_a_worker_starts_has_no_input() -> None:
     assert run("input") == {"input": b""}
 
 
-def test_processes_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_that_cannot_start_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not the fault of any file: told once, not as a finding of each."""
     for python in ("/bin/false", "/nowhere/python"):
         monkeypatch.setattr(sys, "executable", python)

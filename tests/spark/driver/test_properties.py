@@ -31,7 +31,7 @@ def test_what_is_written_is_read(pairs: dict[str, str]) -> None:
     assert parsed(text) == pairs
 
 
-def test_files_that_people_write() -> None:
+def test_properties_as_people_write_them_are_parsed() -> None:
     text = (
         "# a comment\n ! another\\\nspark.a 1\n  spark.b   two words  \nspark.c=three\r\nspark.d : four\nspark.e\n"
         "spark.f=over \\\n   two lines\nspark.g=C:\\\\x\\u0041\\q\nspark.a = last\n"
@@ -90,7 +90,7 @@ def settings(environ: dict[str, str], home: Path, arguments: str = "pyspark-shel
     return made.inherited | made.conf
 
 
-def test_where_settings_come_from(environ: dict[str, str], tmp_path: Path) -> None:
+def test_typed_settings_win_over_arguments_and_defaults(environ: dict[str, str], tmp_path: Path) -> None:
     home = tmp_path / "spark"
     found = settings(environ, home)
     assert (found["spark.x"], found["spark.y"], "other.z" in found) == ("defaults", "defaults", False)

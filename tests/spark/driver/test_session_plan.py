@@ -155,7 +155,7 @@ def test_conf_options_are_split_at_the_first_sign() -> None:
             parse_conf([bad])
 
 
-def test_which_masters_are_local() -> None:
+def test_only_local_masters_are_local() -> None:
     assert all(map(is_local, ["local", "local[2]", "local[*]", "local[2,4]"]))
     assert not any(map(is_local, ["local-cluster[2,1,1024]", "yarn", "spark://localhost:7077", "k8s://x", ""]))
 
@@ -163,7 +163,7 @@ def test_which_masters_are_local() -> None:
 @pytest.mark.parametrize(
     "master", ["", "spark:/x", "spark://host", "spark://host:0", "spark://host:x", "mesos://a:1", "loca"]
 )
-def test_masters_that_are_none(master: str) -> None:
+def test_malformed_master_is_refused(master: str) -> None:
     with pytest.raises(UsageProblem, match="is no master that Spark knows"):
         failures.check_master(master)
 
@@ -268,7 +268,7 @@ def test_stage_failure_names_task_host_and_cause() -> None:
         ("something unheard of", EnvironmentProblem, "Spark failed"),
     ],
 )
-def test_failures_in_plain_words(text: str, kind: type[AcidctlError], what: str) -> None:
+def test_failures_of_java_are_told_in_plain_words(text: str, kind: type[AcidctlError], what: str) -> None:
     for error in (
         failures.explain(RuntimeError(text), "", "M", None),
         failures.explain(RuntimeError(), text, "M", None),
@@ -291,7 +291,7 @@ def test_an_error_of_ours_stays_what_it_is() -> None:
     assert failures.explain(error, "log", "M", None) is error
 
 
-def test_a_java_that_ended() -> None:
+def test_java_that_ended_is_told_with_its_signal_or_status() -> None:
     killed = failures.explain(RuntimeError("gone"), "", "M", -9)
     assert (killed.what, killed.why) == (
         "The Java process of Spark was killed by signal 9",
@@ -338,7 +338,7 @@ def test_the_log_keeps_what_matters(capsys: pytest.CaptureFixture[str]) -> None:
     assert log.text().count("\n") == 399
 
 
-def test_facts_for_the_doctor(environ: dict[str, str]) -> None:
+def test_doctor_is_told_python_packages_and_java(environ: dict[str, str]) -> None:
     facts = probe.gather(environ | {"HADOOP_CONF_DIR": "/etc/hadoop"})
     assert sys.executable in facts.python
     assert dict(facts.packages)["pyspark"]
@@ -387,7 +387,9 @@ class TestArchive:
         (spark_home / "conf").mkdir()
         assert archive.archive_path(java, str(spark_home), environ) is None
 
-    def test_none_without_a_cache(self, environ: dict[str, str], spark_home: Path, java: Java, tmp_path: Path) -> None:
+    def test_without_a_cache_there_is_no_class_archive(
+        self, environ: dict[str, str], spark_home: Path, java: Java, tmp_path: Path
+    ) -> None:
         (tmp_path / "file").touch()
         environ = environ | {"XDG_CACHE_HOME": str(tmp_path / "file")}
         assert archive.archive_path(java, str(spark_home), environ) is None

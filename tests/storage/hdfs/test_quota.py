@@ -68,7 +68,7 @@ def test_nothing_is_promised_to_be_undone(hdfs: HdfsServer, table: str) -> None:
     assert rows_of(table) == rows
 
 
-def test_files_of_several_blocks(hdfs: HdfsServer, table: str) -> None:
+def test_file_that_outgrows_the_quota_is_an_error(hdfs: HdfsServer, table: str) -> None:
     """The first block fits, the second does not: the server ends the transfer in the middle, or waits for the end."""
     fs, path = open_location(table)
     leave(hdfs, table, 200 << 20)

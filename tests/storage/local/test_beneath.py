@@ -149,7 +149,7 @@ def test_a_foreign_link_itself_may_be_moved_and_removed(table: Path) -> None:
 
 
 @needs_root
-def test_listings_of_foreign_links(table: Path) -> None:
+def test_foreign_link_is_listed_and_not_entered(table: Path) -> None:
     foreign(table / "link", table.parent / "outside")
     (entry,) = [entry for entry in guarded(table).list_dir(str(table)).entries if entry.path == "link"]
     assert entry.is_dir
@@ -172,7 +172,7 @@ def test_a_neighbour_whose_name_begins_the_same(table: Path) -> None:
         guarded(table).read_bytes(str(table.parent / "table2"))
 
 
-def test_dangling_links_and_loops(table: Path) -> None:
+def test_dangling_links_and_loops_are_errors(table: Path) -> None:
     (table / "dangling").symlink_to("nothing")
     (table / "loop").symlink_to("loop")
     (table / "a").symlink_to("b")
@@ -289,7 +289,7 @@ def test_descriptors_are_given_back(table: Path) -> None:
                 fs.exists(str(table / path))
         with suppress(AcidctlError):
             fs.list_tree(str(table))
-    assert open_descriptors() == before
+    assert open_descriptors() <= before, "what an earlier test had left open may be closed by now"
     del fs
     assert open_descriptors() == before - 1
 

@@ -369,7 +369,7 @@ class TestErrors:
         ("error", "kind"),
         [(FileNotFoundError("x"), NotFoundError), (PermissionError("x"), AccessError), (OSError("x"), StorageError)],
     )
-    def test_errors_without_a_number(self, error: OSError, kind: type[AcidctlError]) -> None:
+    def test_errors_without_a_number_become_ours(self, error: OSError, kind: type[AcidctlError]) -> None:
         assert type(from_os_error(error, "list", "/t")) is kind
 
     def test_a_file_where_a_directory_is_expected(self, tmp_path: Path) -> None:
