@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from support.paths import REPO, TESTS
+from support.tables import read_rows
 
 APART = ("scenarios", "oracle", "project")
 """Folders whose files tell of several modules together, of Hive as the judge, and of the repository itself."""
@@ -63,3 +65,20 @@ def test_nothing_is_imported_from_a_file_of_tests() -> None:
 def test_folders_of_tests_are_no_packages() -> None:
     """Files of one name in several folders are told apart by importlib mode."""
     assert {path.relative_to(TESTS).parts[0] for path in TESTS.rglob("__init__.py")} == {"support"}
+
+
+def test_example_of_contributing_works(tmp_path: Path) -> None:
+    page = (REPO / "CONTRIBUTING.md").read_text("utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    exec(example, {"table": tmp_path / "t"})
+    assert len(read_rows(tmp_path / "t")) == 2
+
+
+def test_what_contributing_says_of_support_is_there() -> None:
+    page = (REPO / "CONTRIBUTING.md").read_text("utf-8")
+    rows = page[page.index("| `support.` |") : page.index("```python")].splitlines()[2:]
+    named = [name for row in rows if row for name in re.findall(r"`(\w+)/?`", row.split("|")[1])]
+    assert len(named) > 15
+    assert [name for name in named if not (TESTS / "support" / name).is_dir()] == [
+        name for name in named if (TESTS / "support" / f"{name}.py").is_file()
+    ]

@@ -6,20 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.tables import age
+from support.tables import age, make
 
 FOUR = [
     "delta_0000001_0000001_0000", "delete_delta_0000002_0000002_0000", "delta_0000002_0000002_0000",
     "delete_delta_0000003_0000003_0000",
 ]  # fmt: skip
-
-
-def make(table: Path, *names: str) -> Path:
-    for name in names:
-        (table / name).mkdir(parents=True)
-        (table / name / "bucket_00000").write_bytes(b"x" * 10)
-        (table / name / "_orc_acid_version").write_bytes(b"2")
-    return table
 
 
 def proofs(report: dict[str, Any]) -> dict[str, dict[str, Any]]:

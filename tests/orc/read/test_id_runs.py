@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import orc
 from support.acid_files import B0, acid_batch, acid_file
-from support.writer_data import MemoryFiles, tail_of
+from support.orc_bytes import Remote, tail_of
 from support.written_by_hive import HIVE23
 
 from acidctl.errors import BadDataError
@@ -138,7 +138,7 @@ def test_one_row_that_differs_makes_no_run(change: str, compression: str) -> Non
         columns[place] = pa.array(values, columns[place].type)
     changed = pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
     data, _ = acid_file(ROW, [changed], WriterSettings(compression=compression))
-    with open_orc(MemoryFiles(data), "file") as file:
+    with open_orc(Remote(file=data), "file") as file:
         run = id_run(file.tail, 0)
         assert (run is None) is bool(change)
         _checked(run, read_ids(file.read_stripe(0, ID_COLUMNS), "file"))

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyorc
 import pytest
+from support.orc_bytes import ACID_SCHEMA, Remote, acid_rows, retailed, written
 from support.paths import TESTS
-from support.reader_data import ACID_SCHEMA, Remote, acid_rows, retailed, written
 
 from acidctl.errors import BadDataError, NotFoundError, UsageProblem
 from acidctl.orc import orc_pb2 as pb
@@ -279,7 +279,7 @@ def test_flipped_stripe_bytes_never_hang(shared_data: Path) -> None:
 import random, sys
 from acidctl.errors import AcidctlError
 from acidctl.orc.read.reader import open_orc
-from support.reader_data import Remote
+from support.orc_bytes import Remote
 data = open(sys.argv[1], 'rb').read()
 draw = random.Random(1)
 found = 0

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 from support.acid_files import acid_batch, acid_file, struct
+from support.orc_bytes import Remote
 from support.paths import DATA
-from support.reader_data import Remote
-from support.writer_data import everything, random_array
+from support.random_values import everything, random_array
 
 from acidctl.orc.read.reader import open_orc
 from acidctl.orc.types import OrcType

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
 from support.acid_files import B0, acid_batch, acid_file
-from support.writer_data import random_array, row_types, tail_of
+from support.orc_bytes import tail_of
+from support.random_values import random_array, row_types
 
 from acidctl.errors import BadDataError
 from acidctl.orc.types import ACID_COLUMNS, OrcType, acid_types, hive_type, row_type

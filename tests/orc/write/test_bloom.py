@@ -10,7 +10,8 @@ import pytest
 from support.acid_files import acid_batch, acid_file, struct
 from support.encoded import batch_of as unnamed
 from support.encoded import read, root, wide
-from support.writer_data import everything, random_array, tail_of
+from support.orc_bytes import tail_of
+from support.random_values import everything, random_array
 
 from acidctl.errors import UsageProblem
 from acidctl.orc import orc_pb2 as pb

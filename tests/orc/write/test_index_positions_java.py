@@ -17,7 +17,8 @@ from support.acid_files import acid_batch, acid_file, struct
 from support.judge.hive import Hive
 from support.judge.java_orc import JavaOrc, java_orc_complaints
 from support.judge.java_writer import Java
-from support.writer_data import everything, random_array, tail_of
+from support.orc_bytes import tail_of
+from support.random_values import everything, random_array
 
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.stripe_encoder import WriterSettings

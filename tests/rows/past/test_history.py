@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from support.acid_files import B0, SMALL_GROUPS, acid_file, events_batch, write_acid, write_delta, write_plain
 from support.compacting import copy_table, run_compaction
+from support.orc_bytes import retailed
 from support.past import events_below, remove_obsolete, walkthrough
 from support.random_tables import make_table
-from support.reader_data import retailed
 from support.tables import snapshot_of
 from support.written_by_hive import HIVE23
 

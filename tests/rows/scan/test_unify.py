@@ -13,8 +13,8 @@ import pyorc
 import pytest
 from pyarrow import parquet
 from support.acid_files import SMALL_GROUPS, struct, write_deletes, write_delta, write_plain
-from support.reader_data import RAW, retailed
-from support.writer_data import random_array
+from support.orc_bytes import RAW, retailed
+from support.random_values import random_array
 
 import acidctl
 from acidctl.errors import BadDataError

@@ -1,9 +1,8 @@
-"""Random types and rows for the tests of the writing half."""
+"""Random types and values, as Arrow arrays."""
 
 from __future__ import annotations
 
 import decimal
-import io
 import random
 from typing import Any
 
@@ -11,36 +10,8 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from acidctl.acid.listing import Entry
-from acidctl.orc.source import ByteSource
-from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import OrcType, arrow_type
 from support.acid_files import struct
-
-
-class MemoryFiles:
-    """The one file that a tail is read from."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-
-    def stat(self, path: str) -> Entry:
-        return Entry(path, len(self.data), None, False)
-
-    def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
-        return self.data[offset : None if length is None else offset + length]
-
-    def local_path(self, path: str) -> str | None:
-        return None
-
-    def open_input(self, path: str) -> Any:
-        return io.BytesIO(self.data)
-
-
-def tail_of(data: bytes) -> Tail:
-    """The tail of a file in memory."""
-    return read_tail(ByteSource(MemoryFiles(data), "file.orc", len(data)))
-
 
 LEAVES = ["boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date"]
 LEAVES += ["timestamp", "timestamp with local time zone"]

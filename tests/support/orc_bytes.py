@@ -1,4 +1,4 @@
-"""ORC files in memory for the tests of the reading half."""
+"""ORC files in memory: written by pyorc, altered in their tails, read at any place."""
 
 from __future__ import annotations
 
