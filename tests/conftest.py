@@ -8,10 +8,17 @@ from pathlib import Path
 
 import pytest
 from support import memory_store
+from support.paths import DATA, REPO
+
+pytest_plugins = (
+    "support.command_line",  # acidctl, crud, terminal
+    "support.judge.fixtures",  # hive, java
+    "support.spark.fixtures",  # played, cluster, child_environ, python
+    "support.spark_session",  # spark
+    "support.stores",  # store, hdfs, s3_options, bucket
+)
 
 memory_store.install()
-
-REPO = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -34,4 +41,4 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session")
 def own_data() -> Path:
     """Tables and cases that live in this repository."""
-    return REPO / "tests" / "data"
+    return DATA

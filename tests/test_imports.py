@@ -72,7 +72,7 @@ LINES = [
 ]  # fmt: skip
 
 
-def test_the_program(trap: Path, table: Path) -> None:
+def test_program_imports_nothing_from_the_current_directory(trap: Path, table: Path) -> None:
     for line in LINES:
         assert run(trap, "-m", "acidctl", *line, table) == "", line
 
@@ -168,7 +168,7 @@ def test_a_directory_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.spark
-def test_workers_of_spark(trap: Path, table: Path) -> None:
+def test_workers_of_spark_import_nothing_from_the_current_directory(trap: Path, table: Path) -> None:
     line = ("compact", "--major", "--engine", "spark", "--master", "local[1]", "--assume-committed=0s")
     assert run(trap, "-m", "acidctl", *line, table) == ""
     assert (table / "base_0000003").is_dir()

@@ -18,10 +18,10 @@ from acidctl.nearest import asked, did_you_mean
         ("Id", ["id", "ID"], "did you mean id?"),
     ],
 )
-def test_what_is_near(name: str, known: list[str], hint: str) -> None:
+def test_near_names_are_suggested(name: str, known: list[str], hint: str) -> None:
     assert did_you_mean(name, known) == hint
     assert did_you_mean(name, known, "look there") == (hint or "look there")
 
 
-def test_no_names() -> None:
+def test_no_names_are_asked_for_with_no_words() -> None:
     assert asked([]) == ""

@@ -14,13 +14,13 @@ from acidctl.printable import RANGES, printable, printable_json
 ANY = st.text(st.characters() | st.sampled_from([char for char in UNSAFE if not "\ud800" <= char <= "\udbff"]))
 
 
-def test_every_code_point() -> None:
+def test_exactly_the_unsafe_code_points_are_escaped() -> None:
     escaped = {char for char in map(chr, range(0x110000)) if printable(char) != char}
     assert escaped == set(UNSAFE)
     assert sorted(RANGES) == list(RANGES)
 
 
-def test_the_forms() -> None:
+def test_escapes_are_as_short_as_python_writes_them() -> None:
     assert printable("a\r\udcff\u2028\ud800") == "a\\r\\xff\\u2028\\ud800"
     assert printable("\x1b\t\n\x9b\u202e\U000e0041") == "\\x1b\\t\\n\\x9b\\u202e\\U000e0041"
     assert printable("日本 é \xa0 \U0001f600 C:\\x1b") == "日本 é \xa0 \U0001f600 C:\\x1b"

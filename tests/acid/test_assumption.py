@@ -85,7 +85,7 @@ def test_an_empty_base_that_says_what_it_is_counts() -> None:
     ],
     ids=["manifest", "open batch", "nothing but a manifest"],
 )
-def test_signs_of_writers(sign: Entry) -> None:
+def test_a_sign_of_a_writer_stops_before_its_write_id(sign: Entry) -> None:
     names = ("delta_1_1_0", "delta_2_4", "delta_5_5_0") if "flush" in sign.path else ("delta_1_1_0", "delta_5_5_0")
     assert limit(located(*names, extra=(sign,))) == 1
     assert limit(located(*names, extra=(sign,)), replace(HOUR, force=True)) == 5
@@ -108,7 +108,7 @@ def test_a_young_compaction_of_hive_4_may_be_at_work() -> None:
     assert (old.write_ids.high_watermark, old.txns.is_valid(9)) == (3, True)
 
 
-def test_young_original_files() -> None:
+def test_young_original_files_leave_nothing_committed() -> None:
     listing = Listing("t", (Entry("000000_0", 5, NOW - 5, False), *located("delta_1_1_0").entries))
     found = assumed(listing)
     assert found.write_ids.high_watermark == 0
@@ -117,7 +117,7 @@ def test_young_original_files() -> None:
     assert limit(behind) == 3, "readers of a base do not look at them"
 
 
-def test_stores_without_times() -> None:
+def test_where_a_store_has_no_times_nothing_counts_unless_forced() -> None:
     listing = Listing("t", (Entry("delta_1_1_0/bucket_00000", 10, None, False),))
     assert limit(listing) == 0
     assert "has no time" in stop_of(listing)
@@ -132,7 +132,7 @@ def test_a_time_ahead_of_our_clock_is_young() -> None:
     assert limit(listing, EVERYTHING) == 1
 
 
-def test_names_at_the_ends() -> None:
+def test_limit_is_right_for_the_smallest_and_largest_write_ids() -> None:
     assert limit(located(f"delta_1_{MAXL}")) == MAXL
     assert limit(located("base_-9223372036854775808", "delta_1_1")) == 1
     assert limit(located("base_-9223372036854775808")) == 0
@@ -140,7 +140,7 @@ def test_names_at_the_ends() -> None:
     assert limit(located("delta_x", "delta_5_3", "p=1")) == 3
 
 
-def test_durations() -> None:
+def test_durations_are_told_in_their_largest_fitting_unit() -> None:
     shown = [duration(seconds) for seconds in (0, 59.9, 60, 119, 120, 3600, 7199, 7200, 86400, 200000)]
     assert shown == ["0 s", "59 s", "1 min", "119 s", "2 min", "1 h", "119 min", "2 h", "1 d", "2 d"]
 

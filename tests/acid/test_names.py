@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.paths import DATA
 
 from acidctl.acid import bucket
 from acidctl.acid.names import (
@@ -30,11 +30,11 @@ from acidctl.acid.names import (
 from acidctl.acid.sidefiles import parse_flush_length, parse_metadata_acid, parse_orc_acid_version
 from acidctl.errors import BadDataError
 
-CASES = json.loads((Path(__file__).parent.parent / "data" / "name-cases.json").read_text())
+CASES = json.loads((DATA / "name-cases.json").read_text())
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
-def test_published_case(case) -> None:  # type: ignore[no-untyped-def]
+def test_published_names_are_parsed_as_hive_does(case) -> None:  # type: ignore[no-untyped-def]
     name, expect = case["name"], case["expect"]
     if name.startswith("decode "):
         assert bucket.decode(int(name.split()[1], 16) | 1 << 29).bucket == expect["writer_id"]
@@ -90,7 +90,7 @@ def test_published_case(case) -> None:  # type: ignore[no-untyped-def]
         ("delta_1_5_2_v7", AcidDirectory("delta_1_5_2_v7", Kind.DELTA, 1, 5, 2, 7)),
     ],
 )
-def test_examples_of_the_format(name: str, expected: AcidDirectory) -> None:
+def test_examples_of_the_format_are_parsed_as_it_says(name: str, expected: AcidDirectory) -> None:
     assert parse_directory(name) == expected
 
 
@@ -102,7 +102,7 @@ def test_examples_of_the_format(name: str, expected: AcidDirectory) -> None:
         "base_9223372036854775808", "delta_1_" + "9" * 5000,
     ],
 )  # fmt: skip
-def test_unparseable(name: str) -> None:
+def test_directory_names_that_hive_refuses_are_refused(name: str) -> None:
     with pytest.raises(AcidNameError):
         parse_directory(name)
 
@@ -110,7 +110,7 @@ def test_unparseable(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["", "base", "Base_1", "deltas_1", "sub", "000000_0", "_tmp_1", "delete_delt_1_1", "b\x00"]
 )
-def test_not_an_acid_name(name: str) -> None:
+def test_names_of_other_things_are_no_directories(name: str) -> None:
     assert parse_directory(name) is None
 
 
@@ -165,11 +165,11 @@ def test_any_name_parses_or_is_refused_with_its_own_error(name: str) -> None:
         ("random", None),
     ],
 )
-def test_files(name: str, expected: object) -> None:
+def test_file_names_give_bucket_copy_and_attempt(name: str, expected: object) -> None:
     assert parse_file(name) == expected
 
 
-def test_small_rules() -> None:
+def test_hidden_native_and_partition_names_are_told_apart() -> None:
     assert format_bucket(7) == "bucket_00007"
     assert is_hidden("_done") and is_hidden(".x") and not is_hidden("a_b")
     assert not is_visible_path("a/_tmp/b") and is_visible_path("a/b_c")
@@ -185,7 +185,7 @@ def test_small_rules() -> None:
         (3, 5, 537067525), (4095, 0, 805240832), (4095, 4095, 805244927),
     ],
 )  # fmt: skip
-def test_codec_table(bucket_id: int, statement: int, value: int) -> None:
+def test_bucket_property_is_encoded_and_decoded(bucket_id: int, statement: int, value: int) -> None:
     assert bucket.encode(bucket_id, statement) == value
     assert bucket.decode(value) == bucket.BucketProperty(1, bucket_id, statement)
 
@@ -198,7 +198,7 @@ def test_codec_is_inverse_and_keeps_order(bucket_id: int, statement: int) -> Non
     assert 0 < value < 2**31
 
 
-def test_codec_edges() -> None:
+def test_bucket_property_out_of_range_is_refused() -> None:
     assert bucket.decode(3) == bucket.BucketProperty(0, 3, 0)
     assert bucket.encode(3, version=0) == 3
     for value in (2 << 29, 7 << 29, -1, -(2**31)):
@@ -209,7 +209,7 @@ def test_codec_edges() -> None:
             bucket.encode(bucket_id, statement)
 
 
-def test_side_files() -> None:
+def test_side_files_are_parsed_and_malformed_ones_refused() -> None:
     assert parse_metadata_acid(b'{"dataFormat":"compacted","thisFileVersion":"0"}', "m") == "compacted"
     assert parse_metadata_acid(b'{"thisFileVersion":"0","dataFormat":"truncated"}', "m") == "truncated"
     for content in (b"", b"[]", b"{}", b'{"thisFileVersion":"1","dataFormat":"compacted"}', b"\xff", b"[" * 100000):

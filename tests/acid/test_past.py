@@ -270,7 +270,7 @@ def test_as_long_as_nothing_is_cleaned_nothing_is_gone(world: World) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(worlds(("insert", "insert", "gap", "minor", "major", "aborted"), full=False), st.data())
-def test_insert_only(world: World, data: st.DataObject) -> None:
+def test_compacted_insert_only_deltas_count_wholly_or_not(world: World, data: st.DataObject) -> None:
     """Rows do not say of which write id they are: what a compaction merged counts as a whole or not at all.
 
     Format section 11: "Directories have the same names and the same snapshot rules; a file counts as a whole".
@@ -317,7 +317,9 @@ LIST: Callable[[str], ValidWriteIds] = ValidWriteIds.parse
         (["000000_0", "delta_10000002_10000002_0", "base_10000003_v5"], 10_000_002, None, "10000001 and 10000003"),
     ],
 )
-def test_what_names_show(names: list[str], at: int, lists: str | None, why: str | None) -> None:
+def test_past_write_id_is_readable_or_gone_by_the_names_alone(
+    names: list[str], at: int, lists: str | None, why: str | None
+) -> None:
     known = None if lists is None else LIST(lists)
     past = look_back(listed(*names), at, known)
     if why is None:

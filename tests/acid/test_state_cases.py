@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
+from support.paths import DATA
 from support.tables import whole
 
 from acidctl.acid.listing import Entry, Listing
@@ -15,7 +15,6 @@ from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, State, select
 from acidctl.acid.writeids import Mode, ValidTxns, ValidWriteIds
 
-DATA = Path(__file__).parent.parent / "data"
 CASES = {case["id"]: case for case in json.loads((DATA / "acid-state-cases.json").read_text())}
 
 # Every published case agrees with Hive 3/4 on what it asserts; one that did not would be listed here with its reason.
@@ -51,7 +50,7 @@ def files_of(state: AcidState, case: dict[str, Any], prefix: str = "") -> set[st
 
 
 @pytest.mark.parametrize("case_id", CASES)
-def test_published_case(case_id: str) -> None:
+def test_published_listings_give_the_published_state(case_id: str) -> None:
     if case_id in DIFFERENT:
         pytest.skip(DIFFERENT[case_id])
     case = CASES[case_id]
@@ -123,7 +122,7 @@ def check(
     assert names(state, State.IGNORED) == ignored
 
 
-def test_example_1() -> None:
+def test_example_1_newest_base_hides_deltas_below_and_wide_deltas_those_inside() -> None:
     found = select(
         listing(
             "base_5",
@@ -146,7 +145,7 @@ def test_example_1() -> None:
     )
 
 
-def test_example_2() -> None:
+def test_example_2_without_a_base_originals_and_widest_deltas_count() -> None:
     files = ("000000_0", "000001_1", "000002_0", "random", "subdir/000000_0", "_done")
     found = select(
         listing("delta_025_025", "delta_029_029", "delta_025_030", "delta_050_100", "delta_101_101", files=files),
@@ -166,7 +165,7 @@ def test_example_2() -> None:
 EXAMPLE_3 = ("base_50", "delta_40_60", "delta_052_55", "delta_0060_60", "delta_00061_61", "delta_000062_62")
 
 
-def test_example_3() -> None:
+def test_example_3_deltas_that_straddle_the_base_count() -> None:
     check(
         select(listing(*EXAMPLE_3, "delta_0000063_63"), ids(100)),
         base="base_50",
@@ -175,7 +174,7 @@ def test_example_3() -> None:
     )
 
 
-def test_example_4() -> None:
+def test_example_4_statements_of_a_write_id_count_beside_each_other() -> None:
     found = select(
         listing(
             "base_50",
@@ -200,13 +199,13 @@ def test_example_4() -> None:
     )
 
 
-def test_example_5() -> None:
+def test_example_5_delta_with_an_open_write_id_inside_is_current() -> None:
     found = select(listing("delta_1_1", "delta_2_5"), ids(100, (4,)))
     check(found, base=None, current=["delta_1_1", "delta_2_5"])
     assert found.deltas[1].reason.ids == (4,)
 
 
-def test_example_6() -> None:
+def test_example_6_deltas_of_an_open_write_id_are_ignored() -> None:
     check(
         select(listing("delta_1_1", "delta_2_5", "delta_4_4_1", "delta_4_4_3", "delta_101_101_1"), ids(100, (4,))),
         base=None,
@@ -216,12 +215,12 @@ def test_example_6() -> None:
 
 
 @pytest.mark.parametrize("hwm", [3, 4])
-def test_example_7(hwm: int) -> None:
+def test_example_7_delta_that_ends_above_a_compactors_watermark_is_ignored(hwm: int) -> None:
     found = select(listing("delta_1_1", "delta_2_5"), ids(hwm).for_compactor())
     check(found, base=None, current=["delta_1_1"], ignored={"delta_2_5"})
 
 
-def test_example_8() -> None:
+def test_example_8_delete_deltas_are_selected_like_deltas() -> None:
     listed = (
         "base_5",
         "base_10",
@@ -244,7 +243,7 @@ def test_example_8() -> None:
     )
 
 
-def test_example_9() -> None:
+def test_example_9_delete_deltas_that_straddle_the_base_count() -> None:
     listed = (*EXAMPLE_3, "delta_0000063_63", "delete_delta_40_60", "delete_delta_052_55", "delete_delta_00064_64")
     check(
         select(listing(*listed), ids(100)),
@@ -261,12 +260,12 @@ def test_example_9() -> None:
     )
 
 
-def test_example_10() -> None:
+def test_example_10_delete_delta_inside_of_a_wide_delta_is_obsolete() -> None:
     found = select(listing("delta_40_60", "delete_delta_50_50"), ids(100))
     check(found, base=None, current=["delta_40_60"], obsolete={"delete_delta_50_50"})
 
 
-def test_example_11() -> None:
+def test_example_11_wide_delta_with_an_open_write_id_hides_those_inside() -> None:
     listed = (
         "delta_1_1",
         "delta_2_5",
@@ -285,7 +284,7 @@ def test_example_11() -> None:
     )
 
 
-def test_example_12() -> None:
+def test_example_12_base_hides_originals_and_older_bases() -> None:
     found = select(listing("base_10", "base_5", files=("000000_0", "000001_1")), ids(150))
     check(found, base="base_10", current=[], obsolete={"base_5", "000000_0", "000001_1"})
     assert found.originals == ()
@@ -294,14 +293,14 @@ def test_example_12() -> None:
 SIX_TO_NINE = tuple(f"delta_{n}_{n}_0000" for n in range(6, 10))
 
 
-def test_example_13() -> None:
+def test_example_13_base_of_an_open_transaction_is_ignored() -> None:
     found = select(
         listing("base_0000005_v900", "base_0000008_v1000", *SIX_TO_NINE), ids(10), ValidTxns(1100, 1000, (1000,))
     )
     check(found, base="base_0000005_v900", current=list(SIX_TO_NINE), ignored={"base_0000008_v1000"})
 
 
-def test_example_14() -> None:
+def test_example_14_base_of_an_aborted_transaction_is_aborted() -> None:
     found = select(
         listing("base_5_v900", "base_7_v950", "base_8_v1000", *SIX_TO_NINE), ids(10), ValidTxns(1100, aborted=(1000,))
     )
@@ -314,12 +313,12 @@ def test_example_14() -> None:
     )
 
 
-def test_example_15() -> None:
+def test_example_15_compacted_base_hides_the_overwrite_of_its_write_id() -> None:
     found = select(listing("base_25", "base_25_v26"), ids(25), COMMITTED)
     check(found, base="base_25_v26", current=[], obsolete={"base_25"})
 
 
-def test_example_16() -> None:
+def test_example_16_compacted_delta_counts_once_its_transaction_is_committed() -> None:
     listed = listing("base_5", "delta_6_6_00001", "delta_6_6_00002", "delta_6_6_v01000")
     check(
         select(listed, ids(10), COMMITTED),
@@ -335,7 +334,7 @@ def test_example_16() -> None:
     )
 
 
-def test_example_17() -> None:
+def test_example_17_widest_compacted_deltas_hide_all_inside() -> None:
     narrow = [f"delta_{n}_{n}" for n in range(1, 8)]
     wide = ["delta_1_3_v100", "delta_4_5_v101", "delta_1_5_v102", "delta_6_7_v123"]
     check(
@@ -346,17 +345,17 @@ def test_example_17() -> None:
     )
 
 
-def test_example_18() -> None:
+def test_example_18_compacted_delta_leaves_an_aborted_one_aborted() -> None:
     found = select(listing("delta_1_1", "delta_2_2", "delta_3_3", "delta_1_3_v1000"), ids(5, (), (2,)), COMMITTED)
     check(found, base=None, current=["delta_1_3_v1000"], obsolete={"delta_1_1", "delta_3_3"}, aborted={"delta_2_2"})
 
 
-def test_example_19() -> None:
+def test_example_19_deltas_of_aborted_write_ids_are_aborted() -> None:
     found = select(listing("base_5", *SIX_TO_NINE), ids(10, (), (7, 8, 9)))
     check(found, base="base_5", current=[SIX_TO_NINE[0]], aborted=set(SIX_TO_NINE[1:]))
 
 
-def test_example_20() -> None:
+def test_example_20_base_above_an_open_write_id_is_not_enough_history() -> None:
     found = select(listing("base_10_v50"), ids(12, (8,)), COMMITTED)
     check(found, base=None, current=[], ignored={"base_10_v50"})
     problem = found.history_problem
@@ -365,19 +364,19 @@ def test_example_20() -> None:
     assert problem.value("high_watermark") == 12
 
 
-def test_example_21() -> None:
+def test_example_21_overwrite_of_an_open_write_id_is_ignored() -> None:
     found = select(listing("delta_1_1", "base_2", "delta_3_3"), ids(3, (2,)))
     check(found, base=None, current=["delta_1_1", "delta_3_3"], ignored={"base_2"})
     assert found.history_problem is None
 
 
-def test_example_22() -> None:
+def test_example_22_overwrite_of_an_aborted_write_id_is_aborted() -> None:
     found = select(listing("delta_1_1", "base_2", "delta_3_3"), ids(3, (), (2,)))
     check(found, base=None, current=["delta_1_1", "delta_3_3"], aborted={"base_2"})
     assert found.history_problem is None
 
 
-def test_example_23() -> None:
+def test_example_23_compacted_originals_are_hidden_by_their_base() -> None:
     found = select(
         listing("base_-9223372036854775808", "delta_10000001_10000001_0000", files=("000000_0",)), ids(10000001)
     )
@@ -404,7 +403,7 @@ def test_pitfall_2_some_range_is_current() -> None:
     assert found.deltas[0].reason.code == "partly-committed"
 
 
-def test_pitfall_3_order() -> None:
+def test_deltas_that_are_wider_come_first_and_deletes_before_inserts() -> None:
     found = select(listing("delta_1_1_0", "delta_1_1_1", "delta_1_5_v9"), txns=COMMITTED)
     check(found, base=None, current=["delta_1_5_v9"], obsolete={"delta_1_1_0", "delta_1_1_1"})
     found = select(listing("delete_delta_2_2_0000", "delta_2_2_0001"))

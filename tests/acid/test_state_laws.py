@@ -4,55 +4,14 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.listings import cases
 
 from acidctl.acid.listing import Entry, Listing
-from acidctl.acid.names import MAXL, Kind, format_directory
+from acidctl.acid.names import Kind, format_directory
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, State, select
 from acidctl.acid.writeids import Mode, ValidTxns, ValidWriteIds
 from acidctl.wording import text_of
-
-small = st.integers(0, 12)
-statements = st.sampled_from([-1, -1, 0, 1, 2])
-visibility = st.sampled_from([0, 0, 0, 20, 21, 22])
-
-
-@st.composite
-def directory_names(draw: st.DrawFn) -> str:
-    kind = draw(st.sampled_from(list(Kind)))
-    low = draw(small)
-    high = low + draw(st.sampled_from([0, 0, 1, 3, 6]))
-    statement = -1 if kind is Kind.BASE or low != high else draw(statements)
-    txn = draw(visibility) if statement == -1 else 0
-    return format_directory(kind, high if kind is Kind.BASE else low, high, statement, txn)
-
-
-names = st.lists(directory_names(), unique=True, max_size=12)
-originals = st.lists(st.sampled_from(["000000_0", "000001_0", "000000_0_copy_1", "sub/000000_0"]), unique=True)
-
-
-@st.composite
-def write_id_lists(draw: st.DrawFn) -> ValidWriteIds:
-    hwm = draw(st.integers(0, 16))
-    exceptions = draw(st.sets(st.integers(1, 16).filter(lambda i: i <= hwm), max_size=5) if hwm else st.just(set()))
-    aborted = {i for i in exceptions if draw(st.booleans())}
-    open_ids = tuple(sorted(exceptions - aborted))
-    made = ValidWriteIds(hwm, open_ids[0] if open_ids else MAXL, open_ids, tuple(sorted(aborted)))
-    return made.for_compactor() if draw(st.booleans()) else made
-
-
-txn_lists = st.sampled_from([None, ValidTxns(30), ValidTxns(30, 21, (21,)), ValidTxns(30, MAXL, (), (21, 22))])
-
-
-@st.composite
-def cases(draw: st.DrawFn) -> tuple[Listing, ValidWriteIds, ValidTxns | None, dict[str, BaseFormat]]:
-    listed = draw(names)
-    entries = [Entry(f"{name}/bucket_00000", 1, None, False) for name in listed]
-    entries += [Entry(name, 1, None, False) for name in draw(originals)]
-    formats = {
-        n: BaseFormat.COMPACTED for n in listed if n.startswith("base_") and "_v" not in n and draw(st.booleans())
-    }
-    return Listing("t", tuple(entries)), draw(write_id_lists()), draw(txn_lists), formats
 
 
 def summary(state: AcidState) -> tuple[object, ...]:
@@ -100,7 +59,7 @@ def test_hidden_entries_and_partitions_change_nothing(case, extra: str) -> None:
     assert summary(select(listing, write_ids, txns, formats))[:3] == summary(select(more, write_ids, txns, formats))[:3]
 
 
-@given(cases(), small, st.sampled_from(["delta", "delete_delta"]))
+@given(cases(), st.integers(0, 12), st.sampled_from(["delta", "delete_delta"]))
 def test_an_obsolete_entry_changes_nothing(case, write_id: int, kind: str) -> None:  # type: ignore[no-untyped-def]
     """Format section 6: "**obsolete** (something current holds its rows), **aborted** (nobody reads its rows,
     ever)".
@@ -191,7 +150,7 @@ def model(listing: Listing, write_ids: ValidWriteIds, txns: ValidTxns | None, fo
 
 @settings(max_examples=500)
 @given(cases())
-def test_against_the_model(case) -> None:  # type: ignore[no-untyped-def]
+def test_state_is_that_of_the_model(case) -> None:  # type: ignore[no-untyped-def]
     """Format section 6.3: "a delta whose largest write id is above `current` is taken when any of the ids from
     `current + 1` on is valid, and `current` becomes its largest. If none is, it is ignored".
     """

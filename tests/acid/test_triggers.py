@@ -28,7 +28,7 @@ MAJOR, MINOR = CompactionKind.MAJOR, CompactionKind.MINOR
         (Figures(0, 0, 0), None),
     ],
 )
-def test_decisions(figures: Figures, kind: CompactionKind | None) -> None:
+def test_figures_decide_the_kind_of_compaction(figures: Figures, kind: CompactionKind | None) -> None:
     decision = decide(figures)
     assert decision.kind is kind
     assert decision.text
@@ -40,7 +40,7 @@ def test_hive4_asks_for_major_on_an_obsolete_base() -> None:
     assert decide(figures, hive4=True).kind is MAJOR
 
 
-def test_properties_override() -> None:
+def test_table_properties_override_thresholds() -> None:
     limits = Thresholds().with_properties(
         {"compactorthreshold.hive.compactor.delta.num.threshold": "4", "orc.compress": "ZLIB"}
     )

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.paths import DATA
 
 from acidctl.acid.names import MAXL
 from acidctl.acid.writeids import Form, Mode, Range, ValidTxns, ValidWriteIds, WriteIdListError
 
-CASES = json.loads((Path(__file__).parent.parent / "data" / "valid-write-id-cases.json").read_text())
+CASES = json.loads((DATA / "valid-write-id-cases.json").read_text())
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
-def test_published_case(case) -> None:  # type: ignore[no-untyped-def]
+def test_published_lists_are_parsed_as_hive_does(case) -> None:  # type: ignore[no-untyped-def]
     parsed = ValidWriteIds.parse(case["text"], mode=Mode(case["mode"]))
     expect = case["expect"]
     assert set(expect) <= {
@@ -38,7 +38,7 @@ def test_published_case(case) -> None:  # type: ignore[no-untyped-def]
     assert all(not parsed.is_valid(i) for i in expect.get("invalid_write_ids", []))
 
 
-def test_examples_of_section_7() -> None:
+def test_examples_of_section_7_give_its_ranges() -> None:
     ids = ValidWriteIds.parse("db.t:10:6:6:7,8")
     assert [ids.range_valid(a, b) for a, b in ((1, 5), (5, 7), (6, 8), (9, 12), (11, 12))] == [
         Range.ALL, Range.SOME, Range.NONE, Range.SOME, Range.NONE,
@@ -56,7 +56,7 @@ def test_examples_of_section_7() -> None:
     assert cleaner.is_aborted(7) and not cleaner.is_aborted(8)
 
 
-def test_strings() -> None:
+def test_lists_as_text_give_their_parts() -> None:
     assert ValidWriteIds.parse("default.t:5:9223372036854775807::").table == "default.t"
     assert ValidWriteIds.parse("null:5:9223372036854775807::").table is None
     assert ValidWriteIds.parse("db.t:9:7:5,7:").min_open == 5, "what is listed as open counts"
@@ -80,7 +80,7 @@ def test_strings() -> None:
         "", "12:9:9:7", "12:9:9:7:", "t:12:9:9", "t:12:9", ":12:9:9:7", "12:9:9:7:8:9",
     ],
 )  # fmt: skip
-def test_strings_that_are_refused(text: str) -> None:
+def test_malformed_lists_are_refused(text: str) -> None:
     with pytest.raises(WriteIdListError) as caught:
         ValidWriteIds.parse(text)
     assert caught.value.exit_status == 2
@@ -97,7 +97,7 @@ def lists(draw: st.DrawFn) -> ValidWriteIds:
 
 
 @given(lists(), st.integers(0, 25), st.integers(0, 25))
-def test_ranges_against_sets(ids: ValidWriteIds, one: int, other: int) -> None:
+def test_shares_of_ranges_are_those_of_sets(ids: ValidWriteIds, one: int, other: int) -> None:
     """Format section 7.2: "A range is ALL, SOME or NONE valid by its ids"."""
     low, high = sorted((one, other))
     span = set(range(low, high + 1))

@@ -23,9 +23,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 from pyarrow import orc
+from support.acid_files import acid_batch
 
 from acidctl.cli.main import main as acidctl
-from acidctl.orc.types import ACID_COLUMNS, OrcType
+from acidctl.orc.types import OrcType
 from acidctl.orc.write.acid_writer import AcidWriter
 from acidctl.orc.write.settings import WriterSettings
 from acidctl.storage import registry
@@ -116,8 +117,7 @@ def _batch(first: int, rng: np.random.Generator) -> pa.RecordBatch:
         ],
         names=list(ROW.names),
     )
-    columns = [np.zeros(ROWS, "i4"), np.ones(ROWS, "i8"), np.full(ROWS, 1 << 29, "i4"), ids, np.ones(ROWS, "i8")]
-    return pa.RecordBatch.from_arrays([*(pa.array(column) for column in columns), rows], names=list(ACID_COLUMNS))
+    return acid_batch(rows, first, write_id=1)
 
 
 def run(*arguments: str) -> tuple[int, int, int]:

@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
+from support.acid_files import Event, events_batch
 from support.tables import read_rows
 
 from acidctl.acid import bucket as codec
@@ -66,19 +67,10 @@ class Model:
         return f"{TABLE}:{self.high}:{first}:{opened}:{aborted}"
 
 
-def batch(events: list[tuple[int, int, int, int, int, tuple[int, str] | None]]) -> pa.RecordBatch:
+def batch(events: list[Event]) -> pa.RecordBatch:
     """Events in the order of their keys."""
     events.sort(key=lambda event: event[1:4])
-    columns = list(zip(*events, strict=True))
-    types = (pa.int32(), pa.int64(), pa.int32(), pa.int64(), pa.int64())
-    arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=False)]
-    row = pa.array(
-        [None if one is None else {"id": one[0], "value": one[1]} for one in columns[5]],
-        pa.struct([("id", pa.int32()), ("value", pa.string())]),
-    )
-    return pa.RecordBatch.from_arrays(
-        [*arrays, row], names=["operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row"]
-    )
+    return events_batch(ROW, *events)
 
 
 class Writer:

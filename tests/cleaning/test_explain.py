@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reason_codes import example
+from support.paths import DATA
 from support.tables import whole
 
 from acidctl.acid.listing import Entry, Listing
@@ -22,7 +22,6 @@ from acidctl.cleaning.explain import CleaningAnswer, Evidence, MayClean, Proof, 
 from acidctl.cleaning.leftovers import what_is_hidden
 from acidctl.wording import joined, spans, status_text, text_of
 
-DATA = Path(__file__).parent.parent / "data"
 CASES = {case["id"]: case for case in json.loads((DATA / "acid-state-cases.json").read_text())}
 
 
@@ -140,7 +139,7 @@ names = st.one_of(
     st.sets(st.integers(1, 12)),
     st.booleans(),
 )
-def test_any_location(
+def test_every_entry_of_any_location_has_a_proof(
     listed: tuple[str, ...], hwm: int, opened: set[int], aborted: set[int], txns: set[int], known: bool
 ) -> None:
     def join(numbers: set[int]) -> str:
@@ -153,7 +152,7 @@ def test_any_location(
     check(evidence(listed, lists, transactions, formats))
 
 
-def test_why_no_other_base() -> None:
+def test_proof_of_a_base_says_why_no_other_is_read() -> None:
     listed = ("base_5_v20", "base_7", "base_10", "base_10_v50", "base_12_v60", "base_15_v70", "delta_11_11")
     steps = {
         name: next(step for step in proof.steps if step.topic == "verdict")
@@ -205,7 +204,7 @@ def test_what_must_happen_before_cleaning() -> None:
     assert made["delta_9_20"].write_ids == (IdRun(9, 10, IdStatus.COMMITTED), IdRun(11, 20, IdStatus.ABOVE))
 
 
-def test_kept_back() -> None:
+def test_what_is_kept_back_says_by_which_doubt() -> None:
     listed = ("base_3_v26", "delta_1_1", "_tmp.delta_4_4", "delta_4_4")
     unknown = reason(Code.TRANSACTION_UNKNOWN, by=("base_3_v26",), ids=(26,))
     doubts = reason(Code.ONLY_BY_DOUBT, unknown, reason(Code.WRITER_BESIDE, by=("delta_4_4",)))
@@ -236,7 +235,7 @@ def test_what_is_kept_back_is_told_what_to_do(code: Code) -> None:
     assert joined(proof.next)
 
 
-def test_leftovers() -> None:
+def test_leftovers_say_what_to_do_with_them() -> None:
     listed = ("_tmp_7", "_tmp.delta_4_4", ".hive-staging_3", ".acidctl-trash", "_tmpx")
     made = proofs(evidence(listed, cleaning=CleaningAnswer(unfinished=frozenset())))
     assert "acidctl compact" in joined(made["_tmp_7"].next)
@@ -257,7 +256,7 @@ def test_a_range_is_never_walked() -> None:
     assert made["base_-9223372036854775808"].write_ids == ()
 
 
-def test_runs() -> None:
+def test_write_ids_of_one_status_are_joined_into_runs() -> None:
     everything = write_id_runs(ValidWriteIds(), 3, 9)
     assert everything == (IdRun(3, 9, IdStatus.COMMITTED),)
     assert write_id_runs(ValidWriteIds.parse("t:2:2:2:"), 5, 6) == (IdRun(5, 6, IdStatus.ABOVE),)

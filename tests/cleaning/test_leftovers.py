@@ -48,7 +48,7 @@ def kept(plan: CleaningPlan) -> dict[str, str]:
         ("_orc_acid_version", False), ("tmp_1", False), ("delta_1_1", False),
     ],
 )  # fmt: skip
-def test_names(name: str, is_one: bool) -> None:
+def test_names_of_staging_are_leftovers_and_others_not(name: str, is_one: bool) -> None:
     assert is_leftover(name) is is_one
 
 

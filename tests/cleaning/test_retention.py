@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from acid.test_state_laws import cases
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support.listings import cases
 from support.memory_store import MemoryFileSystem
 from support.tables import age, make, snapshot_of
 
@@ -259,7 +259,7 @@ def test_aborted_ones_by_their_own_age(tmp_path: Path) -> None:
     assert "last written" in text_of(plan.waiting[0].reason)
 
 
-def test_originals(tmp_path: Path) -> None:
+def test_originals_go_when_the_base_above_them_is_old_enough(tmp_path: Path) -> None:
     table = make(tmp_path / "t", f"base_{MINL}")
     (table / "000000_0").write_bytes(b"x")
     age(table, 30)
@@ -318,7 +318,7 @@ def test_what_reaches_above_the_high_watermark_supersedes_nothing(tmp_path: Path
     assert dict(plan.kept_back)["delta_2_2_0"] == reason(Code.ABOVE_CLEANER, high_watermark=3)
 
 
-def test_policies() -> None:
+def test_policy_below_the_floor_is_refused() -> None:
     for bad in (-1, float("nan")):
         with pytest.raises(UsageProblem):
             Policy(bad)

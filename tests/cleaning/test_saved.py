@@ -39,7 +39,7 @@ def test_it_is_the_same_plan(table: Path, tmp_path: Path) -> None:
         saved.plan({})
 
 
-def test_a_location_twice(table: Path, tmp_path: Path) -> None:
+def test_a_location_that_stands_twice_is_refused(table: Path, tmp_path: Path) -> None:
     """Two threads would work on it at once, in one run of its trash."""
     save(table, tmp_path / "plan.json")
     content = json.loads((tmp_path / "plan.json").read_text())
@@ -187,7 +187,7 @@ def test_names_that_are_no_utf8(tmp_path: Path) -> None:
     assert [name for name, _ in plan.kept_back] == [os.fsdecode(b"x\xff")], "Hive gives no such name"
 
 
-def test_links_and_pipes_stay(table: Path, tmp_path: Path) -> None:
+def test_plan_is_written_through_links_and_pipes(table: Path, tmp_path: Path) -> None:
     real, link = tmp_path / "real.json", tmp_path / "link.json"
     link.symlink_to(real)
     saved = save(table, link)

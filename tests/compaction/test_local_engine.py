@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from rows.test_files_without_ids import B0, found, write_acid
-from support.tables import snapshot_of
+from support.dying_tasks import die_on_one, plans, refuse, sleep_long, stumble
+from support.paths import PYTHONPATH
+from support.tables import pairs_of
 
-from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction import local_engine
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
-from acidctl.compaction.plan import CompactionPlan, plan_compaction
 from acidctl.compaction.run import compact
-from acidctl.compaction.tasks import BucketResult, Task
 from acidctl.errors import AcidctlError, BadDataError, EnvironmentProblem
 
 
@@ -28,47 +25,13 @@ def small_work_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_engine, "WORTH_A_PROCESS", 1)
 
 
-def plans(folder: Path, count: int = 2) -> list[CompactionPlan]:
-    result = []
-    for number in range(count):
-        table = folder / f"t{number}"
-        for write_id in (1, 2):
-            for bucket in (0, 1):
-                value = B0 | bucket << 16
-                path = table / f"delta_{write_id}_{write_id}_0" / f"bucket_{bucket:05d}"
-                write_acid(path, *((0, write_id, value, i, write_id, (i, number)) for i in range(3)))
-        result.append(plan_compaction(snapshot_of(table), CompactionKind.MAJOR, "_tmp_1"))
-    return result
-
-
-def die_on_one(task: Task) -> BucketResult:
-    """A task whose process ends without a word, as the kernel's memory killer ends it."""
-    if task.weight and "t1" in getattr(task, "attempts", "") and getattr(task, "bucket", 0) == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    time.sleep(0.2)
-    return run_task(task)
-
-
-def refuse(task: Task) -> BucketResult:
-    raise BadDataError("a file is broken", "it is", "mend it")
-
-
-def stumble(task: Task) -> BucketResult:
-    raise ZeroDivisionError("a bug")
-
-
-def sleep_long(task: Task) -> BucketResult:
-    time.sleep(600)
-    return run_task(task)
-
-
 def test_two_processes_compact_two_tables(tmp_path: Path) -> None:
     made = plans(tmp_path)
-    before = [found(tmp_path / name) for name in ("t0", "t1")]
+    before = [pairs_of(tmp_path / name) for name in ("t0", "t1")]
     outcomes = list(compact(made, LocalEngine(2)))
     assert [outcome.error for outcome in outcomes] == [None, None]
     assert [outcome.published for outcome in outcomes] == [("base_0000002",)] * 2
-    assert [found(tmp_path / name) for name in ("t0", "t1")] == before
+    assert [pairs_of(tmp_path / name) for name in ("t0", "t1")] == before
 
 
 def test_errors_come_back_as_they_are(tmp_path: Path) -> None:
@@ -109,25 +72,24 @@ def test_no_further_task_is_begun_here_when_the_time_is_up(tmp_path: Path) -> No
 
 
 ORPHAN = """
-import sys, time
-sys.path[:0] = sys.argv[2:]
+import sys
 from pathlib import Path
-from compaction import test_local_engine as t
+from support.dying_tasks import plans, sleep_long
 from acidctl.compaction import local_engine
 if __name__ == "__main__":
     local_engine.WORTH_A_PROCESS = 1
-    tasks = [task for plan in t.plans(Path(sys.argv[1])) for task in plan.tasks]
+    tasks = [task for plan in plans(Path(sys.argv[1])) for task in plan.tasks]
     print("go", flush=True)
-    list(local_engine.LocalEngine(2)(tasks, t.sleep_long))
+    list(local_engine.LocalEngine(2)(tasks, sleep_long))
 """
 
 
 def test_workers_do_not_outlive_a_parent_that_was_killed(tmp_path: Path) -> None:
     script = tmp_path / "orphan.py"
     script.write_text(ORPHAN)
-    root = Path(__file__).parents[1]
-    command = [sys.executable, str(script), str(tmp_path), str(root), str(root.parent)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+    command = [sys.executable, str(script), str(tmp_path)]
+    environ = os.environ | {"PYTHONPATH": PYTHONPATH}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ, start_new_session=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "go\n"
         while len(group_of(process.pid)) < 3:  # two workers, beside the process itself and the resource tracker

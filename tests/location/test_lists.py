@@ -45,7 +45,7 @@ def test_a_list_of_another_table_is_refused(table: str, listed: str) -> None:
     assert "--table" in caught.value.hint
 
 
-def test_a_renamed_table() -> None:
+def test_lists_of_another_table_count_only_when_it_is_named() -> None:
     for name in ("sales.orders", "orders"):
         found = read_lists(ORDERS, table=name).write_ids_of("orders_v2")
         assert found is not None and found.high_watermark == 12
@@ -97,7 +97,9 @@ def test_the_old_forms_are_of_all_tables() -> None:
         f"42${ORDERS}\n{ITEMS}\n",
     ],
 )  # fmt: skip
-def test_a_list_a_line(content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_with_a_list_in_each_line_serves_several_tables(
+    content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "lists").write_text(content)
     monkeypatch.setattr("sys.stdin", io.StringIO(content))
     for source in (str(tmp_path / "lists"), "-"):
@@ -109,7 +111,7 @@ def test_a_list_a_line(content: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("content", ["", "# nothing\n", "12:9:9:7\n", f"{ORDERS}\n{ORDERS}\n", "\x00", "a,b\n1,2\n"])
-def test_files_that_are_none(content: str, tmp_path: Path) -> None:
+def test_malformed_file_of_lists_is_refused(content: str, tmp_path: Path) -> None:
     (tmp_path / "lists").write_text(content)
     with pytest.raises(WriteIdListError):
         read_lists(write_ids_from=str(tmp_path / "lists"))

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import pytest
-from support.judge.hive import Hive
-from support.spark_session import spark  # noqa: F401  (the fixture)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,9 +26,3 @@ def history_seeds(pytestconfig: pytest.Config) -> range:
     count = int(os.environ.get("ACIDCTL_HISTORIES", "15")) if chosen is None else int(chosen)
     first = pytestconfig.getoption("--first-history", default=0)
     return range(first, first + count)
-
-
-@pytest.fixture(scope="session")
-def hive(spark: Any) -> Hive:  # noqa: F811
-    """Hive 2.3's own classes in the session's JVM."""
-    return Hive(spark)

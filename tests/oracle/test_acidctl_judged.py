@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from rows.test_files_without_ids import dumped
 from support.compacting import copy_table, run_compaction
 from support.judge.checks import Answer, answer, assert_hive_reads, assert_same, hive_accepts
 from support.judge.generate import random_history
@@ -19,7 +18,7 @@ from support.judge.model import model_rows
 from support.judge.normal import ACIDCTL
 from support.judge.play import Played, play
 from support.judge.txns import Txns
-from support.tables import read_rows
+from support.tables import ids_in, read_rows
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
@@ -37,7 +36,7 @@ def events_of(table: Path, names: Iterable[str]) -> dict[str, list[Event]]:
     Hive 2.3's minor compaction keeps them, Hive 3's does not (format section 8.2).
     """
     found = {
-        f"{name.split('_')[0]}/{file.name}": dumped(file) for name in names for file in (table / name).glob("bucket_*")
+        f"{name.split('_')[0]}/{file.name}": ids_in(file) for name in names for file in (table / name).glob("bucket_*")
     }
     latest: dict[tuple[int, ...], int] = {}
     for operation, *key in itertools.chain(*found.values()):
@@ -86,7 +85,9 @@ def check_compaction(
 
 
 @pytest.mark.spark
-def test_random_histories(hive: Hive, history_seeds: range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_histories_are_read_and_compacted_as_hive_does(
+    hive: Hive, history_seeds: range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     failures = []
     for seed in history_seeds:
         # The stripes of histories are tiny: in every second one they are copied all the same, clean or not at all.

@@ -48,7 +48,7 @@ CHANGES: dict[str, tuple[str, list[dict[str, Any]], str, list[dict[str, Any]]]] 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", CHANGES)
-def test_schema_changes(hive: Hive, tmp_path: Path, name: str) -> None:
+def test_changed_schemas_are_read_as_hive_does(hive: Hive, tmp_path: Path, name: str) -> None:
     old, before, new, after = CHANGES[name]
     hive.write_delta(tmp_path, old, 1, [Event(INSERT, row) for row in before])
     hive.write_delta(tmp_path, new, 2, [Event(INSERT, row) for row in after])

@@ -22,9 +22,9 @@ from support.judge.normal import ACIDCTL, EXPECTED, normalise, normalise_row
 from support.judge.play import play
 from support.judge.txns import Txns
 from support.judge.values import ALL_TYPES, SCHEMAS, SeedChoice, row_of
+from support.written_by_hive import HIVE23
 
-DATA = Path(__file__).resolve().parent.parent / "data" / "hive23-written"
-SCENARIOS = sorted(path.name for path in DATA.iterdir() if path.is_dir())
+SCENARIOS = sorted(path.name for path in HIVE23.iterdir() if path.is_dir())
 FLAT = "struct<a:int,b:string>"
 
 
@@ -74,7 +74,7 @@ def test_histories_of_a_seed_are_the_same() -> None:
     assert resolve(random_history(7)).changes == resolve(random_history(7)).changes
 
 
-def test_the_strategy_shrinks() -> None:
+def test_failing_histories_shrink_to_the_smallest() -> None:
     """hypothesis finds the smallest history with a major compaction: that one step."""
 
     def compacts(history: History) -> bool:
@@ -89,7 +89,7 @@ def test_the_strategy_shrinks() -> None:
     assert any(map(is_smallest, found))
 
 
-def test_txns_strings() -> None:
+def test_transactions_give_the_lists_of_readers_and_compactors() -> None:
     txns = Txns(10, frozenset({6}), frozenset({3}))
     assert txns.write_ids("db.t") == "db.t:10:6:6:3"
     assert txns.compactor() == Txns(5, frozenset(), frozenset({3}))
@@ -100,8 +100,8 @@ def test_txns_strings() -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_hive_reads_what_is_stored(hive: Hive, name: str) -> None:
-    scenario = json.loads((DATA / name / "scenario.json").read_text())
-    table, expected = DATA / name / "table", DATA / name / "expected"
+    scenario = json.loads((HIVE23 / name / "scenario.json").read_text())
+    table, expected = HIVE23 / name / "table", HIVE23 / name / "expected"
     schema, buckets, version = scenario["schema"], scenario["buckets"], int(scenario["acid"][1])
     for number, text in list(enumerate(scenario["txnlists"]))[-4:]:
         txns = Txns.of_scenario(text)
@@ -122,13 +122,13 @@ def test_hive_reads_what_is_stored(hive: Hive, name: str) -> None:
 @pytest.mark.parametrize("kind", ["minor", "major"])
 @pytest.mark.parametrize("name", ["alltypes_v1", "original_files", "update_chain"])
 def test_hive_compacts_as_stored(hive: Hive, name: str, kind: str, tmp_path: Path) -> None:
-    scenario = json.loads((DATA / name / "scenario.json").read_text())
+    scenario = json.loads((HIVE23 / name / "scenario.json").read_text())
     table = tmp_path / "table"
-    shutil.copytree(DATA / name / "table", table)
+    shutil.copytree(HIVE23 / name / "table", table)
     version = int(scenario["acid"][1])
     made = hive.compact(table, scenario["schema"], kind, Txns(), version=version, buckets=scenario["buckets"])
-    assert made == json.loads((DATA / name / "expected" / f"0.{kind}.json").read_text())["created"]
-    stored = lines(DATA / name / "expected" / f"0.{kind}.rows.jsonl")
+    assert made == json.loads((HIVE23 / name / "expected" / f"0.{kind}.json").read_text())["created"]
+    stored = lines(HIVE23 / name / "expected" / f"0.{kind}.rows.jsonl")
     want = answer(((r["id"], r["row"]) for r in stored), scenario["schema"], EXPECTED)
     assert_hive_reads(hive, table, scenario["schema"], want, version=version)
 

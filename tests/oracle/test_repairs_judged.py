@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.acid_files import insert, write_by_pyorc
 from support.judge.checks import answer, assert_same, hive_answer
 from support.judge.hive import DELETE, INSERT, Event, Hive, StoredEvent
 from support.judge.java_orc import JavaOrc
 from support.judge.normal import ACIDCTL
 from support.judge.txns import Txns
-from support.planted import insert, write_events
 from support.repairing import CODECS, many_stripes, repair, rules, wide
 from support.tables import read_rows
 
@@ -58,8 +58,10 @@ def test_a_key_index_made_anew(codec: str, hive: Hive, tmp_path: Path) -> None:
 
 def test_a_file_that_hive_took_for_one_without_ids(hive: Hive, tmp_path: Path) -> None:
     """Hive up to 3.1 knows an ACID file by its index; so its delete events did not apply."""
-    file = write_events(
-        tmp_path / "delta_0000001_0000001_0000", [insert(1, row, 0) for row in range(5)], metadata={KEY_INDEX: None}
+    file = write_by_pyorc(
+        tmp_path / "delta_0000001_0000001_0000",
+        [insert(1, row, bucket=0) for row in range(5)],
+        metadata={KEY_INDEX: None},
     )
     hive.write_delta(tmp_path, SCHEMA, 2, [Event(DELETE, None, (1, 0, 3))])
     assert repair(tmp_path, Kind.KEY_INDEX)

@@ -104,11 +104,11 @@ def run_all(seeds: range, folder: Path, hive: Hive | None) -> None:
 
 
 @pytest.mark.spark
-def test_second_generator_with_hive(hive: Hive, tmp_path: Path) -> None:
+def test_tables_of_the_second_generator_are_read_as_hive_does(hive: Hive, tmp_path: Path) -> None:
     run_all(range(int(os.environ.get("ACIDCTL_TABLES", "10"))), tmp_path, hive)
 
 
-def test_second_generator(tmp_path: Path) -> None:
+def test_tables_of_the_second_generator_are_read_as_it_says(tmp_path: Path) -> None:
     run_all(range(1000, 1006), tmp_path, None)
 
 
@@ -129,7 +129,7 @@ SHORTER = (
 
 
 @pytest.mark.spark
-def test_text_that_became_shorter(hive: Hive, tmp_path: Path) -> None:
+def test_shortened_text_is_read_as_hive_does(hive: Hive, tmp_path: Path) -> None:
     """CHAR and VARCHAR as the table's newer type holds them."""
     for number, (old, new, values) in enumerate(SHORTER):
         table, node = tmp_path / str(number), parse_type(f"struct<a:{new}>")

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import orc as native
+from support.paths import REPO
 
 from acidctl.errors import BadDataError, MemoryProblem, UsageProblem
 from acidctl.orc import limits
@@ -129,7 +130,9 @@ BOMBS: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_stripes(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stripe_that_unpacks_to_gigabytes_is_refused(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = made(tmp_path / "f", *BOMBS[name])
     assert Path(path).stat().st_size < 1_000_000
     monkeypatch.setattr(native, "ORCFile", None)  # nothing native may be asked
@@ -167,7 +170,7 @@ def test_a_footer_that_unpacks_to_a_gigabyte(tmp_path: Path) -> None:
         read_tail(ByteSource(LocalFileSystem(), path))
 
 
-def test_columns_and_stripes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_columns_or_stripes_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = made(tmp_path / "f", [BIGINT] * 20, 0)
     monkeypatch.setenv("ACIDCTL_LIMIT_COLUMNS", "20")
     with pytest.raises(LimitError, match=r"number of its columns is 21: .*max-columns \(20\)"):
@@ -234,7 +237,7 @@ def test_parts_of_a_message_are_counted_without_parsing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["names", "statistics", "statistics of the file", "streams"])
-def test_parts_inside_of_others(tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tail_of_very_many_nested_parts_is_refused(tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     count = 5_000_000
     field = {"names": 3, "streams": 1}.get(where, 1)
     many = bytes((field << 3 | 2, 0)) * count
@@ -262,7 +265,7 @@ def varint(value: int) -> bytes:
     return bytes((*out, value))
 
 
-def test_values_of_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_are_read_with_their_units(monkeypatch: pytest.MonkeyPatch) -> None:
     for text, value in (("8G", 8 << 30), ("5", 5), ("3MiB", 3 << 20), ("2k", 2048)):
         monkeypatch.setenv(STRIPE_MEMORY.variable, text)
         assert STRIPE_MEMORY.value == value
@@ -272,7 +275,7 @@ def test_values_of_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_page_of_limits_has_them_all() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "reference" / "limits.md").read_text("utf-8")
+    text = (REPO / "docs" / "reference" / "limits.md").read_text("utf-8")
     for limit in LIMITS:
         assert f"| `{limit.name}` | {limit.shown(limit.default)} | `{limit.variable}` |" in text
 

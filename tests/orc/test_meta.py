@@ -5,13 +5,13 @@ import json
 from decimal import Decimal
 from pathlib import Path
 
-from support.reader_data import ACID_SCHEMA, acid_rows, local_tail, retailed, tail_of, written
+from support.orc_bytes import ACID_SCHEMA, acid_rows, local_tail, retailed, tail_of, written
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.meta import SCHEMA_VERSION, describe
 
 
-def test_hive_written_acid_file(shared_data: Path) -> None:
+def test_tail_of_a_file_of_hive_is_described_whole(shared_data: Path) -> None:
     tail = local_tail(shared_data / "hive-written" / "acid5k" / "acid5k.orc")
     found = describe(tail, tail.source)
     assert json.loads(json.dumps(found, allow_nan=False)) == found
@@ -34,7 +34,7 @@ def test_hive_written_acid_file(shared_data: Path) -> None:
     assert found["problems"] == []
 
 
-def test_every_kind_of_statistics() -> None:
+def test_every_kind_of_statistics_is_described() -> None:
     schema = (
         "struct<i:int,d:double,s:string,b:binary,t:timestamp,e:decimal(10,2),o:boolean,a:date,"
         "l:array<int>,m:map<string,int>,u:uniontype<int,string>>"

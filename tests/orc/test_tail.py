@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
-from support.reader_data import ACID_SCHEMA, Remote, acid_rows, local_tail, retailed, tail_of, written
+from support.orc_bytes import ACID_SCHEMA, Remote, acid_rows, local_tail, retailed, tail_of, written
 
 from acidctl.errors import AcidctlError, BadDataError, NotFoundError
 from acidctl.orc import orc_pb2 as pb
@@ -72,20 +72,20 @@ def test_missing_acid_metadata_is_none(acid_file: bytes) -> None:
         (b"-9223372036854775808,0,9223372036854775807;", [RecordKey(-(1 << 63), 0, (1 << 63) - 1)]),
     ],
 )
-def test_key_index_forms(acid_file: bytes, raw: bytes, expected: list[RecordKey | None]) -> None:
+def test_key_index_is_read_in_every_form(acid_file: bytes, raw: bytes, expected: list[RecordKey | None]) -> None:
     assert with_acid(acid_file, raw, b"1,2,3", b"2").key_index() == expected
 
 
 @pytest.mark.parametrize(
     "raw", [b"1,2;", b"1,2,3,4;", b"a,b,c;", b"1_0,2,3;", b" 1,2,3;", b"1,2,\xff;", b"1" * 30 + b",2,3;"]
 )
-def test_malformed_key_index(acid_file: bytes, raw: bytes) -> None:
+def test_malformed_key_index_is_refused(acid_file: bytes, raw: bytes) -> None:
     with pytest.raises(BadDataError, match=r"key\.index"):
         with_acid(acid_file, raw).key_index()
 
 
 @pytest.mark.parametrize("raw", [b"", b"1,2", b"1,2,-3", b"1,2,3,", b"x"])
-def test_malformed_stats_and_version(acid_file: bytes, raw: bytes) -> None:
+def test_malformed_stats_and_version_are_refused(acid_file: bytes, raw: bytes) -> None:
     tail = with_acid(acid_file, b"", raw, raw)
     with pytest.raises(BadDataError, match="stats"):
         tail.acid_stats()
@@ -215,7 +215,7 @@ def test_text_that_is_no_utf8_does_no_harm(acid_file: bytes) -> None:
     assert list(tail.user_metadata) == ["\ufffd" * 4]
 
 
-def test_corpus(shared_data: Path) -> None:
+def test_tails_of_the_corpus_are_as_its_manifest_says(shared_data: Path) -> None:
     corpus = shared_data / "orc-corpus"
     lines = (corpus / "MANIFEST.tsv").read_text().splitlines()
     names = lines[0].split("\t")
@@ -235,7 +235,7 @@ def test_corpus(shared_data: Path) -> None:
     assert checked > 30
 
 
-def test_hive_written_acid_file(shared_data: Path) -> None:
+def test_tail_of_a_file_of_hive_is_read_with_its_acid_metadata(shared_data: Path) -> None:
     tail = local_tail(shared_data / "hive-written" / "acid5k" / "acid5k.orc")
     assert tail.is_acid
     assert tail.key_index() == [RecordKey(12, 536870912, 4999)]
@@ -243,7 +243,7 @@ def test_hive_written_acid_file(shared_data: Path) -> None:
     assert tail.acid_version == 2
 
 
-def test_every_codec_for_tails() -> None:
+def test_tails_of_every_codec_are_read() -> None:
     rows = [(i, f"text {i}") for i in range(2000)]
     for kind in ("NONE", "ZLIB", "SNAPPY", "LZ4", "ZSTD"):
         data = written(
@@ -287,7 +287,7 @@ def test_flipped_bits_in_a_tail_are_findings(data: st.DataObject) -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, len(BASE) - 1), st.binary(max_size=8))
 @example(0, b"")
-def test_truncations_are_findings(length: int, rest: bytes) -> None:
+def test_truncated_file_is_bad_data_or_whole(length: int, rest: bytes) -> None:
     probe(BASE[:length] + rest)
 
 

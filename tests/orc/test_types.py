@@ -3,7 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from pyarrow import orc
-from support.reader_data import tail_of, written
+from support.orc_bytes import tail_of, written
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
@@ -122,7 +122,7 @@ def test_nonsense_is_bad_data(types: list[pb.Type]) -> None:
         type_tree(types, "some/path")
 
 
-def test_depth_is_bounded() -> None:
+def test_type_nested_too_deep_is_refused() -> None:
     def chain(depth: int) -> list[pb.Type]:
         return [*(pb.Type(kind=LIST, subtypes=[i + 1]) for i in range(depth)), pb.Type(kind=INT)]
 

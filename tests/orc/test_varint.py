@@ -21,19 +21,19 @@ def written(value: int) -> bytes:
 
 
 @given(st.integers(0, 2**64 - 1), st.binary(max_size=3), st.binary(max_size=3))
-def test_unsigned(value: int, before: bytes, behind: bytes) -> None:
+def test_unsigned_numbers_are_those_of_protocol_buffers(value: int, before: bytes, behind: bytes) -> None:
     raw = written(value)
     assert unsigned(before + raw + behind, len(before)) == (value, len(before) + len(raw))
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
-def test_signed(value: int) -> None:
+def test_signed_numbers_are_those_of_protocol_buffers(value: int) -> None:
     raw = written(wire_format.ZigZagEncode(value))
     assert signed(raw, 0) == (value, len(raw))
 
 
 @given(st.integers(128, 2**64 - 1))
-def test_cut_short(value: int) -> None:
+def test_number_that_is_cut_short_is_refused(value: int) -> None:
     with pytest.raises(IndexError):
         unsigned(written(value)[:-1], 0)
 

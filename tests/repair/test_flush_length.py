@@ -6,18 +6,13 @@ import time
 from pathlib import Path
 
 import pytest
-from support.planted import insert, write_events
+from support.acid_files import write_by_pyorc
 from support.repairing import FS, NOW, planned, repair, rows, rules, streamed, tail_of, tree
+from support.stream import DELTA, FILE, FIRST, SECOND, SIDE
 
 from acidctl.errors import ConflictError
 from acidctl.repair.apply import apply_repair, undo_last
 from acidctl.repair.plan import Kind, Scope
-
-DELTA = "delta_0000001_0000003"
-FILE = f"{DELTA}/bucket_00000"
-SIDE = f"{FILE}_flush_length"
-FIRST = [insert(1, row) for row in range(3)]
-SECOND = [insert(2, row) for row in range(4)]
 
 
 @pytest.fixture
@@ -63,7 +58,7 @@ def test_without_a_footer_rows_are_not_counted(table: Path) -> None:
     assert len(rows(table)) == 3
 
 
-def test_nothing_beyond(table: Path) -> None:
+def test_file_with_nothing_beyond_keeps_its_bytes(table: Path) -> None:
     with (table / FILE).open("r+b") as file:
         file.truncate(length_of(table))
     before = (table / FILE).read_bytes()
@@ -72,7 +67,7 @@ def test_nothing_beyond(table: Path) -> None:
     assert not (table / SIDE).exists()
 
 
-def test_nothing_was_ever_committed(table: Path) -> None:
+def test_file_of_which_nothing_was_committed_goes(table: Path) -> None:
     (table / SIDE).write_bytes(bytes(8))
     before = tree(table)
     assert repair(table, Kind.FLUSH_LENGTH)
@@ -110,7 +105,7 @@ def test_what_cannot_be_cut_safely_says_so(lengths: list[int], why: str, table: 
     assert tree(table) == before
 
 
-def test_a_side_file_alone(table: Path) -> None:
+def test_side_file_without_its_file_is_refused(table: Path) -> None:
     (table / FILE).unlink()
     plan = planned(table, Kind.FLUSH_LENGTH)
     (refused,) = plan.refused
@@ -119,7 +114,7 @@ def test_a_side_file_alone(table: Path) -> None:
 
 @pytest.mark.parametrize("name", ["delta_0000001_0000001", "delta_0000001_0000003_v0000009"])
 def test_where_no_stream_writes_nothing_is_cut(name: str, tmp_path: Path) -> None:
-    file = write_events(tmp_path / "t" / name, FIRST)
+    file = write_by_pyorc(tmp_path / "t" / name, FIRST)
     file.with_name("bucket_00000_flush_length").write_bytes(bytes(8))
     plan = planned(tmp_path / "t", Kind.FLUSH_LENGTH)
     assert (plan.fixes, plan.refused) == ((), ())

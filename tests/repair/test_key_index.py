@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pyorc
 import pytest
-from rows.test_files_without_ids import write_plain
-from support.planted import delete, insert, write_events, write_orc
+from support.acid_files import delete, insert, write_by_pyorc, write_orc, write_plain
 from support.repairing import CODECS, FS, many_stripes, planned, repair, rows, rules, stripes_of, tail_of, wide
 
 from acidctl.errors import VerifyError
@@ -38,7 +37,7 @@ def shape(path: Path) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_entries_are_missing(codec: str, tmp_path: Path) -> None:
+def test_missing_entries_are_added_and_stripes_stay(codec: str, tmp_path: Path) -> None:
     file = many_stripes(tmp_path / "t" / DELTA, wide(1, 600), codec=codec)
     before, stripes, was = rows(tmp_path / "t"), stripes_of(file), shape(file)
     assert len(stripes) > 1
@@ -67,7 +66,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("case", sorted(BROKEN))
-def test_every_kind_of_damage(case: str, tmp_path: Path) -> None:
+def test_every_kind_of_damage_is_repaired(case: str, tmp_path: Path) -> None:
     file = many_stripes(tmp_path / "t" / DELTA, wide(1, 600))
     right = [f"{w},{b},{r};" for w, b, r in last_keys_of(file)]
     index = BROKEN[case]
@@ -87,16 +86,16 @@ def test_every_kind_of_damage(case: str, tmp_path: Path) -> None:
 
 def test_what_is_right_stays(tmp_path: Path) -> None:
     table = tmp_path / "t"
-    write_events(table / DELTA, [insert(1, 0)])
-    write_events(table / "delete_delta_0000002_0000002_0000", [delete(1, 0, 2)])
-    write_events(table / "delta_0000003_0000003_0000", [])
-    write_events(table / "delta_0000004_0000004_0000", [], metadata={KEY_INDEX: None})
+    write_by_pyorc(table / DELTA, [insert(1, 0)])
+    write_by_pyorc(table / "delete_delta_0000002_0000002_0000", [delete(1, 0, 2)])
+    write_by_pyorc(table / "delta_0000003_0000003_0000", [])
+    write_by_pyorc(table / "delta_0000004_0000004_0000", [], metadata={KEY_INDEX: None})
     plan = planned(table, Kind.KEY_INDEX)
     assert (plan.fixes, plan.refused) == ((), ())
 
 
 def test_no_rows_but_an_index(tmp_path: Path) -> None:
-    file = write_events(tmp_path / "t" / DELTA, [], metadata={KEY_INDEX: LAST})
+    file = write_by_pyorc(tmp_path / "t" / DELTA, [], metadata={KEY_INDEX: LAST})
     assert repair(tmp_path / "t", Kind.KEY_INDEX)
     assert tail_of(file).user_metadata[KEY_INDEX] == b""
     assert tail_of(file).rows == 0
@@ -104,13 +103,13 @@ def test_no_rows_but_an_index(tmp_path: Path) -> None:
 
 def test_delete_deltas_and_version_1(tmp_path: Path) -> None:
     table = tmp_path / "t"
-    write_events(table / DELTA, [insert(1, row) for row in range(3)])
-    deletes = write_events(
+    write_by_pyorc(table / DELTA, [insert(1, row) for row in range(3)])
+    deletes = write_by_pyorc(
         table / "delete_delta_0000002_0000002_0000", [delete(1, 0, 2), delete(1, 2, 2)], metadata={KEY_INDEX: None}
     )
     old = tmp_path / "old"
     metadata = {KEY_INDEX: "", "hive.acid.version": None}
-    plain = write_events(old / "delta_0000001_0000001", [insert(1, 4, bucket=0)], marker=None, metadata=metadata)
+    plain = write_by_pyorc(old / "delta_0000001_0000001", [insert(1, 4, bucket=0)], marker=None, metadata=metadata)
     for path in (table, old):
         assert repair(path, Kind.KEY_INDEX)
     assert tail_of(deletes).key_index() == [(1, 536870912, 2)]
@@ -121,7 +120,7 @@ def test_only_what_is_asked_for(tmp_path: Path) -> None:
     table = tmp_path / "t"
     for bucket in (0, 1):
         name = f"bucket_{bucket:05d}"
-        write_events(table / DELTA, [insert(1, 0, 536870912 | bucket << 16)], name, metadata={KEY_INDEX: None})
+        write_by_pyorc(table / DELTA, [insert(1, 0, bucket=536870912 | bucket << 16)], name, metadata={KEY_INDEX: None})
     run = repair(table, Kind.KEY_INDEX, f"{DELTA}/bucket_00001")
     assert run and run.paths == (f"{DELTA}/bucket_00001",)
     run = repair(table, Kind.KEY_INDEX, DELTA)
@@ -131,11 +130,11 @@ def test_only_what_is_asked_for(tmp_path: Path) -> None:
 def test_what_cannot_be_repaired_says_so(tmp_path: Path) -> None:
     table = tmp_path / "t"
     broken = {KEY_INDEX: None}
-    write_events(table / DELTA, [insert(1, 0)], metadata=broken)
+    write_by_pyorc(table / DELTA, [insert(1, 0)], metadata=broken)
     (table / DELTA / "bucket_00001").write_bytes(b"")
     (table / DELTA / "bucket_00002").write_bytes(b"no ORC at all, but long enough to have a tail")
-    write_events(table / DELTA, [(0, 1, None, 0, 1, (1, "x"))], "bucket_00003", metadata={KEY_INDEX: None})
-    stream = write_events(table / "delta_0000002_0000009", [insert(2, 0)], metadata=broken)
+    write_by_pyorc(table / DELTA, [(0, 1, None, 0, 1, (1, "x"))], "bucket_00003", metadata={KEY_INDEX: None})
+    stream = write_by_pyorc(table / "delta_0000002_0000009", [insert(2, 0)], metadata=broken)
     stream.with_name("bucket_00000_flush_length").write_bytes(bytes(8) + stream.stat().st_size.to_bytes(8, "big"))
     write_plain(table / "delta_0000010_0000010_0000" / "000000_0", (1, 2))
     plan = planned(table, Kind.KEY_INDEX)
@@ -155,7 +154,7 @@ def test_a_file_without_ids_is_refused_when_asked_for(tmp_path: Path) -> None:
 
 def test_dead_space_and_unknown_fields_stay(tmp_path: Path) -> None:
     """Everything before the footer is copied, whatever it is; so are fields of the footer that nobody here knows."""
-    file = write_events(tmp_path / "t" / DELTA, [insert(1, row) for row in range(3)], metadata={KEY_INDEX: None})
+    file = write_by_pyorc(tmp_path / "t" / DELTA, [insert(1, row) for row in range(3)], metadata={KEY_INDEX: None})
     tail, content = tail_of(file), file.read_bytes()
     footer = tail.footer.SerializeToString() + bytes((0xFA, 0x3E, 3)) + b"xyz"  # field 1007
     from acidctl.orc.codecs import encode_section
@@ -175,7 +174,7 @@ def test_dead_space_and_unknown_fields_stay(tmp_path: Path) -> None:
 
 def test_undone_it_is_as_it_was(tmp_path: Path) -> None:
     table = tmp_path / "t"
-    file = write_events(table / DELTA, [insert(1, 0)], metadata={KEY_INDEX: None})
+    file = write_by_pyorc(table / DELTA, [insert(1, 0)], metadata={KEY_INDEX: None})
     before = file.read_bytes()
     repair(table, Kind.KEY_INDEX)
     assert file.read_bytes() != before
@@ -186,7 +185,7 @@ def test_undone_it_is_as_it_was(tmp_path: Path) -> None:
 
 def test_a_copy_that_differs_is_never_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = tmp_path / "t"
-    file = write_events(table / DELTA, [insert(1, row) for row in range(3)], metadata={KEY_INDEX: None})
+    file = write_by_pyorc(table / DELTA, [insert(1, row) for row in range(3)], metadata={KEY_INDEX: None})
     before = file.read_bytes()
     real = key_index.with_index
     monkeypatch.setattr(key_index, "with_index", lambda tail, index: real(tail, b"1,1,1;"))

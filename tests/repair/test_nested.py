@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
-from rows.test_files_without_ids import write_plain
-from support.planted import delete, healthy, insert, write_events
+from support.acid_files import delete, insert, write_by_pyorc, write_plain
 from support.repairing import FS, planned, repair, rows, rules, tree
+from support.validating import healthy
 
 from acidctl.errors import ConflictError
 from acidctl.location.journal import State
@@ -27,7 +27,7 @@ COMPACTED = b'{"thisFileVersion":"0","dataFormat":"compacted"}'
 def table(tmp_path: Path) -> Path:
     """A base, with the same base in it."""
     table = tmp_path / "t"
-    write_events(table / BASE, EVENTS)
+    write_by_pyorc(table / BASE, EVENTS)
     (table / BASE / "_metadata_acid").write_bytes(COMPACTED)
     shutil.copytree(table / BASE, table / NESTED)
     return table
@@ -42,7 +42,7 @@ def lost(table: Path) -> Path:
     return table
 
 
-def test_a_repetition_goes(table: Path) -> None:
+def test_repetition_of_a_directory_goes(table: Path) -> None:
     before, files = rows(table), tree(table)
     assert "V17" in rules(table)
     (fix,) = planned(table, Kind.NESTED).fixes
@@ -56,7 +56,7 @@ def test_a_repetition_goes(table: Path) -> None:
 
 
 def test_the_same_events_in_other_bytes(table: Path) -> None:
-    write_events(table / NESTED, EVENTS, compression=0)
+    write_by_pyorc(table / NESTED, EVENTS, compression=0)
     assert repair(table, Kind.NESTED)
 
 
@@ -77,7 +77,7 @@ def test_a_lost_one_takes_its_place(lost: Path) -> None:
     assert tree(lost) == files
 
 
-def test_an_empty_one_goes(table: Path) -> None:
+def test_empty_nested_directory_goes(table: Path) -> None:
     shutil.rmtree(table / NESTED)
     (table / NESTED).mkdir()
     assert repair(table, Kind.NESTED)
@@ -85,11 +85,11 @@ def test_an_empty_one_goes(table: Path) -> None:
 
 
 def make_other_events(table: Path) -> None:
-    write_events(table / NESTED, [insert(1, 9)])
+    write_by_pyorc(table / NESTED, [insert(1, 9)])
 
 
 def make_more_files(table: Path) -> None:
-    write_events(table / NESTED, [insert(1, 0, 536936448)], "bucket_00001")
+    write_by_pyorc(table / NESTED, [insert(1, 0, bucket=536936448)], "bucket_00001")
 
 
 def make_other_name(table: Path) -> None:
@@ -140,7 +140,7 @@ def test_what_is_doubtful_says_so(change, table: Path) -> None:  # type: ignore[
     assert tree(table) == before
 
 
-def test_markers_that_differ(lost: Path) -> None:
+def test_nested_directory_with_another_marker_is_refused(lost: Path) -> None:
     (lost / NESTED / "_orc_acid_version").write_bytes(b"1")
     (refused,) = planned(lost, Kind.NESTED).refused
     assert "differ" in refused.why
@@ -151,10 +151,10 @@ def test_what_is_written_now_is_left_alone(table: Path) -> None:
     assert "may be at work" in refused.why
 
 
-def test_delete_deltas_too(tmp_path: Path) -> None:
+def test_repetition_of_a_delete_delta_goes(tmp_path: Path) -> None:
     table = healthy(tmp_path / "t")
     name = "delete_delta_0000002_0000002_0000"
-    write_events(table / name / name, [delete(1, 2, 2)])
+    write_by_pyorc(table / name / name, [delete(1, 2, 2)])
     before = rows(table)
     assert repair(table, Kind.NESTED)
     assert rows(table) == before
@@ -172,7 +172,7 @@ def test_a_place_that_is_taken_meanwhile(lost: Path, monkeypatch: pytest.MonkeyP
     def taken(self: object, source: str, target: str) -> None:
         real(self, source, target)  # type: ignore[arg-type]
         if source == str(lost / BASE):
-            write_events(lost / BASE, [insert(1, 7)])
+            write_by_pyorc(lost / BASE, [insert(1, 7)])
 
     monkeypatch.setattr(type(FS), "rename", taken)
     with pytest.raises(ConflictError):

@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
-from rows.test_files_without_ids import write_plain
-from support.planted import healthy, insert, write_events
+from support.acid_files import insert, write_by_pyorc, write_plain
 from support.repairing import FS, planned, repair, rows, rules, tree
+from support.validating import healthy
 
 from acidctl.errors import ConflictError
 from acidctl.repair import apply
@@ -27,7 +27,7 @@ def table(tmp_path: Path) -> Path:
     return healthy(tmp_path / "t")
 
 
-def test_missing(table: Path) -> None:
+def test_missing_marker_is_written(table: Path) -> None:
     before = rows(table)
     for name in (DELTA, DELETES):
         (table / name / "_orc_acid_version").unlink()
@@ -59,7 +59,7 @@ def test_what_went_meanwhile_is_not_repaired(table: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("content", [b"", b"\n2", b"x"])
-def test_torn(content: bytes, table: Path) -> None:
+def test_torn_marker_is_written_anew(content: bytes, table: Path) -> None:
     marker = table / DELTA / "_orc_acid_version"
     marker.write_bytes(content)
     assert repair(table, Kind.VERSION_FILE)
@@ -70,7 +70,9 @@ def test_torn(content: bytes, table: Path) -> None:
 
 
 def test_the_ids_tell_where_no_footer_does(table: Path) -> None:
-    write_events(table / DELTA, [insert(1, row) for row in range(3)], metadata={"hive.acid.version": None}, marker=None)
+    write_by_pyorc(
+        table / DELTA, [insert(1, row) for row in range(3)], metadata={"hive.acid.version": None}, marker=None
+    )
     (table / DELTA / "_orc_acid_version").unlink()
     (fix,) = planned(table, Kind.VERSION_FILE).fixes
     assert "the ids in 1 file" in fix.problem
@@ -92,7 +94,7 @@ OLD: dict[str, str | None] = {"hive.acid.version": None}
     ],
 )
 def test_what_is_of_another_version_gets_none(name: str, events, metadata, why: str, table: Path) -> None:  # type: ignore[no-untyped-def]
-    write_events(table / name, events, marker=None, metadata=metadata)
+    write_by_pyorc(table / name, events, marker=None, metadata=metadata)
     plan = planned(table, Kind.VERSION_FILE)
     (refused,) = plan.refused
     assert (plan.fixes, refused.path) == ((), name)
@@ -103,7 +105,7 @@ def test_what_is_of_another_version_gets_none(name: str, events, metadata, why: 
 
 def test_a_table_of_hive_2_needs_none(tmp_path: Path) -> None:
     table = tmp_path / "t"
-    write_events(table / "delta_0000001_0000001", [insert(1, 0, bucket=0)], marker=None, metadata=OLD)
+    write_by_pyorc(table / "delta_0000001_0000001", [insert(1, 0, bucket=0)], marker=None, metadata=OLD)
     plan = planned(table, Kind.VERSION_FILE)
     assert (plan.fixes, plan.refused) == ((), ())
     assert planned(table, Kind.VERSION_FILE, "delta_0000001_0000001").refused

@@ -17,7 +17,7 @@ def outcome(played: dict[str, Any]) -> dict[str, Any]:
 pytestmark = pytest.mark.spark
 
 
-def test_it_says_nothing(outcome: dict[str, Any]) -> None:
+def test_session_prints_nothing(outcome: dict[str, Any]) -> None:
     run = outcome["run"]
     assert run.stderr == ""
     assert (run.returncode, run.stdout) == (0, "")
@@ -27,7 +27,7 @@ def test_it_leaves_nothing_behind(outcome: dict[str, Any]) -> None:
     assert wait_until(lambda: not marked(f"ACIDCTL_TEST_MARK={outcome['folder']}"), 10)
 
 
-def test_errors_are_results(outcome: dict[str, Any]) -> None:
+def test_errors_of_tasks_are_their_results(outcome: dict[str, Any]) -> None:
     results = outcome["results"]["results"]
     assert sorted(results) == list(range(9))
     assert (results[0], results[8]) == (9, 16)
@@ -47,11 +47,11 @@ def test_errors_are_results(outcome: dict[str, Any]) -> None:
     assert results[7][:3] == ("AcidctlError", "A task failed with RuntimeError", "not on this machine")
 
 
-def test_progress_is_told(outcome: dict[str, Any]) -> None:
+def test_progress_is_told_in_order_of_results(outcome: dict[str, Any]) -> None:
     assert outcome["results"]["seen"] == outcome["results"]["order"]
 
 
-def test_results_stream(outcome: dict[str, Any]) -> None:
+def test_results_arrive_while_others_run(outcome: dict[str, Any]) -> None:
     arrivals = outcome["streaming"]
     assert sorted(arrivals) == [(0, True), (1, 0), (2, 1), (3, 4), (4, 9)]
     assert arrivals[-1] == (0, True)
@@ -68,11 +68,11 @@ def test_a_worker_that_dies_takes_no_other_task_along(outcome: dict[str, Any]) -
             assert crashes[index] == index**2
 
 
-def test_many_small_tasks(outcome: dict[str, Any]) -> None:
+def test_many_small_tasks_have_all_their_results(outcome: dict[str, Any]) -> None:
     assert outcome["batched"] == {n: n * n for n in range(500)}
 
 
-def test_closing_early_cancels(outcome: dict[str, Any]) -> None:
+def test_closing_early_cancels_what_runs(outcome: dict[str, Any]) -> None:
     assert outcome["abandoned"]["first"] == (0, 1)
     assert outcome["abandoned"]["closed"] < 10
     assert outcome["abandoned"]["after"] == [(0, 25)]
@@ -98,7 +98,7 @@ def test_workers_import_what_the_driver_imports(outcome: dict[str, Any]) -> None
     assert str(outcome["folder"]) not in modules["path"]
 
 
-def test_any_picklable_task(outcome: dict[str, Any]) -> None:
+def test_any_picklable_task_runs(outcome: dict[str, Any]) -> None:
     assert outcome["other_types"] == {0: "int", 1: "NoneType", 2: "bytes", 3: "list", 4: "dict"}
 
 

@@ -18,9 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from support.judge.txns import Txns
+from support.paths import PYTHONPATH
 from support.spark.cluster import standalone_cluster
 from support.spark.source_tables import BIG_DELETES, BIG_ROWS, CITIES, PARTITIONS, write_all
 from support.tables import snapshot_of
+from support.written_by_hive import HIVE23
 
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import NotFoundError, UsageProblem
@@ -35,8 +37,6 @@ from pyspark.sql import datasource as api
 from acidctl.spark.datasource.options import SourceOptions
 from acidctl.spark.source import HiveAcidDataSource, HiveAcidError, explain
 
-REPO = Path(__file__).resolve().parents[2]
-HIVE23 = REPO / "tests" / "data" / "hive23-written"
 CODE = "from support.spark import source_scenarios; source_scenarios.main()"
 NAMES = ("alltypes_random", "original_files", "update_chain", "streaming_batch")
 
@@ -176,7 +176,7 @@ def test_a_task_without_a_stripe_reads_nothing(folder: Path) -> None:
     ("text", "names"),
     [("a,b", ("a", "b")), (" a , `x,y` ", ("a", "x,y")), ("`a``b`", ("a`b",)), ("x y", ("x y",))],
 )
-def test_columns_option(text: str, names: tuple[str, ...]) -> None:
+def test_columns_are_split_at_commas(text: str, names: tuple[str, ...]) -> None:
     assert SourceOptions.parse({"path": "p", "columns": text}).columns == names
 
 
@@ -185,7 +185,7 @@ def test_columns_option(text: str, names: tuple[str, ...]) -> None:
     [("targetBytes", "0"), ("targetBytes", "x"), ("at", "-1"), ("at", "1.5"), ("rowId", "1"), ("columns", ""),
      ("columns", "a,,b"), ("writeIdsForm", "hive9"), ("partitionTypes", "no"), ("paths", "[]"), ("foo", "")],
 )  # fmt: skip
-def test_bad_options(name: str, value: str) -> None:
+def test_option_with_a_bad_value_is_refused(name: str, value: str) -> None:
     with pytest.raises(UsageProblem):
         SourceOptions.parse({"path": "p", name: value})
 
@@ -216,7 +216,7 @@ def play(master: str, folder: Path, environ: dict[str, str], timeout: float) -> 
     run = subprocess.run(
         [sys.executable, "-c", CODE, master, str(folder), str(target)],
         check=False,
-        env=environ | {"PYTHONPATH": f"{REPO}{os.pathsep}{REPO / 'tests'}"},
+        env=environ | {"PYTHONPATH": PYTHONPATH},
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -270,7 +270,7 @@ def test_spark_reads_what_acidctl_reads(outcome: dict[str, Any], table: str, nam
 
 
 @pytest.mark.spark
-def test_types(outcome: dict[str, Any]) -> None:
+def test_every_type_of_hive_has_its_type_of_spark(outcome: dict[str, Any]) -> None:
     schema = next(value[0] for (name, _), value in outcome["written_by_hive"].items() if name == "alltypes_random")
     assert schema == (
         "struct<ROW__ID:struct<writeid:bigint,bucketid:int,rowid:bigint>,t1:tinyint,t2:smallint,t3:int,t4:bigint,"
@@ -282,7 +282,7 @@ def test_types(outcome: dict[str, Any]) -> None:
 
 
 @pytest.mark.spark
-def test_sql(outcome: dict[str, Any], folder: Path) -> None:
+def test_sql_over_the_source_gives_the_rows(outcome: dict[str, Any], folder: Path) -> None:
     check_sql(outcome["sql"], folder)
 
 
@@ -300,7 +300,7 @@ def test_filters_never_change_the_rows(outcome: dict[str, Any]) -> None:
 
 
 @pytest.mark.spark
-def test_partition_columns(outcome: dict[str, Any]) -> None:
+def test_partition_columns_are_typed_and_unescaped(outcome: dict[str, Any]) -> None:
     schema, rows = outcome["odd"]["parts"]
     assert schema == "struct<n:int,land:string,year:bigint,day:date>"
     lands = {"a%2Fb c%3Dd%25": "a/b c=d%", "__HIVE_DEFAULT_PARTITION__": None}
@@ -318,7 +318,7 @@ def test_partition_columns(outcome: dict[str, Any]) -> None:
 
 
 @pytest.mark.spark
-def test_odd_tables(outcome: dict[str, Any]) -> None:
+def test_odd_names_and_empty_tables_are_read(outcome: dict[str, Any]) -> None:
     odd = outcome["odd"]
     columns, rows, count = odd["names"]
     assert columns == ["a.b", "row", "x y", "ROW ID"]
@@ -335,7 +335,7 @@ def test_odd_tables(outcome: dict[str, Any]) -> None:
 
 
 @pytest.mark.spark
-def test_tables_whose_columns_grew(outcome: dict[str, Any]) -> None:
+def test_rows_of_older_schemas_have_null_for_newer_columns(outcome: dict[str, Any]) -> None:
     schema, rows = outcome["odd"]["grown"]
     assert schema.endswith(",a:bigint,b:string,c:array<int>>")
     assert [tuple(row.values())[1:] for row in by_id(rows)] == [
@@ -345,7 +345,7 @@ def test_tables_whose_columns_grew(outcome: dict[str, Any]) -> None:
 
 
 @pytest.mark.spark
-def test_timestamps_of_any_year(outcome: dict[str, Any]) -> None:
+def test_timestamps_of_any_year_are_read(outcome: dict[str, Any]) -> None:
     assert outcome["odd"]["times type"] == "struct<id:int,t:timestamp_ntz,i:timestamp>"
     assert {row["id"]: row["t"] for row in outcome["odd"]["times"]} == {
         0: "2024-02-29 12:00:00.123456",
@@ -382,7 +382,9 @@ def test_a_data_frame_keeps_its_snapshot(outcome: dict[str, Any]) -> None:
         ("damaged", "BadDataError", r"damaged/delta_0000001_0000001_0000/bucket_00000", "damaged"),
     ],
 )
-def test_errors_are_told(outcome: dict[str, Any], name: str, kind: str, what: str, hint: str) -> None:
+def test_errors_are_told_with_kind_and_hint(
+    outcome: dict[str, Any], name: str, kind: str, what: str, hint: str
+) -> None:
     found = outcome["errors"][name]
     assert isinstance(found, tuple), found
     assert found[0] == kind
@@ -397,7 +399,7 @@ def test_errors_of_spark_are_not_ours(outcome: dict[str, Any]) -> None:
 
 
 @pytest.mark.spark
-def test_sql_on_a_cluster(cluster_outcome: dict[str, Any], folder: Path) -> None:
+def test_sql_on_a_cluster_gives_the_rows_on_every_executor(cluster_outcome: dict[str, Any], folder: Path) -> None:
     found = cluster_outcome["on_cluster"]
     check_sql(found, folder)
     assert len({place for place, _ in found["executors"]}) == 2

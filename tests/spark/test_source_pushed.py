@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from rows.test_files_without_ids import write_acid, write_plain
-from rows.test_where_fuzz import ADDED, SIGNS, TYPES, Row, make
+from support.acid_files import write_acid, write_plain
 from support.judge.hive import RowKey
+from support.where_model import ADDED, SIGNS, TYPES, Row, random_table
 
 pytest.importorskip("pyspark.sql.datasource", reason="PySpark older than 4.0")
 
@@ -64,7 +64,7 @@ def _bytes(value: Any) -> Any:
 @pytest.mark.parametrize("seed", range(3))
 def test_random_filters_lose_nothing(seed: int, tmp_path: Path) -> None:
     luck = random.Random(f"pushed {seed}")
-    rows, _ = make(luck, tmp_path / "t")
+    rows, _ = random_table(luck, tmp_path / "t")
     left_out = 0
     for _ in range(25):
         chosen = [random_filter(luck, rows) for _ in range(luck.randint(1, 2))]

@@ -11,12 +11,11 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from cli.conftest import acidctl  # noqa: F401
 from hypothesis import given
 from hypothesis import strategies as st
+from support.acid_files import write_delta
 from support.servers.hdfs_server import HdfsServer
 from support.tables import CLEAN_NOW
-from support.tables_made import write_delta
 
 from acidctl.errors import StorageError
 from acidctl.storage.access import Access, narrowest
@@ -39,7 +38,7 @@ ENTRIES = st.builds(Access, st.sampled_from("ab"), st.sampled_from("gh"), st.int
 
 
 @given(st.lists(ENTRIES, min_size=1, max_size=4), ENTRIES, st.booleans())
-def test_nobody_gets_more(found: list[Access], place: Access, is_dir: bool) -> None:
+def test_narrowest_access_grants_nobody_more(found: list[Access], place: Access, is_dir: bool) -> None:
     """Whoever owns one of them may change its mode anyway; but not that of the others."""
     made = narrowest(found, place, is_dir=is_dir)
     for user, groups in product("abc", (frozenset(), frozenset("g"), frozenset("h"), frozenset("gh"))):
@@ -80,18 +79,18 @@ def mode(path: Path) -> int:
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    from rows.test_past import INT, ids
+    from support.acid_files import ids
 
     table = tmp_path / "t"
     table.mkdir()
     for write_id in (1, 2, 3):
-        write_delta(table, INT, write_id, [ids(write_id)])
+        write_delta(table, write_id, ids(write_id))
     return table
 
 
 @pytest.mark.parametrize("kind", ["--major", "--minor"])
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
-def test_a_compaction_is_as_narrow_as_its_narrowest_input(acidctl, table: Path, kind: str, umask: int) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+def test_a_compaction_is_as_narrow_as_its_narrowest_input(acidctl, table: Path, kind: str, umask: int) -> None:  # type: ignore[no-untyped-def]
     for directory in table.iterdir():
         directory.chmod(0o770)
         for file in directory.iterdir():
@@ -111,7 +110,7 @@ def test_a_compaction_is_as_narrow_as_its_narrowest_input(acidctl, table: Path, 
 
 
 @needs_root
-def test_owners_are_kept(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+def test_compaction_keeps_owner_and_mode(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]
     for path in (table, *table.rglob("*")):
         os.chown(path, OTHER, OTHER)
     (table / "delta_0000001_0000001_0000").chmod(0o2770)
@@ -122,7 +121,7 @@ def test_owners_are_kept(acidctl, table: Path) -> None:  # type: ignore[no-untyp
 
 
 @needs_root
-def test_the_owner_of_the_table_does_not_get_to_read_what_another_hid_in_it(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+def test_the_owner_of_the_table_does_not_get_to_read_what_another_hid_in_it(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]
     for path in (table, *table.rglob("*")):
         os.chown(path, OTHER, OTHER)
     private = [table / "delta_0000001_0000001_0000" / "bucket_00000", table / "delta_0000002_0000002_0000"]
@@ -156,7 +155,7 @@ def test_what_was_put_in_the_place_of_a_new_file_is_not_given_away(tmp_path: Pat
 
 
 @needs_root
-def test_a_default_acl_lets_nobody_into_what_acidctl_makes(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+def test_a_default_acl_lets_nobody_into_what_acidctl_makes(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]
     try:
         os.setxattr(table, "system.posix_acl_default", EVERYTHING_FOR_BOB)
     except OSError:
@@ -168,7 +167,7 @@ def test_a_default_acl_lets_nobody_into_what_acidctl_makes(acidctl, table: Path)
 
 
 @needs_root
-def test_a_repair_keeps_what_the_file_had(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+def test_a_repair_keeps_what_the_file_had(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]
     marker = table / "delta_0000001_0000001_0000" / "_orc_acid_version"
     data = marker.with_name("bucket_00000")
     os.chown(data, OTHER, OTHER)
@@ -191,7 +190,7 @@ EVERYTHING_FOR_BOB = acl_of(
 ACL = "system.posix_acl_access"
 
 
-def test_acls_of_the_local_disk(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+def test_acls_of_the_local_disk(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]
     files = [path for path in table.rglob("*") if path.is_file()]
     try:
         for file in files:
@@ -210,7 +209,7 @@ def test_acls_of_the_local_disk(acidctl, table: Path) -> None:  # type: ignore[n
         os.getxattr(mixed, ACL)
 
 
-def test_default_acls_of_the_table_widen_nothing(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+def test_default_acls_of_the_table_widen_nothing(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]
     for file in table.rglob("bucket_00000"):
         file.chmod(0o600)
     try:
@@ -262,7 +261,7 @@ def reading_this() -> dict[str, str]:
 
 @pytest.mark.server
 @pytest.mark.parametrize("kind", ["webhdfs", "hdfs"])
-def test_hdfs(acidctl, hdfs: HdfsServer, kind: str) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+def test_compaction_on_hdfs_keeps_owner_and_mode(acidctl, hdfs: HdfsServer, kind: str) -> None:  # type: ignore[no-untyped-def]
     if kind == "hdfs":
         pytest.importorskip("hdfs_native", reason="hdfs-native is not installed")
     authority = hdfs.authority if kind == "webhdfs" else hdfs.rpc_authority

@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rows.test_files_without_ids import write_acid
-
 from acidctl.acid.bucket import encode
 from acidctl.acid.names import MAXL
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import AcidctlError
+from support.acid_files import write_acid
 from support.tables import snapshot_of
 
 STEP = 600.0

@@ -141,3 +141,11 @@ def parquet(schema: Sequence[bytes], columns: Sequence[Column], rows: int, group
         (1, I32, 1), (2, LIST, (STRUCT, schema)), (3, I64, rows * groups), (4, LIST, (STRUCT, [one] * groups))
     )
     return with_footer(body, footer)
+
+
+NUMBERS = dictionary_page(1, bytes(8))
+
+
+def in_one_list(values: int) -> bytes:
+    each = levels(repeated(0, 1), repeated(1, values - 1)), levels(repeated(3, values, 2))
+    return data_page(values, BY_DICTIONARY, b"".join(each) + b"\1" + repeated(0, values))

@@ -8,22 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from acidctl.acid.bucket import encode
 from acidctl.acid.names import Kind, format_directory
 from acidctl.acid.state import State
 from acidctl.acid.triggers import CompactionKind
-from acidctl.demo.write import write_directory
 from acidctl.orc.types import OrcType
-from acidctl.orc.write.stripe_encoder import WriterSettings
-from acidctl.storage.registry import open_location
+from support.acid_files import struct, write_acid
 from support.compacting import run_compaction
-from support.tables import snapshot_of
+from support.tables import mark, snapshot_of
 
-ROW = OrcType("struct", children=(OrcType("int"), OrcType("string")), names=("id", "value"))
-_ARROW = pa.struct([("id", pa.int32()), ("value", pa.string())])
-NAMES = ["operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row"]
+ROW = struct(id=OrcType("int"), value=OrcType("string"))
 
 Key = tuple[int, int, int]
 Rows = dict[Key, dict[str, Any]]
@@ -104,19 +98,8 @@ def _directory(made: Made, kind: Kind, write_id: int, operation: int, keys: list
     files: dict[int, list[Key]] = {}
     for key in keys:
         files.setdefault(key[1] >> 16 & 0xFFF, []).append(key)
-    batches = {n: [_batch(operation, part, write_id, made.values)] for n, part in files.items()}
-    fs, path = open_location(str(made.path / format_directory(kind, write_id, write_id, 0)))
-    write_directory(fs, path, batches, ROW, WriterSettings.for_delta())
-
-
-def _batch(operation: int, keys: list[Key], current: int, values: Rows) -> pa.RecordBatch:
-    rows = [values[key] if operation == 0 else None for key in keys]
-    columns = [
-        pa.array([operation] * len(keys), pa.int32()),
-        pa.array([key[0] for key in keys], pa.int64()),
-        pa.array([key[1] for key in keys], pa.int32()),
-        pa.array([key[2] for key in keys], pa.int64()),
-        pa.array([current] * len(keys), pa.int64()),
-        pa.array(rows, _ARROW),
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=NAMES)
+    directory = made.path / format_directory(kind, write_id, write_id, 0)
+    for number, part in files.items():
+        events = [(operation, *key, write_id, made.values[key] if operation == 0 else None) for key in part]
+        write_acid(directory / f"bucket_{number:05d}", *events, row=ROW)
+    mark(directory)

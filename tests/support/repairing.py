@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import string
 from collections.abc import Iterable
@@ -10,17 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pyorc
+import pytest
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import encode_section
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
+from acidctl.repair import apply
 from acidctl.repair.apply import apply_repair, plan_repair
 from acidctl.repair.backup import RepairRun
 from acidctl.repair.plan import Kind, RepairPlan, Scope
 from acidctl.storage.local.filesystem import LocalFileSystem
-from support.planted import BUCKET, Event, check, found, write_events
+from support.acid_files import B0, Event, write_by_pyorc
 from support.tables import read_rows, snapshot_of
+from support.validating import check, found
 
 NOW = 2_000_000_000.0
 """Long after every file here was written."""
@@ -41,7 +43,7 @@ def repair(table: Path, kind: Kind, path: str = "", **scope: Any) -> RepairRun |
     return apply_repair(planned(table, kind, path, **scope), scope_of(path, **scope))
 
 
-def wide(write_id: int, count: int, bucket: int = BUCKET, start: int = 0) -> list[Event]:
+def wide(write_id: int, count: int, bucket: int = B0, start: int = 0) -> list[Event]:
     """Inserts that fill several stripes."""
     letters = random.Random(write_id * 7 + bucket)
     return [
@@ -55,7 +57,7 @@ def many_stripes(
 ) -> Path:
     """A file of several stripes; its key index is the one that `write_events` makes: one entry, of the last row."""
     kind = getattr(pyorc.CompressionKind, codec)
-    return write_events(directory, events, name, stripe_size=1, batch_size=100, compression=kind, **kw)
+    return write_by_pyorc(directory, events, name, stripe_size=1, batch_size=100, compression=kind, **kw)
 
 
 def tail_of(path: Path, length: int | None = None) -> Tail:
@@ -94,8 +96,8 @@ def streamed(path: Path, first: list[Event], second: list[Event], lengths: Itera
     Returns:
         the committed length.
     """
-    one = write_events(path.parent, first, "one", marker=None)
-    two = write_events(path.parent, second, "two", marker=None)
+    one = write_by_pyorc(path.parent, first, "one", marker=None)
+    two = write_by_pyorc(path.parent, second, "two", marker=None)
     committed = one.read_bytes()
     (stripe,), tail, extra = stripes_of(two), tail_of(one), tail_of(two)
     footer = pb.Footer()
@@ -123,9 +125,16 @@ def streamed(path: Path, first: list[Event], second: list[Event], lengths: Itera
     return len(committed)
 
 
-def age(table: Path, seconds: float) -> None:
-    """Set the times of all files to this long ago."""
-    import time
+DELTA = "delta_0000001_0000001_0000"
 
-    for path in table.rglob("*"):
-        os.utime(path, (time.time() - seconds,) * 2)
+
+def interrupted(table: Path) -> None:
+    """A repair that prepared all and renamed nothing."""
+
+    def dies(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(apply, "finish", dies)
+        with pytest.raises(KeyboardInterrupt):
+            repair(table, Kind.KEY_INDEX)

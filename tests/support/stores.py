@@ -1,10 +1,21 @@
-"""What the tests of the stores share."""
+"""One store of every kind, each test in a folder of its own; and the servers that some of them need."""
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import FileSystem, join, parent_of
+from acidctl.storage.registry import open_location
+
+if TYPE_CHECKING:
+    from support.servers.hdfs_server import HdfsServer
 
 
 @dataclass(frozen=True)
@@ -31,3 +42,61 @@ def fill(store: Store, *paths: str, data: bytes = b"data") -> None:
 def paths(store: Store, path: str = "") -> list[str]:
     """Everything below the test's directory, or a directory in it."""
     return [entry.path for entry in store.fs.list_tree(join(store.root, path) if path else store.root).entries]
+
+
+@pytest.fixture(scope="session")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer]:
+    from support.servers.hdfs_server import HdfsServer, HdfsUnavailable
+
+    try:
+        server = HdfsServer(tmp_path_factory.mktemp("hdfs"))
+    except HdfsUnavailable as error:
+        pytest.skip(f"no HDFS to test with: {error}")
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def s3_options() -> Iterator[dict[str, str]]:
+    pytest.importorskip("s3fs", reason="s3fs is not installed")
+    moto = pytest.importorskip("moto.server", reason="moto[server] is not installed")
+    server: Any = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield {"key": "x", "secret": "x", "endpoint_url": f"http://{host}:{port}"}
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def bucket(s3_options: dict[str, str]) -> str:
+    import fsspec
+
+    fsspec.filesystem("s3", **s3_options).mkdir("acidctl-bucket")
+    return "acidctl-bucket"
+
+
+SERVED = [pytest.param(kind, marks=pytest.mark.server) for kind in ("webhdfs", "hdfs", "s3")]
+
+
+@pytest.fixture(params=["local", "beneath", "memory", "objects", *SERVED])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    kind = request.param
+    name = f"test-{uuid.uuid4().hex}"
+    if kind == "local":
+        fs, root = open_location(str(tmp_path))
+    elif kind == "beneath":
+        fs, root = open_location(str(tmp_path), StorageOptions(own_links=True))
+    elif kind == "memory":
+        fs, root = open_location(f"memory://{name}")
+    elif kind == "objects":
+        fs, root = open_location(f"memory://{name}", {"objects": "true"})
+    elif kind == "webhdfs":
+        fs, root = open_location(f"webhdfs://root@{request.getfixturevalue('hdfs').authority}/{name}")
+    elif kind == "hdfs":
+        pytest.importorskip("hdfs_native", reason="hdfs-native is not installed")
+        fs, root = open_location(f"hdfs://root@{request.getfixturevalue('hdfs').rpc_authority}/{name}")
+    else:
+        options = request.getfixturevalue("s3_options")
+        fs, root = open_location(f"s3a://{request.getfixturevalue('bucket')}/{name}", options)
+    fs.make_dirs(root)
+    return Store(kind, fs, root)

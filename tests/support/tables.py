@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from pyarrow import orc
+
 from acidctl.acid.names import ACID_PREFIXES
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
@@ -93,3 +95,13 @@ def on_terminal(command: list[str], answer: str) -> tuple[int, str]:
         out, _ = process.communicate(timeout=60)
     os.close(main)
     return process.returncode, out
+
+
+def pairs_of(table: Path, write_ids: ValidWriteIds | None = None) -> dict[tuple[int, int, int], tuple[int, int]]:
+    return {key: (row["a"], row["b"]) for key, row in read_rows(table, write_ids)}
+
+
+def ids_in(path: Path) -> list[tuple[int, int, int, int, int]]:
+    table = orc.read_table(path)
+    names = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
+    return list(zip(*(table.column(name).to_pylist() for name in names), strict=True))

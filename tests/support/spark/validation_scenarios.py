@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from validation.test_isolation import three_stripes
-from validation.test_planted import CASES
-
 from acidctl.cli.check.work.findings import as_json
 from acidctl.location.walk import find_locations
 from acidctl.spark.driver.session import Session
@@ -21,7 +18,9 @@ from acidctl.validation.model import Options, Place
 from acidctl.validation.rules import READERS
 from acidctl.validation.run import validate
 from support import crashers
-from support.planted import NOW, healthy, insert, write_events
+from support.acid_files import insert, write_by_pyorc
+from support.planted import CASES
+from support.validating import NOW, healthy, three_stripes
 
 SOME = list(CASES)[::8]
 
@@ -51,7 +50,7 @@ def plant(folder: Path) -> int:
         CASES[name][1](healthy(folder / f"t{number:03d}"))
     healthy(folder / "whole")
     healthy(folder / "parts" / "p=1")
-    write_events(folder / "parts" / "p=2" / "delta_0000001_0000001_0000", [insert(2, 0)])
+    write_by_pyorc(folder / "parts" / "p=2" / "delta_0000001_0000001_0000", [insert(2, 0)])
     only = folder / "only" / "delta_0000001_0000001_0000"
     only.mkdir(parents=True)
     (only / "000000_0").write_text("1\tone\n")

@@ -1,0 +1,545 @@
+"""Settings from files and the environment: their order, what is refused, and what `config` shows."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.terminals import Terminals
+
+from acidctl.cli.command_table import command_named
+from acidctl.cli.config.settings import Layer, merge, options_of, variable_of
+from acidctl.cli.main import lifted, value_of
+from acidctl.cli.output import redact
+from acidctl.errors import StorageError, UsageProblem
+from acidctl.storage.options import StorageOptions
+from acidctl.storage.port import FileSystemSpec
+
+Acidctl = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No settings but those of the test."""
+    for name in [name for name in os.environ if name.startswith("ACIDCTL_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    monkeypatch.setattr(redact, "_known", set())
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> Callable[[str], Path]:
+    """Write the user's file."""
+
+    def write(text: str) -> Path:
+        path = tmp_path / "home" / "acidctl" / "config.toml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o600)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def project(tmp_path: Path, user: Callable[[str], Path]) -> Callable[..., Path]:
+    """Write a project file, and trust it with `more` in the user's file."""
+
+    def write(text: str, more: str = "") -> Path:
+        path = tmp_path / "project" / ".acidctl.toml"
+        path.write_text(text)
+        user(f"trusted-projects = ['{path.parent}']\n{more}")
+        return path
+
+    return write
+
+
+def shown(acidctl: Acidctl, *options: str) -> dict[str, tuple[Any, str]]:
+    """What `config show` says: value and origin by name."""
+    found = acidctl("config", "show", "-o", "json", *options)
+    assert found.status == 0, found.err
+    return {".".join(one["name"]): (one["value"], one["origin"]) for one in found.json()["settings"]}
+
+
+def test_typed_then_environment_then_project_then_user_wins(
+    acidctl: Acidctl, project: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = project("[clean]\njobs = 3\ntrash = 'hdfs'", "[clean]\njobs = 2\ntrash = 'location'\nolder-than = '48h'")
+    monkeypatch.setenv("ACIDCTL_CLEAN_JOBS", "5")
+    found = shown(acidctl)
+    assert found["clean.jobs"] == ("5", "environment ACIDCTL_CLEAN_JOBS")
+    assert found["clean.trash"] == ("hdfs", f"project file {path}")
+    assert found["clean.older-than"][0] == "48h"
+    assert found["clean.older-than"][1].startswith("user file ")
+    assert "clean.output" not in found
+    assert shown(acidctl, "--all")["clean.output"] == ("table", "default")
+
+
+def test_settings_count_unless_typed_otherwise(
+    acidctl: Acidctl, user: Callable[[str], Path], crud: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user("[ls]\noutput = 'json'")
+    assert acidctl("ls", crud).one()["schema_version"] == 1
+    monkeypatch.setenv("ACIDCTL_LS_OUTPUT", "jsonl")
+    assert len(acidctl("ls", crud).out.splitlines()) == len(acidctl("ls", "-o", "jsonl", crud).out.splitlines())
+    assert acidctl("ls", "-o", "table", crud).out.startswith(str(crud))
+
+
+def test_flags_lists_and_pairs_are_taken_from_files(acidctl: Acidctl, user: Callable[[str], Path], crud: Path) -> None:
+    user("[validate]\nverbose = true\nignore = ['V13', 'V1']\n[compact]\nconf = {'spark.a.b' = 4, x = 'y z'}")
+    found = shown(acidctl)
+    assert found["validate.verbose"][0] is True
+    assert found["validate.ignore"][0] == ["V13", "V1"]
+    assert found["compact.conf"][0] == ["spark.a.b=4", "x=y z"]
+    assert acidctl("validate", crud).status == 0
+    assert "nothing found" in acidctl("check", crud).out, "an alias has the settings of its command"
+
+
+def test_several_values_from_the_environment(acidctl: Acidctl, crud: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACIDCTL_VALIDATE_FOR", "trino nobody")
+    found = acidctl("validate", crud)
+    assert found.status == 2
+    assert "'nobody'" in found.err
+    assert "it is from the environment: ACIDCTL_VALIDATE_FOR" in found.err
+    monkeypatch.setenv("ACIDCTL_VALIDATE_FOR", "trino impala")
+    assert acidctl("validate", crud).status == 0
+
+
+def test_profile_adds_its_settings_where_it_is_chosen(
+    acidctl: Acidctl, user: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user("[clean]\njobs = 2\n[profile.prod.clean]\njobs = 9\n[profile.prod.storage.'s3://b']\nuser = 'u'")
+    assert shown(acidctl)["clean.jobs"][0] == "2"
+    assert shown(acidctl, "--profile", "prod")["clean.jobs"][0] == "9"
+    assert "storage.s3://b.user" in shown(acidctl, "--profile=prod")
+    monkeypatch.setenv("ACIDCTL_PROFILE", "prod")
+    assert shown(acidctl)["clean.jobs"][0] == "9"
+    wrong = acidctl("ls", "--profile", "prd", ".")
+    assert wrong.status == 2
+    assert "did you mean prod?" in wrong.err
+
+
+def test_a_mark_of_the_byte_order_and_windows_ends_of_lines(acidctl: Acidctl, user: Callable[[str], Path]) -> None:
+    user("\ufeff[clean]\r\nolder-than = '36h'\r\n")
+    assert "36h" in acidctl("config", "show").out
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[clan]\njobs = 1", ("clan cannot be used", "did you mean clean?")),
+        ("[clean]\nolder_than = '1d'", ("clean.older_than cannot be used", "did you mean older-than?")),
+        ("[clean]\nyes = true", ("clean.yes cannot be used", "--yes counts on the command line only")),
+        ("[repair.nested]\nforce = true", ("repair.nested.force cannot be used", "command line only")),
+        ("[profile.p.clean]\nunsafe-retention = true", ("profile.p.clean.unsafe-retention cannot be used",)),
+        ("[profile.p.profile.q]\n", ("profile.p.profile cannot be used",)),
+        ("[compact]\nauto = true", ("compact.auto cannot be used", "command line only")),
+        ("[validate]\nverbose = 'yes'", ("validate.verbose cannot be used", "write true or false")),
+        ("[validate]\nignore = 'V13'", ("validate.ignore cannot be used", "write a list")),
+        ("[ls]\noutput = ['json']", ("ls.output cannot be used", "it takes one value")),
+        ("clean = 5", ("clean cannot be used", "it is not a table")),
+        ("log-format = 'xml'", ("log-format cannot be used",)),
+        ("trusted-projects = '/'", ("trusted-projects cannot be used", "a list of directories")),
+        ("trusted-projects = ['.']", ("trusted-projects cannot be used", "no absolute path")),
+        ("[storage.nn]\nuser = 'u'", ("storage.nn cannot be used", "beginning of a URL")),
+        ("[storage.'s3://k:pw@b']\nuser = 'u'", ("must not hold a password",)),
+        ("[clean]\njobs = ]", ("is not TOML", "line 2")),
+    ],
+)
+def test_faulty_files_are_refused_with_path_and_hint(
+    acidctl: Acidctl, user: Callable[[str], Path], text: str, said: tuple[str, ...]
+) -> None:
+    path = user(text)
+    for command in (("ls", "."), ("config", "show")):
+        found = acidctl(*command)
+        assert found.status == 2, found.err
+        assert str(path) in found.err
+        assert all(part in found.err for part in said), found.err
+        assert "k:pw" not in found.err
+    assert acidctl("ls", "--help").status == 0, "help is there to mend it"
+    assert acidctl("config", "path").status == 0
+
+
+def test_a_bad_value_names_its_file(acidctl: Acidctl, user: Callable[[str], Path]) -> None:
+    path = user("[clean]\nolder-than = 48")
+    for command in (("clean", "."), ("config", "show")):
+        found = acidctl(*command)
+        assert found.status == 2
+        assert "'48' is no duration" in found.err, "a number has no unit"
+        assert str(path) in found.err
+
+
+@pytest.mark.parametrize("name", ["ACIDCTL_CLEAN_YES", "ACIDCTL_CLEAN_OLDR_THAN", "ACIDCTL_CLEAN_OPTION_NOBODY_HAS"])
+def test_variables_of_typed_options_are_refused(
+    acidctl: Acidctl, name: str, monkeypatch: pytest.MonkeyPatch, crud: Path
+) -> None:
+    monkeypatch.setenv(name, "1")
+    found = acidctl("clean", crud)
+    assert found.status == 2
+    assert name in found.err
+    assert acidctl("ls", crud).status == 0, "other commands have nothing to do with it"
+    monkeypatch.setenv(name, "")
+    assert acidctl("clean", "--dry-run", crud).status == 0
+
+
+def test_they_are_told_by_config_show(acidctl: Acidctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside those that count, with the status of the commands that would refuse to run."""
+    monkeypatch.setenv("ACIDCTL_CLEAN_MAX_BYTES", "5g")
+    monkeypatch.setenv("ACIDCTL_LOG_FORMAT", "text")
+    assert shown(acidctl) == {
+        "clean.max-bytes": ("5g", "environment ACIDCTL_CLEAN_MAX_BYTES"),
+        "log-format": ("text", "environment ACIDCTL_LOG_FORMAT"),
+    }
+    wrong = ("ACIDCTL_CLEAN_YES", "ACIDCTL_COMPACT_MAJOR", "ACIDCTL_REPAIR_KEY_INDEX_FORCE", "ACIDCTL_LS_OUTPT")
+    for name in wrong:
+        monkeypatch.setenv(name, "1")
+    found = acidctl("config", "show", "-o", "json")
+    assert found.status == 2
+    assert len(found.json()["settings"]) == 2
+    assert all(f"{name} is set" in found.err for name in wrong)
+
+
+def test_completion_is_not_stopped_by_a_variable() -> None:
+    env = os.environ | {
+        "ACIDCTL_CLEAN_YES": "1",
+        "_ACIDCTL_COMPLETE": "bash_complete",
+        "COMP_WORDS": "acidctl clean --older",
+        "COMP_CWORD": "2",
+    }
+    done = subprocess.run([sys.executable, "-m", "acidctl"], env=env, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("plain,--older-than\n", "")
+
+
+ONLY_TYPED = {
+    "yes", "force", "no-trash", "unsafe-retention", "break-lock", "offline", "assume-committed",
+    "write-ids", "write-ids-from", "table", "table-type", "valid-txns", "visibility-txn", "follow-links",
+    "major", "minor", "auto", "plan", "run", "list", "list-rules",
+}  # fmt: skip
+MAY_BE_SET = {
+    "all", "base", "big", "check-inputs", "count", "decode", "deep", "deleted", "dry-run", "exit-code",
+    "faster-start", "footers", "leftovers", "lock", "origin", "recursive", "row-id", "rows", "skip-bad-files",
+    "spark", "timeline", "verbose",
+}  # fmt: skip
+"""Switches that files and the environment may set: none of them waives a safeguard."""
+
+
+def test_no_dangerous_option_may_be_set() -> None:
+    """Every option that waives a safeguard is one of those that count on the command line only."""
+    from acidctl.cli.command_table import SUMMARIES
+
+    found = {}
+    typed: set[str] = set()
+    switches: set[str] = set()
+
+    def look(command: click.Command, path: tuple[str, ...]) -> None:
+        options = options_of(command)
+        found[path] = set(options)
+        typed.update(options_of(command, typed_only=True))
+        switches.update(name for name, option in options.items() if option.is_flag)
+        for name, below in command.commands.items() if isinstance(command, click.Group) else ():
+            look(below, (*path, name))
+
+    for name in SUMMARIES:
+        command = command_named(name)
+        assert command is not None
+        look(command, (name,))
+    names = set().union(*found.values())
+    assert typed == ONLY_TYPED
+    assert not names & ONLY_TYPED, "the same word in another command"
+    assert switches <= MAY_BE_SET, "a new switch: define it with typed_option, or name it there"
+    dangerous = ("yes", "force", "unsafe", "break", "no-trash", "offline", "assume", "valid-txns")
+    assert not [name for name in names if any(word in name for word in dangerous)]
+    # Two options with one variable would both be set by it.
+    variables = [variable_of(path, name) for path, options in found.items() for name in options]
+    assert len(variables) == len(set(variables))
+
+
+# --- project files ---
+
+
+def test_a_project_file_counts_only_where_it_is_trusted(acidctl: Acidctl, user: Callable[[str], Path]) -> None:
+    user("")
+    Path(".acidctl.toml").write_text("[clean]\njobs = 3")
+    found = acidctl("config", "show")
+    assert found.status == 0
+    assert "clean.jobs" not in found.out
+    assert "is not used: if you trust it" in found.err
+    Path("below").mkdir()
+    os.chdir("below")
+    assert "is not used" in acidctl("ls", ".").err
+    assert acidctl("ls", "--config", "/dev/null", ".").status == 0
+
+
+def test_it_is_found_from_below(acidctl: Acidctl, project: Callable[..., Path]) -> None:
+    project("[clean]\njobs = 3")
+    Path("a/b").mkdir(parents=True)
+    os.chdir("a/b")
+    assert shown(acidctl)["clean.jobs"][0] == "3"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[storage.'s3://b']\nsecret = 'topsecret'", "credentials have no place in a project file"),
+        ("[compact]\nconf = {'spark.hadoop.fs.s3a.secret.key' = 'topsecret'}", "credentials have no place"),
+        ("trusted-projects = ['/']", "a project file cannot trust others"),
+        ("[clean]\nyes = true", "command line only"),
+    ],
+)
+def test_what_a_project_file_must_not_say(acidctl: Acidctl, project: Callable[..., Path], text: str, said: str) -> None:
+    project(text)
+    found = acidctl("ls", ".")
+    assert found.status == 2
+    assert said in found.err
+    assert "topsecret" not in found.err
+
+
+def test_files_that_others_may_have_written(acidctl: Acidctl, project: Callable[..., Path], tmp_path: Path) -> None:
+    path = project("[clean]\njobs = 3")
+    path.chmod(0o666)
+    found = acidctl("ls", ".")
+    assert found.status == 7
+    assert "everybody can write it" in found.err
+    path.unlink()
+    own = tmp_path / "home" / "acidctl" / "config.toml"
+    own.chmod(0o602)
+    assert acidctl("ls", ".").status == 7
+    own.chmod(0o600)
+    if os.geteuid() == 0:
+        os.chown(own, 65534, 65534)
+        found = acidctl("ls", ".")
+        assert found.status == 7
+        assert "belongs to another user" in found.err
+
+
+def test_without_a_home_no_file_is_read(acidctl: Acidctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platformdirs.user_config_dir", lambda _: "~/.config/acidctl")
+    path = Path("~/.config/acidctl")
+    path.mkdir(parents=True)
+    (path / "config.toml").write_text("[clean]\njobs = 3")
+    assert shown(acidctl) == {}
+
+
+def test_file_of_config_takes_the_place_of_all_others(
+    acidctl: Acidctl, user: Callable[[str], Path], tmp_path: Path
+) -> None:
+    user("[clean]\njobs = 2")
+    other = tmp_path / "other.toml"
+    other.write_text("[clean]\njobs = 8")
+    assert shown(acidctl, "--config", str(other))["clean.jobs"][0] == "8"
+    assert shown(acidctl, "--config", "/dev/null") == {}
+    missing = acidctl("ls", f"--config={tmp_path}/none.toml", ".")
+    assert missing.status == 3
+    assert acidctl("ls", "--config", tmp_path, ".").status == 3
+
+
+# --- options of stores ---
+
+
+def test_options_of_stores_go_to_their_store_only() -> None:
+    options = StorageOptions(
+        {"timeout": "5"},
+        {
+            "webhdfs://nn:98": {"user": "wrong"},
+            "webhdfs://nn:9870": {"user": "hive", "timeout": "60"},
+            "webhdfs://nn:9870/secure": {"token": "t"},
+            "s3://": {"anon": "true"},
+        },
+    )
+    assert options.of("webhdfs://nn:9870/warehouse") == {"user": "hive", "timeout": "5"}
+    assert options.of("webhdfs://me@nn:9870") == {"user": "hive", "timeout": "5"}
+    assert options.of("WebHDFS://nn:9870/secure/x") == {"user": "hive", "token": "t", "timeout": "5"}
+    assert options.of("webhdfs://nn:9870/secured") == {"user": "hive", "timeout": "5"}
+    assert options.of("webhdfs://nn:9870.evil.example/x") == {"timeout": "5"}
+    assert options.of("s3a://bucket/x") == {"anon": "true", "timeout": "5"}
+    assert options.of("/plain") == {"timeout": "5"}
+
+
+NEEDED = {
+    "compact": ("--assume-committed=0s", "--major", "--engine", "local"),
+    "why": ("base_1",),
+    "blame": ("1:1:1",),
+    "diff": ("--from", "1"),
+}
+"""What a command wants beside a location."""
+
+
+def with_stores() -> Iterator[tuple[str, ...]]:
+    """Every command that has --storage-option."""
+    from acidctl.cli.command_table import SUMMARIES
+
+    for name in SUMMARIES:
+        command = command_named(name)
+        assert command is not None
+        below = command.commands if isinstance(command, click.Group) else {}
+        for path, one in (((name,), command), *(((name, part), one) for part, one in below.items())):
+            if "storage-option" in options_of(one) and name != "apply":  # which has its URLs from a file
+                yield path
+
+
+@pytest.mark.parametrize("path", list(with_stores()), ids="-".join)
+def test_options_of_stores_reach_them(
+    acidctl: Acidctl, path: tuple[str, ...], user: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class SeenError(StorageError):  # no class of its own: those are what the README's table is made of
+        exit_status = 99
+
+    def seen(spec: FileSystemSpec) -> None:
+        raise SeenError(f"{dict(spec.options)}")
+
+    monkeypatch.setattr("acidctl.storage.registry.open_file_system", seen)
+    user("[storage.'s3://there']\nendpoint_url = 'mine'\n")
+    found = acidctl(*path, "s3://there/x", *NEEDED.get(path[0], ()), "--storage-option", "anon=true")
+    assert "SeenError" not in found.err
+    assert "{'anon': 'true', 'endpoint_url': 'mine'}" in found.err, found.err
+
+
+# --- what is shown ---
+
+
+def test_secrets_are_not_shown(acidctl: Acidctl, user: Callable[[str], Path]) -> None:
+    user(
+        "[storage.'webhdfs://nn']\ntoken = 'hushhush1'\nuser = 'hive'\nkeytab = '/k.tab'\n"
+        "[compact]\nconf = ['spark.hadoop.fs.s3a.secret.key=hushhush2', 'a=b']\n"
+        "[profile.p.storage.'s3://b']\nclient_kwargs = {aws_secret_access_key = 'hushhush3'}\n"
+    )
+    for form in ("table", "json", "toml"):
+        found = acidctl("config", "show", "--origin", "--profile", "p", "-o", form)
+        assert found.status == 0
+        assert "hushhush" not in found.out + found.err
+        assert all(text in found.out for text in ("***", "hive", "/k.tab", "a=b"))
+
+
+SECRETS = (
+    "[storage.'s3://b']\nsecret = 'hushhush1'",
+    "[storage.'s3://b'.client_kwargs]\naws_session_token = 'hushhush1'",
+    "[profile.unused.storage.'s3://b']\ntoken = 'hushhush1'",
+    "[compact]\nconf = ['spark.hadoop.fs.s3a.secret.key=hushhush1']",
+    "[compact]\nconf = {'spark.ssl.keyPassword' = 'hushhush1'}",
+    "[profile.p.ls]\nstorage-option = ['password=hushhush1']",
+)
+
+
+@pytest.mark.parametrize("text", SECRETS)
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
+def test_credentials_that_others_can_read(acidctl: Acidctl, user: Callable[[str], Path], text: str, mode: int) -> None:
+    path = user(text)
+    assert acidctl("ls", ".").status == 0
+    path.chmod(mode)
+    for command in (("ls", "."), ("ls", ".", "--config", path), ("config", "show")):
+        found = acidctl(*command)
+        assert found.status == 7
+        assert "is a credential that others can read" in found.err
+        assert f"chmod 600 {path}" in found.err
+        assert "hushhush" not in found.out + found.err
+    assert acidctl("ls", "--help").status == 0
+    path.write_text("[storage.'s3://b']\nendpoint_url = 'x'\nkeytab = '/k'")
+    assert acidctl("ls", ".").status == 0, "what is no credential may be read"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_credentials_that_a_group_may_read_are_taken(
+    terminal: Terminals, acidctl: Acidctl, user: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """A service reads root's file by its group: a file of its own it can close to everybody else."""
+    path = user(SECRETS[0])
+    for parent in (path, *path.parents):
+        if len(parent.parts) > 2:
+            os.chmod(parent, 0o755)  # noqa: PTH101
+    os.chown(path, 0, 65534)
+    assert acidctl("ls", ".").status == 7, "of root, who is no service"
+    for mode, status in ((0o640, 0), (0o644, 7)):
+        path.chmod(mode)
+        found, shown = terminal.run("ls", "--debug", "--config", path, tmp_path / "project", nobody=True)
+        assert found == status, shown
+
+
+def test_toml_can_be_read_again(acidctl: Acidctl, user: Callable[[str], Path]) -> None:
+    text = (
+        'log-format = "text"\n[clean]\nolder-than = "4\\u0038h"\n[compact]\nconf = ["a=\\"\\\\ü"]\nlock = true\n'
+        '[repair.key-index]\nexit-code = false\n[storage."s3://b"]\nuser = "x"\n"a.b" = "c"\n'
+    )
+    user(text)
+    shown_once = acidctl("config", "show", "-o", "toml", "--origin").out
+    assert tomllib.loads(shown_once) == tomllib.loads(text)
+    user(shown_once)
+    assert acidctl("config", "show", "-o", "toml", "--origin").out == shown_once
+
+
+def test_config_path_says_which_files_are_used(acidctl: Acidctl, project: Callable[..., Path]) -> None:
+    assert "not there" in acidctl("config", "path").out
+    path = project("")
+    assert f"{path}  used" in acidctl("config", "path").out
+    path.parent.parent.joinpath("home/acidctl/config.toml").write_text("")
+    found = acidctl("config", "path", "-o", "json").json()
+    assert found["user"]["state"] == "used"
+    assert found["project"]["state"].startswith("not used: if you trust it")
+
+
+# --- pure parts ---
+
+
+def test_options_of_the_program_stand_anywhere() -> None:
+    assert lifted(["ls", "--profile", "p", "x", "--log-format=json"]) == [
+        "--profile",
+        "p",
+        "--log-format=json",
+        "ls",
+        "x",
+    ]
+    assert lifted(["ls", "--", "--profile", "p"]) == ["ls", "--", "--profile", "p"]
+    assert lifted(["ls", "--config"]) == ["--config", "ls"]
+    assert value_of("--log-format", ["--log-format", "text", "--log-format=json", "ls"]) == "json"
+    assert value_of("--log-format", ["ls"]) == ""
+
+
+KEYS = ["jobs", "older-than", "trash", "output"]
+TABLES = st.dictionaries(st.sampled_from(KEYS), st.text(max_size=3))
+
+
+@given(st.lists(st.tuples(TABLES, st.dictionaries(st.sampled_from("pq"), TABLES)), max_size=3), st.sampled_from("pq"))
+def test_the_first_that_says_something_wins(files: list[tuple[dict[str, str], dict[str, Any]]], profile: str) -> None:
+    layers = [
+        Layer(str(place), {"clean": base, "profile": {name: {"clean": table} for name, table in profiles.items()}})
+        for place, (base, profiles) in enumerate(files)
+    ]
+    if not any(profile in profiles for _, profiles in files):
+        with pytest.raises(UsageProblem):
+            merge(layers, command_named, profile)
+        return
+    expected: dict[str, tuple[str, str]] = {}
+    for place, (base, profiles) in enumerate(files):
+        for table in (profiles.get(profile, {}), base):
+            for key, value in table.items():
+                expected.setdefault(key, (value, str(place)))
+    merged = merge(layers, command_named, profile)
+    assert {key: tuple(value) for key, value in merged.options.get(("clean",), {}).items()} == expected
+    names = options_of(command_named("clean"))  # type: ignore[arg-type]
+    made = merged.default_map(command_named).get("clean", {})
+    assert made == {names[key].name: value for key, (value, _) in expected.items()}
+
+
+def test_nothing_is_loaded_where_there_is_no_file(tmp_path: Path) -> None:
+    env = os.environ | {"XDG_CONFIG_HOME": str(tmp_path)}
+    for args, absent in (
+        (["--help"], {"platformdirs", "tomllib", "acidctl.cli.config.settings", "prometheus_client"}),
+        (["ls", "."], {"tomllib", "prometheus_client", "difflib"}),
+    ):
+        program = f"import sys, json\nfrom acidctl.cli.main import main\ntry: main({args})\nexcept SystemExit: pass\n"
+        program += "print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=tmp_path, env=env, capture_output=True, text=True, check=True
+        )
+        assert not absent & set(json.loads(done.stderr.splitlines()[-1])), args

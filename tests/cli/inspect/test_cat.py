@@ -1,0 +1,189 @@
+"""`acidctl cat` from outside."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import orc, parquet
+from support.acid_files import damage_stripe, write_deletes, write_delta
+from support.compacting import run_compaction
+
+from acidctl.acid.triggers import CompactionKind
+from acidctl.orc.source import ByteSource
+from acidctl.orc.tail import read_tail
+from acidctl.orc.types import OrcType, hive_type
+from acidctl.storage.registry import open_location
+
+TYPES = OrcType(
+    "struct",
+    children=(OrcType("int"), OrcType("char", max_length=4), OrcType("varchar", max_length=9)),
+    names=("id", "code", "name"),
+)
+Call = Callable[..., Any]
+
+
+def batch(first: int, count: int) -> pa.RecordBatch:
+    ids = range(first, first + count)
+    return pa.RecordBatch.from_pydict(
+        {"id": pa.array(ids, pa.int32()), "code": [f"c{i % 10}" for i in ids], "name": [f"n{i}" for i in ids]}
+    )
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "t"
+    write_delta(path / "k=1", 1, batch(0, 5), batch(5, 5), row=TYPES)
+    write_deletes(path / "k=1", 2, 1, [3], row=TYPES)
+    write_delta(path / "k=2", 3, batch(20, 2), row=TYPES)
+    return path
+
+
+def test_a_table_with_its_partitions(acidctl: Call, table: Path) -> None:
+    lines = acidctl("cat", table).lines()
+    assert len(lines) == 11
+    assert lines[-1] == {"id": 21, "code": "c1  ", "name": "n21", "k": 2}
+    assert [row["id"] for row in acidctl("cat", table, "--partition", "k=2").lines()] == [20, 21]
+    assert acidctl("cat", table, "--partition", "k=7").status == 3
+    assert acidctl("cat", table, "--partition", "k").status == 2
+
+
+def test_where_at_deleted_count_limit(acidctl: Call, table: Path) -> None:
+    found = acidctl("cat", table, "--where", "code = 'c1' AND k = 1", "--columns", "name,k", "--row-id")
+    assert found.lines() == [{"ROW__ID": {"writeid": 1, "bucketid": 536870912, "rowid": 1}, "name": "n1", "k": 1}]
+    assert acidctl("cat", table, "--count").out == "11\n"
+    assert acidctl("cat", table, "--count", "--at", "1").out == "10\n"
+    assert acidctl("cat", table, "--count", "--limit", "4").out == "4\n"
+    assert acidctl("cat", table, "--deleted").lines() == [{"id": 3, "code": "c3  ", "name": "n3", "k": 1}]
+    assert len(acidctl("cat", table, "--limit", "3").lines()) == 3
+    assert acidctl("cat", table, "--count", "--columns", "id").status == 2
+
+
+def test_rows_of_before_a_compaction(acidctl: Call, table: Path) -> None:
+    assert run_compaction(table / "k=1", CompactionKind.MAJOR) is not None
+    found = acidctl("cat", table / "k=1", "--count", "--at", "1")
+    assert (found.out, found.status) == ("10\n", 0)
+    assert "which a cleaning may take any time" in found.err
+    assert "obsolete" not in acidctl("cat", table / "k=1", "--count", "--at", "2").err
+    assert acidctl("diff", table / "k=1", "--from", "1", "--to", "2").lines()[0]["id"] == 3
+    shutil.rmtree(table / "k=1" / "delta_0000001_0000001_0000")
+    found = acidctl("cat", table / "k=1", "--count", "--at", "1")
+    assert found.status == 10 and "no directory is left of write id 1" in found.err
+
+
+def test_mistyped_column_suggests_the_near_one(acidctl: Call, table: Path) -> None:
+    found = acidctl("cat", table, "--columns", "nmae")
+    assert found.status == 3
+    assert "did you mean name" in found.err
+    found = acidctl("cat", table, "--where", "nmae = 'x'")
+    assert found.status == 2
+    assert "did you mean name" in found.err
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "arrow", "parquet", "orc"])
+def test_out_writes_a_whole_file_of_the_form(acidctl: Call, table: Path, tmp_path: Path, form: str) -> None:
+    target = tmp_path / f"rows.{form}"
+    assert acidctl("cat", table, "-o", form, "--out", target).status == 0
+    readers: dict[str, Callable[[Path], int]] = {
+        "jsonl": lambda path: len(path.read_text().splitlines()),
+        "csv": lambda path: len(path.read_text().splitlines()) - 1,
+        "arrow": lambda path: pa.ipc.open_stream(path.read_bytes()).read_all().num_rows,
+        "parquet": lambda path: parquet.read_table(path).num_rows,
+        "orc": lambda path: orc.read_table(path).num_rows,
+    }
+    assert readers[form](target) == 11
+    again = acidctl("cat", table, "-o", form, "--out", target)
+    assert again.status == 9
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["t", target.name])
+
+
+@pytest.mark.parametrize(
+    ("name", "magic"),
+    [
+        ("rows.parquet", b"PAR1"), ("rows.ORC", b"ORC"), ("a.b.csv", b"id,code"), ("rows.ndjson", b'{"id"'),
+        ("rows.json", b'{"id"'), ("rows.jsonl", b'{"id"'), ("rows.arrow", b"\xff\xff\xff\xff"), ("rows", b'{"id"'),
+        (".parquet", b'{"id"'),
+    ],
+)  # fmt: skip
+def test_the_name_of_a_file_tells_the_form(acidctl: Call, table: Path, tmp_path: Path, name: str, magic: bytes) -> None:
+    assert acidctl("cat", table, "--out", tmp_path / name).status == 0
+    assert (tmp_path / name).read_bytes().startswith(magic)
+
+
+def test_the_name_that_the_option_had(acidctl: Call, table: Path, tmp_path: Path) -> None:
+    assert acidctl("cat", table, "--to", tmp_path / "rows.csv").status == 0
+    assert acidctl("cat", table, "--to", tmp_path / "rows.csv").status == 9
+    assert acidctl("cat", table, "--to", tmp_path / "a.csv", "--out", tmp_path / "b.csv").status == 2
+    assert "--to" not in acidctl("cat", "--help").out
+
+
+def test_a_name_that_does_not_tell_the_form(acidctl: Call, table: Path, tmp_path: Path) -> None:
+    (tmp_path / "config").write_text('[cat]\noutput = "csv"\n')
+    for more, words in (
+        (("-o", "csv", "--out", tmp_path / "rows.parquet"), ".parquet stands for parquet"),
+        (("-o", "arrow", "--out", tmp_path / "rows.json"), ".json stands for jsonl"),
+        (("--out", tmp_path / "rows.xlsx"), "no form is known by the ending .xlsx"),
+        (("--out", tmp_path / "rows.csv.gz"), "no form is known by the ending .gz"),
+    ):
+        found = acidctl("cat", table, *more)
+        assert found.status == 2 and words in found.err
+    assert not list(tmp_path.glob("rows*"))
+    assert acidctl("cat", table, "-o", "csv", "--out", tmp_path / "rows.txt").status == 0
+    assert acidctl("--config", tmp_path / "config", "cat", table, "--out", tmp_path / "a").status == 0
+    assert acidctl("--config", tmp_path / "config", "cat", table, "--out", tmp_path / "a.parquet").status == 0
+    assert (tmp_path / "a").read_bytes().startswith(b"id,")
+    assert (tmp_path / "a.parquet").read_bytes().startswith(b"PAR1")
+
+
+def test_orc_keeps_the_types(acidctl: Call, table: Path, tmp_path: Path) -> None:
+    target = tmp_path / "new" / "000000_0"
+    target.parent.mkdir()
+    assert acidctl("cat", table, "-o", "orc", "--out", target).status == 0
+    fs, path = open_location(str(target))
+    tree = read_tail(ByteSource(fs, path)).type_tree
+    assert hive_type(tree) == "struct<id:int,code:char(4),name:varchar(9),k:bigint>"
+    assert acidctl("cat", target.parent).out == acidctl("cat", table).out
+
+
+def test_an_unusable_target_leaves_nothing(acidctl: Call, table: Path, tmp_path: Path) -> None:
+    assert acidctl("cat", table, "--out", tmp_path / "no" / "rows").status == 3
+    assert acidctl("cat", table, "--out", table / "k=1" / "000000_0").status == 7, "its rows would be rows of the table"
+    assert acidctl("cat", table, "-o", "table", "--out", tmp_path / "rows").status == 2
+    (table / "k=2" / "delta_0000003_0000003_0000" / "bucket_00000").write_bytes(b"ORC" + bytes(50))
+    assert acidctl("cat", table, "--out", tmp_path / "rows").status == 4
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["t"]
+
+
+def test_bad_file_stops_or_is_skipped_and_told(acidctl: Call, table: Path) -> None:
+    bad = table / "k=2" / "delta_0000003_0000003_0000" / "bucket_00000"
+    damage_stripe(bad, 0)
+    found = acidctl("cat", table)
+    assert found.status == 4
+    assert "rows 1 to 2 of its 2 are lost" in found.err
+    found = acidctl("cat", table, "--skip-bad-files")
+    assert found.status == 4
+    assert len(found.lines()) == 9
+    assert f"skipped {bad}: 2 rows are lost" in found.err
+    bad.write_bytes(b"rubbish")
+    found = acidctl("cat", table, "--skip-bad-files", "--count")
+    deletes = table / "k=1" / "delete_delta_0000002_0000002_0000" / "bucket_00000"
+    deletes.write_bytes(b"ORC" + bytes(50))
+    found = acidctl("cat", table, "--skip-bad-files", "--partition", "k=1")
+    assert found.status == 4
+    assert len(found.lines()) == 10
+    assert "deleted rows may show" in found.err
+
+
+def test_a_broken_pipe_is_quiet(tmp_path: Path) -> None:
+    write_delta(tmp_path / "t", 1, batch(0, 50_000), row=TYPES)
+    command = f"{sys.executable} -m acidctl cat {tmp_path / 't'} | head -n 1"
+    found = subprocess.run(["bash", "-c", command], capture_output=True, check=False, text=True)
+    assert json.loads(found.stdout)["id"] == 0
+    assert [line for line in found.stderr.splitlines() if not line.startswith("note:")] == []

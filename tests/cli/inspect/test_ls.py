@@ -1,0 +1,189 @@
+"""`ls`: the JSON contract, trees, states, sorting, the timeline."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from support.tables import make
+
+from acidctl.acid.state import State
+from acidctl.cli.inspect import ls
+from acidctl.cli.inspect.work.ls import SORT_KEYS
+from acidctl.cli.output.screen import STATE_STYLES
+from acidctl.errors import AccessError
+from acidctl.storage.local.filesystem import LocalFileSystem
+
+
+def test_json_has_every_key_of_the_contract(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    table = make(
+        tmp_path / "t", "base_0000005_v0000020", "delta_0000006_0000006_0001", "delta_0000003_0000004", "_tmp_x"
+    )
+    found = acidctl("ls", "-o", "json", table)
+    assert found.status == 0
+    report = found.one()
+    assert set(report) == {"schema_version", "location", "transactional", "base", "entries", "summary"}
+    assert report["transactional"] == {
+        "known": True, "type": "full-acid", "code": "side-file",
+        "reason": "base_0000005_v0000020 has _orc_acid_version",
+    }  # fmt: skip
+    assert (report["schema_version"], report["location"]) == (1, str(table))
+    assert report["base"] == "base_0000005_v0000020"
+    entries = {entry["name"]: entry for entry in report["entries"]}
+    wanted = {
+        "name", "kind", "minWriteId", "maxWriteId", "statementId", "visibilityTxnId", "state", "reason", "files",
+        "bytes", "modified",
+    }  # fmt: skip
+    assert all(wanted <= set(entry) for entry in report["entries"])
+    base = entries["base_0000005_v0000020"]
+    assert (base["kind"], base["minWriteId"], base["maxWriteId"], base["visibilityTxnId"]) == ("base", 5, 5, 20)
+    assert base["statementId"] is None
+    delta = entries["delta_0000006_0000006_0001"]
+    assert (delta["kind"], delta["statementId"], delta["state"], delta["visibilityTxnId"]) == (
+        "delta", 1, "current", None,
+    )  # fmt: skip
+    assert (entries["delta_0000003_0000004"]["state"], entries["_tmp_x"]["kind"]) == ("obsolete", "staging")
+    assert (base["files"], base["bytes"]) == (2, 11)
+    assert base["modified"].endswith("Z")
+    assert "every write id on disk counts as committed" in report["summary"]["notes"][0]
+    assert found.err == ""
+
+
+def test_states_follow_from_the_list_of_write_ids(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    table = make(tmp_path / "t", "delta_1_1", "delta_2_2", "delta_3_3", "delta_9_9")
+    report = acidctl("ls", "-o", "json", "--write-ids", "db.t:5:2:2:3", table).one()
+    assert {entry["name"]: entry["state"] for entry in report["entries"]} == {
+        "delta_1_1": "current", "delta_2_2": "ignored", "delta_3_3": "aborted", "delta_9_9": "ignored",
+    }  # fmt: skip
+    only = acidctl("ls", "-o", "jsonl", "--write-ids", "db.t:5:2:2:3", "--state", "aborted", table).lines()
+    assert [entry["name"] for entry in only[0]["entries"]] == ["delta_3_3"]
+    assert acidctl("ls", "--write-ids", "nonsense", table).status == 2
+
+
+def test_a_tree_gives_a_line_a_location(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    for path in ("sales.db/orders/day=1", "sales.db/orders/day=2", "sales.db/items"):
+        make(tmp_path / path, "delta_1_1", "delta_2_2")
+    found = acidctl("ls", tmp_path)
+    assert [line.split()[0] for line in found.out.splitlines()[1:]] == [
+        str(tmp_path / "sales.db" / name) for name in ("items", "orders/day=1", "orders/day=2")
+    ]
+    assert len(acidctl("ls", "-o", "jsonl", tmp_path).lines()) == 3
+    assert acidctl("ls", "-r", tmp_path).out.count("delta_1_1") == 3
+    assert acidctl("ls", "-o", "csv", tmp_path).out.count("\n") == 7
+
+
+def test_table_sort_rows_and_timeline(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
+    found = acidctl("ls", "--rows", "--sort", "write-id", "--timeline", crud)
+    assert "write ids" in found.out
+    assert "█" in found.out
+    rows = {line.split()[0]: line.split()[8] for line in found.out.splitlines() if "committed" in line}
+    assert rows["delta_0000001_0000001_0000"] == "3"
+    assert "4 deltas <= 10: no compaction due" in found.out
+    assert "counts as committed" in found.err
+    report = acidctl("ls", "--rows", "-o", "json", crud).one()
+    assert sum(entry["rows"] for entry in report["entries"]) == 6
+
+
+def test_due_compaction_is_told_with_its_trigger(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    table = make(tmp_path / "t", *(f"delta_{i}_{i}_0" for i in range(1, 12)))
+    assert "11 deltas > 10 and no base: major compaction is due" in acidctl("ls", table).out
+
+
+def test_empty_directory_is_listed_as_empty(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "empty").mkdir()
+    found = acidctl("ls", tmp_path / "empty")
+    assert found.status == 0
+    assert "empty" in found.out
+    assert acidctl("ls", "-o", "json", tmp_path / "empty").one()["entries"] == []
+
+
+def test_a_broken_file_leaves_a_gap_in_the_rows(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    for name in ("a", "b"):
+        assert acidctl("demo", tmp_path / name).status == 0
+    broken = tmp_path / "a" / "delta_0000002_0000002_0000" / "bucket_00000"
+    broken.write_bytes(b"no ORC")
+    found = acidctl("ls", "--rows", "-o", "jsonl", tmp_path)
+    assert found.status == 4
+    assert found.err.count("\n") == 1
+    assert found.err.startswith(f"warning: {broken} ")
+    first, second = found.lines()
+    assert {e["name"]: e["rows"] for e in first["entries"]} == {
+        "delta_0000001_0000001_0000": 3, "delete_delta_0000002_0000002_0000": 1, "delta_0000002_0000002_0000": None,
+        "delete_delta_0000003_0000003_0000": 1,
+    }  # fmt: skip
+    assert [entry["rows"] for entry in second["entries"]] == [3, 1, 1, 1]
+    assert acidctl("ls", tmp_path).status == 0
+
+
+@pytest.mark.parametrize("method", ["list_dir", "list_tree"])
+def test_what_cannot_be_listed_does_not_stop_the_others(  # type: ignore[no-untyped-def]
+    acidctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    for name in ("a", "locked", "z"):
+        make(tmp_path / "x.db" / name, "delta_1_1")
+    locked = str(tmp_path / "x.db" / "locked")
+    real = getattr(LocalFileSystem, method)
+
+    def refuse(self: LocalFileSystem, path: str, *more: object) -> object:
+        if path == locked:
+            raise AccessError(f"cannot list {path}", "permission denied")
+        return real(self, path, *more)
+
+    monkeypatch.setattr(LocalFileSystem, method, refuse)
+    for output in ("table", "csv", "jsonl"):
+        found = acidctl("ls", "-o", output, tmp_path)
+        assert found.status == 5
+        assert f"error: cannot list {locked}\n" in found.err
+        assert all(str(tmp_path / "x.db" / name) in found.out for name in ("a", "z"))
+
+
+def test_csv_is_written_by_location_with_one_header(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    for name in ("a", "b"):
+        make(tmp_path / name, "delta_1_1")
+    out = acidctl("ls", "-o", "csv", tmp_path).out
+    assert [line.split(",")[:2] for line in out.splitlines()] == [
+        ["location", "name"], [str(tmp_path / "a"), "delta_1_1"], [str(tmp_path / "b"), "delta_1_1"],
+    ]  # fmt: skip
+    (tmp_path / "empty.db").mkdir()
+    assert acidctl("ls", "-o", "csv", tmp_path / "empty.db").out.startswith("location,name,")
+
+
+def test_a_large_tree_is_shown_page_by_page(acidctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr("acidctl.cli.inspect.work.ls._FIRST_PAGE", 2)
+    monkeypatch.setattr("acidctl.cli.inspect.work.ls._PAGE", 3)
+    for day in range(6):
+        make(tmp_path / "t" / f"day={day}", *(f"delta_{i}_{i}" for i in range(1, 13 if day == 4 else 3)))
+    shown = acidctl("ls", tmp_path / "t").out.splitlines()
+    assert [line.split()[0] for line in shown[:-1] if not line.startswith("location")] == [
+        str(tmp_path / "t" / f"day={day}") for day in range(6)
+    ]
+    assert [number for number, line in enumerate(shown) if line.startswith("location")] == [0, 3, 7]
+    assert shown[-1] == "6 locations; a compaction is due in 1"
+
+
+def test_the_choices_of_state_are_all_states() -> None:
+    (choices,) = (option.type.choices for option in ls.command.params if option.name == "states")
+    assert list(choices) == [state.value for state in State] == list(STATE_STYLES)
+
+
+def test_every_choice_of_sort_has_an_order(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
+    (choices,) = (option.type.choices for option in ls.command.params if option.name == "sort_key")
+    assert set(choices) == set(SORT_KEYS)
+    for choice in choices:
+        entries = acidctl("ls", "-o", "json", "--sort", choice, crud).json()[0]["entries"]
+        assert entries == sorted(entries, key=SORT_KEYS[choice])
+
+
+def test_a_name_that_sorts_between_a_directory_and_its_files(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """``-`` comes before ``/``."""
+    table = make(tmp_path / "t", "delta_1_1", "delta_1_1-old")
+    for file in (table / "delta_1_1").iterdir():
+        os.utime(file, (0, 1_000_000_000))
+    os.utime(table / "delta_1_1", (0, 1_500_000_000))
+    entries = {entry["name"]: entry for entry in acidctl("ls", "-a", "-o", "json", table).one()["entries"]}
+    assert {name: (entry["files"], entry["bytes"]) for name, entry in entries.items()} == {
+        "delta_1_1": (2, 11),
+        "delta_1_1-old": (2, 11),
+    }
+    assert entries["delta_1_1"]["modified"] == "2017-07-14T02:40:00Z"

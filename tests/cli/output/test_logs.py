@@ -1,0 +1,338 @@
+"""What goes to standard error: JSON on request, and never a credential."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.tables import CLEAN_NOW
+
+from acidctl.cli.output import redact
+from acidctl.cli.output.redact import hidden, hidden_in, is_secret_name, remember
+from acidctl.storage.registry import open_location
+
+Acidctl = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redact, "_known", set())
+
+
+def records(err: str) -> list[dict[str, Any]]:
+    """Every line of standard error, which is to be JSON."""
+    found = [json.loads(line) for line in err.splitlines()]
+    assert all({"time", "level", "command", "message"} <= set(one) for one in found)
+    return found
+
+
+# --- json ---
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("--log-format", "json", "ls", "{0}/missing"),
+        ("ls", "{0}/missing", "--log-format=json"),
+        ("ls", "--log-format", "json", "{0}/missing"),
+    ],
+)
+def test_error_is_one_record(acidctl: Acidctl, crud: Path, line: tuple[str, ...]) -> None:
+    found = acidctl(*(part.format(crud) for part in line))
+    assert found.status == 3
+    (one,) = records(found.err)
+    assert one["level"] == "error"
+    assert one["command"] == "ls"
+    assert one["message"] == f"cannot list {crud}/missing"
+    assert (one["why"], one["error"], one["exitStatus"]) == ("no such file or directory", "not-found", 3)
+    assert one["hint"]
+    assert one["time"].endswith("Z")
+
+
+def test_notes_and_warnings_are_records_beside_the_same_results(acidctl: Acidctl, crud: Path) -> None:
+    found = acidctl("clean", "--log-format", "json", crud)
+    notes = records(found.err)
+    assert [one["level"] for one in notes] == ["info"] * len(notes)
+    assert notes
+    assert found.out == acidctl("clean", crud).out, "results are the same"
+
+
+def test_failing_location_is_one_record_among_results(acidctl: Acidctl, crud: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    acidctl("demo", other)
+    bad = crud / "delta_0000002_0000002_0000" / "bucket_00000"
+    bad.write_bytes(b"ORC")
+    found = acidctl(
+        "compact", "--assume-committed=0s", "--major", "--engine", "local", "--log-format", "json", crud, other
+    )
+    assert found.status == 4
+    (error,) = [one for one in records(found.err) if one["level"] == "error"]
+    assert (error["location"], error["exitStatus"]) == (str(crud), 4)
+
+
+@pytest.mark.parametrize("line", [("ls", "--nonsense"), ("lss",), ("clean",), ("--log-format", "json")])
+def test_usage_errors_are_records(acidctl: Acidctl, line: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACIDCTL_LOG_FORMAT", "json")
+    found = acidctl(*line)
+    assert found.status == 2
+    assert records(found.err)
+
+
+def test_log_format_of_a_file_counts_unless_typed_otherwise(acidctl: Acidctl, tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text("log-format = 'json'")
+    assert records(acidctl("--config", config, "ls", tmp_path / "missing").err)[0]["exitStatus"] == 3
+    text = acidctl("--config", config, "--log-format", "text", "ls", tmp_path / "missing")
+    assert text.err.startswith("error: cannot list"), "what is typed wins"
+    assert acidctl("--log-format", "xml", "ls", tmp_path).status == 2
+
+
+def test_a_bug_with_its_trace(acidctl: Acidctl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("token=hushhush")
+
+    monkeypatch.setattr("acidctl.storage.registry.open_location", broken)
+    monkeypatch.setattr("acidctl.location.find.open_location", broken)
+    for words in ((), ("--debug",)):
+        found = acidctl("ls", "--log-format", "json", *words, tmp_path)
+        assert found.status == 1
+        said = records(found.err)
+        assert said[-1]["message"] == "unexpected ZeroDivisionError: token=***"
+        assert len(said) == 1 + len(words)
+        assert "hushhush" not in found.err
+        assert "hushhush" not in acidctl("ls", *words, tmp_path).err
+    assert "Traceback" in said[0]["message"]
+
+
+def test_hostile_names_stay_inside_of_one_record(acidctl: Acidctl, tmp_path: Path) -> None:
+    name = tmp_path / 'evil\x1b[31m\u202e\n{"level": "info"}'
+    found = acidctl("ls", "--log-format", "json", name)
+    (one,) = records(found.err)
+    assert one["level"] == "error"
+    assert found.err.isascii()
+    assert not {"\x1b", "\u202e"} & set(one["message"])
+
+
+def test_what_others_write_becomes_records(acidctl: Acidctl) -> None:
+    program = """
+import sys, warnings, logging
+from acidctl.cli.output.streams import standard_streams
+from acidctl.cli.output.logs import use_json
+with standard_streams():
+    use_json("ls")
+    warnings.warn("beware")
+    logging.getLogger("x").warning("of %s", "a library")
+    sys.stderr.write("half"); sys.stderr.write(" a line\\rand another")
+    sys.stderr.flush()
+    assert not sys.stderr.isatty()
+print("plain", file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    *lines, last = done.stderr.splitlines()
+    messages = [one["message"] for one in records("\n".join(lines))]
+    assert [text for text in messages if "beware" in text]
+    assert messages[-3:] == ["of a library", "half a line", "and another"]
+    assert last == "plain"
+
+
+def test_a_log_that_cannot_be_written(crud: Path) -> None:
+    line = f"{sys.executable} -m acidctl ls --log-format json {crud}/missing 2>/dev/full"
+    assert subprocess.run(["sh", "-c", line], check=False).returncode == 3
+
+
+def test_interrupt_is_a_record(crud: Path, tmp_path: Path) -> None:
+    program = f"""
+import os, signal
+from acidctl.cli import main
+def stop(*_, **__):
+    os.kill(os.getpid(), signal.SIGTERM)
+    signal.pause()
+import acidctl.location.snapshot as s
+s.take_snapshot = stop
+import acidctl.location.find as l
+l.take_snapshot = stop
+main.main(["ls", "--log-format", "json", {str(crud)!r}])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    (one,) = records(done.stderr)
+    assert (done.returncode, one["message"], one["exitStatus"]) == (130, "interrupted", 130)
+
+
+# --- credentials ---
+
+SECRETS = ("AKIAHUSH1", "hushhush2", "hush/hush+3", "hushhush4")
+IN_URLS = [f"s3://{SECRETS[0]}:{SECRETS[1]}@bucket/t", f"webhdfs://hive:{SECRETS[1]}@127.0.0.1:1/t"]
+PLAIN = "webhdfs://127.0.0.1:1/t"
+COMMANDS = [
+    ("ls",), ("cat",), ("why",), ("history",), CLEAN_NOW, ("validate",),
+    ("compact", "--assume-committed=0s", "--major", "--engine", "local"),
+    ("restore",), ("purge", "--yes"), ("clean", "--plan", "{plan}"),
+]  # fmt: skip
+REPORTED = {"compact", "clean", "validate", "restore", "purge"}
+OPTIONS = ("retries=0", "timeout=1", f"key={SECRETS[0]}", f"secret={SECRETS[1]}", f"token={SECRETS[2]}")
+
+
+def everything(tmp_path: Path, found: Any) -> str:
+    """All that a run left behind."""
+    files = "".join(path.read_text() for path in tmp_path.glob("out-*"))
+    return found.out + found.err + files
+
+
+def told(text: str) -> list[str]:
+    """The secrets in it, also where something has escaped them."""
+    from urllib.parse import unquote
+
+    return [secret for secret in SECRETS if secret in text or secret in unquote(text)]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+@pytest.mark.parametrize(("url", "log"), [(IN_URLS[0], "json"), (IN_URLS[1], "text"), (PLAIN, "json")])
+def test_no_credentials_in_what_fails(
+    acidctl: Acidctl, command: tuple[str, ...], url: str, log: str, tmp_path: Path
+) -> None:
+    line = [part.format(plan=tmp_path / "out-plan.json") for part in command]
+    if command[0] in REPORTED:
+        line += ["--report", str(tmp_path / "out-report.json"), "--metrics-file", str(tmp_path / "out-run.prom")]
+    options = [word for option in OPTIONS for word in ("--storage-option", option)]
+    location = [url] if command[0] not in {"why", "dump"} else [url, "base_1"]
+    found = acidctl(*line, *options, *location, "--log-format", log, "--debug")
+    assert found.status not in (0, 1)
+    assert not told(everything(tmp_path, found))
+    if command[0] in REPORTED:
+        report = json.loads((tmp_path / "out-report.json").read_text())
+        assert report["exitStatus"] == found.status
+        assert f"secret={redact.HIDDEN}" in report["arguments"]
+
+
+def test_no_credentials_in_what_succeeds(acidctl: Acidctl, crud: Path, tmp_path: Path) -> None:
+    options = [word for option in OPTIONS for word in ("--storage-option", option)]
+    acidctl("compact", "--assume-committed=0s", "--major", "--engine", "local", crud)
+    store, url = open_location("memory://secrets/crud")[0], "memory://secrets/crud"  # the local disk takes no options
+    for path in sorted(path for path in crud.rglob("*") if path.is_file()):
+        store.make_dirs(f"/secrets/crud/{path.relative_to(crud).parent}")
+        store.write_bytes(f"/secrets/crud/{path.relative_to(crud)}", path.read_bytes())
+    plan, report, prom = (tmp_path / f"out-{name}" for name in ("plan.json", "report.json", "run.prom"))
+    files = ("--report", report, "--metrics-file", prom)
+    for line in (("clean", "--plan", plan, "--older-than", "0", "--unsafe-retention"), ("validate",), CLEAN_NOW):
+        found = acidctl(*line, *files, *options, url)
+        assert found.status == 0
+        assert not told(everything(tmp_path, found))
+    assert plan.stat().st_size
+    assert json.loads(report.read_text())["locations"][0]["result"] == "cleaned"
+
+
+def test_doctor_hides_what_spark_is_given(acidctl: Acidctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--conf spark.hadoop.fs.s3a.secret.key={SECRETS[1]} --conf a.b=shown")
+    for form in ("table", "json"):
+        found = acidctl("doctor", "-o", form)
+        assert "a.b=shown" in found.out
+        assert not told(found.out + found.err)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("ls", "--storage-option", SECRETS[1], "x"),
+        ("ls", "--storage-optoin", f"token={SECRETS[1]}", "x"),
+        ("ls", f"--storage-optoin=token={SECRETS[1]}", "x"),
+        ("compact", "--assume-committed=0s", "--major", "--conf", SECRETS[1], "x"),
+        (
+            "compact",
+            "--assume-committed=0s",
+            "--major",
+            f"--conf=spark.hadoop.fs.s3a.secret.key={SECRETS[1]}",
+            "--jobs",
+            "2",
+            "x",
+        ),
+        ("meta", f"s3://{SECRETS[0]}:{SECRETS[1]}@b/x"),
+        ("dump", f"hdfs://u:{SECRETS[1]}@nn/x"),
+        ("apply", "--storage-option", f"password={SECRETS[1]}", "missing.json"),
+    ],
+)
+def test_no_credentials_in_what_is_mistyped(acidctl: Acidctl, line: tuple[str, ...]) -> None:
+    found = acidctl(*line)
+    assert found.status in (2, 3)
+    assert not told(found.out + found.err)
+
+
+@pytest.fixture
+def rejecting(tmp_path: Path) -> Iterator[str]:
+    """A server that repeats what it was asked for: its URL."""
+    program = """
+import http.server, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = b'{"RemoteException": {"exception": "X", "message": "no: %s"}}' % self.path.encode()
+        self.send_response(403); self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body))); self.end_headers(); self.wfile.write(body)
+    def log_message(self, *_): pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+    server = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert server.stdout
+    yield f"webhdfs://127.0.0.1:{server.stdout.readline().strip()}/t"
+    server.terminate()
+    server.wait()
+    server.stdout.close()
+
+
+def test_a_server_that_repeats_the_token(
+    acidctl: Acidctl, rejecting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACIDCTL_LS_STORAGE_OPTION", f"token={SECRETS[2]} retries=0")
+    config = tmp_path / "config.toml"
+    config.write_text(f"[storage.'{rejecting.rpartition('/')[0]}']\ntoken = '{SECRETS[2]}'\nretries = 0\n")
+    config.chmod(0o600)
+    for line in (("ls", "-o", "jsonl", rejecting), ("cat", "--config", config, rejecting)):
+        found = acidctl(*line, "--debug")
+        assert found.status == 6, found.err
+        assert "delegation=***" in found.err, "the message is there, without the token"
+        assert not told(found.out + found.err)
+
+
+def test_options_named_like_secrets_are_told_from_others() -> None:
+    secret = (
+        "key secret token aws_secret_access_key sas_token account_key fs.s3a.secret.key spark.ssl.keyPassword apiKey "
+    )
+    secret += "connection_string password passwd privateKey client_kwargs.aws_session_token delegation"
+    assert [name for name in secret.split() if not is_secret_name(name)] == []
+    plain = "user keytab principal timeout monkey keys_of endpoint_url tokenizer.x spark.executor.memory passive author"
+    assert [name for name in plain.split() if is_secret_name(name)] == ["keys_of"]
+
+
+def test_paths_and_columns_stay() -> None:
+    for text in ("cannot read /w/t/token=5/delta_1_1", "key=5 is no column", "give --storage-option token=..., or"):
+        assert hidden(text) == text
+    assert hidden("GET /t?op=LIST&delegation=abc&x=1 'password=xyz', s3://u:pw@b/x") == (
+        "GET /t?op=LIST&delegation=***&x=1 'password=***', s3://***@b/x"
+    )
+
+
+def test_credentials_of_the_environment_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "from-the-environment")
+    assert hidden("denied: from-the-environment.") == "denied: ***."
+
+
+def test_short_secrets_spare_paths() -> None:
+    remember("orc")
+    assert hidden("orc orcs orc/x") == "*** orcs ***/x"
+    assert hidden_in({"orc": ["orc", 1]}) == {"orc": ["orc", 1]}
+    remember("long-secret")
+    assert hidden_in({"a": ["xlong-secret", 1, None]}) == {"a": ["x***", 1, None]}
+
+
+@given(st.text(min_size=8), st.text(), st.text())
+def test_a_known_secret_is_never_left(secret: str, before: str, after: str) -> None:
+    redact._known.clear()
+    remember(secret)
+    assert secret not in hidden(before + secret + after).replace("***", "") or set(secret) <= {"*"}

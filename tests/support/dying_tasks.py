@@ -1,0 +1,50 @@
+"""Compaction tasks that die, fail or hang: importable by the processes that run them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from acidctl.acid.triggers import CompactionKind
+from acidctl.compaction.kernel import run_task
+from acidctl.compaction.plan import CompactionPlan, plan_compaction
+from acidctl.compaction.tasks import BucketResult, Task
+from acidctl.errors import BadDataError
+from support.acid_files import B0, write_acid
+from support.tables import snapshot_of
+
+
+def plans(folder: Path, count: int = 2) -> list[CompactionPlan]:
+    result = []
+    for number in range(count):
+        table = folder / f"t{number}"
+        for write_id in (1, 2):
+            for bucket in (0, 1):
+                value = B0 | bucket << 16
+                path = table / f"delta_{write_id}_{write_id}_0" / f"bucket_{bucket:05d}"
+                write_acid(path, *((0, write_id, value, i, write_id, (i, number)) for i in range(3)))
+        result.append(plan_compaction(snapshot_of(table), CompactionKind.MAJOR, "_tmp_1"))
+    return result
+
+
+def die_on_one(task: Task) -> BucketResult:
+    """A task whose process ends without a word, as the kernel's memory killer ends it."""
+    if task.weight and "t1" in getattr(task, "attempts", "") and getattr(task, "bucket", 0) == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.2)
+    return run_task(task)
+
+
+def refuse(task: Task) -> BucketResult:
+    raise BadDataError("a file is broken", "it is", "mend it")
+
+
+def stumble(task: Task) -> BucketResult:
+    raise ZeroDivisionError("a bug")
+
+
+def sleep_long(task: Task) -> BucketResult:
+    time.sleep(600)
+    return run_task(task)
