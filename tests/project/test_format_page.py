@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 from support.paths import REPO
