@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 import pytest
+from support.locks import locked
 from support.tables import age, json_rows, snapshot_of
 
 import acidctl
@@ -22,7 +23,7 @@ from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.request import Nothing, Planned, Refused
 from acidctl.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, RefusedError, UsageProblem
-from acidctl.location.lock import Locking, locked
+from acidctl.location.lock import Locking
 from acidctl.outcome import Result
 from acidctl.rows.scan.scan import Scan
 from acidctl.wording import text_of

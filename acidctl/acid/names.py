@@ -150,6 +150,17 @@ def format_directory(
     return f"{kind.value}_{ids}{statement}{visibility}"
 
 
+def other_kind(name: str) -> str:
+    """The name of the directory that one statement, or one minor compaction, writes beside a delta or a delete delta.
+
+    Returns:
+        Empty for other names.
+    """
+    if name.startswith("delete_delta_"):
+        return name.removeprefix("delete_")
+    return f"delete_{name}" if name.startswith("delta_") else ""
+
+
 def format_bucket(bucket: int) -> str:
     """The name of a native file; compaction output never has an attempt id."""
     return f"bucket_{bucket:05d}"

@@ -11,7 +11,7 @@ from acidctl.cleaning.outcomes import Cleaned
 from acidctl.cleaning.plan import CleaningPlan, Removal, plan_cleaning
 from acidctl.cleaning.trash import TrashRun
 from acidctl.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, RefusedError
-from acidctl.location.lock import refuse_locked_at
+from acidctl.location.lock import refuse_locked
 from acidctl.location.snapshot import Snapshot
 from acidctl.storage.port import FileSystem, base_name, join
 
@@ -141,7 +141,7 @@ def _refuse_store(fs: FileSystem, how: How, shown: str) -> None:
 def _refuse_changed(plan: CleaningPlan) -> Snapshot:
     before = plan.snapshot
     snapshot = plan.look_again()
-    refuse_locked_at(before.fs, before.path)
+    refuse_locked(before.fs, before.path)
     now = plan_cleaning(snapshot, plan.policy)
     if missing := set(plan.names) - set(now.names):
         raise ConflictError(

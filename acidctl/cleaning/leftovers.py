@@ -10,17 +10,16 @@ from dataclasses import dataclass, field
 
 from acidctl.acid.layout import files_by_child
 from acidctl.acid.listing import Ages, Entry, Listing
-from acidctl.acid.names import AcidNameError, Kind, parse_directory
+from acidctl.acid.names import AcidNameError, Kind, other_kind, parse_directory
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import select
 from acidctl.acid.writeids import Range, ValidWriteIds
 from acidctl.cleaning.retention import Policy
 from acidctl.errors import AcidctlError
 from acidctl.location.lock import LOCK
-from acidctl.location.owner import OWNER, Owner
+from acidctl.location.owner import OWNER, owner_at
 from acidctl.location.snapshot import Snapshot
 from acidctl.storage.port import FileSystem
-from acidctl.storage.small_files import MOST_METADATA, read_small
 
 _MANIFEST = "_tmp."
 _COMPACTION = "_tmp_"
@@ -123,7 +122,7 @@ def _against(snapshot: Snapshot, name: str, children: Mapping[str, list[Entry]],
         return None
     inside = {entry.path.split("/")[1] for entry in snapshot.listing.entries if entry.path.startswith(f"{name}/")}
     for staged in sorted(inside - staying):
-        if (twin := _twin(staged)) and twin in staying:
+        if (twin := other_kind(staged)) and twin in staying:
             return reason(Code.HOLDS_TWIN, by=(staged, twin))
     if any(entry.path == f"{name}/{OWNER}" for entry in children.get(name, ())):
         return _at_work(snapshot, f"{name}/{OWNER}", is_claim=False)
@@ -133,7 +132,7 @@ def _against(snapshot: Snapshot, name: str, children: Mapping[str, list[Entry]],
 def _at_work(snapshot: Snapshot, path: str, *, is_claim: bool) -> Reason | None:
     """That the process which a file names still runs, as far as this machine can tell."""
     try:
-        owner = Owner.from_bytes(read_small(snapshot.fs, snapshot.absolute(path), MOST_METADATA))
+        owner = owner_at(snapshot.fs, snapshot.absolute(path))
     except AcidctlError as error:
         return reason(Code.OWNER_UNKNOWN, is_claim=is_claim, why=error.why or error.what)
     return reason(Code.OWNER_AT_WORK, is_claim=is_claim, owner=str(owner)) if owner and owner.is_alive() else None
@@ -153,10 +152,3 @@ def _unproven_insert(snapshot: Snapshot, target: str, staying: set[str]) -> Reas
         if ids.range_valid(low, directory.max_write_id) is Range.ALL:
             return None
     return reason(Code.INSERT_UNKNOWN, by=(target,))
-
-
-def _twin(name: str) -> str:
-    """The directory of the other kind that a minor compaction shows with this one; empty for other names."""
-    if name.startswith("delete_delta_"):
-        return name.removeprefix("delete_")
-    return f"delete_{name}" if name.startswith("delta_") else ""

@@ -20,8 +20,8 @@ from acidctl.compaction.proof.checksum import Proof
 from acidctl.compaction.tasks import ATTEMPTS, BucketResult, OutputFile
 from acidctl.errors import AcidctlError, ConflictError, RefusedError, StorageError, VerifyError
 from acidctl.location.lock import require_locked
-from acidctl.location.own_files import MOST_BYTES, not_ours, write_checked
-from acidctl.location.owner import OWNER, Owner
+from acidctl.location.own_files import not_ours, write_checked
+from acidctl.location.owner import OWNER, Owner, owner_at
 from acidctl.location.publication import (
     INTENT,
     Copy,
@@ -74,7 +74,7 @@ def remove_dead_staging(snapshot: Snapshot) -> tuple[str, ...]:
         if rest != OWNER or not name.startswith("_tmp_") or name in half:
             continue
         try:
-            owner = Owner.from_bytes(fs.read_bytes(snapshot.absolute(entry.path), 0, MOST_BYTES))
+            owner = owner_at(fs, snapshot.absolute(entry.path))
             if owner and not_ours(fs, snapshot.path, name):
                 continue
             if owner and owner.is_dead():

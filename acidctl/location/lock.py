@@ -26,8 +26,7 @@ from acidctl.errors import (
     StorageError,
 )
 from acidctl.location.own_files import write_checked
-from acidctl.location.owner import Owner
-from acidctl.location.snapshot import Snapshot
+from acidctl.location.owner import Owner, owner_at
 from acidctl.storage.port import FileSystem, join
 
 LOCK = ".acidctl-lock"
@@ -83,7 +82,7 @@ class Locking:
             EnvironmentProblem: by the clock of the store the new lock is so old that ages say nothing.
         """
         if self.hold is False and not always:
-            refuse_locked_at(fs, location)
+            refuse_locked(fs, location)
             yield
             return
         if not (fs.can_lock or always or self.hold):
@@ -151,15 +150,6 @@ class Locking:
 
 
 @contextmanager
-def locked(
-    fs: FileSystem, location: str, *, break_stale: bool = False, on_break: Callable[[str], None] | None = None
-) -> Iterator[None]:
-    """Hold the lock of a location, in whatever store; see :class:`Locking`."""
-    with Locking(True, break_stale=break_stale, tell=on_break).at(fs, location):
-        yield
-
-
-@contextmanager
 def _content() -> Iterator[bytes]:
     """What is written into a file of ours: who we are, and a number by which we know it again."""
     mine = json.dumps({**asdict(Owner.this()), "id": uuid.uuid4().hex}).encode()
@@ -209,7 +199,7 @@ def _release(fs: FileSystem, path: str, mine: bytes) -> bool:
 def require_locked(fs: FileSystem, location: str) -> None:
     """Raises ConflictError unless this process holds the lock of the location: somebody may have broken it."""
     try:
-        owner = _owner_at(fs, join(location, LOCK))
+        owner = owner_at(fs, join(location, LOCK))
     except NotFoundError:
         owner = None
     if owner is None or not _is_this(owner):
@@ -220,27 +210,16 @@ def require_locked(fs: FileSystem, location: str) -> None:
         )
 
 
-def _owner_at(fs: FileSystem, path: str) -> Owner | None:
-    """Whom a lock or a claim names; None where it is torn, or somebody else's file."""
-    return Owner.from_bytes(fs.read_bytes(path, 0, _MOST_BYTES))
-
-
 def _is_this(owner: Owner) -> bool:
     this = Owner.this()
     return owner.is_here() and (owner.pid, owner.started) == (this.pid, this.started)
 
 
-def refuse_locked(snapshot: Snapshot) -> None:
-    """Raises ConflictError when another process holds the lock of the location; costs nothing where there is none."""
-    if any(entry.path == LOCK for entry in snapshot.listing.entries):
-        refuse_locked_at(snapshot.fs, snapshot.path)
-
-
-def refuse_locked_at(fs: FileSystem, location: str) -> None:
-    """The same where nothing was listed yet."""
+def refuse_locked(fs: FileSystem, location: str) -> None:
+    """Raises ConflictError when another process holds the lock of the location."""
     path = join(location, LOCK)
     try:
-        owner = _owner_at(fs, path)
+        owner = owner_at(fs, path)
     except NotFoundError:  # or it ended since
         return
     except (BadDataError, RefusedError):
@@ -252,7 +231,7 @@ def refuse_locked_at(fs: FileSystem, location: str) -> None:
 def _explained(fs: FileSystem, location: str, path: str) -> ConflictError:
     what = f"{fs.display(location)} is locked"
     try:
-        owner = _owner_at(fs, path)
+        owner = owner_at(fs, path)
     except AcidctlError as error:
         return ConflictError(what, f"the lock cannot be read: {error.why or error.what}", _after(fs, path, error))
     if owner is None:
@@ -342,7 +321,7 @@ def _claim(fs: FileSystem, location: str, claim: str, mine: bytes) -> None:
 
 def _claimed(fs: FileSystem, location: str, claim: str) -> ConflictError:
     try:
-        owner = _owner_at(fs, claim)
+        owner = owner_at(fs, claim)
     except AcidctlError:
         owner = None
     who = str(owner) if owner else "another run"

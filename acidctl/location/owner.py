@@ -10,6 +10,9 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from acidctl.storage.port import FileSystem
+from acidctl.storage.small_files import MOST_METADATA, read_small
+
 OWNER = "_owner.json"
 """In a staging directory: the process that works there."""
 
@@ -81,6 +84,19 @@ class Owner:
 
     def __str__(self) -> str:
         return f"process {self.pid} of {self.user} on {self.host}"
+
+
+def owner_at(fs: FileSystem, path: str) -> Owner | None:
+    """Whom a file names: a lock, a claim on one, or the note in a staging directory.
+
+    Returns:
+        None where it is torn, or somebody else's file.
+
+    Raises:
+        BadDataError: it is larger than any of ours, or not a file.
+        NotFoundError, AccessError, RefusedError, StorageError: it cannot be read.
+    """
+    return Owner.from_bytes(read_small(fs, path, MOST_METADATA))
 
 
 def _here() -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from acidctl.acid.names import parse_directory
+from acidctl.acid.names import other_kind, parse_directory
 from acidctl.errors import AcidctlError, NotFoundError, RefusedError, StorageError
 from acidctl.location.journal import Act, Step, do, is_inside, read_note, remove_run, take_back, undid_torn
 from acidctl.location.own_files import require_ours, write_checked
@@ -167,12 +167,8 @@ def _waiting(snapshot: Snapshot, staging: str) -> Sequence[Step]:
     paths = [entry.path.split("/") for entry in snapshot.listing.entries]
     children = {path[0] for path in paths}
     waiting = sorted({path[1] for path in paths if path[0] == staging and len(path) > 1 and path[1][:1] != "_"})
-    half = children.intersection(map(_twin, waiting))
+    half = children.intersection(map(other_kind, waiting))
     return [Step(Act.MOVE, f"{staging}/{name}", name) for name in waiting] if half else ()
-
-
-def _twin(name: str) -> str:
-    return name.removeprefix("delete_") if name.startswith("delete_delta_") else f"delete_{name}"
 
 
 def _copies_of(snapshot: Snapshot, staging: str) -> list[Step]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.locks import locked
 from support.tables import age, make, snapshot_of
 
 from acidctl.cleaning.apply import apply_plan
@@ -19,7 +20,7 @@ from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.errors import ConflictError, NotFoundError, StorageError
 from acidctl.location import owner as owner_module
-from acidctl.location.lock import LOCK, Locking, locked, refuse_locked_at
+from acidctl.location.lock import LOCK, Locking, refuse_locked
 from acidctl.location.owner import Owner
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.options import StorageOptions
@@ -44,7 +45,7 @@ def test_it_is_there_while_it_is_held(tmp_path: Path) -> None:
         owner = Owner.from_bytes((tmp_path / LOCK).read_bytes())
         assert owner
         assert owner.is_alive()
-        refuse_locked_at(FS, str(tmp_path))  # our own
+        refuse_locked(FS, str(tmp_path))  # our own
         with pytest.raises(ConflictError, match="is locked") as error, locked(FS, str(tmp_path)):
             raise AssertionError
         assert str(owner.pid) in error.value.why
@@ -60,7 +61,7 @@ def test_it_is_there_while_it_is_held(tmp_path: Path) -> None:
 def test_that_of_a_process_that_has_ended_is_taken_over_with_a_word(tmp_path: Path) -> None:
     put(tmp_path, dead_owner())
     with pytest.raises(ConflictError, match="locked") as error:
-        refuse_locked_at(FS, str(tmp_path))
+        refuse_locked(FS, str(tmp_path))
     assert "has ended" in error.value.why
     assert "etl" in error.value.why
     said: list[str] = []
@@ -98,7 +99,7 @@ def test_that_of_a_living_process_is_never_broken(tmp_path: Path) -> None:
             with pytest.raises(ConflictError, match="works there"), locked(FS, str(tmp_path), break_stale=breaking):
                 raise AssertionError
         with pytest.raises(ConflictError, match="works there"):
-            refuse_locked_at(FS, str(tmp_path))
+            refuse_locked(FS, str(tmp_path))
         process.communicate(b"\n")
 
 
@@ -123,7 +124,7 @@ def test_a_torn_one_is_broken_only_when_it_is_old(tmp_path: Path) -> None:
 def test_one_that_nobody_wrote_is_a_torn_one(tmp_path: Path, content: bytes) -> None:
     put(tmp_path, content.replace(b'"x"', f'"{Owner.this().host}"'.encode()))
     with pytest.raises(ConflictError, match="torn"):
-        refuse_locked_at(FS, str(tmp_path))
+        refuse_locked(FS, str(tmp_path))
 
 
 def test_one_that_took_our_place_is_left_alone(tmp_path: Path) -> None:
@@ -367,14 +368,14 @@ def test_a_living_process_is_not_seen_from_a_container(tmp_path: Path) -> None:
         if "unshare" in tried.stderr or "mount" in tried.stderr:
             pytest.skip("this user may not make containers")
         assert "only the container" in tried.stderr
-        refuse_locked_at(FS, str(tmp_path))
+        refuse_locked(FS, str(tmp_path))
 
 
 TRY_LOCK = """
 import sys
+from acidctl.location.lock import Locking
 from acidctl.storage.local.filesystem import LocalFileSystem
-from acidctl.location.lock import locked
-with locked(LocalFileSystem(), sys.argv[1]):
+with Locking(True).at(LocalFileSystem(), sys.argv[1]):
     pass
 """
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 from support.acid_files import insert, write_by_pyorc
+from support.locks import locked
 from support.repairing import DELTA, FS, NOW, interrupted, planned, repair, scope_of, tree
 from support.tables import age
 
 from acidctl.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, StorageError
 from acidctl.location.journal import State
-from acidctl.location.lock import LOCK, Locking, locked
+from acidctl.location.lock import LOCK, Locking
 from acidctl.location.owner import Owner
 from acidctl.location.snapshot import take_snapshot
 from acidctl.orc.tail import KEY_INDEX

@@ -12,6 +12,7 @@ import pytest
 from support.acid_files import B0, write_acid
 from support.compacting import compact_location
 from support.crash import Killed, ObjectDeath, a_dead_owner, each_death  # noqa: F401
+from support.locks import locked
 from support.memory_store import MemoryFileSystem
 from support.objects import OBJECTS, copy_of, files, names, opened, snapshot_at, table_of_buckets, upload
 from support.tables import Row, read_rows
@@ -25,7 +26,7 @@ from acidctl.compaction.plan import CompactionPlan, plan_compaction
 from acidctl.compaction.request import CompactionRequest, Mode
 from acidctl.compaction.run import Compacted, compact
 from acidctl.errors import AcidctlError, ConflictError, RefusedError, StorageError
-from acidctl.location.lock import LOCK, locked
+from acidctl.location.lock import LOCK
 from acidctl.location.owner import Owner
 from acidctl.location.publication import INTENT, finish_half_published, half_published, show_copies
 from acidctl.location.snapshot import take_snapshot

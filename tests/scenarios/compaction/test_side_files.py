@@ -6,6 +6,7 @@ import uuid
 from pathlib import Path
 
 import pytest
+from support.locks import locked
 from support.memory_store import MemoryFileSystem
 from support.objects import names, table_of_buckets, upload
 from support.tables import read_rows, snapshot_of
@@ -16,7 +17,6 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.plan import plan_compaction
 from acidctl.compaction.run import Compacted, compact
 from acidctl.errors import StorageError
-from acidctl.location.lock import locked
 from acidctl.location.owner import OWNER
 from acidctl.location.publication import INTENT, half_published
 from acidctl.location.snapshot import Snapshot, take_snapshot

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.crash import a_dead_owner, deaths  # noqa: F401
+from support.locks import locked
 from support.tables import age, mark, snapshot_of
 
 from acidctl.cleaning.apply import How, apply_plan
@@ -18,7 +19,7 @@ from acidctl.cleaning.readers import what_is_read
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import TRASH, TrashRun, changes_since, list_runs, purge, restore
 from acidctl.errors import AccessError, AcidctlError, NotFoundError, StorageError
-from acidctl.location.lock import LOCK, locked
+from acidctl.location.lock import LOCK
 from acidctl.location.owner import Owner
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.port import FileSystemSpec
