@@ -6,6 +6,7 @@ Texts of a dictionary count by how often each is used, if its longest text does 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -140,6 +141,17 @@ def is_small_at_first(tail: Tail, footer: pb.StripeFooter, rows: int, read: Read
     return True
 
 
+def sum_of_lengths(tail: Tail, i: int, footer: pb.StripeFooter, column: int) -> float:
+    """How many values all lists or maps of a column have together, exactly.
+
+    Raises:
+        LimitError: they are written in a hostile number of runs.
+        BadDataError: they cannot be decompressed.
+    """
+    size = _Size(tail, i, footer, _streams(tail, i, footer), tail.source.read, is_exact=True)
+    return size.lengths(column, math.inf)[0]
+
+
 def _streams(tail: Tail, i: int, footer: pb.StripeFooter) -> dict[tuple[int, int], tuple[int, int]]:
     """Offset and length of every stream by column and kind; of several the first, as ORC's reader does."""
     at = tail.stripes[i].offset
@@ -176,7 +188,7 @@ class _Size:
             self._grow(self._text(node.column_id, count))
         elif node.kind in _LISTS:
             self._grow(4 * count)
-            below, _ = self._lengths(node.column_id, count)
+            below, _ = self.lengths(node.column_id, count)
             self._grow(below / 8)
         else:
             self._grow(count * _WIDTHS.get(node.kind, _WIDEST))
@@ -191,16 +203,16 @@ class _Size:
     def _text(self, column: int, count: float) -> float:
         """Bytes of the texts of a column; for a dictionary those it is read into first, too."""
         if not self._has_dictionary(column):
-            return self._lengths(column, count)[0]
+            return self.lengths(column, count)[0]
         entries = self.footer.columns[column].dictionarySize
         self._grow(entries * _WIDEST)
-        own, longest = self._lengths(column, entries)
+        own, longest = self.lengths(column, entries)
         self._grow(own)
         if not self.is_exact or self.total + longest * count <= self.limit:
             return longest * count
         return self._used(column, entries, count)
 
-    def _lengths(self, column: int, count: float) -> tuple[float, float]:
+    def lengths(self, column: int, count: float) -> tuple[float, float]:
         """What the first `count` lengths of a column come to, and the greatest of them."""
         if not self.is_exact and self.most is None and self._version(column) == 2:
             return bound_of_runs(self._bytes(column, pb.Stream.LENGTH), count)

@@ -8,19 +8,15 @@ anything, and the writer (unions.py) knows which tags not to write.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyarrow import orc
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below, nested, tags_of
-from acidctl.orc.read.wide_timestamps import memory_file
-from acidctl.orc.source import native_errors
+from acidctl.orc.read.memory_file import read_column
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import OrcType
 
@@ -102,15 +98,10 @@ class UnionNulls:
             return array
         if tree.kind == "uniontype":
             return self._union(array, tree, there)
-        if tree.kind == "struct":
-            there = there & pc.is_valid(array).to_numpy(zero_copy_only=False)
-            children = [
-                self._marked(child, kind, there) for child, kind in zip(below(array), tree.children, strict=True)
-            ]
-            return nested(array, children)
         # A reader of ORC puts nothing into lists that are not there: all of their values have a place.
+        inside = there & pc.is_valid(array).to_numpy(zero_copy_only=False) if tree.kind == "struct" else None
         children = [
-            self._marked(child, kind, np.ones(len(child), np.bool_))
+            self._marked(child, kind, np.ones(len(child), np.bool_) if inside is None else inside)
             for child, kind in zip(below(array), tree.children, strict=True)
         ]
         return nested(array, children)
@@ -134,15 +125,7 @@ class UnionNulls:
         stripe = self._tail.stripes[self._stripe]
         start, length = stream
         data = self._tail.source.read(stripe.offset + start, length)
-        footer = pb.StripeFooter(writerTimezone="UTC")
-        footer.columns.add(kind=pb.ColumnEncoding.DIRECT)
-        footer.columns.add(kind=pb.ColumnEncoding.DIRECT)
-        footer.streams.add(kind=pb.Stream.DATA, column=1, length=length)
-        root = OrcType("struct", children=(OrcType("boolean", 1),), names=("present",))
-        file = memory_file(self._tail, root, [memoryview(data)], footer, count)
-        with native_errors(self._tail.path, self._stripe):
-            reader: Any = orc.ORCFile(pa.BufferReader(pa.py_buffer(b"".join(file))))
-            column = reader.read_stripe(0).column(0)
+        column = read_column(self._tail, self._stripe, "boolean", {pb.Stream.DATA: data}, count)
         if len(column) != count:
             raise BadDataError(f"{self._tail.path} is damaged", "a union's PRESENT stream is too short")
         bits: Mask = column.to_numpy(zero_copy_only=False)
