@@ -40,6 +40,16 @@ def nested(like: pa.Array, children: list[pa.Array], names: Sequence[str] = ()) 
     return pa.UnionArray.from_sparse(pa.array(tags_of(like), pa.int8()), children, labels)
 
 
+def struct_of(
+    children: Sequence[pa.Array], names: Sequence[str], length: int, nulls: pa.BooleanArray | None = None
+) -> pa.StructArray:
+    """A struct array of so many rows, also of one without fields; NULL where `nulls`."""
+    if children:
+        return pa.StructArray.from_arrays(list(children), names=list(names), mask=nulls)
+    present = None if nulls is None else pc.invert(nulls).buffers()[1]
+    return pa.Array.from_buffers(pa.struct([]), length, [present])
+
+
 def tags_of(array: pa.UnionArray) -> np.ndarray[tuple[int], np.dtype[np.int8]]:
     """Which alternative each row has, counted from 0 whatever Arrow's type codes are."""
     places = np.zeros(128, np.int8)

@@ -200,11 +200,7 @@ def _refuse_unknown() -> None:
 
 
 def check_value(limit: Limit, text: str) -> None:
-    """Refuse what cannot be the value of a limit.
-
-    Raises:
-        UsageProblem: it cannot.
-    """
+    """Refuse what cannot be the value of a limit, by UsageProblem."""
     _parsed(limit.key, text)
 
 

@@ -14,12 +14,12 @@ from pathlib import Path
 import click
 import make_docs as docs
 import pytest
+from json_forms import FORMS
 
 from acidctl.acid.state import State
 from acidctl.cli.command_table import SUMMARIES
 from acidctl.cli.main import cli, lifted
 from acidctl.errors import AcidctlError, ExitStatus
-from acidctl.rows.export.forms import FORMS
 from acidctl.validation.rules import RULES
 
 REPO = Path(__file__).resolve().parents[2]

@@ -7,20 +7,20 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from support.json_text import encode_json_lines
 from support.reader_data import Remote
 from support.writer_data import acid_batch, acid_file, random_array
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below, nested, tags_of
 from acidctl.orc.codecs import decompress
+from acidctl.orc.read.common_type import same_types
 from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.read.union_nulls import has_null_member, null_unions, with_nulls
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.orc.write.stripe_encoder import CODECS, WriterSettings
-from acidctl.rows.export.json_lines import encode_json_lines
 from acidctl.rows.export.storable import Storable
-from acidctl.rows.read.schema_evolution import same_types
 
 INT, TEXT, TIME = OrcType("int"), OrcType("string"), OrcType("timestamp")
 PLAIN = OrcType("uniontype", children=(INT, TEXT))

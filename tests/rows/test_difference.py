@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.compacting import run_compaction
+from support.json_text import encode_json_lines
 from support.random_tables import Made, make_table, write
 from support.tables_made import write_deletes, write_delta, write_original
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.errors import HistoryError
 from acidctl.orc.types import OrcType
-from acidctl.rows.export.json_lines import encode_json_lines
 from acidctl.rows.past.diff import Difference, difference, pair_by_key
 from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Events, Ids

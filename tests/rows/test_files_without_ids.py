@@ -285,7 +285,7 @@ def test_rows_of_different_schemas_are_one_type(tmp_path: Path) -> None:
 
 
 def test_dump_shows_the_ids_that_readers_give(converted: Path, loaded: Path, tmp_path: Path) -> None:
-    from acidctl.rows.export.json_lines import encode_json_lines
+    from support.json_text import encode_json_lines
 
     def ids(path: Path) -> list[tuple[int, int, int, int]]:
         fs, inner = open_location(str(path))

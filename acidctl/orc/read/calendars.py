@@ -46,20 +46,25 @@ def shown(batch: pa.RecordBatch) -> pa.RecordBatch:
 
     ``timestamp[ns]`` begins in 1677 and needs nothing; instants (WITH LOCAL TIME ZONE) are left alone.
     """
-    columns = [_shown(column) for column in batch.columns]
+    columns = [proleptic(column) for column in batch.columns]
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
-def _shown(array: pa.Array) -> pa.Array:
+def proleptic(array: pa.Array, *, dates: bool = True, timestamps: bool = True) -> pa.Array:
+    """As :func:`shown`, of one array; perhaps of its dates or its wide timestamps only."""
     if pa.types.is_date32(array.type):
         days = pc.fill_null(array.cast(pa.int32()), 0).to_numpy(zero_copy_only=False)
-        if not len(days) or days.min() >= SWITCH:
+        if not dates or not len(days) or days.min() >= SWITCH:
             return array
         moved = pa.array(same_labels(days.astype(np.int64)).astype(np.int32))
         return pc.if_else(array.is_valid(), moved, None).cast(pa.date32())
-    if isinstance(array.type, WideTimestamp) and not array.type.instant:
+    if isinstance(array.type, WideTimestamp):
+        if not timestamps or array.type.instant:
+            return array
         seconds, nanos = parts(array)
         days, rest = np.divmod(seconds, _DAY)
         return wide(same_labels(days) * _DAY + rest, nanos, array, instant=False)
     children = below(array)
-    return nested(array, [_shown(child) for child in children]) if children else array
+    return (
+        nested(array, [proleptic(one, dates=dates, timestamps=timestamps) for one in children]) if children else array
+    )

@@ -160,7 +160,8 @@ def progression(data: bytes, count: int) -> tuple[int, int] | None:
                 at += 1 + width
                 if at > len(data):
                     return None
-                base = _signed(int.from_bytes(data[start + 1 : at], "big"))
+                value = int.from_bytes(data[start + 1 : at], "big")
+                base = value >> 1 ^ -(value & 1)
             elif head >> 6 == _DELTA and not head & _WIDTH:
                 length = ((head & 1) << 8 | data[at + 1]) + 1
                 base, middle = signed(data, at + 2)
@@ -226,7 +227,3 @@ def _counting(data: bytes, start: int, ends_of_first: tuple[int, int], base: int
 def _leading(flags: NDArray[np.bool_]) -> int:
     """How many of the first are all true."""
     return len(flags) if flags.all() else int(flags.argmin())
-
-
-def _signed(value: int) -> int:
-    return value >> 1 ^ -(value & 1)

@@ -27,9 +27,6 @@ def check_map_keys(tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType) -
     """Refuse a stripe that Arrow's reader would not survive.
 
     Args:
-        tail: the file.
-        i: the stripe.
-        footer: of the stripe.
         tree: the root struct of the columns that are to be read, with the file's column ids.
 
     Raises:

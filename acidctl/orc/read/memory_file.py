@@ -33,10 +33,8 @@ def read_as(
 
     Args:
         like: the file whose codec, version and writer it gets.
-        i: the stripe of it, for messages.
         tree: its types.
         streams: its data, in the order of the footer's streams.
-        footer: of the stripe.
         rows: of the stripe.
         columns: what Arrow is asked for; None for all.
 

@@ -50,11 +50,7 @@ class _Unknown(Exception):
 
 
 def check_rows(tail: Tail, i: int) -> None:
-    """Refuse a stripe of more rows than their ids alone have room for.
-
-    Raises:
-        LimitError: it has.
-    """
+    """Refuse a stripe of more rows than their ids alone have room for, by LimitError."""
     STRIPE_MEMORY.check(
         tail.stripes[i].numberOfRows * _IDS, f"stripe {i} of {tail.path}", "decompressed size of its row ids"
     )
@@ -100,9 +96,6 @@ def check_stripe(tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType, rea
     """Refuse a stripe whose rows would take more memory than the limit.
 
     Args:
-        tail: the file.
-        i: the stripe.
-        footer: of the stripe.
         tree: the columns that are to be read, with the file's column ids.
         read: gives the bytes at an offset of the file.
 
@@ -128,7 +121,6 @@ def is_small_at_first(tail: Tail, footer: pb.StripeFooter, rows: int, read: Read
     """Whether the first rows of a file are known to take little memory.
 
     Args:
-        tail: the file.
         footer: of its first stripe.
         rows: how many rows.
         read: gives the bytes at an offset of the file.

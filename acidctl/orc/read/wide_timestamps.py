@@ -21,18 +21,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below, nested, tags_of, validity
 from acidctl.orc.codecs import encode_original
 from acidctl.orc.read.memory_file import ByteStream, read_as, read_column
 from acidctl.orc.read.zones import YEAR_1900, Zone, is_utc, zone
+from acidctl.orc.source import damaged
 from acidctl.orc.tail import Tail, as_text
-from acidctl.orc.types import OrcType
+from acidctl.orc.types import TIMESTAMP_KINDS, OrcType
 
 WIDE_STORAGE = pa.struct([pa.field("seconds", pa.int64()), pa.field("nanos", pa.int32())])
 
-_TIMESTAMPS = ("timestamp", "timestamp with local time zone")
+TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+"""By Arrow's units of timestamps."""
+
 _BASE_2015 = 1_420_070_400
 """2015-01-01 00:00:00 UTC, where stored seconds count from (in the writer's zone)."""
 _DAY = 86_400
@@ -90,11 +92,6 @@ with suppress(pa.ArrowKeyError):  # registered already when the module is loaded
     pa.register_extension_type(WideTimestamp())
 
 
-def has_timestamp(tree: OrcType) -> bool:
-    """Whether a timestamp of either kind is at or below this node."""
-    return any(node.kind in _TIMESTAMPS for node in tree.walk())
-
-
 def doubtful(array: pa.Array) -> bool:
     """Whether Arrow may be wrong about a timestamp[ns] in this array, however nested, if Java wrote it outside UTC.
 
@@ -109,10 +106,8 @@ def doubtful(array: pa.Array) -> bool:
 
 
 def widened(array: pa.Array) -> pa.Array:
-    """A ``timestamp[ns]`` array as WideTimestamp, so that batches of one column can be brought to one type."""
-    nanos = pc.fill_null(array.cast(pa.int64()), 0).to_numpy()
-    seconds, rest = np.divmod(nanos, _NANOS)
-    return wide(seconds, rest, array, instant=array.type.tz is not None)
+    """A timestamp array of any unit as WideTimestamp, so that batches of one column can be brought to one type."""
+    return wide(*parts(array), array, instant=array.type.tz is not None)
 
 
 def narrowed(array: pa.Array) -> pa.Array:
@@ -125,10 +120,22 @@ def narrowed(array: pa.Array) -> pa.Array:
 
 
 def parts(array: pa.Array) -> tuple[Any, Any]:
-    """Seconds and nanoseconds of a WideTimestamp array, int64 arrays with 0 where it is null."""
-    storage = array.storage
-    seconds, nanos = (pc.if_else(storage.is_valid(), storage.field(i).cast(pa.int64()), 0) for i in (0, 1))
-    return seconds.to_numpy(zero_copy_only=False), nanos.to_numpy(zero_copy_only=False)
+    """Seconds since 1970, rounded down, and the nanoseconds after them: int64 arrays with 0 where the value is NULL.
+
+    Args:
+        array: dates, timestamps of any unit, or WideTimestamp.
+    """
+    if isinstance(array.type, WideTimestamp):
+        storage = array.storage
+        seconds, nanos = (pc.if_else(storage.is_valid(), storage.field(i).cast(pa.int64()), 0) for i in (0, 1))
+        return seconds.to_numpy(zero_copy_only=False), nanos.to_numpy(zero_copy_only=False)
+    if pa.types.is_date32(array.type):
+        days = pc.fill_null(array.cast(pa.int32()), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+        return days * _DAY, np.zeros(len(array), np.int64)
+    per_second = TICKS_PER_SECOND[array.type.unit]
+    ticks = pc.fill_null(array.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    whole, rest = np.divmod(ticks, per_second)
+    return whole, rest * (_NANOS // per_second)
 
 
 def wide(seconds: Any, nanos: Any, like: pa.Array, instant: bool) -> pa.Array:
@@ -145,8 +152,6 @@ def read_stripe(tail: Tail, i: int, tree: OrcType) -> pa.RecordBatch:
     Costs about twice the native read of the stripe, and its bytes in memory.
 
     Args:
-        tail: the file.
-        i: the stripe.
         tree: the root struct, pruned to the columns wanted; its column ids are the file's.
 
     Raises:
@@ -156,8 +161,7 @@ def read_stripe(tail: Tail, i: int, tree: OrcType) -> pa.RecordBatch:
     batch = stripe.with_seconds(tree)
     everywhere = np.ones(batch.num_rows, np.bool_)
     columns = [_restored(child, batch.column(_name(child)), everywhere, stripe) for child in tree.children]
-    fields = [pa.field(name, column.type) for name, column in zip(tree.names, columns, strict=True)]
-    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+    return pa.RecordBatch.from_arrays(columns, names=list(tree.names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +188,7 @@ class _Stripe:
         footer = tail.parse_stripe_footer(i, raw[stripe.dataLength :])
         if len(footer.columns) != len(tail.footer.types):
             why = f"stripe {i} has encodings of {len(footer.columns)} columns, its types are {len(tail.footer.types)}"
-            raise BadDataError(f"{tail.path} is damaged", why, "the file was cut short or overwritten")
+            raise damaged(tail.path, why)
         # Nothing is read as a timestamp, for the zone to matter to; damage may have left bytes there that are no text.
         kept = pb.StripeFooter(columns=footer.columns, writerTimezone="UTC")
         secondary: dict[int, slice] = {}
@@ -221,12 +225,8 @@ class _Stripe:
         seconds[there] = pc.fill_null(stored, 0).to_numpy(zero_copy_only=False)[there]
         nanos[there] = self.nanos(node.column_id, int(np.count_nonzero(there)))
         if len(seconds) and (nanos.min() < 0 or nanos.max() >= _NANOS or abs(seconds).max() > _SECONDS_LIMIT):
-            raise BadDataError(
-                f"{self.tail.path} is damaged",
-                "it holds timestamps that are none",
-                "the file was cut short or overwritten",
-            )
-        instant = node.kind == _TIMESTAMPS[1]
+            raise damaged(self.tail.path, "it holds timestamps that are none")
+        instant = node.kind == TIMESTAMP_KINDS[1]
         if instant or is_utc(self.zone):
             seconds = _floored(seconds + _BASE_2015, nanos)
         else:
@@ -243,7 +243,7 @@ def _retyped(tree: OrcType) -> OrcType:
     """The same tree with timestamps as BIGINT."""
     return replace(
         tree,
-        kind="bigint" if tree.kind in _TIMESTAMPS else tree.kind,
+        kind="bigint" if tree.kind in TIMESTAMP_KINDS else tree.kind,
         names=tuple(map(_name, tree.children)) if tree.kind == "struct" else (),
         children=tuple(map(_retyped, tree.children)),
         attributes=(),
@@ -284,7 +284,7 @@ def _restored(node: OrcType, array: pa.Array, there: Mask, stripe: _Stripe) -> p
         there: where it has a value in the file: what a child of a sparse union holds at another child's rows is a
             placeholder, in no way a timestamp.
     """
-    if node.kind in _TIMESTAMPS:
+    if node.kind in TIMESTAMP_KINDS:
         return stripe.timestamps(node, array, there)
     if not node.children:
         return array

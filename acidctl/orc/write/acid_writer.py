@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO, Final
 
@@ -77,7 +77,6 @@ class AcidWriter:
         sink: where the file goes; it is not closed.
         row: the struct of the table's columns, with any column ids.
         settings: how to encode; WriterSettings.for_base() by default.
-        user_metadata: further user metadata for the footer.
         calendar: the footer's calendar, that of the rows' source: 0 unknown, 1 Julian/Gregorian, 2 proleptic.
         check_order: refuse events that are out of order.
         acid_version: what ``hive.acid.version`` says; 0 leaves it out, as ACID v1 does.
@@ -94,7 +93,6 @@ class AcidWriter:
         row: OrcType,
         settings: WriterSettings | None = None,
         *,
-        user_metadata: Mapping[str, bytes] | None = None,
         calendar: int = 0,
         check_order: bool = True,
         block_size: int = 0,
@@ -111,7 +109,6 @@ class AcidWriter:
         )
         # The rows are cut here, by their decoded size: ORC C++ counts half-empty buffers and would cut far too early.
         self._encoder = replace(self._settings, stripe_size=WHOLE)
-        self._user_metadata = dict(user_metadata or {})
         self._calendar = calendar
         self._check_order = check_order
         self._pending: list[pa.RecordBatch] = []
@@ -175,7 +172,6 @@ class AcidWriter:
         inserts, updates, deletes = (int(count) for count in self._counts)
         index = "".join(f"{key.original_write_id},{key.bucket},{key.row_id};" for key in self._keys)
         user_metadata = {
-            **self._user_metadata,
             KEY_INDEX: index.encode(),
             ACID_STATS: f"{inserts},{updates},{deletes}".encode(),
         }

@@ -7,7 +7,7 @@ are undone, extension types give way to their storage.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError
+from acidctl.orc.arrow import struct_of
 from acidctl.orc.read.union_nulls import has_null_member
 from acidctl.orc.read.wide_timestamps import WideTimestamp
-from acidctl.orc.types import OrcType, arrow_type, hive_type
+from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, arrow_type, hive_type
 from acidctl.orc.write.timestamp_units import Form, Half, in_form
 from acidctl.orc.write.unions import as_struct, chosen
 
-TIMESTAMP_KINDS = ("timestamp", "timestamp with local time zone")
 _STRINGS = ("string", "varchar", "char")
 
 Forms = Mapping[int, Form]
@@ -54,8 +54,6 @@ def conform(
     """`array` as pyarrow must see it to write the column `tree`; unions as unions.py writes them.
 
     Args:
-        array: the column.
-        tree: its ORC type.
         forms: the form of every timestamp column below.
         half: which half to take of timestamps in two halves.
         nulls: where a struct around the column is null, and the column with it.
@@ -89,20 +87,10 @@ def _struct(array: pa.Array, tree: OrcType, forms: Forms, half: Half, nulls: pa.
         conform(child, kind, forms, half, nulls)
         for child, kind in zip(_children(array, tree), tree.children, strict=True)
     ]
-    return _struct_of(tree.names, children, len(array), nulls)
-
-
-def _struct_of(
-    names: Sequence[str], children: list[pa.Array], length: int, nulls: pa.BooleanArray | None
-) -> pa.StructArray:
-    if not children:
-        validity = None if nulls is None else pc.invert(nulls).buffers()[1]
-        return pa.Array.from_buffers(pa.struct([]), length, [validity])
     if nulls is not None:
         # pyarrow overlooks the offsets of a null struct's columns, and writes other rows' values.
         children = [pa.concat_arrays([child, child[:0]]) if child.offset else child for child in children]
-    fields = [pa.field(name, child.type) for name, child in zip(names, children, strict=True)]
-    return pa.StructArray.from_arrays(children, fields=fields, mask=nulls)
+    return struct_of(children, tree.names, len(array), nulls)
 
 
 def _list(array: pa.Array, children: list[pa.Array], nulls: pa.BooleanArray | None) -> pa.Array:
@@ -149,8 +137,7 @@ def pruned(array: pa.Array, tree: OrcType, wanted: Collection[int]) -> tuple[pa.
         if any(kind.column_id <= column <= kind.last_id for column in wanted)
     ]
     names, arrays, kinds = (tuple(part) for part in zip(*kept, strict=True))
-    fields = [pa.field(name, child.type) for name, child in zip(names, arrays, strict=True)]
-    smaller = pa.StructArray.from_arrays(list(arrays), fields=fields, mask=_nulls(array, None))
+    smaller = pa.StructArray.from_arrays(list(arrays), names=list(names), mask=_nulls(array, None))
     return smaller, replace(tree, names=names, children=kinds)
 
 

@@ -19,10 +19,10 @@ from acidctl.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail, stripe_length
-from acidctl.orc.types import OrcType, renumbered, type_tree
-from acidctl.orc.write.arrow_input import TIMESTAMP_KINDS, Forms, conform, pruned, timestamp_leaves
+from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, renumbered, type_tree
+from acidctl.orc.write.arrow_input import Forms, conform, pruned, timestamp_leaves
 from acidctl.orc.write.bloom import bloom_ids
-from acidctl.orc.write.deflate import deflate_stripe
+from acidctl.orc.write.index_positions import deflate_stripe
 from acidctl.orc.write.rle_columns import RunColumn, insert_first
 from acidctl.orc.write.settings import ANY_STRIDE, CODECS, MAX_BLOCK, WHOLE, WriterSettings
 from acidctl.orc.write.stripe_editor import Codec, StripeParts, drop_index, drop_nan_bounds, loosen, take_nanos
@@ -62,7 +62,6 @@ def encode_stripes(
 
     Args:
         data: the rows; the pieces of a table or sequence may differ in how they hold timestamps.
-        settings: how to encode.
         tree: the root of the schema that the file is to declare.  CHAR and VARCHAR are encoded as ORC encodes them.
         first: columns that come before those of `data` and `tree`, of all of the rows, which then must go into one
             stripe; made for the settings' stride.
@@ -223,9 +222,6 @@ class _InMemory:
 
     def local_path(self, path: str) -> str | None:  # noqa: ARG002
         return None
-
-    def open_input(self, path: str) -> pa.BufferReader:  # noqa: ARG002
-        return pa.BufferReader(self.view)
 
 
 def _check_types(written: Tail, tree: OrcType) -> None:

@@ -24,9 +24,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError
-from acidctl.orc.read.wide_timestamps import WideTimestamp
+from acidctl.orc.read.wide_timestamps import WideTimestamp, parts
 
-_UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _NANOS = 10**9
 # The last second whose microseconds fit 64 bits, and the last whose milliseconds, in which statistics are, do.
 _MAX_MICRO_SECOND = (2**63 - 1) // 10**6 - 1
@@ -56,7 +55,8 @@ class Half(IntEnum):
 def choose_form(arrays: Sequence[pa.Array]) -> Form:
     """The form that is exact for all pieces of one column of one stripe."""
     wide = any(isinstance(array.type, WideTimestamp) or array.type.unit != "ns" for array in arrays)
-    if not wide and all(_starts_at_1970(array) for array in arrays):
+    least = [pc.min(array).cast(pa.int64()).as_py() for array in arrays] if not wide else [-1]
+    if all(first is None or first >= 0 for first in least):
         return Form.NANOSECONDS
     for array in arrays:
         seconds, nanos, _ = seconds_and_nanos(array)
@@ -65,11 +65,6 @@ def choose_form(arrays: Sequence[pa.Array]) -> Form:
         if wide and bool(((nanos % 1000 != 0) | (np.abs(seconds) > _MAX_MICRO_SECOND)).any()):
             return Form.HALVES
     return Form.MICROSECONDS if wide else Form.NANOSECONDS
-
-
-def _starts_at_1970(array: pa.Array) -> bool:
-    least = pc.min(array).cast(pa.int64()).as_py()
-    return least is None or least >= 0
 
 
 def in_form(array: pa.Array, form: Form, half: Half, zone: str | None) -> pa.Array:
@@ -105,21 +100,10 @@ def seconds_and_nanos(array: pa.Array) -> tuple[Int64, Int64, Bool | None]:
     Nulls have seconds and nanoseconds of 0.
     """
     nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
-    if isinstance(array.type, WideTimestamp):
-        storage = array.storage
-        seconds = _integers(storage.field(0), nulls)
-        nanos = _integers(storage.field(1), nulls)
-        # Normalised, should the maker have counted nanoseconds beyond one second or below none.
-        carry, nanos = np.divmod(nanos, _NANOS)
-        return seconds + carry, nanos, nulls
-    per_second = _UNITS[array.type.unit]
-    seconds, fraction = np.divmod(_integers(array.cast(pa.int64()), nulls), per_second)
-    return seconds, fraction * (_NANOS // per_second), nulls
-
-
-def _integers(array: pa.Array, nulls: Bool | None) -> Int64:
-    values: Int64 = pc.fill_null(array, 0).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
-    return values if nulls is None else np.where(nulls, 0, values)
+    seconds, nanos = parts(array)
+    # Normalised, should the maker of a wide one have counted nanoseconds beyond one second or below none.
+    carry, nanos = np.divmod(nanos, _NANOS)
+    return seconds + carry, nanos, nulls
 
 
 def _timestamps(values: Int64, nulls: Bool | None, unit: str, zone: str | None) -> pa.Array:

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from acidctl.printable import RANGES, escape_of, json_escape_of
+from acidctl.printable import RANGES, json_escape_of
 
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -77,23 +77,8 @@ class Found:
         return Found(starts[order], widths[order], codes[order])
 
 
-def for_terminal(data: Bytes) -> Found:
-    """What :func:`acidctl.printable.printable` escapes, in valid UTF-8."""
-    return _found(data, b"")
-
-
-def for_json(data: Bytes) -> Found:
-    """The same, and what JSON escapes besides."""
-    return _found(data, b'"\\')
-
-
-def terminal_escape(code: int) -> str:
-    """What takes the place of one for a terminal."""
-    return escape_of(code)
-
-
 def json_escape(code: int) -> str:
-    """What takes the place of one in JSON."""
+    """What takes the place of a character in JSON."""
     return _JSON_SHORT.get(code) or json_escape_of(code)
 
 
@@ -119,7 +104,8 @@ def replaced(data: Bytes, found: Found, escape: Callable[[int], str]) -> tuple[B
     return result, grown
 
 
-def _found(data: Bytes, more: bytes) -> Found:
+def unsafe(data: Bytes, more: bytes = b"") -> Found:
+    """What :func:`acidctl.printable.printable` escapes in valid UTF-8, and the bytes `more`."""
     # C0 and DEL, and all that is not ASCII: the subtraction wraps around.
     special = (data - np.uint8(0x20)) >= 0x5F
     is_ascii = data.max(initial=0) < 0x80

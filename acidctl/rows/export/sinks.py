@@ -22,11 +22,10 @@ import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.printable import printable
-from acidctl.rows.export.cells import cell_rows, unquoted
+from acidctl.rows.export.cells import unquoted
 from acidctl.rows.export.escapes import Flags
 from acidctl.rows.export.json_lines import (
     child_types,
-    field_names,
     is_bytes,
     is_text,
     json_buffers,
@@ -38,8 +37,6 @@ from acidctl.rows.export.text import Kernels, spans
 
 if TYPE_CHECKING:
     from acidctl.orc.types import OrcType
-
-__all__ = ["SINK_KINDS", "Sink", "SinkOptions", "cell_rows", "open_sink"]
 
 SINK_KINDS = ("jsonl", "json", "csv", "parquet", "arrow")
 
@@ -193,7 +190,7 @@ class _Csv:
         if not rows.type.num_fields:
             return pa.repeat(kernels.constant(b"\n"), len(rows))
         pieces: list[Any] = []
-        for place, types in enumerate(child_types(self._types, field_names(rows.type))):
+        for place, types in enumerate(child_types(self._types, rows.type.names)):
             column = rows.field(place)
             if place:
                 pieces.append(kernels.constant(self._delimiter))

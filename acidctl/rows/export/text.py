@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from acidctl.printable import escape_of
 from acidctl.rows.export import escapes
 from acidctl.rows.export.escapes import Bytes, Flags, Ints
 
@@ -161,17 +162,15 @@ class Kernels:
         """Binary texts with JSON's escapes, also for what a terminal would act on or hide; the very array when
         nothing needs one.
         """
-        return self._with_escapes(array, escapes.for_json, escapes.json_escape)
+        return self._with_escapes(array, b'"\\', escapes.json_escape)
 
     def printable(self, array: pa.Array) -> pa.Array:
         """Binary texts, all of them UTF-8, as :func:`acidctl.printable.printable` has them."""
-        return self._with_escapes(array, escapes.for_terminal, escapes.terminal_escape)
+        return self._with_escapes(array, b"", escape_of)
 
-    def _with_escapes(
-        self, array: pa.Array, find: Callable[[Bytes], escapes.Found], escape: Callable[[int], str]
-    ) -> pa.Array:
+    def _with_escapes(self, array: pa.Array, more: bytes, escape: Callable[[int], str]) -> pa.Array:
         offsets, data = spans(array)
-        found = find(data)
+        found = escapes.unsafe(data, more)
         if not len(found):
             return array
         result, grown = escapes.replaced(data, found, escape)
@@ -183,12 +182,12 @@ class Kernels:
         numbers = pa.array([b"%d" % n for n in range(256)], self.binary).take(pa.array(data))
         return Text(self.comma_joined(offsets, numbers, nulls(array)), b"[", b"]")
 
-    def comma_joined(self, offsets: Ints, texts: pa.Array, missing: Flags, comma: bytes = b",") -> pa.Array:
+    def comma_joined(self, offsets: Ints, texts: pa.Array, missing: Flags) -> pa.Array:
         """The texts between each two offsets, joined with commas; null where `missing`."""
         kind, width = (pa.LargeListArray, pa.int64()) if self.large else (pa.ListArray, pa.int32())
         mask = pa.array(missing) if missing.any() else None
         lists = kind.from_arrays(pa.array(offsets, width), texts, mask=mask)
-        return pc.binary_join(lists, self.constant(comma))
+        return pc.binary_join(lists, self.constant(b","))
 
 
 class Pieces:
@@ -252,9 +251,9 @@ def present(array: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(array.type, len(array), [None, *buffers[1:]], 0, array.offset)
 
 
-def fixed_width(array: pa.Array, dtype: Any, buffer: int = 1) -> npt.NDArray[Any]:
+def fixed_width(array: pa.Array, dtype: Any) -> npt.NDArray[Any]:
     """The values in a fixed-width buffer of the array, without a copy; whatever is there where the value is null."""
-    data = array.buffers()[buffer]
+    data = array.buffers()[1]
     if data is None or not len(array):
         return np.zeros(len(array), dtype)
     return np.frombuffer(data, dtype, count=array.offset + len(array))[array.offset :]

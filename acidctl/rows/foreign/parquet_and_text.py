@@ -23,12 +23,13 @@ from acidctl.acid.layout import DataFile
 from acidctl.errors import BadDataError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.arrow import below, nested
+from acidctl.orc.arrow import below, nested, struct_of
 from acidctl.orc.limits import STRIPE_MEMORY, Work
-from acidctl.orc.read.wide_timestamps import wide
-from acidctl.orc.source import ByteSource, Window, native_errors
+from acidctl.orc.read.wide_timestamps import wide, widened
+from acidctl.orc.source import ByteSource, Window, damaged, native_errors
 from acidctl.orc.tail import MAGIC, Tail, read_tail
 from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
+from acidctl.orc.varint import TooLongError, unsigned
 from acidctl.rows.foreign.parquet_file import open_parquet, window_on
 from acidctl.rows.foreign.parquet_size import RowGroups
 from acidctl.rows.foreign.parquet_time import ParquetTime, as_meant, parquet_time
@@ -166,8 +167,7 @@ class ForeignReader:
             BadDataError: it is damaged.
         """
         if columns is not None and not columns:
-            rows = self._tail.stripes[i].numberOfRows
-            return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
+            return pa.RecordBatch.from_struct_array(struct_of((), (), self._tail.stripes[i].numberOfRows))
         return self._read(i, columns)
 
     def _read(self, i: int, columns: Sequence[str] | None) -> pa.RecordBatch:
@@ -362,10 +362,7 @@ def _timestamps(array: pa.Array, tree: OrcType) -> pa.Array:
     try:
         return array.cast(target)
     except pa.ArrowInvalid:
-        per_second = {"s": 1, "ms": 10**3, "us": 10**6}[array.type.unit]
-        ticks = pc.fill_null(array.cast(pa.int64()), 0).to_numpy()
-        seconds, rest = np.divmod(ticks, per_second)
-        return wide(seconds, rest * (10**9 // per_second), array, instant=target.tz is not None)
+        return widened(array)
 
 
 # --- text ----------------------------------------------------------------------------------------------------------
@@ -439,23 +436,16 @@ def _hadoop_blocks(raw: Window, codec: Any, path: str) -> Iterator[bytes]:
         while left > 0:
             length = int.from_bytes(raw.read(4), "big")
             data = raw.read(length)
-            if len(data) != length or not length:
-                raise BadDataError(f"{path} is damaged", "a compressed block ends too early", "it was cut short")
-            size = _snappy_size(data) if codec.name == "snappy" else left
-            piece = codec.decompress(data, min(size, left), asbytes=True)
-            pieces.append(piece)
-            left -= len(piece)
+            try:
+                # The decoded length stands in front of a snappy block.
+                size = unsigned(data, 0)[0] if codec.name == "snappy" else left
+            except (IndexError, TooLongError):
+                size = 0
+            if len(data) != length or not size:
+                raise damaged(path, "a compressed block ends too early")
+            pieces.append(codec.decompress(data, min(size, left), asbytes=True))
+            left -= len(pieces[-1])
         yield b"".join(pieces)
-
-
-def _snappy_size(data: bytes) -> int:
-    """The decoded length in front of a snappy block: a base-128 number."""
-    size = 0
-    for place, byte in enumerate(data[:5]):
-        size |= (byte & 0x7F) << 7 * place
-        if byte < 0x80:
-            break
-    return size
 
 
 def _blocks(source: ByteSource) -> Iterator[bytes]:

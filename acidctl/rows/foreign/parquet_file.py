@@ -12,9 +12,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet as pq
 
-from acidctl.errors import BadDataError
 from acidctl.orc.limits import COLUMNS, STRIPES, TAIL
-from acidctl.orc.source import ByteSource, Window
+from acidctl.orc.source import ByteSource, Window, damaged
 from acidctl.orc.types import MAX_DEPTH
 from acidctl.rows.foreign.thrift import LIST, STRUCT, ThriftError, fields_of, list_head, next_field, skip
 
@@ -38,7 +37,6 @@ def open_parquet(
     """Arrow's reader of a file whose footer is within limits.
 
     Args:
-        source: the file.
         unit: of timestamps of 96 bits.
         window: through which it is read; None for one of its own, or the local disk.
         dictionaries: columns of texts that are to be read as places in their dictionary.
@@ -81,7 +79,7 @@ def _check_footer(source: ByteSource, window: Window | None) -> int:
         groups = _check_parts(raw, source.path)
     except (ValueError, IndexError) as error:
         why = "it is cut short" if isinstance(error, IndexError) else str(error)
-        raise BadDataError(f"{source.path} is damaged", f"its footer: {why}", "restore the file") from error
+        raise damaged(source.path, f"its footer: {why}") from error
     return min(length, max(COLUMNS.value, groups, _LISTS))
 
 

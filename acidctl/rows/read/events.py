@@ -22,6 +22,7 @@ from acidctl.acid.names import AcidDirectory, AcidNameError, Kind, parse_directo
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError, BadDataError
 from acidctl.location.snapshot import Snapshot
+from acidctl.orc.arrow import struct_of
 from acidctl.orc.read.calendars import is_hybrid, shown
 from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.read.stripe_size import check_all_rows, check_rows
@@ -71,8 +72,13 @@ class Ids:
             np.concatenate([part.current for part in parts]),
         )
 
-    def take(self, selection: Bools) -> Ids:
-        return Ids(self.operation[selection], self.keys.take(selection), self.current[selection])
+    def take(self, selection: Bools | None) -> Ids:
+        """Those selected; None selects all."""
+        return (
+            self
+            if selection is None
+            else Ids(self.operation[selection], self.keys.take(selection), self.current[selection])
+        )
 
     def bound(self, statement_id: int) -> Bound:
         """Their place in the order of events (format section 4.1)."""
@@ -109,6 +115,11 @@ class EventFile:
         return self.tail.rows
 
     @property
+    def is_delete(self) -> bool:
+        """Whether its events are deletes, by the directory it lies in."""
+        return self.file.role is Role.DELETE
+
+    @property
     def is_hybrid(self) -> bool:
         """Whether its dates count in old Hive's Julian/Gregorian calendar."""
         return is_hybrid(self.tail)
@@ -132,6 +143,12 @@ class EventFile:
         if self.format is not Format.ORC:
             return Events(self, open_foreign(self.tail.source, self.format, self.tail))
         return Events(self, open_orc(self.fs, self.path, self.length, self.tail))
+
+    def stripe_ids(self) -> Iterator[Ids]:
+        """The ids of every stripe, one stripe after the other; errors as for :meth:`open` and :meth:`Events.ids`."""
+        with self.open() as events:
+            for stripe in range(events.stripes):
+                yield events.ids(stripe)
 
 
 class Events:
@@ -206,13 +223,12 @@ class Events:
         return shown(pa.RecordBatch.from_arrays([rows], names=["row"])).column(0)
 
     def _rows(self, stripe: int, columns: Sequence[str] | None) -> pa.StructArray:
+        if columns is not None and not columns:
+            count = self._starts[stripe + 1] - self._starts[stripe]
+            return struct_of((), (), count)
         if self.source.synthetic is not None:
             batch = self._orc.read_stripe(stripe, None if columns is None else list(columns))
-            if columns is not None and not columns:
-                return _empty_structs(self._starts[stripe + 1] - self._starts[stripe])
             return pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
-        if columns is not None and not columns:
-            return _empty_structs(self._starts[stripe + 1] - self._starts[stripe])
         wanted = ["row"] if columns is None else [f"row.{name}" for name in columns]
         return self._orc.read_stripe(stripe, wanted).column("row")
 
@@ -271,11 +287,6 @@ def _longs(column: pa.Array, name: str, path: str) -> Longs:
             "restore the file, or leave its directory out",
         )
     return np.asarray(column.to_numpy(zero_copy_only=False), np.int64)
-
-
-def _empty_structs(count: int) -> pa.StructArray:
-    """`count` structs without fields."""
-    return pa.StructArray.from_buffers(pa.struct([]), count, [None], children=[])
 
 
 def ids_batch(ids: Ids) -> pa.RecordBatch:

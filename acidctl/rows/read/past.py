@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from acidctl.acid.layout import Role
 from acidctl.acid.names import Kind
 from acidctl.acid.past import Comparison, look_back
 from acidctl.acid.state import AcidState
@@ -102,7 +101,7 @@ def _difference(snapshot: Snapshot, comparison: Comparison) -> str:
         return f"what {comparison.name} was made from cannot be compared with it: {error}"
     return (
         f"{comparison.name} holds other rows than the directories it was made from, "
-        "of which some were cleaned, or are of aborted write ids (--write-ids says which those are)"
+        "of which some were cleaned, or are of aborted write ids, which a list of valid write ids would tell"
     )
 
 
@@ -140,24 +139,15 @@ def _rows(sources: list[EventFile], write_ids: ValidWriteIds) -> Iterator[tuple[
     """The events of the files of rows, and which of them are live."""
     deletes = load_deletes(sources, write_ids)
     for source in sources:
-        if source.file.role is not Role.DELETE:
-            for ids in _stripes(source):
-                live = live_rows(source, ids, write_ids, deletes)
-                yield ids, np.ones(len(ids.current), np.bool_) if live is None else live
+        for ids in () if source.is_delete else source.stripe_ids():
+            live = live_rows(source, ids, write_ids, deletes)
+            yield ids, np.ones(len(ids.current), np.bool_) if live is None else live
 
 
 def _delete_events(sources: list[EventFile], write_ids: ValidWriteIds) -> Iterator[Ids]:
     for source in sources:
-        if source.file.role is Role.DELETE:
-            for ids in _stripes(source):
-                visible = visible_events(ids, write_ids)
-                yield ids if visible is None else ids.take(visible)
-
-
-def _stripes(source: EventFile) -> Iterator[Ids]:
-    with source.open() as events:
-        for stripe in range(events.stripes):
-            yield events.ids(stripe)
+        for ids in source.stripe_ids() if source.is_delete else ():
+            yield ids.take(visible_events(ids, write_ids))
 
 
 def _is_there(ids: Ids, inserted: KeyRanges) -> bool:

@@ -1,4 +1,4 @@
-"""``--where``: a condition in SQL, parsed by sqlglot in Hive's dialect.
+"""A condition in SQL, parsed by sqlglot in Hive's dialect.
 
 =============================================  ====================================================================
 ``= == <> != < <= > >= <=>``                   a column with a value or another column
@@ -32,7 +32,6 @@ from acidctl.rows.scan.predicate import (
     AnyOf,
     ColumnRef,
     Comparison,
-    In,
     IsNull,
     Like,
     Node,
@@ -56,7 +55,6 @@ def parse_condition(text: str, columns: Sequence[str] | OrcType) -> Predicate:
     """A condition in SQL.
 
     Args:
-        text: the condition.
         columns: what may be used: names, or better a struct type, by which fields and values are checked at once.
 
     Raises:
@@ -112,7 +110,8 @@ class _Parser:
         if isinstance(node, exp.Is):
             return self._is(node)
         if isinstance(node, exp.In) and node.expressions:
-            return In(self._column(node.this), tuple(self._literal(item) for item in node.expressions))
+            column = self._column(node.this)
+            return AnyOf(tuple(Comparison(column, "=", self._literal(item)) for item in node.expressions))
         if isinstance(node, exp.Between):
             low, high = (self._literal(node.args[side]) for side in ("low", "high"))
             column = self._column(node.this)

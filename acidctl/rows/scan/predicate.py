@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import UsageProblem
-from acidctl.orc.arrow import null_where, tags_of
+from acidctl.orc.arrow import null_where, struct_of, tags_of
 from acidctl.orc.read.union_nulls import has_null_member
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.scan.compare import Literal, MismatchError, compare, compare_columns, unpadded
@@ -39,14 +39,6 @@ class Comparison:
     sign: str
     value: Literal | ColumnRef
     null_safe: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class In:
-    """``column IN (value, ...)``."""
-
-    column: ColumnRef
-    values: tuple[Literal, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +77,7 @@ class AnyOf:
     parts: tuple[Node, ...]
 
 
-Node = Comparison | In | Like | IsNull | Not | AllOf | AnyOf
+Node = Comparison | Like | IsNull | Not | AllOf | AnyOf
 """A condition as a tree."""
 
 
@@ -96,15 +88,11 @@ class Predicate:
         text: the condition as it was written, for messages.
         root: what it means.
         paths: the columns, and fields inside columns, that it looks at.
-
-    Attributes:
-        used: names of the top-level columns that it looks at.
     """
 
     def __init__(self, text: str, root: Node, paths: Iterable[Path]) -> None:
         self._text, self._root = text, root
         self.paths = tuple(paths)
-        self.used = {path[0] for path in self.paths}
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows for which the condition is true.
@@ -124,7 +112,8 @@ class Predicate:
             UsageProblem: a column cannot be compared with the value given.
         """
         try:
-            return _evaluate(self._root, lambda one: unpadded(column(one.path)) if one.is_char else column(one.path))
+            found = functools.cache(lambda one: unpadded(column(one.path)) if one.is_char else column(one.path))
+            return _evaluate(self._root, found)
         except MismatchError as error:
             raise cannot_use(self._text, str(error)) from None
         except pa.ArrowException as error:
@@ -141,8 +130,7 @@ class Predicate:
             UsageProblem: one cannot be compared with its column.
         """
         empty = [pa.nulls(0, arrow_type(child)) for child in types.children]
-        fields = [pa.field(name, array.type) for name, array in zip(types.names, empty, strict=True)]
-        rows = pa.StructArray.from_arrays(empty, fields=fields)
+        rows = struct_of(empty, types.names, 0)
         self.mask(lambda path: _field(rows, path))
 
 
@@ -186,9 +174,6 @@ def _evaluate(node: Node, column: Callable[[ColumnRef], pa.Array]) -> pa.Boolean
             return pc.invert(_evaluate(inner, column))
         case IsNull(one):
             return _is_null(column(one))
-        case In(one, values):
-            array = column(one)
-            return functools.reduce(pc.or_kleene, (compare(array, "=", _trimmed(one, value)) for value in values))
         case Like(one, pattern):
             array = column(one)
             if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
@@ -234,13 +219,6 @@ def _may(node: Node, bounds: Callable[[Path], Bounds | None], *, negated: bool) 
         case IsNull(one):
             known = bounds(one.path)
             return known is None or (known.values if negated else known.nulls)
-        case In(one, values):
-            known = bounds(one.path)
-            if known is None:
-                return True
-            if negated:
-                return known.values
-            return any(known.may("=", _trimmed(one, value)) for value in values)
         case Like(one, _):
             known = bounds(one.path)
             return known is None or known.values

@@ -20,13 +20,12 @@ import pyarrow as pa
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.read.calendars import SWITCH, is_hybrid
 from acidctl.orc.tail import Tail
-from acidctl.orc.types import OrcType, arrow_type
+from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, arrow_type
 from acidctl.rows.scan.compare import NEGATED, OPERATORS, Literal, MismatchError, domain
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _FLOATS = ("float", "double")
 _TEXTS = ("string", "varchar")
-_TIMES = ("timestamp", "timestamp with local time zone")
 _DAY_MS = 86_400_000
 _YEAR_1700_MS = -8_520_336_000_000
 _BOUNDS_WITHOUT_NAN = (2, 4)
@@ -131,7 +130,7 @@ def _range(tail: Tail, found: pb.ColumnStatistics, own: OrcType, target: OrcType
             read["stringStatistics"] = lambda: _texts(found.stringStatistics)
     elif own.kind == target.kind == "date":
         read["dateStatistics"] = lambda: _dates(found.dateStatistics, hybrid=is_hybrid(tail))
-    elif own.kind == target.kind and own.kind in _TIMES:
+    elif own.kind == target.kind and own.kind in TIMESTAMP_KINDS:
         read["timestampStatistics"] = lambda: _times(found.timestampStatistics)
     elif own.kind == target.kind == "decimal" and own.precision and _same_decimal(own, target):
         read["decimalStatistics"] = lambda: _decimals(found.decimalStatistics, own.scale)

@@ -13,77 +13,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from acidctl.acid.layout import Role
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.location.snapshot import Snapshot
-from acidctl.orc.tail import stripe_length
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.rows.read.changed import changed, refuse_changed
 from acidctl.rows.read.delete_set import Bools, DeleteSet
-from acidctl.rows.read.events import ID_COLUMNS, EventFile, Events, Ids, open_event_files, read_ids
+from acidctl.rows.read.events import ID_COLUMNS, EventFile, Events, Ids, read_ids
 from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.rows.read.selection import kept_rows, without_places
 from acidctl.rows.read.stripe_key_ranges import StripeRange
 from acidctl.rows.read.visibility import (
     OnLoss,
     Unreadable,
+    changed,
     dead_rows,
     describe,
     live_rows,
     load_deletes,
     loss_of,
     open_sources,
+    refuse_changed,
     row_types,
     with_loss,
 )
 from acidctl.rows.scan.columns import ROW_ID_TYPE, Column, FileColumns, Kind, Namespace, PartitionColumn
 from acidctl.rows.scan.predicate import Path, Predicate
 from acidctl.rows.scan.pruning import Bounds, constant, integers, stripe_bounds
-
-PIECE_BYTES = 64 << 20
-"""What a piece of a scan is about as large as."""
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Some stripes of one file of rows: what one worker of many reads. ``Scan(..., only={path: stripes})`` reads it.
-
-    Attributes:
-        path: relative to the location, as :attr:`DataFile.path`.
-        stripes: their numbers.
-        bytes: of the stripes on disk.
-        rows: in the stripes, dead and invisible ones included.
-    """
-
-    path: str
-    stripes: range
-    bytes: int
-    rows: int
-
-
-def scan_pieces(snapshot: Snapshot, target_bytes: int = PIECE_BYTES) -> list[Piece]:
-    """Every stripe of the insert and original files of a location, in pieces of about `target_bytes`.
-
-    A stripe is never split, a piece never spans files. The pieces come in read order; the union of their scans is
-    the scan of the snapshot.
-
-    Raises:
-        HistoryError, BadDataError: as :class:`Scan`.
-    """
-    snapshot.require_history()
-    pieces = []
-    for source in open_event_files(snapshot, snapshot.files()):
-        if source.file.role is Role.DELETE:
-            continue
-        start = size = rows = 0
-        last = len(source.tail.stripes) - 1
-        for number, stripe in enumerate(source.tail.stripes):
-            size += stripe_length(stripe)
-            rows += stripe.numberOfRows
-            if size >= target_bytes or number == last:
-                pieces.append(Piece(source.file.path, range(start, number + 1), size, rows))
-                start, size, rows = number + 1, 0, 0
-    return pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +64,8 @@ class Scan:
         columns: names in the order wanted, dotted for fields inside structs; None for all of the rows, then those of
             the partition.
         row_id: put ``ROW__ID`` first.
-        only: numbers of the stripes to read by the file's path relative to the location, as :func:`scan_pieces`
-            gives them; files that are not named are not read. What is deleted does not depend on it. None for all.
+        only: numbers of the stripes to read by the file's path relative to the location; files that are not named are
+            not read. What is deleted does not depend on it. None for all.
         where: a condition (see :mod:`acidctl.rows.scan.predicate`); stripes that cannot hold such rows are not read.
         deleted: the rows that deletes and updates removed, in place of those that are left.
         partition: further columns with the same value in all rows.
@@ -119,6 +73,11 @@ class Scan:
         sources: the files of the snapshot, when they have been opened already.
         on_loss: called for every stripe or file that cannot be read, which is then left out; without it, that is an
             error.
+
+    Attributes:
+        where: the condition, parsed.
+        sources: the files of the snapshot.
+        columns: of the result, in its order.
 
     Raises:
         HistoryError: the snapshot needs history that a compaction destroyed.
@@ -146,8 +105,8 @@ class Scan:
         self._only = only
         self._deleted = deleted
         self._on_loss = on_loss
-        self._sources = list(open_sources(snapshot, on_loss) if sources is None else sources)
-        self.row_type = row_type or merge_row_types(row_types(self._sources) or [OrcType("struct")])
+        self.sources = list(open_sources(snapshot, on_loss) if sources is None else sources)
+        self.row_type = row_type or merge_row_types(row_types(self.sources) or [OrcType("struct")])
         self._partition = tuple(partition)
         self._names = Namespace(self.row_type, self._partition)
         shown = snapshot.fs.display(snapshot.path)
@@ -155,34 +114,19 @@ class Scan:
         if columns is not None:
             _refuse_twice([column.name for column in chosen])
         first = [self._names.row_id] if row_id and self._names.row_id not in chosen else []
-        self._columns = [*first, *chosen]
-        self._where = _parsed(where, self._names.struct) if isinstance(where, str) else where
-        used = [self._names.find_path(path) for path in self._where.paths] if self._where else []
-        self._used = dict(zip(self._where.paths, used, strict=True)) if self._where else {}
+        self.columns = [*first, *chosen]
+        self.where = _parsed(where, self._names.struct) if isinstance(where, str) else where
+        used = [self._names.find_path(path) for path in self.where.paths] if self.where else []
+        self._used = dict(zip(self.where.paths, used, strict=True)) if self.where else {}
         self._where_ids = any(column.kind is Kind.ROW_ID for column in used)
-
-    @property
-    def where(self) -> Predicate | None:
-        """The condition, parsed."""
-        return self._where
-
-    @property
-    def sources(self) -> Sequence[EventFile]:
-        """The files of the snapshot."""
-        return self._sources
-
-    @property
-    def columns(self) -> Sequence[Column]:
-        """Of the result, in its order."""
-        return self._columns
 
     @cached_property
     def output_type(self) -> OrcType:
         """The type of the rows that come out, ROW__ID and partition columns included."""
         return OrcType(
             "struct",
-            children=tuple(column.type for column in self._columns),
-            names=tuple(column.name for column in self._columns),
+            children=tuple(column.type for column in self.columns),
+            names=tuple(column.name for column in self.columns),
         )
 
     @cached_property
@@ -200,11 +144,11 @@ class Scan:
         Raises:
             BadDataError: a file cannot be read; it names the file.
         """
-        if not self._columns:
+        if not self.columns:
             if not self.row_type.names:
                 return  # a location without any data file: empty, truncated, or never written to
             raise BadDataError(f"{self._snapshot.fs.display(self._snapshot.path)} has no columns")
-        for number, (events, stripe, files) in enumerate(self._stripes(self._columns)):
+        for number, (events, stripe, files) in enumerate(self._stripes(self.columns)):
             with self._guarded(events.source, stripe):
                 given = 0
                 if first and not number and not stripe and files.names is None:
@@ -219,7 +163,7 @@ class Scan:
 
     def _first(self, events: Events, count: int, files: FileColumns) -> Iterator[pa.RecordBatch]:
         """Rows out of the first `count` events of a file, where these can be read without the rest of their stripe."""
-        few = events.first(count) if self._where is None and not self._deleted else None
+        few = events.first(count) if self.where is None and not self._deleted else None
         if few is None or any(few.column(name).null_count for name in ID_COLUMNS):
             return  # who reads the stripe knows whether rows without ids matter
         ids, rows = read_ids(few, events.source.fs.display(events.source.path)), few.column("row")
@@ -243,10 +187,10 @@ class Scan:
     def _stripes(self, columns: Sequence[Column]) -> Iterator[tuple[Events, int, FileColumns]]:
         """The stripes that may hold rows of the result, and what to read of them for the columns and the condition."""
         places = {column.place: None for column in (*columns, *self._used.values()) if column.kind is Kind.DATA}
-        if self._where and not self._where.may_match(self._constant_bounds):
+        if self.where and not self.where.may_match(self._constant_bounds):
             return
-        for source in self._sources:
-            if source.file.role is Role.DELETE or (self._only is not None and source.file.path not in self._only):
+        for source in self.sources:
+            if source.is_delete or (self._only is not None and source.file.path not in self._only):
                 continue
             files = FileColumns(source.row_type, self.row_type, list(places))
             with ExitStack() as stack:
@@ -257,12 +201,12 @@ class Scan:
                 if events is None:
                     continue
                 for stripe in range(events.stripes) if self._only is None else self._only[source.file.path]:
-                    if self._where is None or self._where.may_match(self._stripe_bounds(events, stripe)):
+                    if self.where is None or self.where.may_match(self._stripe_bounds(events, stripe)):
                         yield events, stripe, files
 
     @cached_property
     def _deletes(self) -> DeleteSet:
-        return load_deletes(self._sources, self._snapshot.write_ids, on_loss=self._on_loss)
+        return load_deletes(self.sources, self._snapshot.write_ids, on_loss=self._on_loss)
 
     @contextmanager
     def _guarded(self, source: EventFile, stripe: int | None) -> Iterator[None]:
@@ -279,21 +223,21 @@ class Scan:
     def _stripe(self, events: Events, stripe: int, files: FileColumns) -> Iterator[pa.RecordBatch]:
         """The rows of one stripe that belong to the result."""
         source = events.source
-        wants_ids = self._where_ids or any(column.kind is Kind.ROW_ID for column in self._columns)
+        wants_ids = self._where_ids or any(column.kind is Kind.ROW_ID for column in self.columns)
         known = self._known(events, stripe)
         if self._is_out(known):
             return
         all_live = self._all_live(source, known)
         if all_live and not wants_ids:
             ids, rows, live = None, events.rows(stripe, files.names), None
-        elif not wants_ids and self._where is None and (places := self._dead_places(source, known)) is not None:
+        elif not wants_ids and self.where is None and (places := self._dead_places(source, known)) is not None:
             for batch in self._finish(_Read(source, None, events.rows(stripe, files.names), files)):
                 yield from without_places(batch, places, joined="uniontype" not in source.tail.schema.kinds)
             return
         else:
             ids, rows = events.ids_with_rows(stripe, files.names)
             live = None if all_live else self._live(source, ids)
-        if self._where is not None:
+        if self.where is not None:
             matching = self._matching(_Read(source, ids, rows, files))
             live = matching if live is None else live & matching
         if live is not None and not live.all():
@@ -310,7 +254,7 @@ class Scan:
             return 0
         all_live = self._all_live(source, known)
         rows = source.tail.stripes[stripe].numberOfRows
-        if self._where is None:
+        if self.where is None:
             if all_live:
                 return rows
             places = self._dead_places(source, known)
@@ -361,18 +305,17 @@ class Scan:
 
     def _matching(self, read: _Read) -> Bools:
         """For which rows the condition is true."""
-        assert self._where is not None
-        found = self._where.mask(lambda path: self._array(self._used[path], read))
+        assert self.where is not None
+        found = self.where.mask(lambda path: self._array(self._used[path], read))
         return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False), np.bool_)
 
     def _finish(self, read: _Read) -> Iterator[pa.RecordBatch]:
         """The batch that comes out, unless it is empty."""
         if not len(read.rows):
             return
-        columns = [self._array(column, read) for column in self._columns]
-        # Field by field: a stripe whose timestamps need the wide form has a type of its own.
-        fields = [pa.field(one.name, array.type) for one, array in zip(self._columns, columns, strict=True)]
-        yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+        columns = [self._array(column, read) for column in self.columns]
+        # Not by the schema: a stripe whose timestamps need the wide form has a type of its own.
+        yield pa.RecordBatch.from_arrays(columns, names=self.output_type.names)
 
     def _array(self, column: Column, read: _Read) -> pa.Array:
         if column.kind is Kind.DATA:

@@ -27,12 +27,11 @@ from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.rows.read.selection import limited
 from acidctl.rows.read.visibility import OnLoss, Unreadable, open_sources, row_types, with_loss
 from acidctl.rows.scan.arrow_rows import ArrowRows
-from acidctl.rows.scan.arrow_types import Needs, look, varies
+from acidctl.rows.scan.arrow_types import Needs, look, of_schema, varies
 from acidctl.rows.scan.columns import PartitionColumn
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.rows.scan.predicate import Predicate
 from acidctl.rows.scan.scan import Scan
-from acidctl.rows.scan.unify import lifted
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
 
@@ -151,6 +150,7 @@ class Table(ArrowRows):
         deleted: bool = False,
         partition: Mapping[str, PartitionValue] | None = None,
         on_loss: OnLoss | None = None,
+        skip_hint: str = "on_loss reads the rest",
     ) -> TableScan:
         """Take a snapshot of the table, to read rows from.
 
@@ -164,6 +164,7 @@ class Table(ArrowRows):
             deleted: the rows that deletes and updates removed, in place of those that are left.
             partition: only the partitions with these values.
             on_loss: called for what cannot be read, which is then left out; without it, that is an error.
+            skip_hint: what such an error says of how to go on.
 
         Raises:
             NotFoundError: no such column or partition; the hint has near names.
@@ -182,7 +183,7 @@ class Table(ArrowRows):
         snapshots = self._snapshots(at)
         opened = []
         for snapshot in snapshots:
-            with _may_be_skipped("nothing in it can be read"):
+            with _may_be_skipped(skip_hint, "nothing in it can be read"):
                 opened.append(open_sources(snapshot, on_loss))
         everything = [source for sources in opened for source in sources]
         row_type = merge_row_types(row_types(everything) or [OrcType("struct")])
@@ -192,7 +193,7 @@ class Table(ArrowRows):
             for snapshot, one, sources, wanted in zip(snapshots, self._found, opened, kept, strict=True)
             if wanted
         ]
-        return TableScan(parts, row_type, _Request(columns, where, row_id, deleted, on_loss))
+        return TableScan(parts, row_type, _Request(columns, where, row_id, deleted, on_loss, skip_hint))
 
     def partition_of(self, location: Location) -> list[PartitionColumn]:
         """The partition columns with their values in one location."""
@@ -251,13 +252,12 @@ class Table(ArrowRows):
 
 
 @contextmanager
-def _may_be_skipped(lost: str = "") -> Iterator[None]:
-    """An error in it says what is lost, and how to get the rest."""
+def _may_be_skipped(hint: str, lost: str = "") -> Iterator[None]:
+    """An error in it says what is lost, and by `hint` how to get the rest."""
     try:
         yield
     except Unreadable as error:
         whole = with_loss(error, lost)
-        hint = "--skip-bad-files (on_loss in Python) reads the rest"
         raise type(error)(whole.what, whole.why, "; ".join(filter(None, (whole.hint, hint)))) from error
 
 
@@ -279,6 +279,7 @@ class _Request:
     row_id: bool
     deleted: bool
     on_loss: OnLoss | None
+    skip_hint: str
 
 
 class TableScan(ArrowRows):
@@ -354,7 +355,7 @@ class TableScan(ArrowRows):
             BadDataError, NotFoundError: a file is damaged or has vanished; the error says which rows are lost.
         """
         for batch in self.batches_as_read(limit):
-            yield lifted(batch, self.schema, self._varying) if self._varying else batch
+            yield of_schema(batch, self.schema, self._varying) if self._varying else batch
 
     def batches_as_read(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
         """As :meth:`to_batches`, but each batch with the types that its own values need: nothing else is looked at."""
@@ -365,7 +366,7 @@ class TableScan(ArrowRows):
         for part in self._parts:
             batches = self._scan(part, self._where).batches(first)
             while True:
-                with _may_be_skipped():
+                with _may_be_skipped(self._request.skip_hint):
                     batch = next(batches, None)
                 if batch is None:
                     break
@@ -377,7 +378,7 @@ class TableScan(ArrowRows):
         Raises:
             BadDataError, NotFoundError: as :meth:`to_batches`.
         """
-        with _may_be_skipped():
+        with _may_be_skipped(self._request.skip_hint):
             return sum(self._scan(part, self._where).count() for part in self._parts)
 
     def _scan(self, part: _Part, where: str | Predicate | None) -> Scan:

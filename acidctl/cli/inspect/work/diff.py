@@ -15,8 +15,8 @@ from acidctl.cli.output.odd_layouts import tell
 from acidctl.errors import NotFoundError, UsageProblem
 from acidctl.orc.types import arrow_type
 from acidctl.rows.past.diff import Difference, difference, keyed_type, pair_by_key
+from acidctl.rows.scan.arrow_rows import one_table
 from acidctl.rows.scan.table import table_at
-from acidctl.rows.scan.unify import one_table
 from acidctl.wording import text_of
 
 if TYPE_CHECKING:
