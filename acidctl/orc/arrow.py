@@ -19,7 +19,7 @@ def below(array: pa.Array) -> list[pa.Array]:
     return [array.values] if pa.types.is_list(array.type) else []
 
 
-def nested(like: pa.Array, children: list[pa.Array], names: Sequence[str] = ()) -> pa.Array:
+def with_children(like: pa.Array, children: list[pa.Array], names: Sequence[str] = ()) -> pa.Array:
     """An array of the same nulls, lengths and tags as `like` around other children, see :func:`below`.
 
     `names` are the fields of a struct, where they are to differ from those of `like`.

@@ -109,7 +109,7 @@ _A_PART = 1 << 20
 
 
 @dataclass(slots=True)
-class Work:
+class DecodingBudget:
     """What was decoded of one open file; its stripes or row groups count once, however often they are read.
 
     Attributes:

@@ -20,7 +20,7 @@ SCHEMA_VERSION = 1
 _ACID_KEYS = (KEY_INDEX, ACID_STATS, ACID_VERSION)
 
 
-def describe(tail: Tail, source: ByteSource | None = None) -> dict[str, Any]:
+def tail_document(tail: Tail, source: ByteSource | None = None) -> dict[str, Any]:
     """Everything the tail says, ready for JSON: strings, numbers, booleans, None, lists and dictionaries only.
 
     Args:

@@ -121,7 +121,7 @@ def native_errors(path: str, stripe: int | None = None) -> Iterator[None]:
         ) from error
 
 
-class Window(io.RawIOBase):
+class ReadAheadFile(io.RawIOBase):
     """A source as a file object for Arrow, which asks for many small pieces: ranges fetched ahead come from memory.
 
     Never a memory map: when someone truncates a mapped file the process dies.
@@ -146,9 +146,9 @@ class Window(io.RawIOBase):
         ahead = [(start, memoryview(self.piece(start, end - start))) for start, end in merged]
         self._ahead[:] = [self._end, *ahead]
 
-    def sibling(self) -> Window:
+    def sibling(self) -> ReadAheadFile:
         """Another file object for the same source, with a position of its own and the same bytes fetched ahead."""
-        other = Window(self._source)
+        other = ReadAheadFile(self._source)
         other._end, other._ahead = self._end, self._ahead
         return other
 

@@ -16,7 +16,7 @@ from support.reader_data import ACID_SCHEMA, Remote, acid_rows, local_tail, reta
 
 from acidctl.errors import AcidctlError, BadDataError, NotFoundError
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.meta import describe
+from acidctl.orc.meta import tail_document
 from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import FIRST_READ, RecordKey, Tail, read_tail
 from acidctl.storage.local.filesystem import LocalFileSystem
@@ -269,7 +269,7 @@ def probe(data: bytes) -> None:
     """Look at everything in a tail; only acidctl's own errors may come out."""
     try:
         tail = tail_of(data)
-        describe(tail, tail.source)
+        tail_document(tail, tail.source)
         _ = tail.metadata, tail.type_tree, tail.software_version
     except AcidctlError as error:
         assert error.what

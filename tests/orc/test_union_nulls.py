@@ -12,7 +12,7 @@ from support.reader_data import Remote
 from support.writer_data import acid_batch, acid_file, random_array
 
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.arrow import below, nested, tags_of
+from acidctl.orc.arrow import below, tags_of, with_children
 from acidctl.orc.codecs import decompress
 from acidctl.orc.read.common_type import same_types
 from acidctl.orc.read.reader import OrcFile, open_orc
@@ -57,7 +57,7 @@ def sprinkled(array: pa.Array, tree: OrcType, rng: random.Random) -> pa.Array:
     children = [sprinkled(child, kind, rng) for child, kind in zip(below(array), tree.children, strict=False)]
     if tree.kind == "uniontype":
         return with_nulls(tags_of(array), children, flags(*(rng.random() < 0.3 for _ in range(len(array)))))
-    return nested(array, children) if children else array
+    return with_children(array, children) if children else array
 
 
 def plain(array: pa.Array) -> list[Any]:

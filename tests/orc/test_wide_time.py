@@ -18,7 +18,7 @@ from support.reader_data import RAW, Remote, local_tail, retailed, tail_of, writ
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.read import wide_timestamps
-from acidctl.orc.read.calendars import is_hybrid, same_labels, shown
+from acidctl.orc.read.calendars import is_hybrid, proleptic_batch, same_labels
 from acidctl.orc.read.reader import open_orc
 from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.read.zones import is_utc, zone
@@ -163,8 +163,8 @@ def test_widened_and_narrowed_undo_each_other() -> None:
         array = pa.array([0, None, -1, 10**18, -(10**18)], pa.int64()).cast(kind)
         wide = wide_timestamps.widened(array)
         assert wide.type == WideTimestamp(array.type.tz is not None)
-        assert wide_timestamps.narrowed(wide).equals(array)
-        assert wide_timestamps.narrowed(wide[1:3]).equals(array[1:3])
+        assert wide_timestamps.as_nanoseconds(wide).equals(array)
+        assert wide_timestamps.as_nanoseconds(wide[1:3]).equals(array[1:3])
     assert wide_timestamps.widened(pa.array([-1], pa.timestamp("ns"))).storage.to_pylist() == [
         {"seconds": -1, "nanos": 999_999_999}
     ]
@@ -216,7 +216,7 @@ def test_files_of_java_in_any_zone(name: str, own_data: Path) -> None:
     wanted = batch.column("wall").to_pylist()
     if name == "utc":  # the one that Java loses when it writes
         wanted[wanted.index("1969-12-31 23:59:59.5")] = "1970-01-01 00:00:00.5"
-    labelled = shown(batch)
+    labelled = proleptic_batch(batch)
     for column in (labelled.column("t").storage, labelled.column("l").values.storage):
         assert [wall_clock(row["seconds"], row["nanos"]) for row in column.to_pylist()] == wanted
     days = [str(np.datetime64(day, "D")) for day in labelled.column("d").cast(pa.int32()).to_pylist()]
@@ -246,11 +246,11 @@ def test_doubtful_looks_inside() -> None:
     far = pa.array([86_400_000_000_000 * 2 + 5_000_000, None], pa.int64()).cast(pa.timestamp("ns"))
     whole = pa.array([-5_000_000_000], pa.int64()).cast(pa.timestamp("ns"))
     ancient = pa.array([-2_208_988_801_000_000_000], pa.int64()).cast(pa.timestamp("ns"))
-    assert wide_timestamps.doubtful(near)
-    assert wide_timestamps.doubtful(pa.ListArray.from_arrays([0, 2], near))
-    assert wide_timestamps.doubtful(ancient)
-    assert not wide_timestamps.doubtful(far)
-    assert not wide_timestamps.doubtful(pa.StructArray.from_arrays([whole], ["a"]))
+    assert wide_timestamps.may_be_misread(near)
+    assert wide_timestamps.may_be_misread(pa.ListArray.from_arrays([0, 2], near))
+    assert wide_timestamps.may_be_misread(ancient)
+    assert not wide_timestamps.may_be_misread(far)
+    assert not wide_timestamps.may_be_misread(pa.StructArray.from_arrays([whole], ["a"]))
 
 
 @pytest.mark.parametrize("name", ["America/New_York", "Asia/Kolkata", "Europe/Berlin", "Australia/Lord_Howe"])
@@ -316,7 +316,7 @@ def test_shown_leaves_nulls_and_later_dates() -> None:
             "later": pa.array([1, 2, None], pa.int32()).cast(pa.date32()),
         }
     )
-    got = shown(batch)
+    got = proleptic_batch(batch)
     assert got.column("d").cast(pa.int32()).to_pylist() == [None, -719_162, 0]
     assert got.column("s").equals(batch.column("s"))
     assert got.column("later").equals(batch.column("later"))

@@ -59,7 +59,7 @@ def clean(path: Path) -> None:
 def test_the_walkthrough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = walkthrough(tmp_path / "t")
     with monkeypatch.context() as patch:
-        patch.setattr("acidctl.rows.read.events.Events.ids", None)  # footers are enough
+        patch.setattr("acidctl.rows.read.events.EventReader.ids", None)  # footers are enough
         found = read_history(snapshot_of(table))
     assert {line.write_id: counts(line) for line in found.write_ids} == {1: (3, 0, 0), 2: (0, 1, 0), 3: (0, 0, 1)}
     assert found.unknown_below is None

@@ -14,7 +14,7 @@ from pyarrow import parquet as native
 
 from acidctl.errors import BadDataError
 from acidctl.orc import limits
-from acidctl.orc.limits import RATIO, STRIPE_MEMORY, LimitError, Work
+from acidctl.orc.limits import RATIO, STRIPE_MEMORY, DecodingBudget, LimitError
 from acidctl.orc.source import ByteSource
 from acidctl.rows.foreign.parquet_and_text import open_foreign, read_any_tail
 from acidctl.storage.local.filesystem import LocalFileSystem
@@ -86,7 +86,7 @@ def test_very_many_stripes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_parts_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "_ALWAYS", 1000)
-    work = Work("f", 1)
+    work = DecodingBudget("f", 1)
     for _ in range(100):
         work.add(0, 900)
     work.add(1, 9_000)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from acidctl.orc.arrow import below, nested
+from acidctl.orc.arrow import below, with_children
 from acidctl.orc.read.wide_timestamps import WideTimestamp, parts, wide
 from acidctl.orc.tail import Tail
 
@@ -41,7 +41,7 @@ def same_labels(days: Any) -> Any:
     return np.where(days < SWITCH, days - behind, days)
 
 
-def shown(batch: pa.RecordBatch) -> pa.RecordBatch:
+def proleptic_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
     """A batch of a hybrid file with its dates and wide timestamps, however nested, moved to the proleptic calendar.
 
     ``timestamp[ns]`` begins in 1677 and needs nothing; instants (WITH LOCAL TIME ZONE) are left alone.
@@ -51,7 +51,7 @@ def shown(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def proleptic(array: pa.Array, *, dates: bool = True, timestamps: bool = True) -> pa.Array:
-    """As :func:`shown`, of one array; perhaps of its dates or its wide timestamps only."""
+    """As :func:`proleptic_batch`, of one array; perhaps of its dates or its wide timestamps only."""
     if pa.types.is_date32(array.type):
         days = pc.fill_null(array.cast(pa.int32()), 0).to_numpy(zero_copy_only=False)
         if not dates or not len(days) or days.min() >= SWITCH:
@@ -66,5 +66,7 @@ def proleptic(array: pa.Array, *, dates: bool = True, timestamps: bool = True) -
         return wide(same_labels(days) * _DAY + rest, nanos, array, instant=False)
     children = below(array)
     return (
-        nested(array, [proleptic(one, dates=dates, timestamps=timestamps) for one in children]) if children else array
+        with_children(array, [proleptic(one, dates=dates, timestamps=timestamps) for one in children])
+        if children
+        else array
     )

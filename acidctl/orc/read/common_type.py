@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from acidctl.orc.arrow import below, nested, tags_of
+from acidctl.orc.arrow import below, tags_of, with_children
 from acidctl.orc.read.union_nulls import has_null_member, with_nulls
 from acidctl.orc.read.wide_timestamps import WideTimestamp, widened
 
@@ -48,7 +48,7 @@ def as_type(array: pa.Array, target: pa.DataType) -> pa.Array:
     children = [as_type(child, kind) for child, kind in zip(below(array), _fields(target), strict=False)]
     if pa.types.is_union(target) and has_null_member(target) and not has_null_member(array.type):
         return with_nulls(tags_of(array), children, np.zeros(len(array), np.bool_))
-    return nested(array, children)
+    return with_children(array, children)
 
 
 def _fields(kind: pa.DataType) -> list[pa.DataType]:

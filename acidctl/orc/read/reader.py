@@ -16,13 +16,13 @@ from pyarrow import orc
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import struct_of
-from acidctl.orc.limits import LimitError, Work
+from acidctl.orc.limits import DecodingBudget, LimitError
 from acidctl.orc.read import wide_timestamps
 from acidctl.orc.read.map_keys import check_map_keys
 from acidctl.orc.read.stripe_size import check_numbers, check_rows, check_stripe, is_small_at_first
 from acidctl.orc.read.union_nulls import mark_nulls
 from acidctl.orc.read.zones import is_utc
-from acidctl.orc.source import ByteSource, FileReader, Window, damaged, native_errors
+from acidctl.orc.source import ByteSource, FileReader, ReadAheadFile, damaged, native_errors
 from acidctl.orc.tail import FIRST_READ, Tail, as_text, read_tail
 from acidctl.orc.types import ACID_COLUMNS, OrcType, arrow_type, hive_type, restricted
 
@@ -64,7 +64,7 @@ def open_orc(fs: FileReader, path: str, length: int | None = None, tail: Tail | 
         return OrcFile(tail or read_tail(source), local)
     # The bytes that hold the tail serve twice: for acidctl's own look and for Arrow's.
     end = source.read_end(FIRST_READ)
-    return OrcFile(read_tail(source, end), window=Window(source, end))
+    return OrcFile(read_tail(source, end), window=ReadAheadFile(source, end))
 
 
 class OrcFile:
@@ -76,13 +76,13 @@ class OrcFile:
         row_type: the table's columns (the children of ``row`` in an ACID file).
     """
 
-    def __init__(self, tail: Tail, local: str | None = None, window: Window | None = None) -> None:
+    def __init__(self, tail: Tail, local: str | None = None, window: ReadAheadFile | None = None) -> None:
         self.tail = tail
         self._local = local
-        self._window = window or Window(tail.source)
+        self._window = window or ReadAheadFile(tail.source)
         self._handle: Any = None
         self._orc: Any = None
-        self._work = Work(tail.path, tail.file_length)
+        self._work = DecodingBudget(tail.path, tail.file_length)
         _check_readable(tail)
         self.is_acid = tail.is_acid
         self.row_type: OrcType = tail.schema.row_type
@@ -254,7 +254,7 @@ class OrcFile:
             return False
         if is_utc(as_text(self._stripe_footer(i).writerTimezone)):
             return False
-        return any(wide_timestamps.doubtful(column) for column in batch.columns)
+        return any(wide_timestamps.may_be_misread(column) for column in batch.columns)
 
     def _check_rows(self, i: int) -> None:
         """Refuse more rows than the stripe's bytes can hold: Arrow would take memory for all of them at once."""
@@ -316,7 +316,7 @@ class OrcFile:
 
 
 @contextmanager
-def _let_go(window: Window) -> Iterator[None]:
+def _let_go(window: ReadAheadFile) -> Iterator[None]:
     """Wait until none of Arrow's threads holds `window` any more: if one let go of it while Python ends, that would
     abort the process."""
     holders = sys.getrefcount(window)

@@ -16,7 +16,7 @@ import numpy as np
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import ChunkError, TooLarge, decompress
-from acidctl.orc.limits import STRIPE_MEMORY, TAIL, LimitError, Work
+from acidctl.orc.limits import STRIPE_MEMORY, TAIL, DecodingBudget, LimitError
 from acidctl.orc.read.integer_runs import Run, bound_of_runs, unsigned_runs
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import OrcType
@@ -62,7 +62,7 @@ def check_all_rows(tail: Tail) -> None:
     Raises:
         LimitError: it has.
     """
-    Work(tail.path, tail.source.size).add(0, tail.rows * _IDS)
+    DecodingBudget(tail.path, tail.source.size).add(0, tail.rows * _IDS)
 
 
 def check_numbers(tail: Tail, i: int, tree: OrcType) -> float | None:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.arrow import below, nested, tags_of
+from acidctl.orc.arrow import below, tags_of, with_children
 from acidctl.orc.read.memory_file import read_column
 from acidctl.orc.source import damaged
 from acidctl.orc.tail import Tail
@@ -98,7 +98,7 @@ class _UnionNulls:
             self.marked(child, kind, np.ones(len(child), np.bool_) if inside is None else inside)
             for child, kind in zip(below(array), tree.children, strict=True)
         ]
-        return nested(array, children)
+        return with_children(array, children)
 
     def _union(self, array: pa.UnionArray, tree: OrcType, there: Mask) -> pa.UnionArray:
         tags = tags_of(array)
@@ -110,7 +110,7 @@ class _UnionNulls:
             self.marked(child, kind, there & (tags == i))
             for i, (child, kind) in enumerate(zip(below(array), tree.children, strict=True))
         ]
-        return with_nulls(tags, children, nulls) if nulls.any() else nested(array, children)
+        return with_nulls(tags, children, nulls) if nulls.any() else with_children(array, children)
 
     def _bits(self, stream: tuple[int, int], count: int) -> Mask:
         """The first `count` bits of a PRESENT stream, which is stored as the values of a BOOLEAN column are."""

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.arrow import below, nested, tags_of, validity
+from acidctl.orc.arrow import below, tags_of, validity, with_children
 from acidctl.orc.codecs import encode_original
 from acidctl.orc.read.memory_file import ByteStream, read_as, read_column
 from acidctl.orc.read.zones import YEAR_1900, Zone, is_utc, zone
@@ -92,7 +92,7 @@ with suppress(pa.ArrowKeyError):  # registered already when the module is loaded
     pa.register_extension_type(WideTimestamp())
 
 
-def doubtful(array: pa.Array) -> bool:
+def may_be_misread(array: pa.Array) -> bool:
     """Whether Arrow may be wrong about a timestamp[ns] in this array, however nested, if Java wrote it outside UTC.
 
     Writers cut seconds towards zero before 1970, Java by UTC; ORC C++ undoes that by the wall clock, so that fractions
@@ -102,7 +102,7 @@ def doubtful(array: pa.Array) -> bool:
         ticks = pc.fill_null(array.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
         fraction = (np.abs(ticks) < _DAY * _NANOS) & (ticks % _NANOS > _MILLISECOND)
         return bool(np.any(fraction | (ticks < (YEAR_1900 + _DAY) * _NANOS)))
-    return any(doubtful(child) for child in below(array))
+    return any(may_be_misread(child) for child in below(array))
 
 
 def widened(array: pa.Array) -> pa.Array:
@@ -110,7 +110,7 @@ def widened(array: pa.Array) -> pa.Array:
     return wide(*parts(array), array, instant=array.type.tz is not None)
 
 
-def narrowed(array: pa.Array) -> pa.Array:
+def as_nanoseconds(array: pa.Array) -> pa.Array:
     """A WideTimestamp array as ``timestamp[ns]`` when all its values fit, else the array itself."""
     seconds, nanos = parts(array)
     if len(seconds) and (seconds.min() < _NANOS_FIRST or seconds.max() > _NANOS_LAST):
@@ -231,7 +231,7 @@ class _Stripe:
             seconds = _floored(seconds + _BASE_2015, nanos)
         else:
             seconds = _wall_clock(seconds, nanos, zone(self.zone), java=self.tail.footer.writer == 0)
-        return narrowed(wide(seconds, nanos, pa.array(there, mask=~there), instant))
+        return as_nanoseconds(wide(seconds, nanos, pa.array(there, mask=~there), instant))
 
 
 def _name(node: OrcType) -> str:
@@ -297,4 +297,4 @@ def _restored(node: OrcType, array: pa.Array, there: Mask, stripe: _Stripe) -> p
         # A reader of ORC puts nothing into lists that are not there: all of their values have a place.
         places = [np.ones(len(child), np.bool_) for child in children]
     parts = zip(node.children, children, places, strict=True)
-    return nested(array, [_restored(*part, stripe) for part in parts], node.names)
+    return with_children(array, [_restored(*part, stripe) for part in parts], node.names)

@@ -19,12 +19,12 @@ from acidctl.orc.arrow import struct_of
 from acidctl.orc.read.union_nulls import has_null_member
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, arrow_type, hive_type
-from acidctl.orc.write.timestamp_units import Form, Half, in_form
-from acidctl.orc.write.unions import as_struct, chosen
+from acidctl.orc.write.timestamp_units import Half, TimestampForm, in_form
+from acidctl.orc.write.unions import as_struct, chosen_values
 
 _STRINGS = ("string", "varchar", "char")
 
-Forms = Mapping[int, Form]
+Forms = Mapping[int, TimestampForm]
 """Form of the timestamp columns, by column id."""
 
 
@@ -48,7 +48,7 @@ def timestamp_leaves(array: pa.Array, tree: OrcType) -> Iterator[tuple[OrcType, 
         yield from timestamp_leaves(child, kind)
 
 
-def conform(
+def to_writable(
     array: pa.Array, tree: OrcType, forms: Forms, half: Half = Half.SECONDS, nulls: pa.BooleanArray | None = None
 ) -> pa.Array:
     """`array` as pyarrow must see it to write the column `tree`; unions as unions.py writes them.
@@ -75,8 +75,8 @@ def conform(
         return _leaf(_masked(array, nulls), tree)
     children = _children(array, tree)
     if tree.kind == "uniontype":
-        children = chosen(array)
-    children = [conform(child, kind, forms, half) for child, kind in zip(children, tree.children, strict=True)]
+        children = chosen_values(array)
+    children = [to_writable(child, kind, forms, half) for child, kind in zip(children, tree.children, strict=True)]
     return as_struct(array, children, nulls) if tree.kind == "uniontype" else _list(array, children, nulls)
 
 
@@ -84,7 +84,7 @@ def _struct(array: pa.Array, tree: OrcType, forms: Forms, half: Half, nulls: pa.
     """A struct, whose nulls all columns below have as well: else pyarrow would write values where there is no row."""
     nulls = _nulls(array, nulls)
     children = [
-        conform(child, kind, forms, half, nulls)
+        to_writable(child, kind, forms, half, nulls)
         for child, kind in zip(_children(array, tree), tree.children, strict=True)
     ]
     if nulls is not None:
@@ -144,7 +144,7 @@ def pruned(array: pa.Array, tree: OrcType, wanted: Collection[int]) -> tuple[pa.
 def _timestamp(array: pa.Array, tree: OrcType, forms: Forms, half: Half) -> pa.Array:
     _check_timestamp(array, tree)
     zone = None if tree.kind == "timestamp" else "UTC"
-    return in_form(array, forms.get(tree.column_id, Form.NANOSECONDS), half, zone)
+    return in_form(array, forms.get(tree.column_id, TimestampForm.NANOSECONDS), half, zone)
 
 
 def _check_timestamp(array: pa.Array, tree: OrcType) -> None:

@@ -37,7 +37,7 @@ Int64 = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
 
 
-class Form(IntEnum):
+class TimestampForm(IntEnum):
     """How a timestamp column goes through pyarrow."""
 
     NANOSECONDS = 0
@@ -52,22 +52,22 @@ class Half(IntEnum):
     NANOS = 1
 
 
-def choose_form(arrays: Sequence[pa.Array]) -> Form:
+def choose_form(arrays: Sequence[pa.Array]) -> TimestampForm:
     """The form that is exact for all pieces of one column of one stripe."""
     wide = any(isinstance(array.type, WideTimestamp) or array.type.unit != "ns" for array in arrays)
     least = [pc.min(array).cast(pa.int64()).as_py() for array in arrays] if not wide else [-1]
     if all(first is None or first >= 0 for first in least):
-        return Form.NANOSECONDS
+        return TimestampForm.NANOSECONDS
     for array in arrays:
         seconds, nanos, _ = seconds_and_nanos(array)
         if bool(((seconds < 0) & (nanos != 0)).any()):
-            return Form.HALVES
+            return TimestampForm.HALVES
         if wide and bool(((nanos % 1000 != 0) | (np.abs(seconds) > _MAX_MICRO_SECOND)).any()):
-            return Form.HALVES
-    return Form.MICROSECONDS if wide else Form.NANOSECONDS
+            return TimestampForm.HALVES
+    return TimestampForm.MICROSECONDS if wide else TimestampForm.NANOSECONDS
 
 
-def in_form(array: pa.Array, form: Form, half: Half, zone: str | None) -> pa.Array:
+def in_form(array: pa.Array, form: TimestampForm, half: Half, zone: str | None) -> pa.Array:
     """`array` as Arrow timestamps that pyarrow writes exactly.
 
     Args:
@@ -79,10 +79,10 @@ def in_form(array: pa.Array, form: Form, half: Half, zone: str | None) -> pa.Arr
     Raises:
         BadDataError: a time that ORC cannot represent.
     """
-    if form is Form.NANOSECONDS:
+    if form is TimestampForm.NANOSECONDS:
         return array
     seconds, nanos, nulls = seconds_and_nanos(array)
-    if form is Form.MICROSECONDS:
+    if form is TimestampForm.MICROSECONDS:
         return _timestamps(seconds * 10**6 + nanos // 1000, nulls, "us", zone)
     if half is Half.NANOS:
         return _timestamps(nanos, nulls, "ns", zone)

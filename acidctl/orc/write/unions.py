@@ -41,7 +41,7 @@ def as_struct(array: pa.UnionArray, alternatives: list[pa.Array], nulls: pa.Bool
 
     Args:
         array: the union, for its tags.
-        alternatives: for each alternative the values that were chosen, see :func:`chosen`.
+        alternatives: for each alternative the values that were chosen, see :func:`chosen_values`.
         nulls: where something around the union is null, so that it is not there at all.
     """
     tags = tags_of(array)
@@ -60,7 +60,7 @@ def as_struct(array: pa.UnionArray, alternatives: list[pa.Array], nulls: pa.Bool
     return pa.StructArray.from_arrays(columns, names=names, mask=nulls)
 
 
-def chosen(array: pa.UnionArray) -> list[pa.Array]:
+def chosen_values(array: pa.UnionArray) -> list[pa.Array]:
     """For each alternative of a union the values of the rows that have it, in their order; not that for NULL."""
     tags = tags_of(array)
     values = []

@@ -51,7 +51,7 @@ _BEGINNINGS = _beginnings()
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class UnsafeCharacters:
     """Characters to be replaced, ascending.
 
     Attributes:
@@ -67,14 +67,14 @@ class Found:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def merged(self, other: Found) -> Found:
+    def merged(self, other: UnsafeCharacters) -> UnsafeCharacters:
         """Both together."""
         if not len(other):
             return self
         starts = np.concatenate([self.starts, other.starts])
         order = np.argsort(starts, kind="stable")
         widths, codes = np.concatenate([self.widths, other.widths]), np.concatenate([self.codes, other.codes])
-        return Found(starts[order], widths[order], codes[order])
+        return UnsafeCharacters(starts[order], widths[order], codes[order])
 
 
 def json_escape(code: int) -> str:
@@ -85,7 +85,7 @@ def json_escape(code: int) -> str:
 _JSON_SHORT = {8: "\\b", 9: "\\t", 10: "\\n", 12: "\\f", 13: "\\r", 0x22: '\\"', 0x5C: "\\\\"}
 
 
-def replaced(data: Bytes, found: Found, escape: Callable[[int], str]) -> tuple[Bytes, Ints]:
+def replaced(data: Bytes, found: UnsafeCharacters, escape: Callable[[int], str]) -> tuple[Bytes, Ints]:
     """The bytes with escapes; and how much longer it is before each of the characters, and at the end."""
     texts, lengths, which = _texts(found.codes, escape)
     sizes = lengths[which]
@@ -104,7 +104,7 @@ def replaced(data: Bytes, found: Found, escape: Callable[[int], str]) -> tuple[B
     return result, grown
 
 
-def unsafe(data: Bytes, more: bytes = b"") -> Found:
+def unsafe(data: Bytes, more: bytes = b"") -> UnsafeCharacters:
     """What :func:`acidctl.printable.printable` escapes in valid UTF-8, and the bytes `more`."""
     # C0 and DEL, and all that is not ASCII: the subtraction wraps around.
     special = (data - np.uint8(0x20)) >= 0x5F
@@ -114,11 +114,11 @@ def unsafe(data: Bytes, more: bytes = b"") -> Found:
     for byte in more:
         special |= data == byte
     places = np.flatnonzero(special)
-    low = Found(places, np.ones(len(places), np.int64), data[places].astype(np.int64))
+    low = UnsafeCharacters(places, np.ones(len(places), np.int64), data[places].astype(np.int64))
     return low if is_ascii else low.merged(_beyond_ascii(data))
 
 
-def _beyond_ascii(data: Bytes) -> Found:
+def _beyond_ascii(data: Bytes) -> UnsafeCharacters:
     """Those of two bytes and more, block by block: whole columns are compared, which stay in the cache."""
     places: list[Ints] = []
     for start in range(0, len(data), _BLOCK):
@@ -154,7 +154,7 @@ def _followed(begins: Flags, data: Bytes, ends: list[tuple[int, int]]) -> Flags:
     return found
 
 
-def _decoded(data: Bytes, leads: Ints) -> Found:
+def _decoded(data: Bytes, leads: Ints) -> UnsafeCharacters:
     """The characters that begin at these places, as far as they are to be escaped."""
     first = data[leads].astype(np.int64)
     widths = 2 + (first >= 0xE0) + (first >= 0xF0)
@@ -163,7 +163,7 @@ def _decoded(data: Bytes, leads: Ints) -> Found:
         rows = widths > place
         codes[rows] = codes[rows] << 6 | data[leads[rows] + place] & 0x3F
     hit = codes <= _LASTS[np.searchsorted(_FIRSTS, codes, side="right") - 1]
-    return Found(leads[hit], widths[hit], codes[hit])
+    return UnsafeCharacters(leads[hit], widths[hit], codes[hit])
 
 
 def _texts(codes: Ints, escape: Callable[[int], str]) -> tuple[Bytes, Ints, Ints]:

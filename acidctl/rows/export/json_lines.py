@@ -27,7 +27,7 @@ from acidctl.rows.export.text import (
     data_length,
     fixed_width,
     nulls,
-    spans,
+    text_spans,
 )
 from acidctl.rows.export.times import dates, timestamps, wide_timestamps
 
@@ -79,7 +79,7 @@ def _bounded(rows: pa.StructArray, types: OrcType | None) -> Iterator[tuple[pa.S
 
 def text_buffer(texts: pa.Array) -> memoryview:
     """The texts of a binary array without nulls, one after the other."""
-    return spans(texts)[1].data
+    return text_spans(texts)[1].data
 
 
 def child_types(types: OrcType | None, names: list[str]) -> list[OrcType | None]:
@@ -310,6 +310,6 @@ def text_bound(array: pa.Array, types: OrcType | None = None) -> int:
 def _longest(dictionary: pa.Array, types: OrcType | None) -> int:
     """A bound for the longest text of a dictionary's values."""
     if is_text(dictionary.type) or is_bytes(dictionary.type):
-        offsets, _ = spans(dictionary)
+        offsets, _ = text_spans(dictionary)
         return 6 * int(np.diff(offsets).max(initial=0)) + 6 + char_length(types)
     return text_bound(dictionary, types)

@@ -33,7 +33,7 @@ from acidctl.rows.export.json_lines import (
     text_buffer,
 )
 from acidctl.rows.export.storable import Storable
-from acidctl.rows.export.text import Kernels, spans
+from acidctl.rows.export.text import Kernels, text_spans
 
 if TYPE_CHECKING:
     from acidctl.orc.types import OrcType
@@ -203,7 +203,7 @@ class _Csv:
 
     def _quoted(self, values: pa.Array, kernels: Kernels) -> pa.Array:
         """The values, in quotes where RFC 4180 or an empty string asks for them."""
-        offsets, data = spans(values)
+        offsets, data = text_spans(values)
         needed: Flags = np.diff(offsets) == 0
         special = (data == 0x22) | (data == 0x0A) | (data == 0x0D) | (data == ord(self._delimiter))
         places = np.flatnonzero(special)

@@ -37,7 +37,7 @@ from acidctl.rows.export.json_lines import (
     nth_child,
     union_parts,
 )
-from acidctl.rows.export.text import Kernels, binary_array, cleaned, nulls, spans
+from acidctl.rows.export.text import Kernels, binary_array, cleaned, nulls, text_spans
 
 if TYPE_CHECKING:
     from acidctl.orc.types import OrcType
@@ -188,7 +188,7 @@ def _strings(array: pa.Array, types: OrcType | None) -> pa.Array:
         return array
     kernels = Kernels(large=pa.types.is_large_string(array.type))
     padded = kernels.char_padded(kernels.raw(array), length)
-    offsets, data = spans(padded)
+    offsets, data = text_spans(padded)
     return binary_array(array.type, padded, offsets, data)
 
 

@@ -149,7 +149,7 @@ class Kernels:
 
     def char_padded(self, array: pa.Array, length: int) -> pa.Array:
         """Binary texts padded with blanks to `length` characters; longer ones stay as they are."""
-        offsets, data = spans(array)
+        offsets, data = text_spans(array)
         # Every byte but a continuation byte starts a character.
         starts = np.concatenate(([0], np.cumsum((data & 0xC0) != 0x80)))
         lack = np.clip(length - np.diff(starts[offsets]), 0, length)
@@ -169,7 +169,7 @@ class Kernels:
         return self._with_escapes(array, b"", escape_of)
 
     def _with_escapes(self, array: pa.Array, more: bytes, escape: Callable[[int], str]) -> pa.Array:
-        offsets, data = spans(array)
+        offsets, data = text_spans(array)
         found = escapes.unsafe(data, more)
         if not len(found):
             return array
@@ -178,7 +178,7 @@ class Kernels:
 
     def byte_lists(self, array: pa.Array) -> Text:
         """Binary values as JSON arrays of byte values."""
-        offsets, data = spans(array)
+        offsets, data = text_spans(array)
         numbers = pa.array([b"%d" % n for n in range(256)], self.binary).take(pa.array(data))
         return Text(self.comma_joined(offsets, numbers, nulls(array)), b"[", b"]")
 
@@ -259,7 +259,7 @@ def fixed_width(array: pa.Array, dtype: Any) -> npt.NDArray[Any]:
     return np.frombuffer(data, dtype, count=array.offset + len(array))[array.offset :]
 
 
-def spans(array: pa.Array) -> tuple[Ints, Bytes]:
+def text_spans(array: pa.Array) -> tuple[Ints, Bytes]:
     """(offsets from 0, one more than there are values; the bytes they cut) of a binary or string array."""
     offsets = _offsets(array)
     first, end = int(offsets[0]), int(offsets[-1])
@@ -294,7 +294,7 @@ def binary_array(kind: pa.DataType, like: pa.Array, offsets: Ints, data: Bytes) 
 
 def is_utf8(array: pa.Array) -> bool:
     """Whether all values of a binary or string array are UTF-8."""
-    if spans(array)[1].max(initial=0) < 0x80:
+    if text_spans(array)[1].max(initial=0) < 0x80:
         return True
     kind = {pa.binary(): pa.string(), pa.large_binary(): pa.large_string()}.get(array.type, array.type)
     try:
@@ -308,7 +308,7 @@ def cleaned(array: pa.Array) -> pa.Array:
     """A binary or string array with U+FFFD for whatever is not UTF-8; the very array when all of it is."""
     if is_utf8(array):
         return array
-    offsets, data = spans(array)
+    offsets, data = text_spans(array)
     # A line feed in front of every value keeps the values apart while all of them are decoded at once.  Line feeds
     # inside values survive too, so a value's own feed is found by counting those before it.
     marks = offsets[:-1] + np.arange(len(array))

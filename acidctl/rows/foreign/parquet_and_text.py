@@ -23,10 +23,10 @@ from acidctl.acid.layout import DataFile
 from acidctl.errors import BadDataError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.arrow import below, nested, struct_of
-from acidctl.orc.limits import STRIPE_MEMORY, Work
+from acidctl.orc.arrow import below, struct_of, with_children
+from acidctl.orc.limits import STRIPE_MEMORY, DecodingBudget
 from acidctl.orc.read.wide_timestamps import wide, widened
-from acidctl.orc.source import ByteSource, Window, damaged, native_errors
+from acidctl.orc.source import ByteSource, ReadAheadFile, damaged, native_errors
 from acidctl.orc.tail import MAGIC, Tail, read_tail
 from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
 from acidctl.orc.varint import TooLongError, unsigned
@@ -215,7 +215,7 @@ class _ParquetReader(ForeignReader):
         return self._open("us")
 
     @cached_property
-    def _window(self) -> Window | None:
+    def _window(self) -> ReadAheadFile | None:
         return window_on(self._source) if self._source.local_whole() is None else None
 
     @cached_property
@@ -223,8 +223,8 @@ class _ParquetReader(ForeignReader):
         return RowGroups(self._source, self._file.metadata, self._window)
 
     @cached_property
-    def _work(self) -> Work:
-        return Work(self._source.path, self._source.size)
+    def _work(self) -> DecodingBudget:
+        return DecodingBudget(self._source.path, self._source.size)
 
     def _open(self, unit: str) -> Any:
         return open_parquet(self._source, unit=unit, window=self._window)
@@ -287,7 +287,7 @@ def _finer(coarse: pa.Array, fine: pa.Array) -> pa.Array:
     if coarse.type == fine.type:
         return coarse
     if not pa.types.is_timestamp(coarse.type):
-        return nested(coarse, [_finer(*pair) for pair in zip(below(coarse), below(fine), strict=True)])
+        return with_children(coarse, [_finer(*pair) for pair in zip(below(coarse), below(fine), strict=True)])
     micros, nanos = (pc.fill_null(array.cast(pa.int64()), 0).to_numpy() for array in (coarse, fine))
     limit = (1 << 63) // 1000 - 1
     if ((-limit <= micros) & (micros <= limit)).all():
@@ -334,11 +334,13 @@ def _as_orc(array: pa.Array, tree: OrcType) -> pa.Array:
         # Of the fields only some may have been read.
         kinds = dict(tree.fields())
         names = [child.name for child in kind]
-        return nested(array, [_as_orc(c, kinds[name]) for c, name in zip(below(array), names, strict=True)], names)
+        return with_children(
+            array, [_as_orc(c, kinds[name]) for c, name in zip(below(array), names, strict=True)], names
+        )
     if tree.kind == "array" and not pa.types.is_list(kind):
         array = array.cast(pa.list_(kind.value_type))
     if tree.kind in ("array", "map"):
-        return nested(array, [_as_orc(c, k) for c, k in zip(below(array), tree.children, strict=True)])
+        return with_children(array, [_as_orc(c, k) for c, k in zip(below(array), tree.children, strict=True)])
     target = arrow_type(tree)
     if kind == pa.uint64():
         return _decimals(array, target)  # which Arrow does not cast; Hive writes none
@@ -404,7 +406,7 @@ def _extension(path: str) -> str | None:
 
 def _decoded(source: ByteSource) -> Iterator[bytes]:
     """The text in pieces."""
-    work, total = Work(source.path, source.size), 0
+    work, total = DecodingBudget(source.path, source.size), 0
     for piece in _pieces(source):
         total += len(piece)
         work.add(0, total)
@@ -413,7 +415,7 @@ def _decoded(source: ByteSource) -> Iterator[bytes]:
 
 def _pieces(source: ByteSource) -> Iterator[bytes]:
     extension = _extension(source.path)
-    raw = Window(source)
+    raw = ReadAheadFile(source)
     if extension in _HADOOP_CODECS:
         yield from _hadoop_blocks(raw, pa.Codec(_HADOOP_CODECS[extension]), source.path)
         return
@@ -426,7 +428,7 @@ def _pieces(source: ByteSource) -> Iterator[bytes]:
             yield piece
 
 
-def _hadoop_blocks(raw: Window, codec: Any, path: str) -> Iterator[bytes]:
+def _hadoop_blocks(raw: ReadAheadFile, codec: Any, path: str) -> Iterator[bytes]:
     """Hadoop's own framing: the length of a block as four bytes, then its chunks, each after its length in the file."""
     end = raw.size()
     while raw.tell() < end:

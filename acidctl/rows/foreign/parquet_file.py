@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyarrow import parquet as pq
 
 from acidctl.orc.limits import COLUMNS, STRIPES, TAIL
-from acidctl.orc.source import ByteSource, Window, damaged
+from acidctl.orc.source import ByteSource, ReadAheadFile, damaged
 from acidctl.orc.types import MAX_DEPTH
 from acidctl.rows.foreign.thrift import LIST, STRUCT, ThriftError, fields_of, list_head, next_field, skip
 
@@ -32,7 +32,11 @@ _LISTS = 50_000
 
 
 def open_parquet(
-    source: ByteSource, *, unit: str | None = None, window: Window | None = None, dictionaries: Sequence[str] = ()
+    source: ByteSource,
+    *,
+    unit: str | None = None,
+    window: ReadAheadFile | None = None,
+    dictionaries: Sequence[str] = (),
 ) -> Any:
     """Arrow's reader of a file whose footer is within limits.
 
@@ -59,12 +63,12 @@ def open_parquet(
     )
 
 
-def window_on(source: ByteSource) -> Window:
+def window_on(source: ByteSource) -> ReadAheadFile:
     """A file object for Arrow that has the end of the file already."""
-    return Window(source, source.read_end(_FIRST_READ))
+    return ReadAheadFile(source, source.read_end(_FIRST_READ))
 
 
-def _check_footer(source: ByteSource, window: Window | None) -> int:
+def _check_footer(source: ByteSource, window: ReadAheadFile | None) -> int:
     """Refuse a footer of too many parts; the most elements that a list in it can have."""
     read = source.read if window is None else window.piece
     count = min(_FIRST_READ, source.size)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from acidctl.orc.arrow import below
 from acidctl.orc.limits import STRIPE_MEMORY, STRIPES
-from acidctl.orc.source import ByteSource, Window, damaged, native_errors
+from acidctl.orc.source import ByteSource, ReadAheadFile, damaged, native_errors
 from acidctl.rows.foreign.parquet_file import open_parquet
 from acidctl.rows.foreign.parquet_pages import (
     BY_DICTIONARY,
@@ -86,7 +86,7 @@ _WHAT = "decompressed size of its rows"
 class RowGroups:
     """The row groups of a file, each to be checked before it is read."""
 
-    def __init__(self, source: ByteSource, metadata: Any, window: Window | None = None) -> None:
+    def __init__(self, source: ByteSource, metadata: Any, window: ReadAheadFile | None = None) -> None:
         """`window`: through which a remote file is read; what is wanted of it is fetched ahead."""
         self._source = source
         self._metadata = metadata
@@ -185,14 +185,14 @@ class RowGroups:
 
 
 @contextmanager
-def _reading(source: ByteSource, window: Window | None, ranges: Sequence[tuple[int, int]]) -> Iterator[Read]:
+def _reading(source: ByteSource, window: ReadAheadFile | None, ranges: Sequence[tuple[int, int]]) -> Iterator[Read]:
     """What gives bytes of a file: of a local one through one handle, of a remote one these ranges at once."""
     local = source.local_whole()
     if local is not None:
         with pa.OSFile(local) as file:
             yield lambda offset, count: file.read_at(count, offset)
         return
-    window = window or Window(source)
+    window = window or ReadAheadFile(source)
     window.fetch(ranges)
     yield window.piece
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from acidctl.orc.arrow import below, nested
+from acidctl.orc.arrow import below, with_children
 from acidctl.orc.read.calendars import proleptic
-from acidctl.orc.read.wide_timestamps import WideTimestamp, narrowed, parts, wide
+from acidctl.orc.read.wide_timestamps import WideTimestamp, as_nanoseconds, parts, wide
 from acidctl.orc.read.zones import is_utc, zone
 
 _SPARK = b"org.apache.spark.version"
@@ -90,6 +90,6 @@ def _in_zone(array: pa.Array, name: str) -> pa.Array:
         if kind.instant if isinstance(kind, WideTimestamp) else kind.tz is not None:
             return array
         seconds, nanos = parts(array)
-        return narrowed(wide(seconds + zone(name).offset(seconds), nanos, array, instant=False))
+        return as_nanoseconds(wide(seconds + zone(name).offset(seconds), nanos, array, instant=False))
     children = below(array)
-    return nested(array, [_in_zone(child, name) for child in children]) if children else array
+    return with_children(array, [_in_zone(child, name) for child in children]) if children else array

@@ -20,12 +20,12 @@ from acidctl.errors import HistoryError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.read.delete_set import Bools, DeleteSet, DeleteSetBuilder
-from acidctl.rows.read.events import EventFile, Events, Ids
+from acidctl.rows.read.events import EventFile, EventReader, Ids
 from acidctl.rows.read.key_ranges import KeyRanges
 from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.rows.read.stripe_key_ranges import StripeRange
 from acidctl.rows.read.visibility import live_rows, load_deletes, open_sources
-from acidctl.rows.scan.columns import Column, FileColumns
+from acidctl.rows.scan.columns import FileColumns, ScanColumn
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.rows.scan.scan import Scan
 from acidctl.rows.scan.table import Table
@@ -97,7 +97,7 @@ class _Side(Scan):
     def warnings(self) -> list[str]:
         return odd_layout(self._snapshot)
 
-    def _stripes(self, columns: Sequence[Column]) -> Iterator[tuple[Events, int, FileColumns]]:
+    def _stripes(self, columns: Sequence[ScanColumn]) -> Iterator[tuple[EventReader, int, FileColumns]]:
         for events, stripe, files in super()._stripes(columns):
             source = events.source
             if self._is_simple(source):
@@ -152,7 +152,7 @@ class _Side(Scan):
 
 
 class Difference:
-    """The changed rows of a table between two write ids; made by :func:`difference`.
+    """The changed rows of a table between two write ids; made by :func:`table_difference`.
 
     Attributes:
         output_type, schema: of the rows, without the change.
@@ -202,7 +202,7 @@ class Difference:
                     yield pa.RecordBatch.from_arrays([marks, *batch.columns], names=["change", *batch.schema.names])
 
 
-def difference(
+def table_difference(
     table: Table, start: int, end: int | None, columns: Sequence[str] | None = None, *, row_id: bool = False
 ) -> Difference:
     """Compare the table as it was at two write ids; `start` may be the greater one.

@@ -23,7 +23,7 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError, BadDataError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.arrow import struct_of
-from acidctl.orc.read.calendars import is_hybrid, shown
+from acidctl.orc.read.calendars import is_hybrid, proleptic_batch
 from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.read.stripe_size import check_all_rows, check_rows
 from acidctl.orc.source import ByteSource
@@ -138,11 +138,11 @@ class EventFile:
         integers = statistics.intStatistics
         return not (integers.HasField("maximum") and integers.minimum == integers.maximum == 0)
 
-    def open(self) -> Events:
+    def open(self) -> EventReader:
         """Open it for reading. Raises BadDataError, NotFoundError or AccessError."""
         if self.format is not Format.ORC:
-            return Events(self, open_foreign(self.tail.source, self.format, self.tail))
-        return Events(self, open_orc(self.fs, self.path, self.length, self.tail))
+            return EventReader(self, open_foreign(self.tail.source, self.format, self.tail))
+        return EventReader(self, open_orc(self.fs, self.path, self.length, self.tail))
 
     def stripe_ids(self) -> Iterator[Ids]:
         """The ids of every stripe, one stripe after the other; errors as for :meth:`open` and :meth:`Events.ids`."""
@@ -151,7 +151,7 @@ class EventFile:
                 yield events.ids(stripe)
 
 
-class Events:
+class EventReader:
     """An open event file; a context manager."""
 
     def __init__(self, source: EventFile, orc: OrcFile | ForeignReader) -> None:
@@ -161,7 +161,7 @@ class Events:
         rows = (stripe.numberOfRows for stripe in source.tail.stripes)
         self._starts = list(itertools.accumulate(rows, initial=0))
 
-    def __enter__(self) -> Events:
+    def __enter__(self) -> EventReader:
         return self
 
     def __exit__(
@@ -206,7 +206,7 @@ class Events:
         wanted = None if columns is None else [*ID_COLUMNS, *(f"row.{name}" for name in columns)]
         batch = self._orc.read_stripe(stripe, wanted)
         if proleptic and self.source.is_hybrid:
-            batch = shown(batch)
+            batch = proleptic_batch(batch)
         return read_ids(batch, self.source.fs.display(self.source.path)), batch.column("row")
 
     def rows(self, stripe: int, columns: Sequence[str] | None = None, *, proleptic: bool = True) -> pa.StructArray:
@@ -220,7 +220,7 @@ class Events:
         rows = self._rows(stripe, columns)
         if not (proleptic and self.source.is_hybrid):
             return rows
-        return shown(pa.RecordBatch.from_arrays([rows], names=["row"])).column(0)
+        return proleptic_batch(pa.RecordBatch.from_arrays([rows], names=["row"])).column(0)
 
     def _rows(self, stripe: int, columns: Sequence[str] | None) -> pa.StructArray:
         if columns is not None and not columns:
@@ -242,14 +242,14 @@ class Events:
         if self.source.synthetic is not None:
             rows = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
             batch = with_ids(_made_ids(self.source.synthetic, 0, count), rows)
-        return shown(batch) if self.source.is_hybrid else batch
+        return proleptic_batch(batch) if self.source.is_hybrid else batch
 
     def batch(self, stripe: int) -> pa.RecordBatch:
         """The stripe with all six columns, dates as everybody counts them."""
         if self.source.synthetic is not None:
             return with_ids(self.ids(stripe), self.rows(stripe))
         batch = self._orc.read_stripe(stripe)
-        return shown(batch) if self.source.is_hybrid else batch
+        return proleptic_batch(batch) if self.source.is_hybrid else batch
 
 
 def _made_ids(synthetic: Synthetic, start: int, end: int) -> Ids:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError
-from acidctl.orc.arrow import below, nested, struct_of, tags_of
+from acidctl.orc.arrow import below, struct_of, tags_of, with_children
 from acidctl.orc.read.union_nulls import has_null_member, null_unions, with_nulls
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType, arrow_type
@@ -115,11 +115,13 @@ def _cast(column: pa.Array, field: pa.Field, path: str) -> pa.Array:
         return conform(column, target, path)
     try:
         if pa.types.is_list(own) and pa.types.is_list(target):
-            return nested(column, [_cast(column.values, target.value_field.with_name(field.name), path)])
+            return with_children(column, [_cast(column.values, target.value_field.with_name(field.name), path)])
         if pa.types.is_map(own) and pa.types.is_map(target):
             keys, items = target.key_field, target.item_field
             kinds = [keys.with_name(field.name), items.with_name(field.name)]
-            return nested(column, [_cast(child, kind, path) for child, kind in zip(below(column), kinds, strict=True)])
+            return with_children(
+                column, [_cast(child, kind, path) for child, kind in zip(below(column), kinds, strict=True)]
+            )
         if pa.types.is_union(own) and pa.types.is_union(target):
             return _cast_union(column, field, path)
         return _cast_leaf(column, target)
@@ -180,7 +182,7 @@ def fit_text(column: pa.Array, own: OrcType, target: OrcType) -> pa.Array:
     children = below(column)
     pairs = zip(own.children, target.children, strict=False)
     fitted = [fit_text(child, *pair) for child, pair in zip(children, pairs, strict=False)]
-    return nested(column, [*fitted, *children[len(fitted) :]])
+    return with_children(column, [*fitted, *children[len(fitted) :]])
 
 
 def _changes_text(own: OrcType, target: OrcType) -> bool:

@@ -63,7 +63,7 @@ def load_deletes(
                 add_kills(builder, source, ids, write_ids, same_write_id=same_write_id)
         except Unreadable as error:
             if on_loss is None:
-                raise with_loss(error, describe(loss_of(source, None, error), None, source)) from error
+                raise with_loss(error, lost_rows(loss_of(source, None, error), None, source)) from error
             # Of rows that hold updates too, their own scan says that they are lost.
             if source.is_delete:
                 on_loss(loss_of(source, None, error))
@@ -167,7 +167,7 @@ def loss_of(source: EventFile, stripe: int | None, error: AcidctlError) -> Loss:
     return Loss(source.fs.display(source.path), rows, source.is_delete, error)
 
 
-def describe(loss: Loss, stripe: int | None, source: EventFile) -> str:
+def lost_rows(loss: Loss, stripe: int | None, source: EventFile) -> str:
     """Which rows of a file a loss means, in words."""
     what = "delete events" if loss.deletes else "rows"
     if stripe is None:

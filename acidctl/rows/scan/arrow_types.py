@@ -25,7 +25,7 @@ from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, arrow_type
 from acidctl.rows.foreign.parquet_and_text import Format
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.visibility import Unreadable
-from acidctl.rows.scan.columns import Column, FileColumns, Kind, Place
+from acidctl.rows.scan.columns import ColumnSource, FileColumns, Place, ScanColumn
 
 _DAY_MS = 86_400_000
 _FIRST_MS = -8_520_336_000_000
@@ -110,21 +110,21 @@ def of_schema(batch: pa.RecordBatch, schema: pa.Schema, varying: Sequence[int]) 
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def look(needs: Needs, sources: Iterable[EventFile], columns: Sequence[Column], row: OrcType) -> None:
+def look(needs: Needs, sources: Iterable[EventFile], columns: Sequence[ScanColumn], row: OrcType) -> None:
     """Add to `needs` what the rows of some files need, live or not.
 
     Args:
         columns: of the result, in its order.
         row: the row type that `columns` are places in.
     """
-    chosen = [(i, one) for i, one in enumerate(columns) if one.kind is Kind.DATA and varies(one.type)]
+    chosen = [(i, one) for i, one in enumerate(columns) if one.kind is ColumnSource.DATA and varies(one.type)]
     for source in sources if chosen else ():
         if not source.is_delete:
             with suppress(*Unreadable):  # who reads the rows will say so
                 _look_at(needs, source, chosen, row)
 
 
-def _look_at(needs: Needs, source: EventFile, columns: Sequence[tuple[int, Column]], row: OrcType) -> None:
+def _look_at(needs: Needs, source: EventFile, columns: Sequence[tuple[int, ScanColumn]], row: OrcType) -> None:
     leaves = [leaf for i, column in columns for leaf in _leaves(source.row_type, i, column)]
     needs.null_unions |= {leaf.path for leaf in leaves if leaf.own is None}
     unions = [leaf for leaf in leaves if leaf.own and leaf.own.kind == "uniontype"]
@@ -143,7 +143,7 @@ def _look_at(needs: Needs, source: EventFile, columns: Sequence[tuple[int, Colum
     _read(needs, source, unsure, row)
 
 
-def _leaves(own_row: OrcType, number: int, column: Column) -> Iterator[_Leaf]:
+def _leaves(own_row: OrcType, number: int, column: ScanColumn) -> Iterator[_Leaf]:
     """The timestamps and unions of one column of the result in a file; columns are matched by position."""
     own: OrcType | None = own_row
     for position in column.place:

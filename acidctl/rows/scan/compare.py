@@ -122,7 +122,7 @@ def domain(kind: pa.DataType, value: bool | int | Decimal | str | Moment) -> Fra
     raise MismatchError(f"{_shown(value)} cannot be compared with a column of type {_type_name(kind)}")
 
 
-def compare(column: pa.Array, sign: str, value: Literal) -> pa.BooleanArray:
+def compare_value(column: pa.Array, sign: str, value: Literal) -> pa.BooleanArray:
     """``column sign value`` for every row; NULL where either is NULL.
 
     Raises:

@@ -30,8 +30,8 @@ from acidctl.rows.scan.compare import MIRRORED, Literal, MismatchError, parse_mo
 from acidctl.rows.scan.predicate import (
     AllOf,
     AnyOf,
+    ColumnComparison,
     ColumnRef,
-    Comparison,
     IsNull,
     Like,
     Node,
@@ -111,11 +111,11 @@ class _Parser:
             return self._is(node)
         if isinstance(node, exp.In) and node.expressions:
             column = self._column(node.this)
-            return AnyOf(tuple(Comparison(column, "=", self._literal(item)) for item in node.expressions))
+            return AnyOf(tuple(ColumnComparison(column, "=", self._literal(item)) for item in node.expressions))
         if isinstance(node, exp.Between):
             low, high = (self._literal(node.args[side]) for side in ("low", "high"))
             column = self._column(node.this)
-            return AllOf((Comparison(column, ">=", low), Comparison(column, "<=", high)))
+            return AllOf((ColumnComparison(column, ">=", low), ColumnComparison(column, "<=", high)))
         if isinstance(node, exp.Like):
             pattern = self._literal(node.expression)
             if not isinstance(pattern, str):
@@ -125,7 +125,7 @@ class _Parser:
             column = self._column(node)
             if self._types is None or self._type_of(column.path).kind != "boolean":
                 raise self._refuse(f"{'.'.join(column.path)!r} alone is no condition: compare it with something")
-            return Comparison(column, "=", True)
+            return ColumnComparison(column, "=", True)
         return self._comparison(node)
 
     def _comparison(self, node: exp.Expr) -> Node:
@@ -138,15 +138,15 @@ class _Parser:
             left, right, sign = right, left, MIRRORED[sign]
         column = self._column(left)
         if isinstance(right, exp.Column | exp.Dot):
-            return Comparison(column, sign, self._column(right), null_safe)
-        return Comparison(column, sign, self._literal(right), null_safe)
+            return ColumnComparison(column, sign, self._column(right), null_safe)
+        return ColumnComparison(column, sign, self._literal(right), null_safe)
 
     def _is(self, node: exp.Is) -> Node:
         column = self._column(node.this)
         if isinstance(node.expression, exp.Null):
             return IsNull(column)
         if isinstance(node.expression, exp.Boolean):
-            return Comparison(column, "=", bool(node.expression.this), null_safe=True)
+            return ColumnComparison(column, "=", bool(node.expression.this), null_safe=True)
         raise self._refuse(f"{node.sql(dialect='hive')!r} is no comparison that is known here")
 
     def _column(self, node: exp.Expr) -> ColumnRef:

@@ -16,8 +16,8 @@ from acidctl.errors import UsageProblem
 from acidctl.orc.arrow import null_where, struct_of, tags_of
 from acidctl.orc.read.union_nulls import has_null_member
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.rows.scan.compare import Literal, MismatchError, compare, compare_columns, unpadded
-from acidctl.rows.scan.pruning import Bounds
+from acidctl.rows.scan.compare import Literal, MismatchError, compare_columns, compare_value, unpadded
+from acidctl.rows.scan.pruning import ColumnBounds
 
 Path = tuple[str, ...]
 """A column: its name, and the names of the fields inside it."""
@@ -32,7 +32,7 @@ class ColumnRef:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ColumnComparison:
     """``column sign value``; `null_safe` makes NULL a value like others (``<=>``)."""
 
     column: ColumnRef
@@ -77,7 +77,7 @@ class AnyOf:
     parts: tuple[Node, ...]
 
 
-Node = Comparison | Like | IsNull | Not | AllOf | AnyOf
+Node = ColumnComparison | Like | IsNull | Not | AllOf | AnyOf
 """A condition as a tree."""
 
 
@@ -119,7 +119,7 @@ class Predicate:
         except pa.ArrowException as error:
             raise cannot_use(self._text, str(error).splitlines()[0]) from None
 
-    def may_match(self, bounds: Callable[[Path], Bounds | None]) -> bool:
+    def may_match(self, bounds: Callable[[Path], ColumnBounds | None]) -> bool:
         """Whether some row may meet the condition, by what is known of the columns; True when in doubt."""
         return _may(self._root, bounds, negated=False)
 
@@ -179,7 +179,7 @@ def _evaluate(node: Node, column: Callable[[ColumnRef], pa.Array]) -> pa.Boolean
             if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
                 raise MismatchError(f"LIKE is for text, and {'.'.join(one.path)} is of type {array.type}")
             return pc.match_like(array, pattern)
-        case Comparison():
+        case ColumnComparison():
             return _compared(node, column)
 
 
@@ -189,7 +189,7 @@ def _is_null(array: pa.Array) -> pa.BooleanArray:
     return array.is_null()
 
 
-def _compared(node: Comparison, column: Callable[[ColumnRef], pa.Array]) -> pa.BooleanArray:
+def _compared(node: ColumnComparison, column: Callable[[ColumnRef], pa.Array]) -> pa.BooleanArray:
     array = column(node.column)
     if isinstance(node.value, ColumnRef):
         other = column(node.value)
@@ -200,7 +200,7 @@ def _compared(node: Comparison, column: Callable[[ColumnRef], pa.Array]) -> pa.B
         return found
     if node.null_safe and node.value is None:
         return _is_null(array)
-    found = compare(array, node.sign, _trimmed(node.column, node.value))
+    found = compare_value(array, node.sign, _trimmed(node.column, node.value))
     return pc.fill_null(found, False) if node.null_safe else found
 
 
@@ -208,7 +208,7 @@ def _trimmed(column: ColumnRef, value: Literal) -> Literal:
     return value.rstrip(" ") if column.is_char and isinstance(value, str) else value
 
 
-def _may(node: Node, bounds: Callable[[Path], Bounds | None], *, negated: bool) -> bool:
+def _may(node: Node, bounds: Callable[[Path], ColumnBounds | None], *, negated: bool) -> bool:
     """Whether some row may make the node true, or false when `negated`."""
     match node:
         case AllOf(parts) | AnyOf(parts):
@@ -222,7 +222,7 @@ def _may(node: Node, bounds: Callable[[Path], Bounds | None], *, negated: bool) 
         case Like(one, _):
             known = bounds(one.path)
             return known is None or known.values
-        case Comparison(one, sign, value, null_safe):
+        case ColumnComparison(one, sign, value, null_safe):
             known = bounds(one.path)
             if known is None or isinstance(value, ColumnRef) or null_safe:
                 return True

@@ -35,7 +35,7 @@ _HIVE_8732 = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ColumnBounds:
     """What is known of a column in some rows.
 
     Attributes:
@@ -74,20 +74,20 @@ class Bounds:
         return known is None or bool(compare(known, wanted))
 
 
-def constant(kind: pa.DataType, value: Literal) -> Bounds:
+def constant(kind: pa.DataType, value: Literal) -> ColumnBounds:
     """A column with one value in all rows, a partition's for example."""
     if value is None:
-        return Bounds(kind, nulls=True, values=False)
+        return ColumnBounds(kind, nulls=True, values=False)
     wanted = domain(kind, value)
-    return Bounds(kind, nulls=False, values=True, low=wanted, high=wanted)
+    return ColumnBounds(kind, nulls=False, values=True, low=wanted, high=wanted)
 
 
-def integers(kind: pa.DataType, found: tuple[int, int]) -> Bounds:
+def integers(kind: pa.DataType, found: tuple[int, int]) -> ColumnBounds:
     """Whole numbers in a range, no NULL among them."""
-    return Bounds(kind, nulls=False, values=True, low=Fraction(found[0]), high=Fraction(found[1]))
+    return ColumnBounds(kind, nulls=False, values=True, low=Fraction(found[0]), high=Fraction(found[1]))
 
 
-def stripe_bounds(tail: Tail, stripe: int) -> Callable[[OrcType, OrcType], Bounds | None]:
+def stripe_bounds(tail: Tail, stripe: int) -> Callable[[OrcType, OrcType], ColumnBounds | None]:
     """What is known of the columns of a stripe.
 
     Returns:
@@ -103,7 +103,7 @@ def stripe_bounds(tail: Tail, stripe: int) -> Callable[[OrcType, OrcType], Bound
 
 def _bounds(
     tail: Tail, statistics: Sequence[pb.ColumnStatistics], rows: int, own: OrcType, target: OrcType
-) -> Bounds | None:
+) -> ColumnBounds | None:
     if not 0 < own.column_id < len(statistics):
         return None
     found = statistics[own.column_id]
@@ -113,8 +113,8 @@ def _bounds(
     nulls, values = found.numberOfValues < rows, found.numberOfValues > 0
     low, high = _range(tail, found, own, target) if values else (None, None)
     if low is not None and high is not None and low > high:
-        return Bounds(kind, nulls, values)
-    return Bounds(kind, nulls, values, low, high)
+        return ColumnBounds(kind, nulls, values)
+    return ColumnBounds(kind, nulls, values, low, high)
 
 
 def _range(tail: Tail, found: pb.ColumnStatistics, own: OrcType, target: OrcType) -> tuple[Any, Any]:

@@ -17,7 +17,7 @@ from acidctl.errors import BadDataError, UsageProblem
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.read.delete_set import Bools, DeleteSet
-from acidctl.rows.read.events import ID_COLUMNS, EventFile, Events, Ids, read_ids
+from acidctl.rows.read.events import ID_COLUMNS, EventFile, EventReader, Ids, read_ids
 from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.rows.read.selection import kept_rows, without_places
 from acidctl.rows.read.stripe_key_ranges import StripeRange
@@ -26,18 +26,18 @@ from acidctl.rows.read.visibility import (
     Unreadable,
     changed,
     dead_rows,
-    describe,
     live_rows,
     load_deletes,
     loss_of,
+    lost_rows,
     open_sources,
     refuse_changed,
     row_types,
     with_loss,
 )
-from acidctl.rows.scan.columns import ROW_ID_TYPE, Column, FileColumns, Kind, Namespace, PartitionColumn
+from acidctl.rows.scan.columns import ROW_ID_TYPE, ColumnSource, FileColumns, Namespace, PartitionColumn, ScanColumn
 from acidctl.rows.scan.predicate import Path, Predicate
-from acidctl.rows.scan.pruning import Bounds, constant, integers, stripe_bounds
+from acidctl.rows.scan.pruning import ColumnBounds, constant, integers, stripe_bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Scan:
         self.where = _parsed(where, self._names.struct) if isinstance(where, str) else where
         used = [self._names.find_path(path) for path in self.where.paths] if self.where else []
         self._used = dict(zip(self.where.paths, used, strict=True)) if self.where else {}
-        self._where_ids = any(column.kind is Kind.ROW_ID for column in used)
+        self._where_ids = any(column.kind is ColumnSource.ROW_ID for column in used)
 
     @cached_property
     def output_type(self) -> OrcType:
@@ -161,7 +161,7 @@ class Scan:
                     if left_out < batch.num_rows:
                         yield batch.slice(left_out)
 
-    def _first(self, events: Events, count: int, files: FileColumns) -> Iterator[pa.RecordBatch]:
+    def _first(self, events: EventReader, count: int, files: FileColumns) -> Iterator[pa.RecordBatch]:
         """Rows out of the first `count` events of a file, where these can be read without the rest of their stripe."""
         few = events.first(count) if self.where is None and not self._deleted else None
         if few is None or any(few.column(name).null_count for name in ID_COLUMNS):
@@ -184,9 +184,9 @@ class Scan:
                 total += self._count(events, stripe, files)
         return total
 
-    def _stripes(self, columns: Sequence[Column]) -> Iterator[tuple[Events, int, FileColumns]]:
+    def _stripes(self, columns: Sequence[ScanColumn]) -> Iterator[tuple[EventReader, int, FileColumns]]:
         """The stripes that may hold rows of the result, and what to read of them for the columns and the condition."""
-        places = {column.place: None for column in (*columns, *self._used.values()) if column.kind is Kind.DATA}
+        places = {column.place: None for column in (*columns, *self._used.values()) if column.kind is ColumnSource.DATA}
         if self.where and not self.where.may_match(self._constant_bounds):
             return
         for source in self.sources:
@@ -217,13 +217,13 @@ class Scan:
             problem = changed(source) or error
             loss = loss_of(source, stripe, problem)
             if self._on_loss is None:
-                raise with_loss(problem, describe(loss, stripe, source)) from error
+                raise with_loss(problem, lost_rows(loss, stripe, source)) from error
             self._on_loss(loss)
 
-    def _stripe(self, events: Events, stripe: int, files: FileColumns) -> Iterator[pa.RecordBatch]:
+    def _stripe(self, events: EventReader, stripe: int, files: FileColumns) -> Iterator[pa.RecordBatch]:
         """The rows of one stripe that belong to the result."""
         source = events.source
-        wants_ids = self._where_ids or any(column.kind is Kind.ROW_ID for column in self.columns)
+        wants_ids = self._where_ids or any(column.kind is ColumnSource.ROW_ID for column in self.columns)
         known = self._known(events, stripe)
         if self._is_out(known):
             return
@@ -247,7 +247,7 @@ class Scan:
             ids = ids.take(live) if ids is not None else None
         yield from self._finish(_Read(source, ids, rows, files))
 
-    def _count(self, events: Events, stripe: int, files: FileColumns) -> int:
+    def _count(self, events: EventReader, stripe: int, files: FileColumns) -> int:
         source = events.source
         known = self._known(events, stripe)
         if self._is_out(known):
@@ -271,7 +271,7 @@ class Scan:
         live = None if all_live or ids is None else self._live(source, ids)
         return int(np.count_nonzero(matching if live is None else live & matching))
 
-    def _known(self, events: Events, stripe: int) -> StripeRange | None:
+    def _known(self, events: EventReader, stripe: int) -> StripeRange | None:
         """The keys of a stripe by its statistics, where they can matter."""
         if self._deletes.size or not self._snapshot.write_ids.is_everything:
             return events.ranges[stripe]
@@ -317,10 +317,10 @@ class Scan:
         # Not by the schema: a stripe whose timestamps need the wide form has a type of its own.
         yield pa.RecordBatch.from_arrays(columns, names=self.output_type.names)
 
-    def _array(self, column: Column, read: _Read) -> pa.Array:
-        if column.kind is Kind.DATA:
+    def _array(self, column: ScanColumn, read: _Read) -> pa.Array:
+        if column.kind is ColumnSource.DATA:
             return read.files.get(read.rows, column.place, read.source.fs.display(read.source.path))
-        if column.kind is Kind.PARTITION:
+        if column.kind is ColumnSource.PARTITION:
             value = self._partition[column.place[0]].value
             return pa.repeat(pa.scalar(value, arrow_type(column.type)), len(read.rows))
         assert read.ids is not None
@@ -330,30 +330,30 @@ class Scan:
             return parts[column.place[0]]
         return pa.StructArray.from_arrays(parts, fields=list(ROW_ID_TYPE))
 
-    def _constant_bounds(self, path: Path) -> Bounds | None:
+    def _constant_bounds(self, path: Path) -> ColumnBounds | None:
         """What is known of a column in the whole location."""
         column = self._used[path]
-        if column.kind is not Kind.PARTITION:
+        if column.kind is not ColumnSource.PARTITION:
             return None
         return constant(arrow_type(column.type), self._partition[column.place[0]].literal)
 
-    def _stripe_bounds(self, events: Events, stripe: int) -> Callable[[Path], Bounds | None]:
+    def _stripe_bounds(self, events: EventReader, stripe: int) -> Callable[[Path], ColumnBounds | None]:
         """What is known of the columns in a stripe."""
         source = events.source
         of_data = stripe_bounds(source.tail, stripe)
 
-        def bounds(path: Path) -> Bounds | None:
+        def bounds(path: Path) -> ColumnBounds | None:
             column = self._used[path]
-            if column.kind is Kind.PARTITION:
+            if column.kind is ColumnSource.PARTITION:
                 return self._constant_bounds(path)
-            if column.kind is Kind.DATA:
+            if column.kind is ColumnSource.DATA:
                 own, target = source.row_type, self.row_type
                 for position in column.place:
                     target = target.children[position]
                     if own.kind != "struct":
                         return None
                     if position >= len(own.children):  # the file is older than the column
-                        return Bounds(arrow_type(target), nulls=True, values=False)
+                        return ColumnBounds(arrow_type(target), nulls=True, values=False)
                     own = own.children[position]
                 return of_data(own, target)
             known = events.ranges[stripe]
