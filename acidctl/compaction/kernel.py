@@ -35,8 +35,8 @@ from acidctl.compaction.tasks import (
     Task,
     new_attempt,
 )
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.id_runs import RowIdRun, id_run
-from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail, stripe_length
 from acidctl.orc.types import acid_tree, arrow_type
 from acidctl.rows.read.delete_set import DELETE, INSERT, Bools

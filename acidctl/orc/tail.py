@@ -14,10 +14,10 @@ from google.protobuf.message import DecodeError, Message
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.byte_source import ByteSource, damaged
 from acidctl.orc.codecs import COMPRESSION_NAMES, DEFAULT_BLOCK_SIZE, ChunkError, TooLarge, decompress
 from acidctl.orc.limits import COLUMNS, STRIPES, TAIL, LimitError
 from acidctl.orc.parts import LEAST_PART, count_parts
-from acidctl.orc.source import ByteSource, damaged
 from acidctl.orc.types import OrcType, Schema, schema_of
 
 KEY_INDEX = "hive.acid.key.index"

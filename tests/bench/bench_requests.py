@@ -27,7 +27,7 @@ from pyarrow import orc
 from acidctl.cli.main import main as acidctl
 from acidctl.orc.types import ACID_COLUMNS, OrcType
 from acidctl.orc.write.acid_writer import AcidWriter
-from acidctl.orc.write.settings import WriterSettings
+from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.storage import registry
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.ranged import RangedReader

@@ -10,7 +10,7 @@ import pytest
 from rows.test_past import INT, ids
 from support.tables_made import write_deletes, write_delta
 
-from acidctl.orc.source import ByteSource
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.storage.registry import open_location
 

@@ -20,8 +20,8 @@ from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.proof.verify import Verify
 from acidctl.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.id_runs import IdBytes, id_run
-from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.orc.write.acid_writer import AcidWriter, CopiedStripe
 from acidctl.orc.write.bloom import bloom_columns

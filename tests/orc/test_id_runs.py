@@ -22,8 +22,8 @@ from acidctl.orc.read.reader import open_orc
 from acidctl.orc.tail import RecordKey
 from acidctl.orc.types import ACID_COLUMNS, OrcType
 from acidctl.orc.write.file_assembler import OrcAssembler
-from acidctl.orc.write.settings import WriterSettings
 from acidctl.orc.write.stripe_editor import StripeParts
+from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.read.events import ID_COLUMNS, Ids, read_ids
 from acidctl.storage.local.filesystem import LocalFileSystem
 

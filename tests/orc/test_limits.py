@@ -14,12 +14,12 @@ from pyarrow import orc as native
 from acidctl.errors import BadDataError, MemoryProblem, UsageProblem
 from acidctl.orc import limits
 from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.byte_source import ByteSource, native_errors
 from acidctl.orc.codecs import COMPRESSION_NAMES, encode_stream
 from acidctl.orc.limits import LIMITS, STRIPE_MEMORY, LimitError
 from acidctl.orc.parts import count_parts
 from acidctl.orc.read.integer_runs import bound_of_runs, unsigned_runs
 from acidctl.orc.read.reader import open_orc
-from acidctl.orc.source import ByteSource, native_errors
 from acidctl.orc.tail import read_tail
 from acidctl.orc.types import OrcType, renumbered, to_proto
 from acidctl.storage.local.filesystem import LocalFileSystem

@@ -8,7 +8,7 @@ from pathlib import Path
 from support.reader_data import ACID_SCHEMA, acid_rows, local_tail, retailed, tail_of, written
 
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.meta import SCHEMA_VERSION, tail_document
+from acidctl.orc.tail_document import SCHEMA_VERSION, tail_document
 
 
 def test_hive_written_acid_file(shared_data: Path) -> None:

@@ -16,9 +16,9 @@ from support.reader_data import ACID_SCHEMA, Remote, acid_rows, local_tail, reta
 
 from acidctl.errors import AcidctlError, BadDataError, NotFoundError
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.meta import tail_document
-from acidctl.orc.source import ByteSource
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import FIRST_READ, RecordKey, Tail, read_tail
+from acidctl.orc.tail_document import tail_document
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 METADATA = {

@@ -17,7 +17,7 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.acid_writer import AcidWriter
-from acidctl.rows.read.files import event_files_at
+from acidctl.rows.read.files_at_path import event_files_at
 from acidctl.storage.registry import open_location
 
 ROW = OrcType("struct", children=(OrcType("int"), OrcType("int")), names=("a", "b"))

@@ -22,7 +22,7 @@ from acidctl.orc.write.acid_writer import AcidWriter
 from acidctl.rows.past.blame import blame, parse_row_id
 from acidctl.rows.past.history import WriteIdHistory, read_history
 from acidctl.rows.read.events import ID_COLUMNS
-from acidctl.rows.read.files import event_files_at
+from acidctl.rows.read.files_at_path import event_files_at
 from acidctl.storage.registry import open_location
 
 Event = tuple[int, int, int, int, int]

@@ -14,8 +14,8 @@ from pyarrow import parquet as native
 
 from acidctl.errors import BadDataError
 from acidctl.orc import limits
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.limits import RATIO, STRIPE_MEMORY, DecodingBudget, LimitError
-from acidctl.orc.source import ByteSource
 from acidctl.rows.foreign.parquet_and_text import open_foreign, read_any_tail
 from acidctl.storage.local.filesystem import LocalFileSystem
 

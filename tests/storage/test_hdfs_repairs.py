@@ -13,7 +13,7 @@ from support.planted import insert, write_events
 from support.repairing import streamed
 from support.servers.hdfs_server import HdfsServer
 
-from acidctl.orc.source import ByteSource
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import KEY_INDEX, read_tail
 from acidctl.storage.registry import open_location
 

@@ -12,8 +12,8 @@ from typing import Any
 import pyorc
 
 from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.codecs import encode_section
-from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.repair.apply import apply_repair, plan_repair
 from acidctl.repair.backup import RepairRun

@@ -13,7 +13,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from acidctl.acid.listing import Entry
-from acidctl.orc.source import ByteSource
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import ACID_COLUMNS, OrcType, arrow_type
 from acidctl.orc.write.acid_writer import AcidFileResult, AcidWriter

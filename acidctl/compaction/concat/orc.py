@@ -16,12 +16,12 @@ from acidctl.compaction.proof.values import value_checksum
 from acidctl.compaction.tasks import PROLEPTIC_GREGORIAN
 from acidctl.compaction.working import done, through
 from acidctl.orc.arrow import below
-from acidctl.orc.source import ByteSource
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail, stripe_length
 from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
 from acidctl.orc.write.file_assembler import CPP_WRITER, OrcAssembler, lowest_writer
-from acidctl.orc.write.settings import WHOLE, WriterSettings
 from acidctl.orc.write.stripe_encoder import encode_stripes
+from acidctl.orc.write.writer_settings import WHOLE, WriterSettings
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.schema_evolution import conform, fit_text
 from acidctl.storage.port import FileSystem

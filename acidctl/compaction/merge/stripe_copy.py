@@ -24,7 +24,7 @@ from acidctl.orc.tail import KNOWN_VERSIONS, RecordKey, Tail, stripe_length
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.acid_writer import CopiedStripe
 from acidctl.orc.write.bloom import bloom_columns
-from acidctl.orc.write.settings import WriterSettings
+from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.read.events import EventFile, Ids
 
 SMALL_STRIPE = 1 << 20

@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyarrow import orc
 
 from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.byte_source import native_errors
 from acidctl.orc.codecs import encode_original
-from acidctl.orc.source import native_errors
 from acidctl.orc.tail import MAGIC, Tail
 from acidctl.orc.types import OrcType, to_proto
 

@@ -16,13 +16,13 @@ from pyarrow import orc
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import struct_of
+from acidctl.orc.byte_source import ByteSource, FileReader, ReadAheadFile, damaged, native_errors
 from acidctl.orc.limits import DecodingBudget, LimitError
 from acidctl.orc.read import wide_timestamps
 from acidctl.orc.read.map_keys import check_map_keys
 from acidctl.orc.read.stripe_size import check_numbers, check_rows, check_stripe, is_small_at_first
 from acidctl.orc.read.union_nulls import mark_nulls
 from acidctl.orc.read.zones import is_utc
-from acidctl.orc.source import ByteSource, FileReader, ReadAheadFile, damaged, native_errors
 from acidctl.orc.tail import FIRST_READ, Tail, as_text, read_tail
 from acidctl.orc.types import ACID_COLUMNS, OrcType, arrow_type, hive_type, restricted
 
@@ -44,7 +44,7 @@ _MAX_ROWS = (1 << 31) - 1
 _RATIO = {"none": 1, "zlib": 1032, "snappy": 64, "lz4": 255, "lzo": 255}
 """The most bytes that a compressed byte can stand for; the others are bounded by the compression block size."""
 
-# What the native reader says where wide_time can do better: years out of range; a zone by a name of Java's own.
+# What the native reader says where wide_timestamps can do better: years out of range; a zone by a name of Java's own.
 _TIME_PROBLEMS = ("out of range for nanosecond resolution", "Time zone file")
 
 
@@ -118,7 +118,7 @@ class OrcFile:
 
         Returns:
             A batch of the wanted columns in the file's order.  Timestamps are ``timestamp[ns]``; a timestamp column
-            with a value in this stripe that nanoseconds of 64 bits cannot hold comes as WideTimestamp, see wide_time;
+            with a value in this stripe that nanoseconds of 64 bits cannot hold comes as WideTimestamp, see wide_timestamps;
             a union with NULLs in this stripe has an alternative more, see union_nulls.
 
         Raises:

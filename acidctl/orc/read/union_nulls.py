@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below, tags_of, with_children
+from acidctl.orc.byte_source import damaged
 from acidctl.orc.read.memory_file import read_column
-from acidctl.orc.source import damaged
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import OrcType
 

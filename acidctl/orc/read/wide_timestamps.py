@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below, tags_of, validity, with_children
+from acidctl.orc.byte_source import damaged
 from acidctl.orc.codecs import encode_original
 from acidctl.orc.read.memory_file import ByteStream, read_as, read_column
 from acidctl.orc.read.zones import YEAR_1900, Zone, is_utc, zone
-from acidctl.orc.source import damaged
 from acidctl.orc.tail import Tail, as_text
 from acidctl.orc.types import TIMESTAMP_KINDS, OrcType
 

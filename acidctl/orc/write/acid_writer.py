@@ -17,8 +17,8 @@ from acidctl.orc.types import ACID_COLUMNS, OrcType, acid_tree, to_proto
 from acidctl.orc.write.bloom import bloom_ids
 from acidctl.orc.write.file_assembler import CPP_WRITER, OrcAssembler, lowest_writer
 from acidctl.orc.write.rle_columns import run_columns
-from acidctl.orc.write.settings import ANY_STRIDE, WHOLE, WriterSettings
 from acidctl.orc.write.stripe_encoder import EncodedStripe, encode_stripes
+from acidctl.orc.write.writer_settings import ANY_STRIDE, WHOLE, WriterSettings
 
 _ID_TYPES: Final = (pa.int32(), pa.int64(), pa.int32(), pa.int64(), pa.int64())
 _INSERT, _UPDATE, _DELETE = 0, 1, 2

@@ -17,17 +17,17 @@ from pyarrow import orc
 from acidctl.acid.listing import Entry
 from acidctl.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.source import ByteSource
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail, stripe_length
 from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, renumbered, type_tree
 from acidctl.orc.write.arrow_input import Forms, pruned, timestamp_leaves, to_writable
 from acidctl.orc.write.bloom import bloom_ids
 from acidctl.orc.write.index_positions import deflate_stripe
 from acidctl.orc.write.rle_columns import RunColumn, insert_first
-from acidctl.orc.write.settings import ANY_STRIDE, CODECS, MAX_BLOCK, WHOLE, WriterSettings
 from acidctl.orc.write.stripe_editor import Codec, StripeParts, drop_index, drop_nan_bounds, loosen, take_nanos
 from acidctl.orc.write.timestamp_units import Half, TimestampForm, choose_form
 from acidctl.orc.write.unions import fold_unions, without_unions
+from acidctl.orc.write.writer_settings import ANY_STRIDE, CODECS, MAX_BLOCK, WHOLE, WriterSettings
 
 __all__ = ["CODECS", "MAX_BLOCK", "WHOLE", "EncodedStripe", "WriterSettings", "encode_stripes", "split_stripes"]
 

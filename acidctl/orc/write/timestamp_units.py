@@ -9,7 +9,7 @@ ORC stores a timestamp as whole seconds and, apart, the nanoseconds of the secon
 
 So a column is written in nanoseconds where that is exact, in microseconds where that is exact, and otherwise in two
 halves, each exact: once its seconds and once its nanoseconds.  The stripe then takes each stream from the half that
-has it right (see splice.py).
+has it right (see stripe_editor.py).
 """
 
 from __future__ import annotations

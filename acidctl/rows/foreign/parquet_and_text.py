@@ -24,9 +24,9 @@ from acidctl.errors import BadDataError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below, struct_of, with_children
+from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_errors
 from acidctl.orc.limits import STRIPE_MEMORY, DecodingBudget
 from acidctl.orc.read.wide_timestamps import wide, widened
-from acidctl.orc.source import ByteSource, ReadAheadFile, damaged, native_errors
 from acidctl.orc.tail import MAGIC, Tail, read_tail
 from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
 from acidctl.orc.varint import TooLongError, unsigned

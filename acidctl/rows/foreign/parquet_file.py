@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet as pq
 
+from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged
 from acidctl.orc.limits import COLUMNS, STRIPES, TAIL
-from acidctl.orc.source import ByteSource, ReadAheadFile, damaged
 from acidctl.orc.types import MAX_DEPTH
 from acidctl.rows.foreign.thrift import LIST, STRUCT, ThriftError, fields_of, list_head, next_field, skip
 

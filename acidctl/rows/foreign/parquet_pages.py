@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet as pq
 
-from acidctl.orc.source import damaged
+from acidctl.orc.byte_source import damaged
 from acidctl.orc.varint import encoded, unsigned
 from acidctl.rows.foreign.thrift import LIST, STRUCT, fields_of
 

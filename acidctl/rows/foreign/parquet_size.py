@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.orc.arrow import below
+from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_errors
 from acidctl.orc.limits import STRIPE_MEMORY, STRIPES
-from acidctl.orc.source import ByteSource, ReadAheadFile, damaged, native_errors
 from acidctl.rows.foreign.parquet_file import open_parquet
 from acidctl.rows.foreign.parquet_pages import (
     BY_DICTIONARY,

@@ -19,7 +19,7 @@ from acidctl.acid.names import Kind
 from acidctl.acid.state import State
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.location.snapshot import Snapshot
-from acidctl.rows.read.archive import Archive, archives
+from acidctl.rows.read.archives import Archive, archives
 from acidctl.rows.read.bucket_values import decode_all
 from acidctl.rows.read.delete_set import DELETE, Bools, DeleteSet, DeleteSetBuilder, Keys
 from acidctl.rows.read.events import EventFile, Ids

@@ -18,7 +18,7 @@ import numpy as np
 
 from acidctl.errors import AcidctlError
 from acidctl.location.snapshot import Snapshot
-from acidctl.rows.read.archive import Archive, Origin, archives
+from acidctl.rows.read.archives import Archive, Origin, archives
 from acidctl.rows.read.delete_set import DELETE, Longs
 from acidctl.rows.read.events import EventFile, Ids
 

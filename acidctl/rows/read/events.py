@@ -23,10 +23,10 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError, BadDataError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.arrow import struct_of
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.calendars import is_hybrid, proleptic_batch
 from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.read.stripe_size import check_all_rows, check_rows
-from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import OrcType
 from acidctl.rows.foreign.parquet_and_text import ForeignReader, Format, open_foreign, read_any_tail

@@ -22,7 +22,7 @@ from acidctl.location.walk import Location, find_locations
 from acidctl.nearest import did_you_mean
 from acidctl.orc.types import OrcType
 from acidctl.rows.read.events import EventFile
-from acidctl.rows.read.past import seen_at
+from acidctl.rows.read.past_snapshot import seen_at
 from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.rows.read.selection import limited
 from acidctl.rows.read.visibility import OnLoss, Unreadable, open_sources, row_types, with_loss

@@ -7,9 +7,9 @@ from typing import Any
 from acidctl.cli.output.console import Records, console, human_bytes, human_count, put_line, table_of
 from acidctl.cli.report.failures import Failures
 from acidctl.errors import AcidctlError
-from acidctl.orc.meta import tail_document
-from acidctl.orc.source import ByteSource
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
+from acidctl.orc.tail_document import tail_document
 from acidctl.printable import printable
 from acidctl.storage.registry import open_location
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.source import ByteSource
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import ACID_STATS, ACID_VERSION, KEY_INDEX, RecordKey, Tail, as_text
 from acidctl.orc.types import OrcType, hive_type, quoted_name
 

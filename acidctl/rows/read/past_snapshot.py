@@ -19,7 +19,7 @@ from acidctl.errors import HistoryError
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Look, Snapshot, take_snapshot
-from acidctl.rows.read.archive import is_all_of
+from acidctl.rows.read.archives import is_all_of
 from acidctl.rows.read.delete_set import Bools
 from acidctl.rows.read.events import EventFile, Ids, open_event_files
 from acidctl.rows.read.key_ranges import KeyRanges
