@@ -36,17 +36,17 @@ class Limit:
         default: without the variable.
         is_bytes: whether it counts bytes.
         meaning: one sentence.
-        variable: the one of the environment that sets it.
     """
 
     name: str
     default: int
     is_bytes: bool
     meaning: str
-    variable: str = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "variable", PREFIX + self.key.replace("-", "_").upper())
+    @property
+    def variable(self) -> str:
+        """The one of the environment that sets it."""
+        return PREFIX + self.key.replace("-", "_").upper()
 
     @property
     def key(self) -> str:
@@ -124,20 +124,12 @@ class DecodingBudget:
     _error: LimitError | None = None
 
     def require(self) -> None:
-        """Refuse whatever comes after it was too much: to look at it takes time, too.
-
-        Raises:
-            LimitError: it was.
-        """
+        """Refuse, by LimitError, whatever comes after it was too much: to look at it takes time, too."""
         if self._error is not None:
             raise self._error
 
     def add_part(self, part: int, amount: float) -> None:
-        """Count a stripe or row group of so many decoded bytes.
-
-        Raises:
-            LimitError: it is too much for so small a file.
-        """
+        """Count a stripe or row group of so many decoded bytes; errors as for :meth:`add`."""
         self.add(part, amount + _A_PART)
 
     def add(self, part: int, amount: float) -> None:

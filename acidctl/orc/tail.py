@@ -121,7 +121,7 @@ class Tail:
 
     @property
     def stride(self) -> int:
-        """Rows a row-index entry; 0 means that there is no row index."""
+        """Rows per row-index entry; 0 means that there is no row index."""
         return self.footer.rowIndexStride
 
     @property
@@ -167,7 +167,7 @@ class Tail:
 
     @cached_property
     def metadata(self) -> pb.Metadata:
-        """The statistics a stripe; empty when the file has none.  Reads from the file when the tail was long."""
+        """The statistics of each stripe; empty when the file has none.  Reads from the file when the tail was long."""
         length = self.postscript.metadataLength
         raw = self._raw_metadata
         if raw is None:

@@ -31,7 +31,8 @@ from acidctl.orc.read.wide_timestamps import wide
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
 from acidctl.orc.write.file_assembler import OrcAssembler
-from acidctl.orc.write.stripe_encoder import WriterSettings, encode_stripes
+from acidctl.orc.write.stripe_encoder import encode_stripes
+from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.read.events import open_event_files
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location

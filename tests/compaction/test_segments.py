@@ -24,7 +24,7 @@ from acidctl.compaction.split import split
 from acidctl.compaction.tasks import JoinTask
 from acidctl.errors import BadDataError, VerifyError
 from acidctl.orc.write.acid_writer import AcidWriter
-from acidctl.orc.write.stripe_encoder import WriterSettings
+from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.read.events import open_event_files
 
 MAJOR, MINOR = CompactionKind

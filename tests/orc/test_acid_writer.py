@@ -19,7 +19,7 @@ from acidctl.errors import BadDataError
 from acidctl.orc.types import ACID_COLUMNS, OrcType, acid_tree, hive_type, row_type, to_proto
 from acidctl.orc.write.acid_writer import AcidWriter
 from acidctl.orc.write.file_assembler import OrcAssembler
-from acidctl.orc.write.stripe_encoder import CODECS, WriterSettings
+from acidctl.orc.write.writer_settings import CODECS, WriterSettings
 
 ROW = OrcType(
     "struct",

@@ -24,7 +24,8 @@ from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import OrcType, renumbered, to_proto
 from acidctl.orc.write.file_assembler import OrcAssembler
 from acidctl.orc.write.stripe_editor import StripeParts
-from acidctl.orc.write.stripe_encoder import CODECS, MAX_BLOCK, WriterSettings, encode_stripes
+from acidctl.orc.write.stripe_encoder import encode_stripes
+from acidctl.orc.write.writer_settings import CODECS, MAX_BLOCK, WriterSettings
 
 CODEC = st.sampled_from(CODECS)
 SMALL = WriterSettings(block_size=65536, stride=100)

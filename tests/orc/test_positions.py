@@ -24,7 +24,8 @@ from acidctl.orc.types import OrcType, renumbered, to_proto
 from acidctl.orc.write.file_assembler import OrcAssembler
 from acidctl.orc.write.index_positions import Layout, places, relocate
 from acidctl.orc.write.stripe_editor import StripeParts
-from acidctl.orc.write.stripe_encoder import EncodedStripe, WriterSettings, encode_stripes, split_stripes
+from acidctl.orc.write.stripe_encoder import EncodedStripe, encode_stripes, split_stripes
+from acidctl.orc.write.writer_settings import WriterSettings
 
 BLOCK = 65536
 Found = dict[int, list[list[tuple[int, ...]]]]

@@ -15,7 +15,7 @@ from support.writer_data import acid_batch, acid_file, everything, random_array,
 
 from acidctl.orc.read.reader import open_orc
 from acidctl.orc.types import OrcType
-from acidctl.orc.write.stripe_encoder import CODECS, WriterSettings
+from acidctl.orc.write.writer_settings import CODECS, WriterSettings
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 WRITTEN = Path(__file__).parent.parent / "data"

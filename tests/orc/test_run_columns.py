@@ -18,7 +18,7 @@ from acidctl.orc.types import ACID_COLUMNS, OrcType
 from acidctl.orc.write import acid_writer
 from acidctl.orc.write.rle_columns import run_columns
 from acidctl.orc.write.stripe_editor import StripeParts
-from acidctl.orc.write.stripe_encoder import CODECS, WriterSettings
+from acidctl.orc.write.writer_settings import CODECS, WriterSettings
 
 ROW = OrcType("struct", children=(OrcType("int"), OrcType("string")), names=("a", "b"))
 BLOCK = 65536

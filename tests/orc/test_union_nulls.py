@@ -19,7 +19,7 @@ from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.read.union_nulls import has_null_member, null_unions, with_nulls
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.orc.write.stripe_encoder import CODECS, WriterSettings
+from acidctl.orc.write.writer_settings import CODECS, WriterSettings
 from acidctl.rows.export.storable import Storable
 
 INT, TEXT, TIME = OrcType("int"), OrcType("string"), OrcType("timestamp")

@@ -19,7 +19,7 @@ from support.writer_data import acid_batch, acid_file, everything, random_array,
 from test_acid_writer_java import Java, java  # noqa: F401  (the fixture)
 
 from acidctl.orc.types import OrcType
-from acidctl.orc.write.stripe_encoder import WriterSettings
+from acidctl.orc.write.writer_settings import WriterSettings
 
 pytestmark = pytest.mark.spark
 pytest_plugins = ("support.spark_session",)

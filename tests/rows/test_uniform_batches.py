@@ -20,7 +20,7 @@ import acidctl
 from acidctl.errors import BadDataError
 from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import OrcType
-from acidctl.orc.write.stripe_encoder import WriterSettings
+from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.export.orc_sink import OrcSink
 from acidctl.rows.read.events import EventReader
 from acidctl.rows.scan.table import TableScan

@@ -16,7 +16,7 @@ from acidctl.acid.state import State
 from acidctl.acid.triggers import CompactionKind
 from acidctl.demo.write import write_directory
 from acidctl.orc.types import OrcType
-from acidctl.orc.write.stripe_encoder import WriterSettings
+from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.storage.registry import open_location
 from support.compacting import run_compaction
 from support.tables import snapshot_of

@@ -12,7 +12,7 @@ from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.acid_writer import AcidWriter
-from acidctl.orc.write.stripe_encoder import WriterSettings
+from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.export.orc_sink import OrcSink
 from acidctl.storage.registry import open_location
 

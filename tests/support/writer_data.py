@@ -17,7 +17,7 @@ from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import ACID_COLUMNS, OrcType, arrow_type
 from acidctl.orc.write.acid_writer import AcidFileResult, AcidWriter
-from acidctl.orc.write.stripe_encoder import WriterSettings
+from acidctl.orc.write.writer_settings import WriterSettings
 
 BUCKET = 536870912
 

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cached_property
-from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
@@ -118,8 +117,8 @@ class OrcFile:
 
         Returns:
             A batch of the wanted columns in the file's order.  Timestamps are ``timestamp[ns]``; a timestamp column
-            with a value in this stripe that nanoseconds of 64 bits cannot hold comes as WideTimestamp, see wide_timestamps;
-            a union with NULLs in this stripe has an alternative more, see union_nulls.
+            with a value in this stripe that nanoseconds of 64 bits cannot hold comes as WideTimestamp; a union with
+            NULLs in this stripe has an alternative more, see union_nulls.
 
         Raises:
             BadDataError: the stripe is damaged, or holds a map with a NULL key, which Arrow has no place for.
@@ -199,9 +198,7 @@ class OrcFile:
     def __enter__(self) -> OrcFile:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _native(self) -> Any:

@@ -31,11 +31,7 @@ class AcidFileResult:
     """What an AcidWriter has written.
 
     Attributes:
-        rows: events of all kinds.
-        inserts: events with operation 0.
-        updates: events with operation 1 (ACID v1 only).
-        deletes: events with operation 2.
-        stripes: number of stripes.
+        rows: events of all kinds; of these the updates are of ACID v1 only.
         bytes: length of the file.
     """
 

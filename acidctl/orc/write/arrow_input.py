@@ -1,8 +1,8 @@
 """Arrow arrays in the exact shape that pyarrow needs to write the column that an ORC type names.
 
 Most arrays pass through untouched.  What changes: CHAR is padded to its length as Java pads it (predicates compare
-with padded text), timestamps take the form of timestamp_units.py, encodings that ORC does not know (dictionaries, views)
-are undone, extension types give way to their storage.
+with padded text), timestamps take the form that timestamp_units.py chose, encodings that ORC does not know
+(dictionaries, views) are undone, extension types give way to their storage.
 """
 
 from __future__ import annotations

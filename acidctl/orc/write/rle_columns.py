@@ -56,7 +56,7 @@ def run_columns(columns: Sequence[NDArray[np.signedinteger]], stride: int) -> li
 
     Args:
         columns: of one length, at least 1.
-        stride: rows a row-index entry.
+        stride: rows per row-index entry.
 
     Returns:
         None when a column is not worth it: it has many short runs, or numbers that are too large to count on.

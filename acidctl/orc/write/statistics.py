@@ -25,7 +25,6 @@ _DECIMAL_CONTEXT = Context(prec=4 * _DECIMAL_DIGITS)
 _MAX_NANOS = 999_999
 """Nanoseconds within a millisecond that stand behind an absent ``maximumNanos``."""
 
-_Block = TypeVar("_Block")
 _Value = TypeVar("_Value", int, str, bytes)
 
 

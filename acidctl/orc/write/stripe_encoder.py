@@ -27,9 +27,7 @@ from acidctl.orc.write.rle_columns import RunColumn, insert_first
 from acidctl.orc.write.stripe_editor import Codec, StripeParts, drop_index, drop_nan_bounds, loosen, take_nanos
 from acidctl.orc.write.timestamp_units import Half, TimestampForm, choose_form
 from acidctl.orc.write.unions import fold_unions, without_unions
-from acidctl.orc.write.writer_settings import ANY_STRIDE, CODECS, MAX_BLOCK, WHOLE, WriterSettings
-
-__all__ = ["CODECS", "MAX_BLOCK", "WHOLE", "EncodedStripe", "WriterSettings", "encode_stripes", "split_stripes"]
+from acidctl.orc.write.writer_settings import ANY_STRIDE, WHOLE, WriterSettings
 
 
 @dataclass(frozen=True, slots=True)

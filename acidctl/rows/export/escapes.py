@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -168,26 +167,7 @@ def _decoded(data: Bytes, leads: Ints) -> UnsafeCharacters:
 
 def _texts(codes: Ints, escape: Callable[[int], str]) -> tuple[Bytes, Ints, Ints]:
     """The escapes, padded to one length; their lengths; and which of them is that of each code."""
-    texts, lengths = _ascii_texts(escape)
-    high = codes >= 0x80
-    if not high.any():
-        return texts, lengths, codes
-    more, places = np.unique(codes[high], return_inverse=True)
-    which = codes.copy()
-    which[high] = 0x80 + places
-    escapes = [escape(int(code)).encode() for code in more]
-    return (
-        np.concatenate([texts, _padded(escapes)]),
-        np.concatenate([lengths, np.array([len(text) for text in escapes], np.int64)]),
-        which,
-    )
-
-
-@lru_cache
-def _ascii_texts(escape: Callable[[int], str]) -> tuple[Bytes, Ints]:
-    escapes = [escape(code).encode() for code in range(0x80)]
-    return _padded(escapes), np.array([len(text) for text in escapes], np.int64)
-
-
-def _padded(texts: list[bytes]) -> Bytes:
-    return np.frombuffer(b"".join(text.ljust(_LONGEST) for text in texts), np.uint8).reshape(-1, _LONGEST)
+    occurs = np.bincount(codes) > 0
+    texts = [escape(code).encode() for code in np.flatnonzero(occurs).tolist()]
+    padded = np.frombuffer(b"".join(text.ljust(_LONGEST) for text in texts), np.uint8).reshape(-1, _LONGEST)
+    return padded, np.array([len(text) for text in texts], np.int64), (np.cumsum(occurs) - 1)[codes]

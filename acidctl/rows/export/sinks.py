@@ -119,7 +119,7 @@ class _JsonLines:
 
 
 class JsonArray:
-    """One JSON document: an array with an object a row, a row a line."""
+    """One JSON document: an array with one object per row, one row per line."""
 
     def __init__(self, out: BinaryIO, types: OrcType | None = None) -> None:
         self._out = out

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from types import TracebackType
 
 import numpy as np
 import pyarrow as pa
@@ -164,9 +163,7 @@ class EventReader:
     def __enter__(self) -> EventReader:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._orc.close()
 
     @property

@@ -36,9 +36,7 @@ def seen_at(found: Found, lists: SnapshotLists, at: int | None) -> Snapshot:
         at: the write id; None for now.
 
     Raises:
-        HistoryError: the rows of then are gone, or not to be told from newer ones.
-        RefusedError: the lists are not for its table.
-        NotFoundError, AccessError, StorageError, BadDataError, UsageProblem: as :func:`take_snapshot`.
+        RefusedError: the lists are not for its table; others as for :func:`snapshot_at`.
     """
     if at is None:
         return found.snapshot(lists)

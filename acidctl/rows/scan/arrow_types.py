@@ -26,11 +26,11 @@ from acidctl.rows.foreign.parquet_and_text import Format
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.visibility import Unreadable
 from acidctl.rows.scan.columns import ColumnSource, FileColumns, Place, ScanColumn
+from acidctl.rows.scan.pruning import DAY_MS, YEAR_1700_MS
 
-_DAY_MS = 86_400_000
-_FIRST_MS = -8_520_336_000_000
-"""1700-01-01: a good day inside what 64 bits of nanoseconds hold, and where bounds in statistics can be trusted."""
-_LAST_MS = 9_223_372_036_854 - 2 * _DAY_MS
+_FIRST_MS = YEAR_1700_MS
+"""A good day inside what 64 bits of nanoseconds hold, and where bounds in statistics can be trusted."""
+_LAST_MS = 9_223_372_036_854 - 2 * DAY_MS
 
 
 @dataclass(frozen=True, slots=True)

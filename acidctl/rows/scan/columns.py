@@ -211,13 +211,11 @@ class FileColumns:
                 missing = here if missing is None else pc.or_(missing, here)
             if position >= len(node.names):
                 return all_null(len(rows), field.type)
-            array = self._child(array, node, position, picked=place in self._picked)
+            # Beside a picked field others may have been left out: there names are unique, elsewhere all fields are.
+            is_picked = place in self._picked
+            array = array.field(array.type.get_field_index(node.names[position]) if is_picked else position)
             node = node.children[position]
         if missing is not None:
             array = null_where(array, missing)
         one = pa.StructArray.from_arrays([array], fields=[pa.field(name, array.type)])
         return fit_text(conform(one, pa.struct([field]), path).field(0), node, target)
-
-    def _child(self, array: pa.StructArray, node: OrcType, position: int, *, picked: bool) -> pa.Array:
-        # Beside a picked field others may have been left out: there names are unique, elsewhere all fields are.
-        return array.field(array.type.get_field_index(node.names[position]) if picked else position)

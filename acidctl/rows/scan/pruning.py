@@ -26,8 +26,8 @@ from acidctl.rows.scan.compare import NEGATED, OPERATORS, Literal, MismatchError
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _FLOATS = ("float", "double")
 _TEXTS = ("string", "varchar")
-_DAY_MS = 86_400_000
-_YEAR_1700_MS = -8_520_336_000_000
+DAY_MS = 86_400_000
+YEAR_1700_MS = -8_520_336_000_000
 _BOUNDS_WITHOUT_NAN = (2, 4)
 """Presto and Trino: they write no sum, and no bounds where there is a NaN."""
 _HIVE_8732 = 1
@@ -132,16 +132,16 @@ def _range(tail: Tail, found: pb.ColumnStatistics, own: OrcType, target: OrcType
         read["dateStatistics"] = lambda: _dates(found.dateStatistics, hybrid=is_hybrid(tail))
     elif own.kind == target.kind and own.kind in TIMESTAMP_KINDS:
         read["timestampStatistics"] = lambda: _times(found.timestampStatistics)
-    elif own.kind == target.kind == "decimal" and own.precision and _same_decimal(own, target):
+    elif (
+        own.kind == target.kind == "decimal"
+        and own.precision
+        and (own.precision, own.scale) == (target.precision, target.scale)
+    ):
         read["decimalStatistics"] = lambda: _decimals(found.decimalStatistics, own.scale)
     for field, function in read.items():
         if found.HasField(field):
             return function()
     return None, None
-
-
-def _same_decimal(own: OrcType, target: OrcType) -> bool:
-    return (own.precision, own.scale) == (target.precision, target.scale)
 
 
 def _ends(found: Any, low: str = "minimum", high: str = "maximum") -> tuple[Any, Any]:
@@ -186,9 +186,9 @@ def _dates(found: pb.DateStatistics, *, hybrid: bool) -> tuple[Any, Any]:
 def _times(found: pb.TimestampStatistics) -> tuple[Any, Any]:
     """Milliseconds, cut off, and from writers whose idea of a zone's gaps differs: a day more on either side."""
     low, high = _ends(found, "minimumUtc", "maximumUtc")
-    if low is None or high is None or low < _YEAR_1700_MS or high < low:
+    if low is None or high is None or low < YEAR_1700_MS or high < low:
         return None, None
-    return Fraction((low - _DAY_MS) * 1_000_000), Fraction((high + _DAY_MS) * 1_000_000)
+    return Fraction((low - DAY_MS) * 1_000_000), Fraction((high + DAY_MS) * 1_000_000)
 
 
 def _decimals(found: pb.DecimalStatistics, scale: int) -> tuple[Any, Any]:

@@ -61,21 +61,17 @@ class Scan:
 
     Args:
         snapshot: what is read, and which write ids count.
-        columns: names in the order wanted, dotted for fields inside structs; None for all of the rows, then those of
-            the partition.
-        row_id: put ``ROW__ID`` first.
+        columns, where, row_id, deleted, on_loss: as for :meth:`acidctl.rows.scan.table.Table.scan`; stripes that cannot
+            hold rows for which the condition is true are not read.
         only: numbers of the stripes to read by the file's path relative to the location; files that are not named are
             not read. What is deleted does not depend on it. None for all.
-        where: a condition (see :mod:`acidctl.rows.scan.predicate`); stripes that cannot hold such rows are not read.
-        deleted: the rows that deletes and updates removed, in place of those that are left.
         partition: further columns with the same value in all rows.
         row_type: of the result; by default that of the location's files together.
         sources: the files of the snapshot, when they have been opened already.
-        on_loss: called for every stripe or file that cannot be read, which is then left out; without it, that is an
-            error.
 
     Attributes:
         where: the condition, parsed.
+        deleted: as given.
         sources: the files of the snapshot.
         columns: of the result, in its order.
 
@@ -103,7 +99,7 @@ class Scan:
         snapshot.require_history()
         self._snapshot = snapshot
         self._only = only
-        self._deleted = deleted
+        self.deleted = deleted
         self._on_loss = on_loss
         self.sources = list(open_sources(snapshot, on_loss) if sources is None else sources)
         self.row_type = row_type or merge_row_types(row_types(self.sources) or [OrcType("struct")])
@@ -163,7 +159,7 @@ class Scan:
 
     def _first(self, events: EventReader, count: int, files: FileColumns) -> Iterator[pa.RecordBatch]:
         """Rows out of the first `count` events of a file, where these can be read without the rest of their stripe."""
-        few = events.first(count) if self.where is None and not self._deleted else None
+        few = events.first(count) if self.where is None and not self.deleted else None
         if few is None or any(few.column(name).null_count for name in ID_COLUMNS):
             return  # who reads the stripe knows whether rows without ids matter
         ids, rows = read_ids(few, events.source.fs.display(events.source.path)), few.column("row")
@@ -279,13 +275,13 @@ class Scan:
 
     def _is_out(self, known: StripeRange | None) -> bool:
         """Whether no row of the stripe can be in the result, known without reading it."""
-        if not self._deleted:
+        if not self.deleted:
             return False
         return not self._deletes.size or (known is not None and not self._deletes.may_hit(known))
 
     def _all_live(self, source: EventFile, known: StripeRange | None) -> bool:
         """Whether all rows of the stripe are there and visible, known without reading it."""
-        if self._deleted or source.may_hold_changes:
+        if self.deleted or source.may_hold_changes:
             return False
         write_ids, deletes = self._snapshot.write_ids, self._deletes
         valid = write_ids.is_everything or (known is not None and known.is_all_valid(write_ids))
@@ -293,14 +289,14 @@ class Scan:
 
     def _dead_places(self, source: EventFile, known: StripeRange | None) -> NDArray[np.intp] | None:
         """Where the dead rows of the stripe lie, when that is known without reading it and all others are visible."""
-        if self._deleted or source.may_hold_changes or known is None or not known.is_dense:
+        if self.deleted or source.may_hold_changes or known is None or not known.is_dense:
             return None
         if not self._deletes.is_absolute or not known.is_all_valid(self._snapshot.write_ids):
             return None
         return self._deletes.places(known)
 
     def _live(self, source: EventFile, ids: Ids) -> Bools | None:
-        choose = dead_rows if self._deleted else live_rows
+        choose = dead_rows if self.deleted else live_rows
         return choose(source, ids, self._snapshot.write_ids, self._deletes)
 
     def _matching(self, read: _Read) -> Bools:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -193,7 +193,21 @@ class Table(ArrowRows):
             for snapshot, one, sources, wanted in zip(snapshots, self._found, opened, kept, strict=True)
             if wanted
         ]
-        return TableScan(parts, row_type, _Request(columns, where, row_id, deleted, on_loss, skip_hint))
+
+        def scan_of(part: _Part, where: str | Predicate | None) -> Scan:
+            return Scan(
+                part.snapshot,
+                columns,
+                row_id=row_id,
+                where=where,
+                deleted=deleted,
+                partition=part.partition,
+                row_type=row_type,
+                sources=part.sources,
+                on_loss=on_loss,
+            )
+
+        return TableScan(parts, scan_of, where, skip_hint)
 
     def partition_of(self, location: Location) -> list[PartitionColumn]:
         """The partition columns with their values in one location."""
@@ -270,18 +284,6 @@ class _Part:
     sources: Sequence[EventFile] | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """What :meth:`Table.scan` was asked for."""
-
-    columns: Sequence[str] | None
-    where: str | None
-    row_id: bool
-    deleted: bool
-    on_loss: OnLoss | None
-    skip_hint: str
-
-
 class TableScan(ArrowRows):
     """Rows of a snapshot of a table; made by :meth:`Table.scan`. It may be read any number of times.
 
@@ -290,20 +292,28 @@ class TableScan(ArrowRows):
         declared: the same as Arrow's types.
     """
 
-    def __init__(self, parts: Sequence[_Part], row_type: OrcType, request: _Request) -> None:
+    def __init__(
+        self,
+        parts: Sequence[_Part],
+        scan_of: Callable[[_Part, str | Predicate | None], Scan],
+        where: str | None,
+        skip_hint: str,
+    ) -> None:
         self._parts = parts
-        self._row_type = row_type
-        self._request = request
-        first = self._scan(parts[0], request.where)
+        self._scan = scan_of
+        self._asked = where
+        self._skip_hint = skip_hint
+        first = scan_of(parts[0], where)
         self._where = first.where
+        self._row_type = first.row_type
+        self._deleted = first.deleted
         self.output_type = first.output_type
         self.declared: pa.Schema = first.schema
 
     def __repr__(self) -> str:
-        asked = self._request
         names = ", ".join(self.declared.names)
-        where = f", where {asked.where}" if asked.where else ""
-        deleted = ", deleted rows" if asked.deleted else ""
+        where = f", where {self._asked}" if self._asked else ""
+        deleted = ", deleted rows" if self._deleted else ""
         return f"<acidctl scan of ({names}){where}{deleted}, locations: {len(self._parts)}>"
 
     @cached_property
@@ -366,7 +376,7 @@ class TableScan(ArrowRows):
         for part in self._parts:
             batches = self._scan(part, self._where).batches(first)
             while True:
-                with _may_be_skipped(self._request.skip_hint):
+                with _may_be_skipped(self._skip_hint):
                     batch = next(batches, None)
                 if batch is None:
                     break
@@ -378,21 +388,8 @@ class TableScan(ArrowRows):
         Raises:
             BadDataError, NotFoundError: as :meth:`to_batches`.
         """
-        with _may_be_skipped(self._request.skip_hint):
+        with _may_be_skipped(self._skip_hint):
             return sum(self._scan(part, self._where).count() for part in self._parts)
-
-    def _scan(self, part: _Part, where: str | Predicate | None) -> Scan:
-        return Scan(
-            part.snapshot,
-            self._request.columns,
-            row_id=self._request.row_id,
-            where=where,
-            deleted=self._request.deleted,
-            partition=part.partition,
-            row_type=self._row_type,
-            sources=part.sources,
-            on_loss=self._request.on_loss,
-        )
 
 
 def partition_kind(values: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from acidctl.demo.big import BigOptions, write_big
 from acidctl.demo.write import write_directory
 from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.orc.write.stripe_encoder import WriterSettings
+from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.storage.registry import open_location
 
 Row = tuple[Any, ...]
