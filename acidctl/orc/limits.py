@@ -55,7 +55,7 @@ class Limit:
 
     @property
     def value(self) -> int:
-        """What counts now. UsageProblem when the variable is no number."""
+        """What counts now. UsageProblem when the variable is not a number."""
         text = os.environ.get(self.variable)
         return _parsed(self.variable, text) if text else self.default
 
@@ -201,6 +201,6 @@ def _parsed(variable: str, text: str) -> int:
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise UsageProblem(
-            f"{variable} is {text[:40]!r}", "it is no size", "write a whole number, with K, M, G or T behind it"
+            f"{variable} is {text[:40]!r}", "it is not a size", "write a whole number, with K, M, G or T behind it"
         )
     return int(match.group(1)) << _POWERS[match.group(2).upper()]

@@ -216,7 +216,7 @@ class Tail:
             The list may be shorter or longer than the stripes: known Hive versions lose the last entry.
 
         Raises:
-            BadDataError: the index is no list of three integers.
+            BadDataError: the index is not a list of three integers.
             LimitError: it has more entries than a file may have stripes.
         """
         raw = self.user_metadata.get(KEY_INDEX)
@@ -247,7 +247,7 @@ class Tail:
 
     @property
     def acid_version(self) -> int | None:
-        """``hive.acid.version``, None when missing.  BadDataError when it is no number."""
+        """``hive.acid.version``, None when missing.  BadDataError when it is not a number."""
         raw = self.user_metadata.get(ACID_VERSION)
         if raw is None:
             return None
@@ -317,7 +317,7 @@ def _postscript(source: ByteSource, buffer: bytes) -> pb.PostScript:
     path = source.path
     length = buffer[-1]
     if length >= len(buffer):
-        raise _not_orc(path, "its last byte is no length of a postscript")
+        raise _not_orc(path, "its last byte is not the length of a postscript")
     try:
         postscript = pb.PostScript.FromString(buffer[-1 - length : -1])
     except (DecodeError, ValueError) as error:
@@ -391,7 +391,7 @@ def _check_parts(message: type[Message], plain: bytes, path: str, what: str) -> 
 
 
 def as_text(value: str | bytes) -> str:
-    """A protobuf string: the run-time hands out bytes where a damaged file holds no UTF-8."""
+    """A protobuf string: the run-time hands out bytes where a damaged file holds what is not UTF-8."""
     return value if isinstance(value, str) else value.decode("utf-8", "replace")
 
 

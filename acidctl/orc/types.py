@@ -198,7 +198,7 @@ def _node(types: Sequence[pb.Type], column_id: int, depth: int, path: str) -> tu
         children.append(child)
     names = tuple(message.fieldNames) if kind == "struct" else ()
     attributes = tuple((pair.key, pair.value) for pair in message.attributes)
-    # The protobuf run-time hands out bytes where a string field holds no UTF-8.
+    # The protobuf run-time hands out bytes where a string field holds what is not UTF-8.
     if not all(isinstance(text, str) for text in (*names, *(text for pair in attributes for text in pair))):
         raise _bad(path, f"a name in column {column_id} is not UTF-8")
     if len(names) != len(children) and kind == "struct":

@@ -1,4 +1,4 @@
-"""Numbers of 7 bits a byte, the lowest first, as ORC's streams, Protocol Buffers and Thrift write them."""
+"""Numbers of 7 bits per byte, the lowest first, as ORC's streams, Protocol Buffers and Thrift write them."""
 
 from __future__ import annotations
 

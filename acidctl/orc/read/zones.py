@@ -98,7 +98,7 @@ def is_utc(name: str) -> bool:
 def zone(name: str) -> Zone:
     """The zone of that name: of the zone database, of Java's own, or a fixed offset such as ``GMT+08:00``.
 
-    Takes about 0.1 s for a zone with daylight saving time, once a process.
+    Takes about 0.1 s for a zone with daylight saving time, once per process.
 
     Raises:
         BadDataError: there is no such zone.

@@ -183,7 +183,7 @@ def split_stripes(buffer: pa.Buffer) -> tuple[list[EncodedStripe], Tail]:
     """The stripes of a whole ORC file in memory, without copying them, and its tail.
 
     Raises:
-        BadDataError: it is no ORC file, or has no statistics for some stripe.
+        BadDataError: it is not an ORC file, or has no statistics for some stripe.
     """
     view = memoryview(buffer).cast("B")
     tail = read_tail(ByteSource(_InMemory(view), "an ORC file in memory", len(view)))

@@ -165,7 +165,7 @@ class Storable:
         columns = []
         for place, child in enumerate(children):
             wanted = _field_type(target, place + 1 if self.parquet else place)
-            # What the file holds for members that are not set is no value: it must not fail a check.
+            # What the file holds for members that are not set is not a value: it must not fail a check.
             own = child.take(pa.array(np.arange(len(child)), mask=which != place)) if self.parquet else child
             columns.append(self.column(own, nth_child(types, place), wanted, f"{where}.{place}"))
         if not self.parquet:

@@ -2,7 +2,7 @@
 
 Every function takes one Arrow array and returns a :class:`Text` of the same length; null stays null.  Texts are
 ``binary`` (or ``large_binary``) arrays, as kernels for strings may look at every character once more.  Hive may
-store bytes that are no UTF-8; :func:`cleaned` replaces them, and the functions for strings expect that it has.
+store bytes that are not UTF-8; :func:`cleaned` replaces them, and the functions for strings expect that it has.
 """
 
 from __future__ import annotations

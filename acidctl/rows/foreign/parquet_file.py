@@ -113,7 +113,7 @@ def _check_schema(raw: bytes, at: int, path: str) -> int:
     count, kind, at = list_head(raw, at)
     COLUMNS.check(count, path, "number of its columns")
     if kind != STRUCT:
-        raise ThriftError("its schema is no list of columns")
+        raise ThriftError("its schema is not a list of columns")
     left = [1]
     for _ in range(count):
         element, at = fields_of(raw, at)

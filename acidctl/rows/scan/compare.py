@@ -72,13 +72,13 @@ def parse_moment(text: str) -> Moment:
     """
     match = _TIME.fullmatch(text.strip())
     if match is None:
-        raise MismatchError(f"{text!r} is no date or timestamp, as in 2024-02-29 or 2024-02-29 23:59:59.5")
+        raise MismatchError(f"{text!r} is not a date or timestamp, as in 2024-02-29 or 2024-02-29 23:59:59.5")
     year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
     try:
         days = datetime.date(year, month, day).toordinal() - _EPOCH
         datetime.time(hour, minute, second)
     except ValueError as error:
-        raise MismatchError(f"{text!r} is no date or timestamp: {error}") from None
+        raise MismatchError(f"{text!r} is not a date or timestamp: {error}") from None
     seconds = hour * 3600 + minute * 60 + second
     return Moment(days * _DAY + seconds * _SECOND + int((match[7] or "").ljust(9, "0")))
 
@@ -242,7 +242,7 @@ def _number(kind: pa.DataType, value: int | Decimal | str | Moment) -> Decimal |
         except InvalidOperation:
             parsed = Decimal("NaN")
         if not parsed.is_finite():
-            raise MismatchError(f"{value!r} is no number, and the column is of type {_type_name(kind)}")
+            raise MismatchError(f"{value!r} is not a number, and the column is of type {_type_name(kind)}")
         value = parsed
     if isinstance(value, Moment):
         raise MismatchError(f"a date or timestamp cannot be compared with a column of type {_type_name(kind)}")

@@ -124,7 +124,7 @@ class _Parser:
         if isinstance(node, exp.Column | exp.Dot):
             column = self._column(node)
             if self._types is None or self._type_of(column.path).kind != "boolean":
-                raise self._refuse(f"{'.'.join(column.path)!r} alone is no condition: compare it with something")
+                raise self._refuse(f"{'.'.join(column.path)!r} alone is not a condition: compare it with something")
             return ColumnComparison(column, "=", True)
         return self._comparison(node)
 
@@ -132,7 +132,7 @@ class _Parser:
         null_safe = isinstance(node, exp.NullSafeEQ)
         sign = "=" if null_safe else _SIGNS.get(type(node))
         if sign is None:
-            raise self._refuse(f"{node.sql(dialect='hive')!r} is no comparison that is known here")
+            raise self._refuse(f"{node.sql(dialect='hive')!r} is not a comparison that is known here")
         left, right = node.this, node.expression
         if not isinstance(left, exp.Column | exp.Dot):
             left, right, sign = right, left, MIRRORED[sign]
@@ -147,11 +147,11 @@ class _Parser:
             return IsNull(column)
         if isinstance(node.expression, exp.Boolean):
             return ColumnComparison(column, "=", bool(node.expression.this), null_safe=True)
-        raise self._refuse(f"{node.sql(dialect='hive')!r} is no comparison that is known here")
+        raise self._refuse(f"{node.sql(dialect='hive')!r} is not a comparison that is known here")
 
     def _column(self, node: exp.Expr) -> ColumnRef:
         if not isinstance(node, exp.Column | exp.Dot):
-            raise self._refuse(f"{node.sql(dialect='hive')!r} is no column")
+            raise self._refuse(f"{node.sql(dialect='hive')!r} is not a column")
         parts = tuple(part.name for part in node.parts)
         whole = ".".join(parts)
         if whole.lower() in self._columns:
@@ -206,13 +206,13 @@ class _Parser:
             return node.name if node.is_string else self._number(node.name)
         if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
             return self._cast(node)
-        raise self._refuse(f"{node.sql(dialect='hive')!r} is no value")
+        raise self._refuse(f"{node.sql(dialect='hive')!r} is not a value")
 
     def _number(self, text: str) -> int | Decimal:
         try:
             return int(text) if text.isdigit() else Decimal(text)
         except (ValueError, ArithmeticError):
-            raise self._refuse(f"{text[:40]!r} is no number") from None
+            raise self._refuse(f"{text[:40]!r} is not a number") from None
 
     def _cast(self, node: exp.Cast) -> Literal:
         kind, text = node.to.this, node.this.name
@@ -222,10 +222,10 @@ class _Parser:
             except MismatchError as error:
                 raise self._refuse(str(error)) from None
             if kind is exp.DataType.Type.DATE and ":" in text:
-                raise self._refuse(f"{text!r} is no date")
+                raise self._refuse(f"{text!r} is not a date")
             return moment
         if kind in exp.DataType.NUMERIC_TYPES:
             return self._number(text)
         if kind in exp.DataType.TEXT_TYPES:
             return str(text)
-        raise self._refuse(f"{node.sql(dialect='hive')!r} is no value")
+        raise self._refuse(f"{node.sql(dialect='hive')!r} is not a value")

@@ -3,7 +3,7 @@
 Statistics are used where they can be trusted and nowhere else.  Never: files without a row index (their statistics are
 meaningless, format section 3.4), CHAR (padding), timestamps without UTC bounds or before 1700, old Hive's strings
 (HIVE-8732), dates of two calendars, columns whose type the location's newer files changed or made shorter, bounds that
-replaced bytes that were no UTF-8, bounds of floating point numbers beside a NaN.
+replaced bytes that were not UTF-8, bounds of floating point numbers beside a NaN.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def _texts(found: pb.StringStatistics) -> tuple[Any, Any]:
     low, high = _ends(found)
     shorter, longer = _ends(found, "lowerBound", "upperBound")
     low, high = (shorter if low is None else low), (longer if high is None else high)
-    # Java puts U+FFFD for what is no UTF-8, which sorts elsewhere; "" may stand for "none".
+    # Java puts U+FFFD for what is not UTF-8, which sorts elsewhere; "" may stand for "none".
     odd = "\N{REPLACEMENT CHARACTER}".encode()
     return (None if low is None or odd in low else low), (None if not high or odd in high else high)
 
