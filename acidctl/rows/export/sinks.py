@@ -155,8 +155,7 @@ class _Csv:
         self._schema = schema
         self._delimiter = delimiter.encode()
         self._names: list[str] | None = None
-        self._header = options.header
-        self._printable = options.printable
+        self._options = options
 
     def write(self, batch: pa.RecordBatch) -> None:
         self._begin(batch.schema.names)
@@ -170,7 +169,7 @@ class _Csv:
     def _begin(self, names: list[str]) -> None:
         if self._names is None:
             self._names = names
-            if self._header and names:
+            if self._options.header and names:
                 self._out.write(self._header_line(names))
         elif names != self._names:
             raise BadDataError(
@@ -181,7 +180,7 @@ class _Csv:
 
     def _header_line(self, names: list[str]) -> memoryview:
         kernels = Kernels()
-        names = [printable(name) for name in names] if self._printable else names
+        names = [printable(name) for name in names] if self._options.printable else names
         fields = self._quoted(pa.array([name.encode("utf-8", "replace") for name in names], kernels.binary), kernels)
         ends = [self._delimiter] * (len(names) - 1) + [b"\n"]
         return text_buffer(kernels.join(fields, pa.array(ends, kernels.binary)))
@@ -197,7 +196,7 @@ class _Csv:
             text = unquoted(column, types, kernels)
             values = kernels.wrapped(text)
             if self._may_need_quotes(column.type):
-                values = self._quoted(kernels.printable(values) if self._printable else values, kernels)
+                values = self._quoted(kernels.printable(values) if self._options.printable else values, kernels)
             pieces.append(values)
         return kernels.join(*pieces, kernels.constant(b"\n"), null=b"")
 

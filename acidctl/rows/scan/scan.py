@@ -224,24 +224,31 @@ class Scan:
         if self._is_out(known):
             return
         all_live = self._all_live(source, known)
-        if all_live and not wants_ids:
-            ids, rows, live = None, events.rows(stripe, files.names), None
-        elif not wants_ids and self.where is None and (places := self._dead_places(source, known)) is not None:
+        if not (all_live or wants_ids or self.where) and (places := self._dead_places(source, known)) is not None:
             for batch in self._finish(_Read(source, None, events.rows(stripe, files.names), files)):
                 yield from without_places(batch, places, joined="uniontype" not in source.tail.schema.kinds)
             return
-        else:
-            ids, rows = events.ids_with_rows(stripe, files.names)
-            live = None if all_live else self._live(source, ids)
-        if self.where is not None:
-            matching = self._matching(_Read(source, ids, rows, files))
-            live = matching if live is None else live & matching
+        read, live = self._read(events, stripe, files, ids=wants_ids or not all_live, all_live=all_live)
         if live is not None and not live.all():
             if not live.any():
                 return
-            rows = kept_rows(rows, live)
-            ids = ids.take(live) if ids is not None else None
-        yield from self._finish(_Read(source, ids, rows, files))
+            ids = read.ids.take(live) if read.ids is not None else None
+            read = _Read(source, ids, kept_rows(read.rows, live), files)
+        yield from self._finish(read)
+
+    def _read(
+        self, events: EventReader, stripe: int, files: FileColumns, *, ids: bool, all_live: bool
+    ) -> tuple[_Read, Bools | None]:
+        """The rows of a stripe, with `ids` or without, and which of them belong to the result; None for all."""
+        if ids:
+            read = _Read(events.source, *events.ids_with_rows(stripe, files.names), files)
+        else:
+            read = _Read(events.source, None, events.rows(stripe, files.names), files)
+        live = None if all_live or read.ids is None else self._live(events.source, read.ids)
+        if self.where is None:
+            return read, live
+        matching = self._matching(read)
+        return read, matching if live is None else live & matching
 
     def _count(self, events: EventReader, stripe: int, files: FileColumns) -> int:
         source = events.source
@@ -256,16 +263,8 @@ class Scan:
             places = self._dead_places(source, known)
             if places is not None:
                 return rows - len(places)
-            live = self._live(source, events.ids(stripe))
-            return rows if live is None else int(np.count_nonzero(live))
-        ids = None
-        if all_live and not self._where_ids:
-            found = events.rows(stripe, files.names)
-        else:
-            ids, found = events.ids_with_rows(stripe, files.names)
-        matching = self._matching(_Read(source, ids, found, files))
-        live = None if all_live or ids is None else self._live(source, ids)
-        return int(np.count_nonzero(matching if live is None else live & matching))
+        _, live = self._read(events, stripe, files, ids=self._where_ids or not all_live, all_live=all_live)
+        return rows if live is None else int(np.count_nonzero(live))
 
     def _known(self, events: EventReader, stripe: int) -> StripeRange | None:
         """The keys of a stripe by its statistics, where they can matter."""
