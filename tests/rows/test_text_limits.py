@@ -57,6 +57,14 @@ def test_blocks_of_hadoop_that_claim_much(tmp_path: Path) -> None:
         lines_of(path)
 
 
+@pytest.mark.parametrize("block", [b"\xff" * 100, b"\xff" * 3, b"", b"\0"])
+def test_blocks_of_hadoop_without_a_size(tmp_path: Path, block: bytes) -> None:
+    path = tmp_path / "a.snappy"
+    path.write_bytes(struct.pack(">II", 1000, len(block)) + block)
+    with pytest.raises(BadDataError, match="a compressed block ends too early"):
+        lines_of(path)
+
+
 @pytest.mark.parametrize("text", [b"a\r\nb\rc\n\rd", b"\r\n\r\n", b"\n", b"", b"\r", b"a", b"\r\r\n\n\r"])
 def test_ends_of_lines(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "a.txt"
