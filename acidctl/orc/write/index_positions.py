@@ -1,4 +1,5 @@
-"""The positions in a row index: which streams they speak of, and what they become when those are compressed.
+"""A finished stripe compressed by zlib; and the positions in its row index, which streams these speak of, and what they
+become then.
 
 An entry of a column's row index says where its rows begin in each of the column's streams.  For every stream that is
 the byte, or where there is compression the chunk and the byte inside it, and then the place in what a run-length
