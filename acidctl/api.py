@@ -47,7 +47,7 @@ from acidctl.repair.apply import apply_repair, plan_repair, require_offline, und
 from acidctl.repair.backup import RepairRun
 from acidctl.repair.plan import Kind, RepairPlan, Scope
 from acidctl.rows.past.blame import Blame, RowId, blame, parse_row_id
-from acidctl.rows.past.diff import Difference, difference
+from acidctl.rows.past.diff import Difference, table_difference
 from acidctl.rows.past.history import History, read_history
 from acidctl.rows.scan.location_state import LocationState
 from acidctl.rows.scan.table import Table, table_at
@@ -170,7 +170,7 @@ class Location:
         Raises:
             HistoryError: a compaction has destroyed one of the two.
         """
-        return difference(self.rows(), start, end, columns, row_id=row_id)
+        return table_difference(self.rows(), start, end, columns, row_id=row_id)
 
     def advise(self) -> Advice:
         """What it costs its readers, and what a compaction would save."""

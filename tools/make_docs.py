@@ -1,7 +1,7 @@
 """``python tools/make_docs.py [--check]``: the man pages, the completion scripts and the tables of README and docs/.
 
-Everything is made from what the program itself uses (the commands' options and examples, the error classes, the
-table of JSON forms), so that no page can say something else than ``--help``.
+Everything is made from what the program itself uses (the commands' options and examples, the error classes), and from
+tables beside it which tests hold to it, so that no page can say something else than ``--help``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import NoReturn
 
 import click
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
+from json_forms import FORMS
 from reason_codes import example
 
 from acidctl import __version__
@@ -25,7 +26,6 @@ from acidctl.cli.command_table import SECTIONS, SUMMARIES
 from acidctl.cli.main import cli
 from acidctl.errors import ExitStatus
 from acidctl.orc.limits import LIMITS
-from acidctl.rows.export.forms import FORMS
 from acidctl.validation.findings import Depth
 from acidctl.validation.rules import RULES
 from acidctl.wording import text_of

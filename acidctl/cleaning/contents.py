@@ -49,7 +49,7 @@ class Contents:
 
     def _fault_of(self, file: DataFile, directory: AcidDirectory) -> Reason | None:
         # Most directories are known by their small files: what reads ORC is loaded for the others alone.
-        from acidctl.orc.source import ByteSource  # noqa: PLC0415 - most locations need no tail for it
+        from acidctl.orc.byte_source import ByteSource  # noqa: PLC0415 - most locations need no tail for it
         from acidctl.orc.tail import read_tail  # noqa: PLC0415 - ORC's messages
 
         path = join(self._snapshot.path, file.path)

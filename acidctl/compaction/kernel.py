@@ -35,12 +35,12 @@ from acidctl.compaction.tasks import (
     Task,
     new_attempt,
 )
-from acidctl.orc.read.id_runs import IdRun, id_run
-from acidctl.orc.source import ByteSource
+from acidctl.orc.byte_source import ByteSource
+from acidctl.orc.read.id_runs import RowIdRun, id_run
 from acidctl.orc.tail import read_tail, stripe_length
 from acidctl.orc.types import acid_tree, arrow_type
 from acidctl.rows.read.delete_set import DELETE, INSERT, Bools
-from acidctl.rows.read.events import EventFile, Events, Ids, with_ids
+from acidctl.rows.read.events import EventFile, EventReader, Ids, with_ids
 from acidctl.rows.read.schema_evolution import SIZED_TEXTS, all_null, conform, fit_text
 from acidctl.rows.read.selection import kept_rows
 from acidctl.rows.read.stripe_key_ranges import StripeRange
@@ -90,10 +90,10 @@ def _compact(task: BucketTask) -> BucketResult:
     def keep_delete(_: EventFile, ids: Ids) -> Bools | None:
         return visible_events(ids, task.write_ids)
 
-    def keeps_inserts(run: IdRun) -> bool:
+    def keeps_inserts(run: RowIdRun) -> bool:
         return run.operation == INSERT and task.write_ids.is_valid(run.current) and not dead.may_hit(_range(run))
 
-    def keeps_deletes(run: IdRun) -> bool:
+    def keeps_deletes(run: RowIdRun) -> bool:
         return run.operation == DELETE and task.write_ids.is_valid(run.current)
 
     insert_side = _Side(fs, task, list(zip(inserts, task.inserts, strict=True)), keep_insert, keeps_inserts)
@@ -109,7 +109,7 @@ def _compact(task: BucketTask) -> BucketResult:
     return BucketResult(task.bucket, written, deleted, read, read - kept, segment)
 
 
-def _range(run: IdRun) -> StripeRange:
+def _range(run: RowIdRun) -> StripeRange:
     """The keys of a run, as what deletes hit is asked for."""
     (original, bucket, first), last = run.first, run.last.row_id
     return StripeRange((original,) * 2, (bucket,) * 2, (first, last), (run.current,) * 2, True)
@@ -129,7 +129,7 @@ class _Side:
         task: BucketTask,
         sources: Sequence[tuple[EventFile, Input]],
         keep: Callable[[EventFile, Ids], Bools | None],
-        keeps_run: Callable[[IdRun], bool],
+        keeps_run: Callable[[RowIdRun], bool],
     ) -> None:
         """`keep`: which events stay, None for all; `keeps_run`: whether surely all of these do."""
         self._fs = fs
@@ -268,7 +268,7 @@ class _Side:
         is_short = source.tail.stripes[stripe].numberOfRows <= HELD_ROWS
         return is_short and _is_small(source, stripe) and self._held_bytes < HELD_BYTES
 
-    def _both(self, events: Events, stripe: int) -> tuple[Ids, pa.Array]:
+    def _both(self, events: EventReader, stripe: int) -> tuple[Ids, pa.Array]:
         if events.source.file.role is Role.DELETE:
             return events.ids(stripe), self._rows(events, stripe)
         ids, rows = events.ids_with_rows(stripe, None, proleptic=self._proleptic)
@@ -285,11 +285,11 @@ class _Side:
 
         return load
 
-    def _kept_rows(self, events: Events, stripe: int, kept: Bools | None) -> pa.Array:
+    def _kept_rows(self, events: EventReader, stripe: int, kept: Bools | None) -> pa.Array:
         rows = self._rows(events, stripe)
         return rows if kept is None else kept_rows(rows, kept)
 
-    def _rows(self, events: Events, stripe: int) -> pa.Array:
+    def _rows(self, events: EventReader, stripe: int) -> pa.Array:
         source = events.source
         if source.file.role is Role.DELETE:
             # A delete event has no row, whatever row type its file declares (section 3.1).

@@ -11,7 +11,7 @@ from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.tasks import JULIAN_GREGORIAN, PROLEPTIC_GREGORIAN, Input
 from acidctl.orc.tail import FIRST_READ
 from acidctl.orc.write.bloom import bloom_columns
-from acidctl.orc.write.settings import CODECS, WriterSettings
+from acidctl.orc.write.writer_settings import CODECS, WriterSettings
 from acidctl.rows.foreign.parquet_and_text import Format
 from acidctl.rows.read.events import EventFile
 

@@ -15,7 +15,7 @@ from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
 from acidctl.demo.write import write_directory
 from acidctl.errors import UsageProblem
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.orc.write.stripe_encoder import WriterSettings
+from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Ids, with_ids
 from acidctl.storage.port import FileSystem

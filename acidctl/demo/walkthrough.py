@@ -8,7 +8,7 @@ from acidctl.acid import bucket
 from acidctl.acid.names import Kind, format_directory
 from acidctl.demo.write import Event, write_directory
 from acidctl.orc.types import OrcType
-from acidctl.orc.write.stripe_encoder import WriterSettings
+from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.storage.port import FileSystem
 
 ROW = OrcType("struct", children=(OrcType("int"), OrcType("string")), names=("id", "value"))

@@ -11,7 +11,7 @@ from acidctl.acid.names import ORC_ACID_VERSION, format_bucket
 from acidctl.acid.sidefiles import ORC_ACID_VERSION_2
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.acid_writer import AcidWriter
-from acidctl.orc.write.stripe_encoder import WriterSettings
+from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.storage.port import FileSystem
 
 

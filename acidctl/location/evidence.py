@@ -164,7 +164,7 @@ def _by_columns(
 
 
 def _has_acid_columns(fs: FileSystem, path: str, file: DataFile) -> bool:
-    from acidctl.orc.source import ByteSource  # noqa: PLC0415 - most locations need no tail for it
+    from acidctl.orc.byte_source import ByteSource  # noqa: PLC0415 - most locations need no tail for it
     from acidctl.orc.tail import read_tail  # noqa: PLC0415 - ORC's messages
 
     try:

@@ -19,7 +19,7 @@ def below(array: pa.Array) -> list[pa.Array]:
     return [array.values] if pa.types.is_list(array.type) else []
 
 
-def nested(like: pa.Array, children: list[pa.Array], names: Sequence[str] = ()) -> pa.Array:
+def with_children(like: pa.Array, children: list[pa.Array], names: Sequence[str] = ()) -> pa.Array:
     """An array of the same nulls, lengths and tags as `like` around other children, see :func:`below`.
 
     `names` are the fields of a struct, where they are to differ from those of `like`.
@@ -38,6 +38,16 @@ def nested(like: pa.Array, children: list[pa.Array], names: Sequence[str] = ()) 
         return pa.Array.from_buffers(kind, len(like), like.buffers()[:2], offset=like.offset, children=children)
     labels = [like.type.field(i).name for i in range(like.type.num_fields)]
     return pa.UnionArray.from_sparse(pa.array(tags_of(like), pa.int8()), children, labels)
+
+
+def struct_of(
+    children: Sequence[pa.Array], names: Sequence[str], length: int, nulls: pa.BooleanArray | None = None
+) -> pa.StructArray:
+    """A struct array of so many rows, also of one without fields; NULL where `nulls`."""
+    if children:
+        return pa.StructArray.from_arrays(list(children), names=list(names), mask=nulls)
+    present = None if nulls is None else pc.invert(nulls).buffers()[1]
+    return pa.Array.from_buffers(pa.struct([]), length, [present])
 
 
 def tags_of(array: pa.UnionArray) -> np.ndarray[tuple[int], np.dtype[np.int8]]:

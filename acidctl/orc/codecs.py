@@ -17,6 +17,7 @@ from isal import igzip_lib
 
 from acidctl.errors import BadDataError
 from acidctl.orc.limits import TAIL
+from acidctl.orc.varint import TooLongError, unsigned
 
 COMPRESSION_NAMES = ("none", "zlib", "snappy", "lzo", "lz4", "zstd", "brotli")
 """By the number in the postscript."""
@@ -99,12 +100,12 @@ def _inflate(chunk: memoryview, kind: str, limit: int) -> bytes:
         if kind == "zlib":
             return _inflate_zlib(chunk, limit)
         if kind == "snappy":
-            return _inflate_sized(chunk, "snappy", _snappy_size(chunk), limit)
+            return _inflate_sized(chunk, "snappy", unsigned(chunk, 0)[0], limit)
         if kind == "lz4":
             return _inflate_sized(chunk, "lz4_raw", _lz4_size(chunk), limit)
         if kind in ("zstd", "brotli"):
             return _inflate_stream(chunk, kind, limit)
-    except (zlib.error, pa.ArrowException, OSError, IndexError) as error:
+    except (zlib.error, pa.ArrowException, OSError, IndexError, TooLongError) as error:
         raise ChunkError(f"a {kind} chunk cannot be decompressed ({error})") from error
     raise UnsupportedCodec(
         f"ORC compression {kind} is not supported",
@@ -145,17 +146,6 @@ def _too_large(kind: str, limit: int) -> ChunkError:
     return ChunkError(f"a {kind} chunk is larger than the compression block size or the limit ({limit} bytes)")
 
 
-def _snappy_size(chunk: memoryview) -> int:
-    """The decompressed size that starts a raw snappy block: a little-endian base-128 number of at most 32 bits."""
-    size = 0
-    for i in range(5):
-        byte = chunk[i]
-        size |= (byte & 0x7F) << (7 * i)
-        if byte < 0x80:
-            return size
-    raise ChunkError("a snappy chunk starts with no size")
-
-
 def _lz4_size(chunk: memoryview) -> int:
     """The decompressed size of a raw LZ4 block, which carries none: add up its sequences without copying anything."""
     at = total = 0
@@ -185,34 +175,35 @@ def _lz4_length(chunk: memoryview, at: int, length: int) -> tuple[int, int]:
     return length, at
 
 
+Packer = Callable[[memoryview], bytes | memoryview]
+
+_ARROW_NAMES = {"snappy": "snappy", "lz4": "lz4_raw", "zstd": "zstd"}
+
+
 def encode_original(data: bytes, kind: str, block_size: int) -> bytes:
     """`data` as chunks that are marked as stored: what every reader takes for any `kind`, with no codec at hand.
 
     Args:
-        data: the section's bytes.
         kind: the file's compression; ``none`` has no chunks at all.
         block_size: the file's compression block size, the most bytes of one chunk.
     """
-    if kind == "none":
-        return data
-    step = max(1, min(block_size, _MAX_CHUNK))
-    view = memoryview(data)
-    parts = []
-    for at in range(0, len(view), step):
-        chunk = view[at : at + step]
-        parts.append((len(chunk) << 1 | 1).to_bytes(_HEADER, "little"))
-        parts.append(bytes(chunk))
-    return b"".join(parts)
+    return data if kind == "none" else _chunked(data, block_size, lambda chunk: chunk)[0]
 
 
-def encode_zlib(data: bytes | memoryview, block_size: int) -> tuple[bytes, list[int]]:
-    """`data` as zlib chunks, several times as fast as the ORC library makes them, and the place where each begins.
+def encode_stream(data: bytes | memoryview, kind: str, block_size: int) -> tuple[bytes, list[int]]:
+    """`data` as compressed chunks of `kind`, which is not ``none``, and the place where each begins.
 
     Args:
-        data: the section's or stream's bytes.
-        block_size: the most bytes that go into one chunk, below 8 MiB.
+        kind: one of ``zlib``, several times as fast as the ORC library, ``snappy``, ``lz4``, ``zstd``.
+        block_size: the most bytes that go into one chunk.
     """
-    return _chunked(data, block_size, _deflated)
+    pack = _deflated if kind == "zlib" else partial(pa.Codec(_ARROW_NAMES[kind]).compress, asbytes=True)
+    return _chunked(data, block_size, pack)
+
+
+def encode_section(data: bytes, kind: str, block_size: int) -> bytes:
+    """`data` as the chunks of a section: compressed for zlib, else see :func:`encode_original`."""
+    return encode_stream(data, kind, block_size)[0] if kind == "zlib" else encode_original(data, kind, block_size)
 
 
 def _deflated(chunk: memoryview) -> bytes:
@@ -220,15 +211,14 @@ def _deflated(chunk: memoryview) -> bytes:
     return packed
 
 
-def _chunked(
-    data: bytes | memoryview, block_size: int, pack: Callable[[memoryview], bytes | memoryview]
-) -> tuple[bytes, list[int]]:
+def _chunked(data: bytes | memoryview, block_size: int, pack: Packer) -> tuple[bytes, list[int]]:
     view = memoryview(data)
+    step = max(1, min(block_size, _MAX_CHUNK))
     parts: list[bytes | memoryview] = []
     starts = []
     at = 0
-    for first in range(0, len(view), block_size):
-        chunk = view[first : first + block_size]
+    for first in range(0, len(view), step):
+        chunk = view[first : first + step]
         packed = pack(chunk)
         original = len(packed) >= len(chunk)
         if original:
@@ -238,29 +228,3 @@ def _chunked(
         parts.append((len(packed) << 1 | original).to_bytes(_HEADER, "little"))
         parts.append(packed)
     return b"".join(parts), starts
-
-
-_ARROW_NAMES = {"snappy": "snappy", "lz4": "lz4_raw", "zstd": "zstd"}
-
-
-def encode_stream(data: bytes | memoryview, kind: str, block_size: int) -> tuple[bytes, list[int]]:
-    """`data` as compressed chunks of `kind`, which is not ``none``, and the place where each begins.
-
-    Args:
-        data: the stream's bytes.
-        kind: one of ``zlib``, ``snappy``, ``lz4``, ``zstd``.
-        block_size: the most bytes that go into one chunk, below 8 MiB.
-    """
-    if kind == "zlib":
-        pack: Callable[[memoryview], bytes | memoryview] = _deflated
-    else:
-        codec = pa.Codec(_ARROW_NAMES[kind])
-        pack = partial(codec.compress, asbytes=True)
-    return _chunked(data, block_size, pack)
-
-
-def encode_section(data: bytes, kind: str, block_size: int) -> bytes:
-    """`data` as the chunks of a section: compressed for zlib, else see :func:`encode_original`."""
-    if kind == "zlib":
-        return encode_zlib(data, min(block_size, _MAX_CHUNK))[0]
-    return encode_original(data, kind, block_size)

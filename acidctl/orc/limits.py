@@ -36,17 +36,17 @@ class Limit:
         default: without the variable.
         is_bytes: whether it counts bytes.
         meaning: one sentence.
-        variable: the one of the environment that sets it.
     """
 
     name: str
     default: int
     is_bytes: bool
     meaning: str
-    variable: str = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "variable", PREFIX + self.key.replace("-", "_").upper())
+    @property
+    def variable(self) -> str:
+        """The one of the environment that sets it."""
+        return PREFIX + self.key.replace("-", "_").upper()
 
     @property
     def key(self) -> str:
@@ -55,7 +55,7 @@ class Limit:
 
     @property
     def value(self) -> int:
-        """What counts now. UsageProblem when the variable is no number."""
+        """What counts now. UsageProblem when the variable is not a number."""
         text = os.environ.get(self.variable)
         return _parsed(self.variable, text) if text else self.default
 
@@ -109,7 +109,7 @@ _A_PART = 1 << 20
 
 
 @dataclass(slots=True)
-class Work:
+class DecodingBudget:
     """What was decoded of one open file; its stripes or row groups count once, however often they are read.
 
     Attributes:
@@ -124,20 +124,12 @@ class Work:
     _error: LimitError | None = None
 
     def require(self) -> None:
-        """Refuse whatever comes after it was too much: to look at it takes time, too.
-
-        Raises:
-            LimitError: it was.
-        """
+        """Refuse, by LimitError, whatever comes after it was too much: to look at it takes time, too."""
         if self._error is not None:
             raise self._error
 
     def add_part(self, part: int, amount: float) -> None:
-        """Count a stripe or row group of so many decoded bytes.
-
-        Raises:
-            LimitError: it is too much for so small a file.
-        """
+        """Count a stripe or row group of so many decoded bytes; errors as for :meth:`add`."""
         self.add(part, amount + _A_PART)
 
     def add(self, part: int, amount: float) -> None:
@@ -200,11 +192,7 @@ def _refuse_unknown() -> None:
 
 
 def check_value(limit: Limit, text: str) -> None:
-    """Refuse what cannot be the value of a limit.
-
-    Raises:
-        UsageProblem: it cannot.
-    """
+    """Refuse what cannot be the value of a limit, by UsageProblem."""
     _parsed(limit.key, text)
 
 
@@ -213,6 +201,6 @@ def _parsed(variable: str, text: str) -> int:
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise UsageProblem(
-            f"{variable} is {text[:40]!r}", "it is no size", "write a whole number, with K, M, G or T behind it"
+            f"{variable} is {text[:40]!r}", "it is not a size", "write a whole number, with K, M, G or T behind it"
         )
     return int(match.group(1)) << _POWERS[match.group(2).upper()]

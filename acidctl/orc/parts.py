@@ -60,15 +60,11 @@ def _count(shape: Shape, plain: bytes, most: int) -> int:
                 at += length
         elif wire == _NUMBER:
             _, at = unsigned(plain, at)
+        elif wire in _FIXED:
+            at += _FIXED[wire]
         else:
-            at += _fixed(wire)
+            raise ValueError("groups, which ORC does not have")
     return count
-
-
-def _fixed(wire: int) -> int:
-    if wire not in _FIXED:
-        raise ValueError("groups, which ORC does not have")
-    return _FIXED[wire]
 
 
 @lru_cache(maxsize=64)

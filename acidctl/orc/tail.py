@@ -14,10 +14,10 @@ from google.protobuf.message import DecodeError, Message
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.byte_source import ByteSource, damaged
 from acidctl.orc.codecs import COMPRESSION_NAMES, DEFAULT_BLOCK_SIZE, ChunkError, TooLarge, decompress
 from acidctl.orc.limits import COLUMNS, STRIPES, TAIL, LimitError
 from acidctl.orc.parts import LEAST_PART, count_parts
-from acidctl.orc.source import ByteSource
 from acidctl.orc.types import OrcType, Schema, schema_of
 
 KEY_INDEX = "hive.acid.key.index"
@@ -121,7 +121,7 @@ class Tail:
 
     @property
     def stride(self) -> int:
-        """Rows a row-index entry; 0 means that there is no row index."""
+        """Rows per row-index entry; 0 means that there is no row index."""
         return self.footer.rowIndexStride
 
     @property
@@ -167,7 +167,7 @@ class Tail:
 
     @cached_property
     def metadata(self) -> pb.Metadata:
-        """The statistics a stripe; empty when the file has none.  Reads from the file when the tail was long."""
+        """The statistics of each stripe; empty when the file has none.  Reads from the file when the tail was long."""
         length = self.postscript.metadataLength
         raw = self._raw_metadata
         if raw is None:
@@ -205,7 +205,7 @@ class Tail:
         stripe = self.stripes[i]
         footer = _parse(pb.StripeFooter, raw, (self.compression, self.block_size), self.path, f"footer of stripe {i}")
         if sum(stream.length for stream in footer.streams) > stripe.indexLength + stripe.dataLength:
-            raise _damaged(self.path, f"the streams of stripe {i} are longer than the stripe")
+            raise damaged(self.path, f"the streams of stripe {i} are longer than the stripe")
         return footer
 
     def key_index(self) -> list[RecordKey | None] | None:
@@ -216,7 +216,7 @@ class Tail:
             The list may be shorter or longer than the stripes: known Hive versions lose the last entry.
 
         Raises:
-            BadDataError: the index is no list of three integers.
+            BadDataError: the index is not a list of three integers.
             LimitError: it has more entries than a file may have stripes.
         """
         raw = self.user_metadata.get(KEY_INDEX)
@@ -231,7 +231,7 @@ class Tail:
     def _key(self, part: str) -> RecordKey:
         match = _KEY.fullmatch(part)
         if match is None:
-            raise _damaged(self.path, f"{KEY_INDEX} holds {part[:60]!r}, not a write id, a bucket and a row id")
+            raise damaged(self.path, f"{KEY_INDEX} holds {part[:60]!r}, not a write id, a bucket and a row id")
         return RecordKey(*map(int, match.groups()))
 
     def acid_stats(self) -> tuple[int, int, int] | None:
@@ -241,19 +241,19 @@ class Tail:
             return None
         match = _COUNTS.fullmatch(raw.decode("utf-8", "replace"))
         if match is None:
-            raise _damaged(self.path, f"{ACID_STATS} holds {raw[:60]!r}, not three counts")
+            raise damaged(self.path, f"{ACID_STATS} holds {raw[:60]!r}, not three counts")
         inserts, updates, deletes = map(int, match.groups())
         return inserts, updates, deletes
 
     @property
     def acid_version(self) -> int | None:
-        """``hive.acid.version``, None when missing.  BadDataError when it is no number."""
+        """``hive.acid.version``, None when missing.  BadDataError when it is not a number."""
         raw = self.user_metadata.get(ACID_VERSION)
         if raw is None:
             return None
         match = _VERSION.fullmatch(raw.decode("utf-8", "replace"))
         if match is None:
-            raise _damaged(self.path, f"{ACID_VERSION} holds {raw[:60]!r}, not a number")
+            raise damaged(self.path, f"{ACID_VERSION} holds {raw[:60]!r}, not a number")
         return int(match.group())
 
 
@@ -266,7 +266,6 @@ def read_tail(source: ByteSource, end: bytes | None = None) -> Tail:
     """The tail of an ORC file: one ranged read of the last 16 KB, a second one only when the footer is longer.
 
     Args:
-        source: the file.
         end: its last bytes, when the caller has read them already.
 
     Raises:
@@ -288,7 +287,7 @@ def read_tail(source: ByteSource, end: bytes | None = None) -> Tail:
     # Only files with encrypted columns have this further section.
     content_end = metadata_start - postscript.stripeStatisticsLength
     if content_end < 0:
-        raise _damaged(path, f"its tail claims to be longer than the file's {size} bytes")
+        raise damaged(path, f"its tail claims to be longer than the file's {size} bytes")
     if footer_start < start:
         start = footer_start
         buffer = source.read(start, size - start)
@@ -318,7 +317,7 @@ def _postscript(source: ByteSource, buffer: bytes) -> pb.PostScript:
     path = source.path
     length = buffer[-1]
     if length >= len(buffer):
-        raise _not_orc(path, "its last byte is no length of a postscript")
+        raise _not_orc(path, "its last byte is not the length of a postscript")
     try:
         postscript = pb.PostScript.FromString(buffer[-1 - length : -1])
     except (DecodeError, ValueError) as error:
@@ -328,7 +327,7 @@ def _postscript(source: ByteSource, buffer: bytes) -> pb.PostScript:
     if magic not in (MAGIC, MAGIC.decode()):
         raise _not_orc(path, "the ORC magic is missing")
     if not postscript.HasField("footerLength"):
-        raise _damaged(path, "its footer claims 0 bytes")
+        raise damaged(path, "its footer claims 0 bytes")
     TAIL.check(max(postscript.footerLength, postscript.metadataLength), path, "size of its tail")
     if postscript.compression >= len(COMPRESSION_NAMES):
         raise BadDataError(
@@ -345,9 +344,7 @@ def _check_stripes(footer: pb.Footer, content_end: int, path: str) -> None:
     for i, stripe in enumerate(footer.stripes):
         end = stripe.offset + stripe_length(stripe)
         if stripe.offset < at or end > content_end:
-            raise _damaged(
-                path, f"stripe {i} claims the bytes {stripe.offset} to {end}; {at} to {content_end} are left"
-            )
+            raise damaged(path, f"stripe {i} claims the bytes {stripe.offset} to {end}; {at} to {content_end} are left")
         at = end
 
 
@@ -375,9 +372,9 @@ def _parse(message: type[_Parsed], raw: bytes | memoryview, codec: tuple[str, in
     except TooLarge as error:
         raise TAIL.error(path, f"decompressed size of its {what}") from error
     except ChunkError as error:
-        raise _damaged(path, f"its {what} cannot be decompressed: {error}") from error
+        raise damaged(path, f"its {what} cannot be decompressed: {error}") from error
     except (DecodeError, ValueError) as error:
-        raise _damaged(path, f"its {what} is not what ORC defines") from error
+        raise damaged(path, f"its {what} is not what ORC defines") from error
     except LimitError:
         raise
     except BadDataError as error:
@@ -394,13 +391,9 @@ def _check_parts(message: type[Message], plain: bytes, path: str, what: str) -> 
 
 
 def as_text(value: str | bytes) -> str:
-    """A protobuf string: the run-time hands out bytes where a damaged file holds no UTF-8."""
+    """A protobuf string: the run-time hands out bytes where a damaged file holds what is not UTF-8."""
     return value if isinstance(value, str) else value.decode("utf-8", "replace")
 
 
 def _not_orc(path: str, why: str) -> BadDataError:
     return BadDataError(f"{path} is not an ORC file", why, "the file is of another format, or was cut short")
-
-
-def _damaged(path: str, why: str) -> BadDataError:
-    return BadDataError(f"{path} is damaged", why, "the file was cut short or overwritten; restore it from its source")

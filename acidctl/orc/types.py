@@ -47,7 +47,10 @@ _KIND_NAMES: dict[int, str] = {
     pb.Type.VARCHAR: "varchar",
     pb.Type.CHAR: "char",
 }
+KINDS = tuple(_KIND_NAMES.values())
 _KIND_NUMBERS: dict[str, int] = {name: number for number, name in _KIND_NAMES.items()}
+
+TIMESTAMP_KINDS = ("timestamp", "timestamp with local time zone")
 
 _ARROW_LEAVES: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
@@ -195,7 +198,7 @@ def _node(types: Sequence[pb.Type], column_id: int, depth: int, path: str) -> tu
         children.append(child)
     names = tuple(message.fieldNames) if kind == "struct" else ()
     attributes = tuple((pair.key, pair.value) for pair in message.attributes)
-    # The protobuf run-time hands out bytes where a string field holds no UTF-8.
+    # The protobuf run-time hands out bytes where a string field holds what is not UTF-8.
     if not all(isinstance(text, str) for text in (*names, *(text for pair in attributes for text in pair))):
         raise _bad(path, f"a name in column {column_id} is not UTF-8")
     if len(names) != len(children) and kind == "struct":
@@ -325,8 +328,3 @@ def to_proto(tree: OrcType) -> list[pb.Type]:
             message.attributes.add(key=key, value=value)
         messages.append(message)
     return messages
-
-
-def acid_types(row: OrcType) -> list[pb.Type]:
-    """The footer's types of an ACID file whose table columns are `row` (a struct, of any file, with any ids)."""
-    return to_proto(acid_tree(row))

@@ -1,4 +1,4 @@
-"""Numbers of 7 bits a byte, the lowest first, as ORC's streams, Protocol Buffers and Thrift write them."""
+"""Numbers of 7 bits per byte, the lowest first, as ORC's streams, Protocol Buffers and Thrift write them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class TooLongError(ValueError):
     """More bytes than a number of 64 bits has."""
 
 
-def unsigned(data: bytes, at: int) -> tuple[int, int]:
+def unsigned(data: bytes | memoryview, at: int) -> tuple[int, int]:
     """The number at a place, and where it ends.
 
     Raises:
@@ -32,7 +32,17 @@ def unsigned(data: bytes, at: int) -> tuple[int, int]:
     raise TooLongError("a number is too long")
 
 
-def signed(data: bytes, at: int) -> tuple[int, int]:
+def encoded(number: int) -> bytes:
+    """A number that is not negative, as :func:`unsigned` reads it."""
+    digits = bytearray()
+    while number > 0x7F:
+        digits.append(number & 0x7F | 0x80)
+        number >>= 7
+    digits.append(number)
+    return bytes(digits)
+
+
+def signed(data: bytes | memoryview, at: int) -> tuple[int, int]:
     """The same of a number whose sign is in its lowest bit (zigzag)."""
     value, at = unsigned(data, at)
     return value >> 1 ^ -(value & 1), at

@@ -14,7 +14,7 @@ from acidctl.acid.listing import Entry
 from acidctl.acid.names import FLUSH_LENGTH_SUFFIX
 from acidctl.errors import BadDataError, VerifyError
 from acidctl.location.snapshot import Snapshot
-from acidctl.orc.source import ByteSource
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.repair.plan import LIVE_HINT, Fix, Made, Refused, Scope, directories, native_files
 from acidctl.repair.rows import stripe_ids

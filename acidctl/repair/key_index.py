@@ -13,8 +13,8 @@ from acidctl.acid.listing import Entry
 from acidctl.errors import BadDataError, VerifyError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.codecs import encode_section
-from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import KEY_INDEX, RecordKey, Tail, as_text, read_tail
 from acidctl.repair.plan import Fix, Made, Refused, Scope, native_files
 from acidctl.repair.rows import last_keys

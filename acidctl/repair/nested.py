@@ -21,7 +21,7 @@ from acidctl.acid.names import (
 from acidctl.acid.state import select
 from acidctl.errors import BadDataError
 from acidctl.location.snapshot import Snapshot
-from acidctl.orc.source import ByteSource
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.repair.plan import LIVE_HINT, Fix, Made, Refused, Scope, directories
 from acidctl.repair.rows import events_digest

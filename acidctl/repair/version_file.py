@@ -12,7 +12,7 @@ from acidctl.acid.names import ORC_ACID_VERSION, AcidDirectory, BucketFile, Kind
 from acidctl.acid.sidefiles import ORC_ACID_VERSION_2, parse_flush_length, parse_orc_acid_version
 from acidctl.errors import BadDataError
 from acidctl.location.snapshot import Snapshot
-from acidctl.orc.source import ByteSource
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.repair.plan import LIVE_HINT, Fix, Made, Refused, Scope, directories
 from acidctl.repair.rows import stripe_ids

@@ -22,10 +22,10 @@ from acidctl.acid import bucket as codec
 from acidctl.acid.names import METADATA_ACID, Kind, format_directory
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
 from acidctl.demo.write import write_directory
-from acidctl.orc.source import ByteSource
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.orc.write.stripe_encoder import WriterSettings
+from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Ids, with_ids
 from acidctl.storage.registry import open_location

@@ -28,7 +28,7 @@ from support.acid_files import acid_batch
 from acidctl.cli.main import main as acidctl
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.acid_writer import AcidWriter
-from acidctl.orc.write.settings import WriterSettings
+from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.storage import registry
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.ranged import RangedReader

@@ -33,7 +33,7 @@ from acidctl.acid.writeids import MAXL, ValidWriteIds
 from acidctl.demo.write import write_directory
 from acidctl.errors import AcidctlError
 from acidctl.orc.types import OrcType
-from acidctl.orc.write.stripe_encoder import WriterSettings
+from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.storage.registry import open_location
 
 ROW = OrcType("struct", children=(OrcType("int"), OrcType("string")), names=("id", "value"))

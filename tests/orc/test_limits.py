@@ -15,12 +15,12 @@ from support.paths import REPO
 from acidctl.errors import BadDataError, MemoryProblem, UsageProblem
 from acidctl.orc import limits
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.codecs import COMPRESSION_NAMES, encode_zlib
+from acidctl.orc.byte_source import ByteSource, native_errors
+from acidctl.orc.codecs import COMPRESSION_NAMES, encode_stream
 from acidctl.orc.limits import LIMITS, STRIPE_MEMORY, LimitError
 from acidctl.orc.parts import count_parts
 from acidctl.orc.read.integer_runs import bound_of_runs, unsigned_runs
 from acidctl.orc.read.reader import open_orc
-from acidctl.orc.source import ByteSource, native_errors
 from acidctl.orc.tail import read_tail
 from acidctl.orc.types import OrcType, renumbered, to_proto
 from acidctl.storage.local.filesystem import LocalFileSystem
@@ -60,15 +60,15 @@ def made(
         stripe.columns.add(kind=kind, dictionarySize=size)  # type: ignore[arg-type]
     data = b""
     for stream, column, raw in streams:
-        packed = encode_zlib(raw, BLOCK)[0]
+        packed = encode_stream(raw, "zlib", BLOCK)[0]
         stripe.streams.add(kind=stream, column=column, length=len(packed))  # type: ignore[arg-type]
         data += packed
-    end = encode_zlib(stripe.SerializeToString() + more_stripe_footer, BLOCK)[0]
+    end = encode_stream(stripe.SerializeToString() + more_stripe_footer, "zlib", BLOCK)[0]
     footer = pb.Footer(headerLength=3, types=to_proto(tree), numberOfRows=rows, rowIndexStride=0)
     footer.stripes.add(offset=3, indexLength=0, dataLength=len(data), footerLength=len(end), numberOfRows=rows)
     footer.contentLength = 3 + len(data) + len(end)
-    raw_footer = encode_zlib(footer.SerializeToString() + more_footer, BLOCK)[0]
-    raw_statistics = encode_zlib(statistics, BLOCK)[0] if statistics else b""
+    raw_footer = encode_stream(footer.SerializeToString() + more_footer, "zlib", BLOCK)[0]
+    raw_statistics = encode_stream(statistics, "zlib", BLOCK)[0] if statistics else b""
     postscript = pb.PostScript(
         footerLength=len(raw_footer),
         compression=COMPRESSION_NAMES.index("zlib"),

@@ -16,9 +16,9 @@ from support.orc_bytes import ACID_SCHEMA, Remote, acid_rows, local_tail, retail
 
 from acidctl.errors import AcidctlError, BadDataError, NotFoundError
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.meta import describe
-from acidctl.orc.source import ByteSource
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import FIRST_READ, RecordKey, Tail, read_tail
+from acidctl.orc.tail_document import tail_document
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 METADATA = {
@@ -269,7 +269,7 @@ def probe(data: bytes) -> None:
     """Look at everything in a tail; only acidctl's own errors may come out."""
     try:
         tail = tail_of(data)
-        describe(tail, tail.source)
+        tail_document(tail, tail.source)
         _ = tail.metadata, tail.type_tree, tail.software_version
     except AcidctlError as error:
         assert error.what

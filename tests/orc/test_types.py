@@ -12,7 +12,6 @@ from acidctl.orc.types import (
     MAX_DEPTH,
     OrcType,
     acid_tree,
-    acid_types,
     arrow_type,
     hive_type,
     is_acid,
@@ -55,7 +54,7 @@ def test_odd_names_are_quoted() -> None:
 def test_acid_types_wrap_any_row_type() -> None:
     row = restricted(tail_of(written(EVERYTHING, [])).type_tree, {4, 12})
     assert row is not None
-    tree = type_tree(acid_types(row))
+    tree = type_tree(to_proto(acid_tree(row)))
     assert is_acid(tree)
     assert tree == acid_tree(row)
     assert tree.names == ACID_COLUMNS

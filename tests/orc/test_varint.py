@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from acidctl.orc.read.id_runs import progression
 from acidctl.orc.read.integer_runs import bound_of_runs, unsigned_runs
-from acidctl.orc.varint import TooLongError, signed, unsigned
+from acidctl.orc.varint import TooLongError, encoded, signed, unsigned
 
 ENDLESS = b"\x80" * 11 + b"\1"
 
@@ -47,3 +47,17 @@ def test_one_that_does_not_end_is_given_up() -> None:
     assert bound_of_runs(repeat + ENDLESS + b"\0", 2) == (0.0, 0.0)
     with pytest.raises(TooLongError):
         list(unsigned_runs(repeat + ENDLESS + b"\0", version=2))
+
+
+def test_a_patch_of_more_bits_than_a_float_has_is_not_lost() -> None:
+    """A gap of 255 and a patch of 48 ones: rounded they would be a gap of 256 without a patch."""
+    count, patch = 300, (1 << 48) - 1
+    head = bytes((0x81, (count - 1) & 0xFF, 29, 7 << 5 | 1))
+    run = head + b"\0" + bytes(count // 8 + 1) + (255 << 48 | patch).to_bytes(7, "big")
+    ((values, times),) = unsigned_runs(run, version=2)
+    assert (len(values), times, values.argmax(), values.sum()) == (count, 1, 255, float(patch << 1))
+
+
+def test_encoded_reads_back() -> None:
+    for value in (0, 1, 127, 128, 2**63, 2**64 - 1):
+        assert unsigned(encoded(value), 0)[0] == value

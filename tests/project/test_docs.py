@@ -14,13 +14,13 @@ from pathlib import Path
 import click
 import make_docs as docs
 import pytest
+from json_forms import FORMS
 from support.paths import REPO
 
 from acidctl.acid.state import State
 from acidctl.cli.command_table import SUMMARIES
 from acidctl.cli.main import cli, lifted
 from acidctl.errors import AcidctlError, ExitStatus
-from acidctl.rows.export.forms import FORMS
 from acidctl.validation.rules import RULES
 
 PAGES = {page.command.name: page for page in docs.pages()}

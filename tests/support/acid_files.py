@@ -35,13 +35,13 @@ import pyorc
 from pyarrow import orc
 
 from acidctl.acid.bucket import encode
-from acidctl.orc.source import ByteSource
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.orc.types import ACID_COLUMNS, OrcType, arrow_type, renumbered, to_proto
 from acidctl.orc.write.acid_writer import AcidFileResult, AcidWriter
 from acidctl.orc.write.file_assembler import OrcAssembler
-from acidctl.orc.write.settings import WHOLE, WriterSettings
 from acidctl.orc.write.stripe_encoder import encode_stripes
+from acidctl.orc.write.writer_settings import WHOLE, WriterSettings
 from acidctl.storage.registry import open_location
 
 B0, B1 = encode(0), encode(1)

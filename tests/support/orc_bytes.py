@@ -10,8 +10,8 @@ import pyorc
 
 from acidctl.acid.listing import Entry
 from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.codecs import encode_original
-from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.storage.local.filesystem import LocalFileSystem
 

@@ -12,8 +12,8 @@ import pyorc
 import pytest
 
 from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.codecs import encode_section
-from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.repair import apply
 from acidctl.repair.apply import apply_repair, plan_repair

@@ -16,9 +16,9 @@ from acidctl.acid.names import ACID_PREFIXES
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.location.snapshot import Snapshot, take_snapshot
-from acidctl.rows.export.json_lines import encode_json_lines
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
+from support.json_text import encode_json_lines
 
 Row = tuple[tuple[int, int, int], dict[str, Any]]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from acidctl.orc.arrow import below, nested, tags_of
+from acidctl.orc.arrow import below, tags_of, with_children
 from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.read.union_nulls import has_null_member, with_nulls
 from acidctl.orc.read.wide_timestamps import WideTimestamp
@@ -51,7 +51,7 @@ def sprinkled(array: pa.Array, tree: OrcType, rng: random.Random) -> pa.Array:
     children = [sprinkled(child, kind, rng) for child, kind in zip(below(array), tree.children, strict=False)]
     if tree.kind == "uniontype":
         return with_nulls(tags_of(array), children, flags(*(rng.random() < 0.3 for _ in range(len(array)))))
-    return nested(array, children) if children else array
+    return with_children(array, children) if children else array
 
 
 def plain(array: pa.Array) -> list[Any]:

@@ -18,7 +18,7 @@ from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.tasks import BucketResult, ConcatTask, Input, OutputFile, new_attempt
 from acidctl.errors import RefusedError
 from acidctl.location.snapshot import Snapshot
-from acidctl.orc.source import ByteSource
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.write.bloom import bloom_ids
 from acidctl.rows.foreign.parquet_and_text import Format, read_any_tail
 from acidctl.rows.read.events import EventFile

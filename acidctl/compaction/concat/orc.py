@@ -15,14 +15,15 @@ from acidctl.compaction.proof.sent import SummedSink, Taken, mismatch, require_a
 from acidctl.compaction.proof.values import value_checksum
 from acidctl.compaction.tasks import PROLEPTIC_GREGORIAN
 from acidctl.compaction.working import done, through
-from acidctl.orc.source import ByteSource
+from acidctl.orc.arrow import below
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail, stripe_length
 from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
 from acidctl.orc.write.file_assembler import CPP_WRITER, OrcAssembler, lowest_writer
-from acidctl.orc.write.settings import WHOLE, WriterSettings
 from acidctl.orc.write.stripe_encoder import encode_stripes
+from acidctl.orc.write.writer_settings import WHOLE, WriterSettings
 from acidctl.rows.read.events import EventFile
-from acidctl.rows.read.schema_evolution import children_of, conform, fit_text
+from acidctl.rows.read.schema_evolution import conform, fit_text
 from acidctl.storage.port import FileSystem
 from acidctl.storage.ranged import pieces
 
@@ -258,7 +259,7 @@ def _prove(fs: FileSystem, output: OrcOutput, writer: _Writer, sink: SummedSink)
 
 def as_batch(rows: pa.StructArray) -> pa.RecordBatch:
     """Rows, none of which is NULL, as a batch; not Arrow's own way, which a union may not survive."""
-    return pa.RecordBatch.from_arrays(children_of(rows), names=[field.name for field in rows.type])
+    return pa.RecordBatch.from_arrays(below(rows), names=[field.name for field in rows.type])
 
 
 def rows_within(batch: pa.RecordBatch, size: int) -> int:

@@ -32,7 +32,7 @@ from acidctl.compaction.proof.sent import SummedSink, mismatch, require_bytes
 from acidctl.compaction.proof.values import value_checksum
 from acidctl.compaction.working import done
 from acidctl.errors import RefusedError
-from acidctl.orc.source import ByteSource, Window, native_errors
+from acidctl.orc.byte_source import ByteSource, ReadAheadFile, native_errors
 from acidctl.orc.types import OrcType
 from acidctl.rows.foreign.parquet_and_text import read_any_tail
 from acidctl.rows.foreign.parquet_file import open_parquet, window_on
@@ -56,7 +56,7 @@ class _Input:
     """A source with what its footer says."""
 
     source: EventFile
-    window: Window
+    window: ReadAheadFile
     metadata: Any
     schema: pa.Schema
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from acidctl.compaction.proof.sent import SummedSink
 from acidctl.errors import VerifyError
+from acidctl.orc.varint import encoded
 
 _ZONES: Final = (
     b"writer.time.zone",
@@ -138,14 +139,5 @@ def _renamed(footer: bytes, created_by: str) -> bytes:
     if magic != _MAGIC or int.from_bytes(length, "little") != len(body) or at < 0:
         raise VerifyError("the Parquet library wrote a footer of another shape", "its name is not where it was", "")
     name = created_by.encode()
-    body = body[:at] + _varint(len(name)) + name + body[at + 1 + len(own) :]
+    body = body[:at] + encoded(len(name)) + name + body[at + 1 + len(own) :]
     return body + len(body).to_bytes(4, "little") + _MAGIC
-
-
-def _varint(number: int) -> bytes:
-    encoded = bytearray()
-    while number > 0x7F:
-        encoded.append(number & 0x7F | 0x80)
-        number >>= 7
-    encoded.append(number)
-    return bytes(encoded)

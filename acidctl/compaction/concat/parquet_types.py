@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from acidctl.orc.arrow import below, nested
+from acidctl.orc.arrow import below, with_children
 from acidctl.orc.types import OrcType, arrow_type, hive_type
 
 _UNITS: Final = ("s", "ms", "us", "ns")
@@ -99,7 +99,7 @@ def cast(array: pa.Array, target: pa.DataType) -> pa.Array:
     if pa.types.is_list(target):
         if not pa.types.is_list(array.type):
             array = array.cast(pa.list_(array.type.value_type))
-        return nested(array, [cast(array.values, target.value_type)])
+        return with_children(array, [cast(array.values, target.value_type)])
     if pa.types.is_map(target):
-        return nested(array, [cast(array.keys, target.key_type), cast(array.items, target.item_type)])
+        return with_children(array, [cast(array.keys, target.key_type), cast(array.items, target.item_type)])
     return array.cast(target)

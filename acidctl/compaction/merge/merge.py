@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from acidctl.compaction.proof.keys import Key, is_sorted, repeats
 from acidctl.compaction.tasks import StripeCopy
+from acidctl.orc.read.common_type import same_types
 from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Ids
-from acidctl.rows.read.schema_evolution import same_types
 
 _GATHERED_ROWS = 200_000
 

@@ -19,12 +19,12 @@ import numpy as np
 from acidctl.compaction.proof.keys import KeyFacts
 from acidctl.compaction.tasks import JULIAN_GREGORIAN, BucketTask, StripeCopy
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.read.id_runs import IdRun
+from acidctl.orc.read.id_runs import RowIdRun
 from acidctl.orc.tail import KNOWN_VERSIONS, RecordKey, Tail, stripe_length
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.acid_writer import CopiedStripe
 from acidctl.orc.write.bloom import bloom_columns
-from acidctl.orc.write.settings import WriterSettings
+from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.read.events import EventFile, Ids
 
 SMALL_STRIPE = 1 << 20
@@ -88,9 +88,9 @@ def stripe_copy(source: EventFile, stripe: int, counts: Counts | None, facts: Ke
     return describe(source.tail, source.path, stripe, counts, facts)
 
 
-def counts_of(ids: Ids | IdRun) -> Counts | None:
+def counts_of(ids: Ids | RowIdRun) -> Counts | None:
     """How many events are inserts, updates and deletes; None when there are others."""
-    if isinstance(ids, IdRun):
+    if isinstance(ids, RowIdRun):
         counts = [ids.count if kind == ids.operation else 0 for kind in range(3)]
     else:
         counts = np.bincount(ids.operation, minlength=3).tolist()

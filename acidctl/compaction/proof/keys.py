@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from acidctl.compaction.proof.checksum import is_constant, key_checksum, run_checksum
-from acidctl.orc.read.id_runs import IdRun
+from acidctl.orc.read.id_runs import RowIdRun
 from acidctl.rows.read.delete_set import Bools, Keys
 
 Key = tuple[int, int, int]
@@ -41,7 +41,7 @@ class KeyFacts:
         return cls(first, last, ascends, bool(repeats(keys).any()), key_checksum(keys))
 
     @classmethod
-    def of_run(cls, run: IdRun) -> KeyFacts:
+    def of_run(cls, run: RowIdRun) -> KeyFacts:
         """Of one writer's rows, none of which is missing."""
         return cls(run.first, run.last, True, False, run_checksum(run.first, run.count))
 

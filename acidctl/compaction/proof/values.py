@@ -22,7 +22,7 @@ from acidctl.orc.arrow import tags_of
 from acidctl.orc.read.union_nulls import has_null_member
 from acidctl.orc.read.wide_timestamps import WideTimestamp, parts
 from acidctl.orc.types import OrcType
-from acidctl.orc.write.unions import chosen
+from acidctl.orc.write.unions import chosen_values
 from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Ids
 
@@ -178,7 +178,7 @@ def _union(array: pa.UnionArray, tree: OrcType | None) -> Lanes:
     tags = tags_of(array)
     low, high = _constant(_NULLS[0], len(array)), _constant(_NULLS[1], len(array))
     places = _places(np.arange(members))
-    for i, values in enumerate(chosen(array)):
+    for i, values in enumerate(chosen_values(array)):
         rows = np.flatnonzero(tags == i)
         lanes = _words(values, trees[i])
         low[rows] = _mixed(lanes[0], places[i], 0)

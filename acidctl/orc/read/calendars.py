@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from acidctl.orc.arrow import below, nested
+from acidctl.orc.arrow import below, with_children
 from acidctl.orc.read.wide_timestamps import WideTimestamp, parts, wide
 from acidctl.orc.tail import Tail
 
@@ -41,25 +41,32 @@ def same_labels(days: Any) -> Any:
     return np.where(days < SWITCH, days - behind, days)
 
 
-def shown(batch: pa.RecordBatch) -> pa.RecordBatch:
+def proleptic_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
     """A batch of a hybrid file with its dates and wide timestamps, however nested, moved to the proleptic calendar.
 
     ``timestamp[ns]`` begins in 1677 and needs nothing; instants (WITH LOCAL TIME ZONE) are left alone.
     """
-    columns = [_shown(column) for column in batch.columns]
+    columns = [proleptic(column) for column in batch.columns]
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
-def _shown(array: pa.Array) -> pa.Array:
+def proleptic(array: pa.Array, *, dates: bool = True, timestamps: bool = True) -> pa.Array:
+    """As :func:`proleptic_batch`, of one array; perhaps of its dates or its wide timestamps only."""
     if pa.types.is_date32(array.type):
         days = pc.fill_null(array.cast(pa.int32()), 0).to_numpy(zero_copy_only=False)
-        if not len(days) or days.min() >= SWITCH:
+        if not dates or not len(days) or days.min() >= SWITCH:
             return array
         moved = pa.array(same_labels(days.astype(np.int64)).astype(np.int32))
         return pc.if_else(array.is_valid(), moved, None).cast(pa.date32())
-    if isinstance(array.type, WideTimestamp) and not array.type.instant:
+    if isinstance(array.type, WideTimestamp):
+        if not timestamps or array.type.instant:
+            return array
         seconds, nanos = parts(array)
         days, rest = np.divmod(seconds, _DAY)
         return wide(same_labels(days) * _DAY + rest, nanos, array, instant=False)
     children = below(array)
-    return nested(array, [_shown(child) for child in children]) if children else array
+    return (
+        with_children(array, [proleptic(one, dates=dates, timestamps=timestamps) for one in children])
+        if children
+        else array
+    )

@@ -68,7 +68,7 @@ class IdBytes:
 
 
 @dataclass(frozen=True, slots=True)
-class IdRun:
+class RowIdRun:
     """The ids of a stripe whose row ids follow each other.
 
     Attributes:
@@ -89,7 +89,7 @@ class IdRun:
         return self.first._replace(row_id=self.first.row_id + self.count - 1)
 
 
-def id_run(tail: Tail, i: int) -> IdRun | None:
+def id_run(tail: Tail, i: int) -> RowIdRun | None:
     """The ids of stripe `i` of a native file; None where they must be decoded, be it because they are damaged.
 
     Costs two small reads: the stripe's footer, and the id streams.
@@ -137,7 +137,7 @@ def id_run(tail: Tail, i: int) -> IdRun | None:
         return None  # readers cut off what an INT cannot hold
     first = RecordKey(original[0], bucket[0], row_id[0])
     known_by = IdBytes(start - info.offset, end - start, crc32(raw_footer, crc32(encoded)))
-    return IdRun(operation[0], first, current[0], info.numberOfRows, known_by)
+    return RowIdRun(operation[0], first, current[0], info.numberOfRows, known_by)
 
 
 def progression(data: bytes, count: int) -> tuple[int, int] | None:
@@ -160,7 +160,8 @@ def progression(data: bytes, count: int) -> tuple[int, int] | None:
                 at += 1 + width
                 if at > len(data):
                     return None
-                base = _signed(int.from_bytes(data[start + 1 : at], "big"))
+                value = int.from_bytes(data[start + 1 : at], "big")
+                base = value >> 1 ^ -(value & 1)
             elif head >> 6 == _DELTA and not head & _WIDTH:
                 length = ((head & 1) << 8 | data[at + 1]) + 1
                 base, middle = signed(data, at + 2)
@@ -226,7 +227,3 @@ def _counting(data: bytes, start: int, ends_of_first: tuple[int, int], base: int
 def _leading(flags: NDArray[np.bool_]) -> int:
     """How many of the first are all true."""
     return len(flags) if flags.all() else int(flags.argmin())
-
-
-def _signed(value: int) -> int:
-    return value >> 1 ^ -(value & 1)

@@ -148,13 +148,14 @@ def _patched(data: bytes, at: int, width: int, count: int) -> tuple[Floats, int,
     base = sign - base if base & sign else base
     values, at = _packed(data, at + base_bytes, width, count)
     bits = _ROUNDED[min(gap_width + patch_width, 64) - 1]
-    listed, at = _packed(data, at, bits, patches)
-    gaps = np.floor(listed / 2.0**patch_width)
-    places = np.cumsum(gaps).astype(np.int64)
-    extra = (listed - gaps * 2.0**patch_width) * 2.0**width
-    inside = places < count
-    np.add.at(values, places[inside], extra[inside])
-    return _clean(values + base), 1, at
+    end = at + (bits * patches + 7 >> 3)
+    listed, place = int.from_bytes(data[at:end], "big") >> 8 * (end - at) - bits * patches, 0
+    for number in range(patches, 0, -1):
+        gap, patch = divmod(listed >> bits * (number - 1) & (1 << bits) - 1, 1 << patch_width)
+        place += gap
+        if place < count:
+            values[place] += float(patch << width)
+    return _clean(values + base), 1, end
 
 
 def _packed(data: bytes, at: int, width: int, count: int) -> tuple[Floats, int]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cached_property
-from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
@@ -15,20 +14,19 @@ from pyarrow import orc
 
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.limits import LimitError, Work
+from acidctl.orc.arrow import struct_of
+from acidctl.orc.byte_source import ByteSource, FileReader, ReadAheadFile, damaged, native_errors
+from acidctl.orc.limits import DecodingBudget, LimitError
 from acidctl.orc.read import wide_timestamps
 from acidctl.orc.read.map_keys import check_map_keys
 from acidctl.orc.read.stripe_size import check_numbers, check_rows, check_stripe, is_small_at_first
-from acidctl.orc.read.union_nulls import UnionNulls, present_streams
+from acidctl.orc.read.union_nulls import mark_nulls
 from acidctl.orc.read.zones import is_utc
-from acidctl.orc.source import ByteSource, FileReader, Window, native_errors
 from acidctl.orc.tail import FIRST_READ, Tail, as_text, read_tail
 from acidctl.orc.types import ACID_COLUMNS, OrcType, arrow_type, hive_type, restricted
 
 _READ_WHOLE = 1 << 20
 """Remote stripes of no more bytes than this are fetched in one piece, whichever columns are wanted."""
-_GAP = 256 * 1024
-"""Remote ranges that lie closer than this are fetched as one."""
 _SMALL_STRIPE = 64 * 1024
 """Bytes that are read as fast at once as in parts."""
 
@@ -45,7 +43,7 @@ _MAX_ROWS = (1 << 31) - 1
 _RATIO = {"none": 1, "zlib": 1032, "snappy": 64, "lz4": 255, "lzo": 255}
 """The most bytes that a compressed byte can stand for; the others are bounded by the compression block size."""
 
-# What the native reader says where wide_time can do better: years out of range; a zone by a name of Java's own.
+# What the native reader says where wide_timestamps can do better: years out of range; a zone by a name of Java's own.
 _TIME_PROBLEMS = ("out of range for nanosecond resolution", "Time zone file")
 
 
@@ -53,8 +51,6 @@ def open_orc(fs: FileReader, path: str, length: int | None = None, tail: Tail | 
     """Open an ORC file for reading its rows.
 
     Args:
-        fs: the file system.
-        path: the path inside it.
         length: the logical length (flush length), None for the whole file.
         tail: of this very file, when it was read already.
 
@@ -67,7 +63,7 @@ def open_orc(fs: FileReader, path: str, length: int | None = None, tail: Tail | 
         return OrcFile(tail or read_tail(source), local)
     # The bytes that hold the tail serve twice: for acidctl's own look and for Arrow's.
     end = source.read_end(FIRST_READ)
-    return OrcFile(read_tail(source, end), window=Window(source, end))
+    return OrcFile(read_tail(source, end), window=ReadAheadFile(source, end))
 
 
 class OrcFile:
@@ -79,13 +75,13 @@ class OrcFile:
         row_type: the table's columns (the children of ``row`` in an ACID file).
     """
 
-    def __init__(self, tail: Tail, local: str | None = None, window: Window | None = None) -> None:
+    def __init__(self, tail: Tail, local: str | None = None, window: ReadAheadFile | None = None) -> None:
         self.tail = tail
         self._local = local
-        self._window = window
+        self._window = window or ReadAheadFile(tail.source)
         self._handle: Any = None
         self._orc: Any = None
-        self._work = Work(tail.path, tail.file_length)
+        self._work = DecodingBudget(tail.path, tail.file_length)
         _check_readable(tail)
         self.is_acid = tail.is_acid
         self.row_type: OrcType = tail.schema.row_type
@@ -121,8 +117,8 @@ class OrcFile:
 
         Returns:
             A batch of the wanted columns in the file's order.  Timestamps are ``timestamp[ns]``; a timestamp column
-            with a value in this stripe that nanoseconds of 64 bits cannot hold comes as WideTimestamp, see wide_time;
-            a union with NULLs in this stripe has an alternative more, see union_nulls.
+            with a value in this stripe that nanoseconds of 64 bits cannot hold comes as WideTimestamp; a union with
+            NULLs in this stripe has an alternative more, see union_nulls.
 
         Raises:
             BadDataError: the stripe is damaged, or holds a map with a NULL key, which Arrow has no place for.
@@ -130,8 +126,7 @@ class OrcFile:
         """
         self._check_rows(i)
         if columns is not None and not columns:
-            nothing = pa.StructArray.from_buffers(pa.struct([]), self.stripe_rows(i), [None])
-            return pa.RecordBatch.from_struct_array(nothing)
+            return pa.RecordBatch.from_struct_array(struct_of((), (), self.stripe_rows(i)))
         chosen = None if columns is None else self._choose(columns)
         if self.stripe_rows(i) == 0:
             fields = list(arrow_type(self._tree(chosen)))
@@ -150,8 +145,8 @@ class OrcFile:
                 certain = False
         if not certain:
             batch = wide_timestamps.read_stripe(self.tail, i, self._tree(chosen))
-        if "uniontype" in self.tail.schema.kinds:
-            batch = self._with_union_nulls(batch, i, self._tree(chosen))
+        if "uniontype" in self.tail.schema.kinds and _has(self._tree(chosen), "uniontype"):
+            batch = mark_nulls(self.tail, i, self._stripe_footer(i), batch, self._tree(chosen))
         return self._named(batch)
 
     def read_first(self, count: int) -> pa.RecordBatch | None:
@@ -169,7 +164,7 @@ class OrcFile:
         if any("." in name for name in self.tail.type_tree.names):
             return None
         self._check_rows(0)
-        with nullcontext() if self._window is None else _let_go(self._window):
+        with nullcontext() if self._local is not None else _let_go(self._window):
             table = self._head(count)
         if table is None or table.num_rows != count:
             return None
@@ -183,7 +178,7 @@ class OrcFile:
         form = dataset.OrcFileFormat()
         try:
             self._fetch_ahead(0, None, _FIRST_BYTES)
-            if not is_small_at_first(self.tail, self._stripe_footer(0), count, self._piece, _FIRST_BYTES):
+            if not is_small_at_first(self.tail, self._stripe_footer(0), count, self._window.piece, _FIRST_BYTES):
                 return None
             if self._local is None:
                 fragment = form.make_fragment(pa.PythonFile(self._window, mode="r"))
@@ -203,19 +198,14 @@ class OrcFile:
     def __enter__(self) -> OrcFile:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _native(self) -> Any:
         """Arrow's reader, opened when first needed."""
         if self._orc is None:
-            if self._window is None:
-                assert self._local is not None
-                self._handle = pa.OSFile(self._local)
-            else:
-                self._handle = pa.PythonFile(self._window, mode="r")
+            local = self._local
+            self._handle = pa.PythonFile(self._window, mode="r") if local is None else pa.OSFile(local)
             self._orc = orc.ORCFile(self._handle)
         return self._orc
 
@@ -261,14 +251,7 @@ class OrcFile:
             return False
         if is_utc(as_text(self._stripe_footer(i).writerTimezone)):
             return False
-        return any(wide_timestamps.doubtful(column) for column in batch.columns)
-
-    def _with_union_nulls(self, batch: pa.RecordBatch, i: int, tree: OrcType) -> pa.RecordBatch:
-        """The batch with what Arrow's reader loses: which unions are NULL, and which hold NULL."""
-        if not _has(tree, "uniontype"):
-            return batch
-        streams = present_streams(self._stripe_footer(i), tree)
-        return UnionNulls(self.tail, i, streams).marked(batch, tree) if streams else batch
+        return any(wide_timestamps.may_be_misread(column) for column in batch.columns)
 
     def _check_rows(self, i: int) -> None:
         """Refuse more rows than the stripe's bytes can hold: Arrow would take memory for all of them at once."""
@@ -277,87 +260,60 @@ class OrcFile:
         ratio = _RATIO.get(self.tail.compression, self.tail.block_size)
         most = min(_MAX_ROWS, 1000 + stripe.dataLength * ratio * _ROWS_A_BYTE)
         if stripe.numberOfRows > most and self.tail.type_tree.children:
-            raise BadDataError(
-                f"{self.path} is damaged",
-                f"stripe {i} claims {stripe.numberOfRows} rows in {stripe.dataLength} bytes",
-                "the file was cut short or overwritten",
-            )
+            raise damaged(self.path, f"stripe {i} claims {stripe.numberOfRows} rows in {stripe.dataLength} bytes")
 
     def _check_size(self, i: int, chosen: dict[str, int] | None) -> None:
         """Refuse what would take too much memory, before any is taken."""
         self._work.require()
         try:
-            self._fetch_ahead(i, chosen)
             tree = self._tree(chosen)
             size = check_numbers(self.tail, i, tree)
+            if size is None or self._local is None:
+                self._fetch_ahead(i, chosen)
             if size is None:
-                footer, read = self._look_into(i)
-                size = check_stripe(self.tail, i, footer, tree, read)
+                size = check_stripe(self.tail, i, self._stripe_footer(i), tree, self._window.piece)
             self._work.add_part(i, size)
         except LimitError:
             raise
         except BadDataError as error:
             raise BadDataError(f"stripe {i} of {self.path} cannot be read", str(error), error.hint) from error
 
-    def _look_into(self, i: int) -> tuple[pb.StripeFooter, Callable[[int, int], bytes]]:
-        """The footer of a stripe, and what gives its bytes; all of a small one is read at once."""
-        stripe = self.tail.stripes[i]
-        start = stripe.offset + stripe.indexLength
-        size = stripe.dataLength + stripe.footerLength
-        if self._window is not None or size > _SMALL_STRIPE:
-            return self._stripe_footer(i), self._piece
-        data = self.tail.source.read(start, size)
-        footer = self.tail.parse_stripe_footer(i, data[stripe.dataLength :])
-
-        def read(offset: int, count: int) -> bytes:
-            inside = start <= offset and offset + count <= start + size
-            return data[offset - start : offset - start + count] if inside else self._piece(offset, count)
-
-        return footer, read
-
-    def _piece(self, offset: int, count: int) -> bytes:
-        return self.tail.source.read(offset, count) if self._window is None else self._window.piece(offset, count)
-
     def _stripe_footer(self, i: int) -> pb.StripeFooter:
         stripe = self.tail.stripes[i]
-        if self._window is None:
-            return self.tail.stripe_footer(i)
         start = stripe.offset + stripe.indexLength + stripe.dataLength
         return self.tail.parse_stripe_footer(i, self._window.piece(start, stripe.footerLength))
 
     def _fetch_ahead(self, i: int, chosen: dict[str, int] | None, most: int | None = None) -> None:
-        """Fetch what stripe `i` needs in few large pieces, where the file is remote.
+        """Fetch what stripe `i` needs in few large pieces; of a local file what is looked at before Arrow reads it.
 
         Args:
             chosen: columns; None for all.
             most: bytes of each stream, from its beginning on; None for all.
         """
-        if self._window is None:
-            return
         stripe = self.tail.stripes[i]
         start = stripe.offset + stripe.indexLength
         footer_start = start + stripe.dataLength
         end = footer_start + stripe.footerLength
-        if end - start <= _READ_WHOLE or (chosen is None and most is None):
-            self._window.fetch([(start, end - start)])
+        if self._local is not None:
+            # Arrow reads the file by itself: this is for looking at its streams.
+            self._window.fetch([(start, end)] if end - start <= _SMALL_STRIPE else [(footer_start, end)])
             return
-        self._window.fetch([(footer_start, stripe.footerLength)])
+        if end - start <= _READ_WHOLE or (chosen is None and most is None):
+            self._window.fetch([(start, end)])
+            return
+        self._window.fetch([(footer_start, end)])
         wanted = {node.column_id for node in self._tree(chosen).walk()}
-        ranges: list[tuple[int, int]] = [(footer_start, end)]
+        ranges = [(footer_start, end)]
         at = stripe.offset
         for stream in self._stripe_footer(i).streams:
             if at >= start and stream.length and stream.column in wanted:
-                stop = at + (stream.length if most is None else min(stream.length, most))
-                if len(ranges) > 1 and at - ranges[-1][1] <= _GAP:
-                    ranges[-1] = (ranges[-1][0], stop)
-                else:
-                    ranges.append((at, stop))
+                ranges.append((at, at + (stream.length if most is None else min(stream.length, most))))
             at += stream.length
-        self._window.fetch([(low, high - low) for low, high in ranges])
+        self._window.fetch(ranges)
 
 
 @contextmanager
-def _let_go(window: Window) -> Iterator[None]:
+def _let_go(window: ReadAheadFile) -> Iterator[None]:
     """Wait until none of Arrow's threads holds `window` any more: if one let go of it while Python ends, that would
     abort the process."""
     holders = sys.getrefcount(window)

@@ -6,6 +6,7 @@ Texts of a dictionary count by how often each is used, if its longest text does 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ import numpy as np
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import ChunkError, TooLarge, decompress
-from acidctl.orc.limits import STRIPE_MEMORY, TAIL, LimitError, Work
+from acidctl.orc.limits import STRIPE_MEMORY, TAIL, DecodingBudget, LimitError
 from acidctl.orc.read.integer_runs import Run, bound_of_runs, unsigned_runs
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import OrcType
@@ -49,11 +50,7 @@ class _Unknown(Exception):
 
 
 def check_rows(tail: Tail, i: int) -> None:
-    """Refuse a stripe of more rows than their ids alone have room for.
-
-    Raises:
-        LimitError: it has.
-    """
+    """Refuse a stripe of more rows than their ids alone have room for, by LimitError."""
     STRIPE_MEMORY.check(
         tail.stripes[i].numberOfRows * _IDS, f"stripe {i} of {tail.path}", "decompressed size of its row ids"
     )
@@ -65,7 +62,7 @@ def check_all_rows(tail: Tail) -> None:
     Raises:
         LimitError: it has.
     """
-    Work(tail.path, tail.source.size).add(0, tail.rows * _IDS)
+    DecodingBudget(tail.path, tail.source.size).add(0, tail.rows * _IDS)
 
 
 def check_numbers(tail: Tail, i: int, tree: OrcType) -> float | None:
@@ -99,9 +96,6 @@ def check_stripe(tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType, rea
     """Refuse a stripe whose rows would take more memory than the limit.
 
     Args:
-        tail: the file.
-        i: the stripe.
-        footer: of the stripe.
         tree: the columns that are to be read, with the file's column ids.
         read: gives the bytes at an offset of the file.
 
@@ -127,7 +121,6 @@ def is_small_at_first(tail: Tail, footer: pb.StripeFooter, rows: int, read: Read
     """Whether the first rows of a file are known to take little memory.
 
     Args:
-        tail: the file.
         footer: of its first stripe.
         rows: how many rows.
         read: gives the bytes at an offset of the file.
@@ -138,6 +131,17 @@ def is_small_at_first(tail: Tail, footer: pb.StripeFooter, rows: int, read: Read
     except (_Unknown, BadDataError):
         return False
     return True
+
+
+def sum_of_lengths(tail: Tail, i: int, footer: pb.StripeFooter, column: int) -> float:
+    """How many values all lists or maps of a column have together, exactly.
+
+    Raises:
+        LimitError: they are written in a hostile number of runs.
+        BadDataError: they cannot be decompressed.
+    """
+    size = _Size(tail, i, footer, _streams(tail, i, footer), tail.source.read, is_exact=True)
+    return size.lengths(column, math.inf)[0]
 
 
 def _streams(tail: Tail, i: int, footer: pb.StripeFooter) -> dict[tuple[int, int], tuple[int, int]]:
@@ -176,7 +180,7 @@ class _Size:
             self._grow(self._text(node.column_id, count))
         elif node.kind in _LISTS:
             self._grow(4 * count)
-            below, _ = self._lengths(node.column_id, count)
+            below, _ = self.lengths(node.column_id, count)
             self._grow(below / 8)
         else:
             self._grow(count * _WIDTHS.get(node.kind, _WIDEST))
@@ -191,16 +195,16 @@ class _Size:
     def _text(self, column: int, count: float) -> float:
         """Bytes of the texts of a column; for a dictionary those it is read into first, too."""
         if not self._has_dictionary(column):
-            return self._lengths(column, count)[0]
+            return self.lengths(column, count)[0]
         entries = self.footer.columns[column].dictionarySize
         self._grow(entries * _WIDEST)
-        own, longest = self._lengths(column, entries)
+        own, longest = self.lengths(column, entries)
         self._grow(own)
         if not self.is_exact or self.total + longest * count <= self.limit:
             return longest * count
         return self._used(column, entries, count)
 
-    def _lengths(self, column: int, count: float) -> tuple[float, float]:
+    def lengths(self, column: int, count: float) -> tuple[float, float]:
         """What the first `count` lengths of a column come to, and the greatest of them."""
         if not self.is_exact and self.most is None and self._version(column) == 2:
             return bound_of_runs(self._bytes(column, pb.Stream.LENGTH), count)

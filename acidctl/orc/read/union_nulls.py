@@ -8,19 +8,17 @@ anything, and the writer (unions.py) knows which tags not to write.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyarrow import orc
 
-from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.arrow import below, nested, tags_of
-from acidctl.orc.read.wide_timestamps import memory_file
-from acidctl.orc.source import native_errors
+from acidctl.orc.arrow import below, tags_of, with_children
+from acidctl.orc.byte_source import damaged
+from acidctl.orc.read.memory_file import read_column
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import OrcType
 
@@ -61,89 +59,68 @@ def present_streams(footer: pb.StripeFooter, tree: OrcType) -> dict[int, tuple[i
     return found
 
 
-class UnionNulls:
-    """The NULLs of the unions of one stripe.
+def mark_nulls(tail: Tail, i: int, footer: pb.StripeFooter, batch: pa.RecordBatch, tree: OrcType) -> pa.RecordBatch:
+    """The batch with what Arrow's reader loses: which unions are NULL, and which hold NULL.
 
     Args:
-        tail: the file.
-        i: the stripe.
-        streams: what :func:`present_streams` found.
+        batch: the stripe as it was read.
+        tree: the root struct of just its columns, with the file's column ids.
+
+    Raises:
+        BadDataError: a stream is damaged.
     """
+    streams = present_streams(footer, tree)
+    if not streams:
+        return batch
+    nulls = _UnionNulls(tail, i, streams)
+    everywhere = np.ones(batch.num_rows, np.bool_)
+    columns = [nulls.marked(*pair, everywhere) for pair in zip(batch.columns, tree.children, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
-    def __init__(self, tail: Tail, i: int, streams: dict[int, tuple[int, int]]) -> None:
-        self._tail = tail
-        self._stripe = i
-        self._streams = streams
 
-    def marked(self, batch: pa.RecordBatch, tree: OrcType) -> pa.RecordBatch:
-        """The batch, its unions with NULLs where the file has them.
+@dataclass(frozen=True, slots=True)
+class _UnionNulls:
+    """The NULLs of the unions of one stripe; `streams` are what :func:`present_streams` found."""
 
-        Args:
-            batch: the stripe as it was read.
-            tree: the root struct of just its columns, with the file's column ids.
+    tail: Tail
+    stripe: int
+    streams: dict[int, tuple[int, int]]
 
-        Raises:
-            BadDataError: a stream is damaged.
-        """
-        everywhere = np.ones(batch.num_rows, np.bool_)
-        columns = [
-            self._marked(column, child, everywhere) if self._concerns(child) else column
-            for column, child in zip(batch.columns, tree.children, strict=True)
-        ]
-        fields = [pa.field(name, column.type) for name, column in zip(batch.schema.names, columns, strict=True)]
-        return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
-
-    def _concerns(self, tree: OrcType) -> bool:
-        return any(node.column_id in self._streams for node in tree.walk())
-
-    def _marked(self, array: pa.Array, tree: OrcType, there: Mask) -> pa.Array:
+    def marked(self, array: pa.Array, tree: OrcType, there: Mask) -> pa.Array:
         """`there`: where the column has a place in the file at all: not below a NULL, nor in another alternative."""
-        if not self._concerns(tree):
+        if self.streams.keys().isdisjoint(node.column_id for node in tree.walk()):
             return array
         if tree.kind == "uniontype":
             return self._union(array, tree, there)
-        if tree.kind == "struct":
-            there = there & pc.is_valid(array).to_numpy(zero_copy_only=False)
-            children = [
-                self._marked(child, kind, there) for child, kind in zip(below(array), tree.children, strict=True)
-            ]
-            return nested(array, children)
         # A reader of ORC puts nothing into lists that are not there: all of their values have a place.
+        inside = there & pc.is_valid(array).to_numpy(zero_copy_only=False) if tree.kind == "struct" else None
         children = [
-            self._marked(child, kind, np.ones(len(child), np.bool_))
+            self.marked(child, kind, np.ones(len(child), np.bool_) if inside is None else inside)
             for child, kind in zip(below(array), tree.children, strict=True)
         ]
-        return nested(array, children)
+        return with_children(array, children)
 
     def _union(self, array: pa.UnionArray, tree: OrcType, there: Mask) -> pa.UnionArray:
         tags = tags_of(array)
         nulls = np.zeros(len(array), np.bool_)
-        if tree.column_id in self._streams:
-            nulls[there] = ~self._bits(self._streams[tree.column_id], int(there.sum()))
+        if tree.column_id in self.streams:
+            nulls[there] = ~self._bits(self.streams[tree.column_id], int(there.sum()))
         there = there & ~nulls
         children = [
-            self._marked(child, kind, there & (tags == i))
+            self.marked(child, kind, there & (tags == i))
             for i, (child, kind) in enumerate(zip(below(array), tree.children, strict=True))
         ]
-        return with_nulls(tags, children, nulls) if nulls.any() else nested(array, children)
+        return with_nulls(tags, children, nulls) if nulls.any() else with_children(array, children)
 
     def _bits(self, stream: tuple[int, int], count: int) -> Mask:
         """The first `count` bits of a PRESENT stream, which is stored as the values of a BOOLEAN column are."""
         if count == 0:
             return np.ones(0, np.bool_)
-        stripe = self._tail.stripes[self._stripe]
+        stripe = self.tail.stripes[self.stripe]
         start, length = stream
-        data = self._tail.source.read(stripe.offset + start, length)
-        footer = pb.StripeFooter(writerTimezone="UTC")
-        footer.columns.add(kind=pb.ColumnEncoding.DIRECT)
-        footer.columns.add(kind=pb.ColumnEncoding.DIRECT)
-        footer.streams.add(kind=pb.Stream.DATA, column=1, length=length)
-        root = OrcType("struct", children=(OrcType("boolean", 1),), names=("present",))
-        file = memory_file(self._tail, root, [memoryview(data)], footer, count)
-        with native_errors(self._tail.path, self._stripe):
-            reader: Any = orc.ORCFile(pa.BufferReader(pa.py_buffer(b"".join(file))))
-            column = reader.read_stripe(0).column(0)
+        data = self.tail.source.read(stripe.offset + start, length)
+        column = read_column(self.tail, self.stripe, "boolean", {pb.Stream.DATA: data}, count)
         if len(column) != count:
-            raise BadDataError(f"{self._tail.path} is damaged", "a union's PRESENT stream is too short")
+            raise damaged(self.tail.path, "a union's PRESENT stream is too short")
         bits: Mask = column.to_numpy(zero_copy_only=False)
         return bits

@@ -1,11 +1,9 @@
 """Timestamps of any year: a second way to read a stripe, where Arrow's nanoseconds of 64 bits (1677 to 2262) give out.
 
 Hive tables are full of 9999-12-31, and the native reader fails on the whole stripe.  It reads integers well, though.
-So the stripe's bytes are given to it twice, in memory, under tails made for the purpose:
-
-* as *seconds*: TIMESTAMP columns declared BIGINT, so that their DATA stream reads as the stored seconds;
-* as *nanos*: TIMESTAMP columns left as they are but with a DATA stream of zeros, so that every value lands in the
-  first second of 2015 and what lies behind the second is the SECONDARY stream, decoded.
+So it is given the stripe's bytes once more, in memory, with its TIMESTAMP columns declared BIGINT: their DATA streams
+read as the stored seconds.  The nanoseconds of each such column, its SECONDARY stream, are read as a column of their
+own, with a DATA stream of zeros: every value lands in the first second of 2015.
 
 (Reading SECONDARY as integers as well would be wrong: it is an unsigned stream, and runs with a slope come out
 different when read as signed.)  Both are put together wherever the timestamp was nested.
@@ -21,20 +19,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import orc
+from numpy.typing import NDArray
 
-from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.arrow import below, nested, validity
+from acidctl.orc.arrow import below, tags_of, validity, with_children
+from acidctl.orc.byte_source import damaged
 from acidctl.orc.codecs import encode_original
-from acidctl.orc.read.zones import YEAR_1900, is_utc, zone
-from acidctl.orc.source import native_errors
-from acidctl.orc.tail import MAGIC, Tail, as_text
-from acidctl.orc.types import OrcType, restricted, to_proto
+from acidctl.orc.read.memory_file import ByteStream, read_as, read_column
+from acidctl.orc.read.zones import YEAR_1900, Zone, is_utc, zone
+from acidctl.orc.tail import Tail, as_text
+from acidctl.orc.types import TIMESTAMP_KINDS, OrcType
 
 WIDE_STORAGE = pa.struct([pa.field("seconds", pa.int64()), pa.field("nanos", pa.int32())])
 
-_TIMESTAMPS = ("timestamp", "timestamp with local time zone")
+TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+"""By Arrow's units of timestamps."""
+
 _BASE_2015 = 1_420_070_400
 """2015-01-01 00:00:00 UTC, where stored seconds count from (in the writer's zone)."""
 _DAY = 86_400
@@ -45,9 +45,10 @@ _SECONDS_LIMIT = 1 << 55
 _NANOS_FIRST, _NANOS_LAST = -9_223_372_036, 9_223_372_035
 """Whole seconds that fit timestamp[ns] with any nanosecond."""
 
-# Runs of zeros in the two integer encodings: 130 in version 1; 512 in version 2 (a delta run without slope).
-_ZEROS_V1, _ZEROS_V1_LENGTH = bytes((127, 0, 0)), 130
-_ZEROS_V2, _ZEROS_V2_LENGTH = bytes((0xC1, 0xFF, 0x00, 0x00)), 512
+_ZEROS = {1: (bytes((127, 0, 0)), 130), 2: (bytes((0xC1, 0xFF, 0x00, 0x00)), 512)}
+"""A run of zeros in each version of the integer encoding (in the second a delta run without slope), and its values."""
+
+Mask = NDArray[np.bool_]
 
 
 class WideTimestamp(pa.ExtensionType):  # type: ignore[misc]
@@ -91,12 +92,7 @@ with suppress(pa.ArrowKeyError):  # registered already when the module is loaded
     pa.register_extension_type(WideTimestamp())
 
 
-def has_timestamp(tree: OrcType) -> bool:
-    """Whether a timestamp of either kind is at or below this node."""
-    return any(node.kind in _TIMESTAMPS for node in tree.walk())
-
-
-def doubtful(array: pa.Array) -> bool:
+def may_be_misread(array: pa.Array) -> bool:
     """Whether Arrow may be wrong about a timestamp[ns] in this array, however nested, if Java wrote it outside UTC.
 
     Writers cut seconds towards zero before 1970, Java by UTC; ORC C++ undoes that by the wall clock, so that fractions
@@ -106,17 +102,15 @@ def doubtful(array: pa.Array) -> bool:
         ticks = pc.fill_null(array.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
         fraction = (np.abs(ticks) < _DAY * _NANOS) & (ticks % _NANOS > _MILLISECOND)
         return bool(np.any(fraction | (ticks < (YEAR_1900 + _DAY) * _NANOS)))
-    return any(doubtful(child) for child in below(array))
+    return any(may_be_misread(child) for child in below(array))
 
 
 def widened(array: pa.Array) -> pa.Array:
-    """A ``timestamp[ns]`` array as WideTimestamp, so that batches of one column can be brought to one type."""
-    nanos = pc.fill_null(array.cast(pa.int64()), 0).to_numpy()
-    seconds, rest = np.divmod(nanos, _NANOS)
-    return wide(seconds, rest, array, instant=array.type.tz is not None)
+    """A timestamp array of any unit as WideTimestamp, so that batches of one column can be brought to one type."""
+    return wide(*parts(array), array, instant=array.type.tz is not None)
 
 
-def narrowed(array: pa.Array) -> pa.Array:
+def as_nanoseconds(array: pa.Array) -> pa.Array:
     """A WideTimestamp array as ``timestamp[ns]`` when all its values fit, else the array itself."""
     seconds, nanos = parts(array)
     if len(seconds) and (seconds.min() < _NANOS_FIRST or seconds.max() > _NANOS_LAST):
@@ -126,10 +120,22 @@ def narrowed(array: pa.Array) -> pa.Array:
 
 
 def parts(array: pa.Array) -> tuple[Any, Any]:
-    """Seconds and nanoseconds of a WideTimestamp array, int64 arrays with 0 where it is null."""
-    storage = array.storage
-    seconds, nanos = (pc.if_else(storage.is_valid(), storage.field(i).cast(pa.int64()), 0) for i in (0, 1))
-    return seconds.to_numpy(zero_copy_only=False), nanos.to_numpy(zero_copy_only=False)
+    """Seconds since 1970, rounded down, and the nanoseconds after them: int64 arrays with 0 where the value is NULL.
+
+    Args:
+        array: dates, timestamps of any unit, or WideTimestamp.
+    """
+    if isinstance(array.type, WideTimestamp):
+        storage = array.storage
+        seconds, nanos = (pc.if_else(storage.is_valid(), storage.field(i).cast(pa.int64()), 0) for i in (0, 1))
+        return seconds.to_numpy(zero_copy_only=False), nanos.to_numpy(zero_copy_only=False)
+    if pa.types.is_date32(array.type):
+        days = pc.fill_null(array.cast(pa.int32()), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+        return days * _DAY, np.zeros(len(array), np.int64)
+    per_second = TICKS_PER_SECOND[array.type.unit]
+    ticks = pc.fill_null(array.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    whole, rest = np.divmod(ticks, per_second)
+    return whole, rest * (_NANOS // per_second)
 
 
 def wide(seconds: Any, nanos: Any, like: pa.Array, instant: bool) -> pa.Array:
@@ -139,40 +145,41 @@ def wide(seconds: Any, nanos: Any, like: pa.Array, instant: bool) -> pa.Array:
     return pa.ExtensionArray.from_storage(WideTimestamp(instant), storage)
 
 
-def read_stripe(tail: Tail, i: int, tree: OrcType, narrow: bool = True) -> pa.RecordBatch:
-    """Stripe `i` of a file, timestamps of any year and any writer's zone included.
+def read_stripe(tail: Tail, i: int, tree: OrcType) -> pa.RecordBatch:
+    """Stripe `i` of a file, timestamps of any year and any writer's zone included: ``timestamp[ns]`` where all values
+    of a column fit, else WideTimestamp.
 
     Costs about twice the native read of the stripe, and its bytes in memory.
 
     Args:
-        tail: the file.
-        i: the stripe.
         tree: the root struct, pruned to the columns wanted; its column ids are the file's.
-        narrow: give ``timestamp[ns]`` where all values of a column fit; else every timestamp comes as WideTimestamp.
 
     Raises:
         BadDataError: the stripe is damaged, or its writer's zone is unknown.
     """
     stripe = _Stripe.load(tail, i)
-    seconds = stripe.native(stripe.seconds_file(), tree)
-    times = restricted(tree, _outermost(tree))
-    nanos = None if times is None else stripe.native(stripe.nanos_file(times, max(map(_longest, seconds))), times)
-    clock = _Clock(stripe.zone, tail.footer.writer == 0, narrow, tail.path)
-    columns = [_combine(child, _field(seconds, child), _nanos_field(nanos, child), clock) for child in tree.children]
-    fields = [pa.field(name, column.type) for name, column in zip(tree.names, columns, strict=True)]
-    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+    batch = stripe.with_seconds(tree)
+    everywhere = np.ones(batch.num_rows, np.bool_)
+    columns = [_restored(child, batch.column(_name(child)), everywhere, stripe) for child in tree.children]
+    return pa.RecordBatch.from_arrays(columns, names=list(tree.names))
 
 
 @dataclass(frozen=True, slots=True)
 class _Stripe:
-    """The data of one stripe, and the tails that are put behind it."""
+    """The data of one stripe.
+
+    Attributes:
+        footer: without the streams of the index.
+        zone: the writer's.
+        secondary: where the nanoseconds of a column lie in `data`, by column id.
+    """
 
     tail: Tail
     index: int
     data: memoryview
     footer: pb.StripeFooter
     zone: str
-    rows: int
+    secondary: dict[int, slice]
 
     @classmethod
     def load(cls, tail: Tail, i: int) -> _Stripe:
@@ -181,106 +188,64 @@ class _Stripe:
         footer = tail.parse_stripe_footer(i, raw[stripe.dataLength :])
         if len(footer.columns) != len(tail.footer.types):
             why = f"stripe {i} has encodings of {len(footer.columns)} columns, its types are {len(tail.footer.types)}"
-            raise BadDataError(f"{tail.path} is damaged", why, "the file was cut short or overwritten")
-        # Neither file has timestamps for the zone to matter to; damage may have left bytes there that are no text.
+            raise damaged(tail.path, why)
+        # Nothing is read as a timestamp, for the zone to matter to; damage may have left bytes there that are no text.
         kept = pb.StripeFooter(columns=footer.columns, writerTimezone="UTC")
-        at = 0
+        secondary: dict[int, slice] = {}
+        at = -stripe.indexLength
         for stream in footer.streams:
-            if at >= stripe.indexLength:
+            if at >= 0:
                 kept.streams.append(stream)
+                if stream.kind == pb.Stream.SECONDARY:
+                    secondary.setdefault(stream.column, slice(at, at + stream.length))
             at += stream.length
-        return cls(tail, i, raw[: stripe.dataLength], kept, as_text(footer.writerTimezone), stripe.numberOfRows)
+        return cls(tail, i, raw[: stripe.dataLength], kept, as_text(footer.writerTimezone), secondary)
 
-    def seconds_file(self) -> list[bytes | memoryview]:
-        """An ORC file of this stripe with the stored seconds of its timestamps as BIGINT."""
-        return self._file(_retyped(self.tail.type_tree, seconds=True), [self.data], self.footer)
+    def with_seconds(self, tree: OrcType) -> pa.RecordBatch:
+        """The columns of `tree` by :func:`_name`, the stored seconds of timestamps as BIGINT."""
+        types, rows = _retyped(self.tail.type_tree), self.tail.stripes[self.index].numberOfRows
+        return read_as(self.tail, self.index, types, [self.data], self.footer, rows=rows, columns=list(_paths(tree)))
 
-    def nanos_file(self, times: OrcType, values: int) -> list[bytes | memoryview]:
-        """An ORC file of this stripe with every timestamp moved into the first second of 2015.
+    def nanos(self, column: int, count: int) -> NDArray[np.int64]:
+        """The nanoseconds of a column that has so many timestamps."""
+        if not count:
+            return np.zeros(0, np.int64)
+        version = 2 if self.footer.columns[column].kind == pb.ColumnEncoding.DIRECT_V2 else 1
+        run, length = _ZEROS[version]
+        zeros = encode_original(run * (count // length + 1), self.tail.compression, self.tail.block_size)
+        own = self.data[self.secondary.get(column, slice(0, 0))]
+        streams: dict[pb.Stream.Kind, ByteStream] = {pb.Stream.DATA: zeros, pb.Stream.SECONDARY: own}
+        moved = read_column(self.tail, self.index, "timestamp", streams, count, version=version)
+        return np.asarray(moved.cast(pa.int64()).to_numpy() - _BASE_2015 * _NANOS, np.int64)
 
-        `values` is the most values that one column may hold; more zeros than are read do no harm.
-        """
-        wanted = {node.column_id for node in times.walk() if node.kind in _TIMESTAMPS}
-        footer = pb.StripeFooter(columns=self.footer.columns, writerTimezone="UTC")
-        for stream in self.footer.streams:
-            kept = footer.streams.add()
-            kept.CopyFrom(stream)
-            if stream.kind == pb.Stream.DATA and stream.column in wanted:
-                kept.kind = pb.Stream.BLOOM_FILTER  # which a plain read passes over
-        # Streams lie in the order of the footer's list: fill up what the list leaves of the stripe's data.
-        filler = len(self.data) - sum(stream.length for stream in footer.streams)
-        footer.streams.add(kind=pb.Stream.BLOOM_FILTER, column=0, length=filler)
-        zeros = {version: self._zeros(values, version) for version in (1, 2)}
-        pieces = [self.data]
-        for column_id in sorted(wanted):
-            piece = zeros[2 if self.footer.columns[column_id].kind == pb.ColumnEncoding.DIRECT_V2 else 1]
-            footer.streams.add(kind=pb.Stream.DATA, column=column_id, length=len(piece))
-            pieces.append(piece)
-        return self._file(_retyped(self.tail.type_tree, seconds=False), pieces, footer)
-
-    def _zeros(self, values: int, version: int) -> memoryview:
-        run, length = (_ZEROS_V2, _ZEROS_V2_LENGTH) if version == 2 else (_ZEROS_V1, _ZEROS_V1_LENGTH)
-        return memoryview(_chunks(self.tail, run * (values // length + 1)))
-
-    def _file(self, tree: OrcType, pieces: list[memoryview], footer: pb.StripeFooter) -> list[bytes | memoryview]:
-        return memory_file(self.tail, tree, pieces, footer, self.rows)
-
-    def native(self, file: list[bytes | memoryview], tree: OrcType) -> pa.RecordBatch:
-        """Arrow's reading of one of the two files."""
-        with native_errors(self.tail.path, self.index):
-            reader = orc.ORCFile(pa.BufferReader(pa.py_buffer(b"".join(file))))
-            return reader.read_stripe(0, columns=list(_paths(tree)))
+    def timestamps(self, node: OrcType, stored: pa.Array, there: Mask) -> pa.Array:
+        """A column of timestamps from the seconds that the file stores; NULL where not `there`."""
+        there = there & stored.is_valid().to_numpy(zero_copy_only=False)
+        seconds, nanos = np.zeros((2, len(stored)), np.int64)
+        seconds[there] = pc.fill_null(stored, 0).to_numpy(zero_copy_only=False)[there]
+        nanos[there] = self.nanos(node.column_id, int(np.count_nonzero(there)))
+        if len(seconds) and (nanos.min() < 0 or nanos.max() >= _NANOS or abs(seconds).max() > _SECONDS_LIMIT):
+            raise damaged(self.tail.path, "it holds timestamps that are none")
+        instant = node.kind == TIMESTAMP_KINDS[1]
+        if instant or is_utc(self.zone):
+            seconds = _floored(seconds + _BASE_2015, nanos)
+        else:
+            seconds = _wall_clock(seconds, nanos, zone(self.zone), java=self.tail.footer.writer == 0)
+        return as_nanoseconds(wide(seconds, nanos, pa.array(there, mask=~there), instant))
 
 
-def memory_file(
-    like: Tail, tree: OrcType, pieces: list[memoryview], footer: pb.StripeFooter, rows: int
-) -> list[bytes | memoryview]:
-    """The pieces of an ORC file of one stripe without an index.
-
-    Args:
-        like: the file whose codec, version and writer it gets.
-        tree: its types.
-        pieces: the stripe's data, in the order of the footer's streams.
-        footer: of the stripe.
-        rows: of the stripe.
-    """
-    length = sum(map(len, pieces))
-    stripe_footer = _chunks(like, footer.SerializeToString())
-    tail = pb.Footer(
-        headerLength=len(MAGIC),
-        contentLength=len(MAGIC) + length + len(stripe_footer),
-        types=to_proto(tree),
-        numberOfRows=rows,
-        rowIndexStride=0,
-        writer=like.footer.writer,
-    )
-    tail.stripes.add(
-        offset=len(MAGIC), indexLength=0, dataLength=length, footerLength=len(stripe_footer), numberOfRows=rows
-    )
-    file_footer = _chunks(like, tail.SerializeToString())
-    postscript = pb.PostScript(
-        footerLength=len(file_footer),
-        compression=like.postscript.compression,
-        compressionBlockSize=like.block_size,
-        version=like.version,
-        metadataLength=0,
-        writerVersion=like.writer_version,
-        magic=MAGIC.decode(),
-    ).SerializeToString()
-    return [MAGIC, *pieces, stripe_footer, file_footer, postscript, bytes((len(postscript),))]
+def _name(node: OrcType) -> str:
+    """Of a field: by its column id, so that no name is ambiguous."""
+    return f"c{node.column_id}"
 
 
-def _chunks(like: Tail, data: bytes) -> bytes:
-    return encode_original(data, like.compression, like.block_size)
-
-
-def _retyped(tree: OrcType, seconds: bool) -> OrcType:
-    """The same tree with fields named by column id, so that no name is ambiguous; timestamps as BIGINT if wanted."""
+def _retyped(tree: OrcType) -> OrcType:
+    """The same tree with timestamps as BIGINT."""
     return replace(
         tree,
-        kind="bigint" if seconds and tree.kind in _TIMESTAMPS else tree.kind,
-        names=tuple(f"c{child.column_id}" for child in tree.children) if tree.kind == "struct" else (),
-        children=tuple(_retyped(child, seconds) for child in tree.children),
+        kind="bigint" if tree.kind in TIMESTAMP_KINDS else tree.kind,
+        names=tuple(map(_name, tree.children)) if tree.kind == "struct" else (),
+        children=tuple(map(_retyped, tree.children)),
         attributes=(),
     )
 
@@ -288,60 +253,23 @@ def _retyped(tree: OrcType, seconds: bool) -> OrcType:
 def _paths(tree: OrcType, prefix: str = "") -> Iterator[str]:
     """What Arrow must be asked for to get just this pruned tree."""
     for child in tree.children:
-        path = f"{prefix}c{child.column_id}"
+        path = prefix + _name(child)
         if child.kind == "struct" and child.children:
             yield from _paths(child, path + ".")
         else:
             yield path
 
 
-def _outermost(tree: OrcType) -> set[int]:
-    """Ids of the columns that hold timestamps, where structs end: what `restricted` can single out."""
-    if tree.kind == "struct":
-        return {column_id for child in tree.children for column_id in _outermost(child)}
-    return {tree.column_id} if has_timestamp(tree) else set()
-
-
-def _longest(array: pa.Array) -> int:
-    """The most values of any array at or below this one: lists hold more than there are rows."""
-    return max([len(array), *map(_longest, below(array))])
-
-
-@dataclass(frozen=True, slots=True)
-class _Clock:
-    """From stored seconds and nanoseconds to a timestamp."""
-
-    zone: str
-    java: bool
-    narrow: bool
-    path: str
-
-    def timestamps(self, stored: pa.Array, moved: pa.Array, instant: bool) -> pa.Array:
-        """The column; `stored` holds the file's seconds, `moved` the nanoseconds behind 2015-01-01 00:00:00 UTC."""
-        start = _BASE_2015 * _NANOS
-        seconds = pc.fill_null(stored, 0).to_numpy(zero_copy_only=False)
-        nanos = pc.fill_null(moved.cast(pa.int64()), start).to_numpy(zero_copy_only=False) - start
-        if len(seconds) and (nanos.min() < 0 or nanos.max() > 999_999_999 or abs(seconds).max() > _SECONDS_LIMIT):
-            raise BadDataError(
-                f"{self.path} is damaged", "it holds timestamps that are none", "the file was cut short or overwritten"
-            )
-        if instant or is_utc(self.zone):
-            seconds = _floored(seconds + _BASE_2015, nanos)
-        else:
-            seconds = self._wall_clock(seconds, nanos)
-        column = wide(seconds, nanos, stored, instant)
-        return narrowed(column) if self.narrow else column
-
-    def _wall_clock(self, seconds: Any, nanos: Any) -> Any:
-        there = zone(self.zone)
-        base = np.array([_BASE_2015], np.int64)
-        base -= there.offset(base - there.offset(base))
-        utc = seconds + base
-        if self.java:
-            # Java cuts the UTC seconds towards zero, C++ those of the wall clock.
-            utc = _floored(utc, nanos)
-            return utc + there.offset(utc)
-        return _floored(utc + there.offset(utc), nanos)
+def _wall_clock(seconds: Any, nanos: Any, there: Zone, *, java: bool) -> Any:
+    """Stored seconds as the wall clock of the writer's zone showed them."""
+    base = np.array([_BASE_2015], np.int64)
+    base -= there.offset(base - there.offset(base))
+    utc = seconds + base
+    if java:
+        # Java cuts the UTC seconds towards zero, C++ those of the wall clock.
+        utc = _floored(utc, nanos)
+        return utc + there.offset(utc)
+    return _floored(utc + there.offset(utc), nanos)
 
 
 def _floored(seconds: Any, nanos: Any) -> Any:
@@ -349,39 +277,24 @@ def _floored(seconds: Any, nanos: Any) -> Any:
     return seconds - ((seconds < 0) & (nanos > _MILLISECOND))
 
 
-def _field(parent: pa.RecordBatch | pa.StructArray, child: OrcType) -> pa.Array:
-    name = f"c{child.column_id}"
-    return parent.column(name) if isinstance(parent, pa.RecordBatch) else parent.field(name)
+def _restored(node: OrcType, array: pa.Array, there: Mask, stripe: _Stripe) -> pa.Array:
+    """The array of `node`: names restored, timestamps put together, all else as it was read.
 
-
-def _combine(node: OrcType, seconds: pa.Array, nanos: pa.Array | None, clock: _Clock) -> pa.Array:
-    """The array of `node`: names restored, timestamps put together, all else as it was read."""
-    if node.kind in _TIMESTAMPS:
-        assert nanos is not None
-        return clock.timestamps(seconds, nanos, node.kind == _TIMESTAMPS[1])
+    Args:
+        there: where it has a value in the file: what a child of a sparse union holds at another child's rows is a
+            placeholder, in no way a timestamp.
+    """
+    if node.kind in TIMESTAMP_KINDS:
+        return stripe.timestamps(node, array, there)
     if not node.children:
-        return seconds
+        return array
+    children = [array.field(_name(child)) for child in node.children] if node.kind == "struct" else below(array)
     if node.kind == "struct":
-        pairs = [(_field(seconds, child), _nanos_field(nanos, child)) for child in node.children]
+        places = [there & array.is_valid().to_numpy(zero_copy_only=False)] * len(children)
+    elif node.kind == "uniontype":
+        places = [there & (tags_of(array) == i) for i in range(len(children))]
     else:
-        whole = [None] * len(node.children) if nanos is None else below(nanos)
-        pairs = list(zip(below(seconds), whole, strict=True))
-    if node.kind == "uniontype":
-        # What a child of a sparse union holds at another child's rows is a placeholder, in no way a timestamp.
-        tags = [pc.equal(seconds.type_codes, i) for i in range(len(pairs))]
-        pairs = [
-            (_only(tag, one), None if two is None else _only(tag, two))
-            for tag, (one, two) in zip(tags, pairs, strict=True)
-        ]
-    children = [_combine(child, *pair, clock) for child, pair in zip(node.children, pairs, strict=True)]
-    return nested(seconds, children, node.names)
-
-
-def _only(rows: pa.Array, array: pa.Array) -> pa.Array:
-    """`array` with nulls at all other rows."""
-    return pc.if_else(rows, array, pa.scalar(None, array.type))
-
-
-def _nanos_field(parent: pa.RecordBatch | pa.StructArray | None, child: OrcType) -> pa.Array | None:
-    """None where nothing was read, because no timestamp is there."""
-    return _field(parent, child) if parent is not None and has_timestamp(child) else None
+        # A reader of ORC puts nothing into lists that are not there: all of their values have a place.
+        places = [np.ones(len(child), np.bool_) for child in children]
+    parts = zip(node.children, children, places, strict=True)
+    return with_children(array, [_restored(*part, stripe) for part in parts], node.names)

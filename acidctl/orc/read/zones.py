@@ -7,6 +7,7 @@ reader needs that zone.  Hive writes UTC since 3.1; before, the zone of the mach
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
@@ -97,7 +98,7 @@ def is_utc(name: str) -> bool:
 def zone(name: str) -> Zone:
     """The zone of that name: of the zone database, of Java's own, or a fixed offset such as ``GMT+08:00``.
 
-    Takes about 0.1 s for a zone with daylight saving time, once a process.
+    Takes about 0.1 s for a zone with daylight saving time, once per process.
 
     Raises:
         BadDataError: there is no such zone.
@@ -129,13 +130,7 @@ def zone(name: str) -> Zone:
 def _change(at: Any, low: int, high: int) -> int:
     """The first instant in (low, high] with the offset that holds at `high`."""
     wanted = at(high)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if at(middle) == wanted:
-            high = middle
-        else:
-            low = middle
-    return high
+    return low + 1 + bisect_left(range(low + 1, high + 1), True, key=lambda instant: at(instant) == wanted)
 
 
 def _info(name: str) -> tzinfo:

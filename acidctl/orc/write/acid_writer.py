@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO, Final
 
@@ -17,8 +17,8 @@ from acidctl.orc.types import ACID_COLUMNS, OrcType, acid_tree, to_proto
 from acidctl.orc.write.bloom import bloom_ids
 from acidctl.orc.write.file_assembler import CPP_WRITER, OrcAssembler, lowest_writer
 from acidctl.orc.write.rle_columns import run_columns
-from acidctl.orc.write.settings import ANY_STRIDE, WHOLE, WriterSettings
 from acidctl.orc.write.stripe_encoder import EncodedStripe, encode_stripes
+from acidctl.orc.write.writer_settings import ANY_STRIDE, WHOLE, WriterSettings
 
 _ID_TYPES: Final = (pa.int32(), pa.int64(), pa.int32(), pa.int64(), pa.int64())
 _INSERT, _UPDATE, _DELETE = 0, 1, 2
@@ -31,11 +31,7 @@ class AcidFileResult:
     """What an AcidWriter has written.
 
     Attributes:
-        rows: events of all kinds.
-        inserts: events with operation 0.
-        updates: events with operation 1 (ACID v1 only).
-        deletes: events with operation 2.
-        stripes: number of stripes.
+        rows: events of all kinds; of these the updates are of ACID v1 only.
         bytes: length of the file.
     """
 
@@ -77,7 +73,6 @@ class AcidWriter:
         sink: where the file goes; it is not closed.
         row: the struct of the table's columns, with any column ids.
         settings: how to encode; WriterSettings.for_base() by default.
-        user_metadata: further user metadata for the footer.
         calendar: the footer's calendar, that of the rows' source: 0 unknown, 1 Julian/Gregorian, 2 proleptic.
         check_order: refuse events that are out of order.
         acid_version: what ``hive.acid.version`` says; 0 leaves it out, as ACID v1 does.
@@ -94,7 +89,6 @@ class AcidWriter:
         row: OrcType,
         settings: WriterSettings | None = None,
         *,
-        user_metadata: Mapping[str, bytes] | None = None,
         calendar: int = 0,
         check_order: bool = True,
         block_size: int = 0,
@@ -111,7 +105,6 @@ class AcidWriter:
         )
         # The rows are cut here, by their decoded size: ORC C++ counts half-empty buffers and would cut far too early.
         self._encoder = replace(self._settings, stripe_size=WHOLE)
-        self._user_metadata = dict(user_metadata or {})
         self._calendar = calendar
         self._check_order = check_order
         self._pending: list[pa.RecordBatch] = []
@@ -175,7 +168,6 @@ class AcidWriter:
         inserts, updates, deletes = (int(count) for count in self._counts)
         index = "".join(f"{key.original_write_id},{key.bucket},{key.row_id};" for key in self._keys)
         user_metadata = {
-            **self._user_metadata,
             KEY_INDEX: index.encode(),
             ACID_STATS: f"{inserts},{updates},{deletes}".encode(),
         }

@@ -1,13 +1,13 @@
 """Arrow arrays in the exact shape that pyarrow needs to write the column that an ORC type names.
 
 Most arrays pass through untouched.  What changes: CHAR is padded to its length as Java pads it (predicates compare
-with padded text), timestamps take the form of write_time.py, encodings that ORC does not know (dictionaries, views)
-are undone, extension types give way to their storage.
+with padded text), timestamps take the form that timestamp_units.py chose, encodings that ORC does not know
+(dictionaries, views) are undone, extension types give way to their storage.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
@@ -15,16 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError
+from acidctl.orc.arrow import struct_of
 from acidctl.orc.read.union_nulls import has_null_member
 from acidctl.orc.read.wide_timestamps import WideTimestamp
-from acidctl.orc.types import OrcType, arrow_type, hive_type
-from acidctl.orc.write.timestamp_units import Form, Half, in_form
-from acidctl.orc.write.unions import as_struct, chosen
+from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, arrow_type, hive_type
+from acidctl.orc.write.timestamp_units import Half, TimestampForm, in_form
+from acidctl.orc.write.unions import as_struct, chosen_values
 
-TIMESTAMP_KINDS = ("timestamp", "timestamp with local time zone")
 _STRINGS = ("string", "varchar", "char")
 
-Forms = Mapping[int, Form]
+Forms = Mapping[int, TimestampForm]
 """Form of the timestamp columns, by column id."""
 
 
@@ -48,14 +48,12 @@ def timestamp_leaves(array: pa.Array, tree: OrcType) -> Iterator[tuple[OrcType, 
         yield from timestamp_leaves(child, kind)
 
 
-def conform(
+def to_writable(
     array: pa.Array, tree: OrcType, forms: Forms, half: Half = Half.SECONDS, nulls: pa.BooleanArray | None = None
 ) -> pa.Array:
     """`array` as pyarrow must see it to write the column `tree`; unions as unions.py writes them.
 
     Args:
-        array: the column.
-        tree: its ORC type.
         forms: the form of every timestamp column below.
         half: which half to take of timestamps in two halves.
         nulls: where a struct around the column is null, and the column with it.
@@ -77,8 +75,8 @@ def conform(
         return _leaf(_masked(array, nulls), tree)
     children = _children(array, tree)
     if tree.kind == "uniontype":
-        children = chosen(array)
-    children = [conform(child, kind, forms, half) for child, kind in zip(children, tree.children, strict=True)]
+        children = chosen_values(array)
+    children = [to_writable(child, kind, forms, half) for child, kind in zip(children, tree.children, strict=True)]
     return as_struct(array, children, nulls) if tree.kind == "uniontype" else _list(array, children, nulls)
 
 
@@ -86,23 +84,13 @@ def _struct(array: pa.Array, tree: OrcType, forms: Forms, half: Half, nulls: pa.
     """A struct, whose nulls all columns below have as well: else pyarrow would write values where there is no row."""
     nulls = _nulls(array, nulls)
     children = [
-        conform(child, kind, forms, half, nulls)
+        to_writable(child, kind, forms, half, nulls)
         for child, kind in zip(_children(array, tree), tree.children, strict=True)
     ]
-    return _struct_of(tree.names, children, len(array), nulls)
-
-
-def _struct_of(
-    names: Sequence[str], children: list[pa.Array], length: int, nulls: pa.BooleanArray | None
-) -> pa.StructArray:
-    if not children:
-        validity = None if nulls is None else pc.invert(nulls).buffers()[1]
-        return pa.Array.from_buffers(pa.struct([]), length, [validity])
     if nulls is not None:
         # pyarrow overlooks the offsets of a null struct's columns, and writes other rows' values.
         children = [pa.concat_arrays([child, child[:0]]) if child.offset else child for child in children]
-    fields = [pa.field(name, child.type) for name, child in zip(names, children, strict=True)]
-    return pa.StructArray.from_arrays(children, fields=fields, mask=nulls)
+    return struct_of(children, tree.names, len(array), nulls)
 
 
 def _list(array: pa.Array, children: list[pa.Array], nulls: pa.BooleanArray | None) -> pa.Array:
@@ -149,15 +137,14 @@ def pruned(array: pa.Array, tree: OrcType, wanted: Collection[int]) -> tuple[pa.
         if any(kind.column_id <= column <= kind.last_id for column in wanted)
     ]
     names, arrays, kinds = (tuple(part) for part in zip(*kept, strict=True))
-    fields = [pa.field(name, child.type) for name, child in zip(names, arrays, strict=True)]
-    smaller = pa.StructArray.from_arrays(list(arrays), fields=fields, mask=_nulls(array, None))
+    smaller = pa.StructArray.from_arrays(list(arrays), names=list(names), mask=_nulls(array, None))
     return smaller, replace(tree, names=names, children=kinds)
 
 
 def _timestamp(array: pa.Array, tree: OrcType, forms: Forms, half: Half) -> pa.Array:
     _check_timestamp(array, tree)
     zone = None if tree.kind == "timestamp" else "UTC"
-    return in_form(array, forms.get(tree.column_id, Form.NANOSECONDS), half, zone)
+    return in_form(array, forms.get(tree.column_id, TimestampForm.NANOSECONDS), half, zone)
 
 
 def _check_timestamp(array: pa.Array, tree: OrcType) -> None:

@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from acidctl.errors import UsageProblem
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.tail import Tail
-from acidctl.orc.types import OrcType, hive_type, row_type
+from acidctl.orc.types import KINDS, OrcType, hive_type, row_type
 
-BLOOM_KINDS: Final = (
-    "tinyint",
-    "smallint",
-    "int",
-    "bigint",
-    "float",
-    "double",
-    "string",
-    "char",
-    "varchar",
-    "binary",
-    "date",
-    "timestamp",
-    "timestamp with local time zone",
-    "decimal",
-)
+_WITHOUT: Final = ("boolean", "array", "map", "struct", "uniontype")
+BLOOM_KINDS: Final = tuple(kind for kind in KINDS if kind not in _WITHOUT)
 """Types whose values the ORC library puts into bloom filters."""
 
 
-def bloom_ids(names: Iterable[str], tree: OrcType) -> dict[str, int]:
+def bloom_ids(names: Sequence[str], tree: OrcType) -> dict[str, int]:
     """The column ids of `names`.
 
     Args:
@@ -40,9 +26,11 @@ def bloom_ids(names: Iterable[str], tree: OrcType) -> dict[str, int]:
         UsageProblem: there is no such column, or its type has no bloom filters.
     """
     row = row_type(tree)
+    # Of equal names the first counts.
+    known = {path.lower(): node for path, node in reversed(list(_paths(row)))} if names else {}
     found = {}
     for name in names:
-        column = _find(row, name.lower())
+        column = known.get(name.lower())
         if column is None:
             raise UsageProblem(
                 f"there is no column {name} to write bloom filters for",
@@ -69,26 +57,12 @@ def bloom_columns(tail: Tail) -> tuple[str, ...]:
         return ()
     kinds = (pb.Stream.BLOOM_FILTER, pb.Stream.BLOOM_FILTER_UTF8)
     ids = {stream.column for stream in tail.stripe_footer(0).streams if stream.kind in kinds}
-    return tuple(sorted(name for name, column in _paths(row_type(tail.type_tree), "") if column in ids))
+    return tuple(sorted(name for name, node in _paths(row_type(tail.type_tree)) if node.column_id in ids))
 
 
-def _paths(tree: OrcType, prefix: str) -> Iterator[tuple[str, int]]:
+def _paths(tree: OrcType, prefix: str = "") -> Iterator[tuple[str, OrcType]]:
+    """The columns, and fields of structs below them, by their dotted names."""
     for name, child in tree.fields():
-        path = f"{prefix}{name}"
-        yield path, child.column_id
+        yield prefix + name, child
         if child.kind == "struct":
-            yield from _paths(child, f"{path}.")
-
-
-def _find(tree: OrcType, name: str) -> OrcType | None:
-    """The field `name`, in lower case, of a struct or of the structs below it."""
-    if tree.kind != "struct":
-        return None
-    for field, child in tree.fields():
-        lower = field.lower()
-        if name == lower:
-            return child
-        # A field's own name may have dots.
-        if name.startswith(lower + ".") and (below := _find(child, name[len(lower) + 1 :])):
-            return below
-    return None
+            yield from _paths(child, f"{prefix}{name}.")

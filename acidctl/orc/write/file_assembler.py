@@ -7,7 +7,7 @@ are then stored inside "original" chunks, which every reader takes under any com
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import BinaryIO, Final
 
 from acidctl import __version__
@@ -15,6 +15,7 @@ from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import COMPRESSION_NAMES, encode_section
 from acidctl.orc.tail import MAGIC, stripe_length
+from acidctl.orc.varint import encoded
 from acidctl.orc.write.statistics import merge_column_statistics
 
 ORC_JAVA: Final = 0
@@ -37,6 +38,10 @@ class OrcAssembler:
         block_size: the largest compression block size among the stripes, in bytes.
         stride: the row index stride that all stripes share; 0 when they have no row index.  A wrong stride makes
             seeks silently wrong, so never mix.
+
+    Attributes:
+        rows: of the stripes so far.
+        position: bytes written so far.
     """
 
     def __init__(self, sink: BinaryIO, *, compression: str, block_size: int, stride: int) -> None:
@@ -47,24 +52,14 @@ class OrcAssembler:
         self._stride = stride
         self._stripes: list[pb.StripeInformation] = []
         self._statistics: list[bytes] = []
-        self._rows = 0
-        self._position = 0
+        self.rows = 0
+        self.position = 0
         self._write(MAGIC)
-
-    @property
-    def rows(self) -> int:
-        """Rows of the stripes so far."""
-        return self._rows
 
     @property
     def stripes(self) -> int:
         """Number of stripes so far."""
         return len(self._stripes)
-
-    @property
-    def position(self) -> int:
-        """Bytes written so far."""
-        return self._position
 
     def append_stripe(
         self,
@@ -82,14 +77,14 @@ class OrcAssembler:
         Raises:
             BadDataError: `data` is not as long as `info` says; the sink then holds a damaged file.
         """
-        start = self._position
-        for chunk in _chunks(data):
+        start = self.position
+        for chunk in [data] if isinstance(data, bytes | bytearray | memoryview) else data:
             self._write(chunk)
         expected = stripe_length(info)
-        if self._position - start != expected:
+        if self.position - start != expected:
             raise BadDataError(
                 f"stripe {len(self._stripes)} of the output is not whole",
-                f"{self._position - start} bytes came, {expected} were announced",
+                f"{self.position - start} bytes came, {expected} were announced",
                 "an input file was cut short or overwritten while it was read",
             )
         placed = pb.StripeInformation()
@@ -97,7 +92,7 @@ class OrcAssembler:
         placed.offset = start
         self._stripes.append(placed)
         self._statistics.append(statistics if isinstance(statistics, bytes) else statistics.SerializeToString())
-        self._rows += info.numberOfRows
+        self.rows += info.numberOfRows
 
     def finish(
         self,
@@ -106,7 +101,6 @@ class OrcAssembler:
         *,
         calendar: int = 0,
         writer: tuple[int, int] = CPP_WRITER,
-        statistics: Sequence[pb.ColumnStatistics] | None = None,
     ) -> int:
         """Write the tail.
 
@@ -115,7 +109,6 @@ class OrcAssembler:
             user_metadata: the footer's user metadata.
             calendar: the footer's calendar: 0 unknown, 1 Julian/Gregorian, 2 proleptic Gregorian.
             writer: writer code and version to claim, see :func:`lowest_writer`.
-            statistics: the file's column statistics; merged from the stripes' when None.
 
         Returns:
             the length of the whole file in bytes.
@@ -123,18 +116,16 @@ class OrcAssembler:
         Raises:
             BadDataError: the stripe statistics do not fit one another or the types.
         """
-        if statistics is None:
-            statistics = self._merged_statistics(len(types))
         # Repeated fields of one message may be written one by one: no stripe statistic is parsed and built again.
         metadata = b"".join(_field(1, raw) for raw in self._statistics)
         footer = pb.Footer(
             headerLength=len(MAGIC),
-            contentLength=self._position,
+            contentLength=self.position,
             stripes=self._stripes,
             types=types,
             metadata=[pb.UserMetadataItem(name=name, value=value) for name, value in user_metadata.items()],
-            numberOfRows=self._rows,
-            statistics=statistics,
+            numberOfRows=self.rows,
+            statistics=self._merged_statistics(len(types)),
             rowIndexStride=self._stride,
             writer=writer[0],
             softwareVersion=f"acidctl {__version__}",
@@ -154,7 +145,7 @@ class OrcAssembler:
             magic=MAGIC.decode(),
         ).SerializeToString()
         self._write(postscript + bytes((len(postscript),)))
-        return self._position
+        return self.position
 
     def _merged_statistics(self, columns: int) -> list[pb.ColumnStatistics]:
         if not self._statistics:
@@ -180,7 +171,7 @@ class OrcAssembler:
         while len(view):
             written = self._sink.write(view)
             count = len(view) if written is None else written
-            self._position += count
+            self.position += count
             view = view[count:]
 
 
@@ -197,19 +188,6 @@ def lowest_writer(writers: Iterable[tuple[int, int]]) -> tuple[int, int]:
     return ORC_JAVA, min(version, _COMMON_VERSION)
 
 
-def _chunks(data: ByteChunk | Iterable[ByteChunk]) -> Iterator[ByteChunk]:
-    if isinstance(data, bytes | bytearray | memoryview):
-        yield data
-    else:
-        yield from data
-
-
 def _field(number: int, payload: bytes) -> bytes:
     """A length-delimited protobuf field."""
-    header = bytearray((number << 3 | 2,))
-    length = len(payload)
-    while length > 0x7F:
-        header.append(length & 0x7F | 0x80)
-        length >>= 7
-    header.append(length)
-    return bytes(header) + payload
+    return encoded(number << 3 | 2) + encoded(len(payload)) + payload

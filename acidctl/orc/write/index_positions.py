@@ -1,4 +1,5 @@
-"""The positions in a row index: which streams they speak of, and what they become when those are compressed.
+"""A finished stripe compressed by zlib; and the positions in its row index, which streams these speak of, and what they
+become then.
 
 An entry of a column's row index says where its rows begin in each of the column's streams.  For every stream that is
 the byte, or where there is compression the chunk and the byte inside it, and then the place in what a run-length
@@ -7,6 +8,7 @@ encoder made of the bytes: values of the run, and for single bits the bit.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -16,6 +18,9 @@ import numpy.typing as npt
 
 from acidctl.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.codecs import encode_stream
+from acidctl.orc.types import TIMESTAMP_KINDS, OrcType
+from acidctl.orc.write.stripe_editor import StripeParts
 
 Int64 = npt.NDArray[np.int64]
 
@@ -32,24 +37,13 @@ _TIMES: Final[Places] = ((pb.Stream.DATA, _RUN), (pb.Stream.SECONDARY, _RUN))
 _LENGTHS: Final[Places] = ((pb.Stream.LENGTH, _RUN),)
 _DIRECT: Final[dict[str, Places]] = {
     "boolean": ((pb.Stream.DATA, _BITS),),
-    "tinyint": _NUMBERS,
-    "smallint": _NUMBERS,
-    "int": _NUMBERS,
-    "bigint": _NUMBERS,
-    "date": _NUMBERS,
-    "float": ((pb.Stream.DATA, _RAW),),
-    "double": ((pb.Stream.DATA, _RAW),),
-    "string": _BYTES,
-    "varchar": _BYTES,
-    "char": _BYTES,
-    "binary": _BYTES,
-    "timestamp": _TIMES,
-    "timestamp with local time zone": _TIMES,
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint", "date", "uniontype"), _NUMBERS),
+    **dict.fromkeys(("float", "double"), ((pb.Stream.DATA, _RAW),)),
+    **dict.fromkeys(("string", "varchar", "char", "binary"), _BYTES),
+    **dict.fromkeys(TIMESTAMP_KINDS, _TIMES),
     "decimal": ((pb.Stream.DATA, _RAW), (pb.Stream.SECONDARY, _RUN)),
-    "array": _LENGTHS,
-    "map": _LENGTHS,
+    **dict.fromkeys(("array", "map"), _LENGTHS),
     "struct": (),
-    "uniontype": _NUMBERS,
 }
 
 
@@ -123,3 +117,33 @@ def relocate(index: pb.RowIndex, where: Places, layouts: Sequence[Layout]) -> No
         at += 1 + more
     for entry, positions in zip(index.entry, np.column_stack(columns).tolist(), strict=True):
         entry.positions[:] = positions
+
+
+def deflate_stripe(parts: StripeParts, tree: OrcType, block_size: int) -> None:
+    """Compress an uncompressed stripe by zlib, several times as fast as the ORC library does.
+
+    Args:
+        parts: the stripe, changed in place.
+        tree: the root of its types, numbered from 0.
+        block_size: compression block size in bytes.
+
+    Raises:
+        VerifyError: its row index does not fit its streams.
+    """
+    layouts: defaultdict[int, dict[int, Layout]] = defaultdict(dict)
+    indexes: dict[int, pb.RowIndex] = {}
+    for (column, kind), raw in parts.streams.items():
+        if kind == pb.Stream.ROW_INDEX:
+            indexes[column] = pb.RowIndex.FromString(bytes(raw))
+            continue
+        packed, starts = encode_stream(raw, "zlib", block_size)
+        parts.streams[column, kind] = memoryview(packed)
+        layouts[column][kind] = Layout(len(raw), block_size, np.array(starts, np.int64))
+    parts.codec = ("zlib", block_size)
+    nowhere = Layout(0, block_size, np.array([], np.int64))
+    kinds = [node.kind for node in tree.walk()]
+    for column, index in indexes.items():
+        own = layouts[column]
+        where = places(kinds[column], parts.footer.columns[column], own)
+        relocate(index, where, [own.get(kind, nowhere) for kind, _ in where])
+        parts.streams[column, pb.Stream.ROW_INDEX] = memoryview(parts.stored(index))

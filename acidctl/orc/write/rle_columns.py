@@ -7,18 +7,17 @@ bytes up to 512 values that go on by the same step; a value by itself is written
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from google.protobuf.message import Message
 from numpy.typing import NDArray
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import encode_stream
 from acidctl.orc.write.index_positions import Int64, Layout, places, relocate
-from acidctl.orc.write.stripe_editor import INDEX_KINDS, StripeParts
+from acidctl.orc.write.stripe_editor import INDEX_KINDS, StripeParts, set_repeated
 
 _LONGEST: Final = 512
 _ROWS_A_RUN: Final = 64
@@ -57,7 +56,7 @@ def run_columns(columns: Sequence[NDArray[np.signedinteger]], stride: int) -> li
 
     Args:
         columns: of one length, at least 1.
-        stride: rows a row-index entry.
+        stride: rows per row-index entry.
 
     Returns:
         None when a column is not worth it: it has many short runs, or numbers that are too large to count on.
@@ -101,16 +100,10 @@ def insert_first(parts: StripeParts, columns: Sequence[RunColumn], statistics: p
         data.append(pb.Stream(kind=pb.Stream.DATA, column=number))
     ordered = [*streams[:after_root], *indexes, *streams[after_root:first_data], *data, *streams[first_data:]]
     encodings = [parts.footer.columns[0], *[_ENCODING] * more, *parts.footer.columns[1:]]
-    _replace(parts.footer.streams, ordered)
-    _replace(parts.footer.columns, encodings)
+    set_repeated(parts.footer.streams, ordered)
+    set_repeated(parts.footer.columns, encodings)
     own = statistics.colStats
-    _replace(own, [own[0], *(column.statistics for column in columns), *own[1:]])
-
-
-def _replace(repeated: Any, messages: Iterable[Message]) -> None:
-    kept = list(messages)
-    del repeated[:]
-    repeated.extend(kept)
+    set_repeated(own, [own[0], *(column.statistics for column in columns), *own[1:]])
 
 
 def _run_column(values: Int64, stride: int) -> RunColumn | None:

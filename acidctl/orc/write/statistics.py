@@ -25,7 +25,6 @@ _DECIMAL_CONTEXT = Context(prec=4 * _DECIMAL_DIGITS)
 _MAX_NANOS = 999_999
 """Nanoseconds within a millisecond that stand behind an absent ``maximumNanos``."""
 
-_Block = TypeVar("_Block")
 _Value = TypeVar("_Value", int, str, bytes)
 
 
@@ -86,22 +85,27 @@ def _extreme(blocks: Iterable[Any], field: str, choose: Callable[[Iterable[_Valu
     return choose(values) if values else None
 
 
-def _sum(blocks: Iterable[Any]) -> int | None:
+def _sum(blocks: Iterable[Any], field: str = "sum") -> int | None:
     """The sum of the blocks' sums, None when one is absent or the total leaves 64 bits (as ORC does)."""
     total = 0
     for block in blocks:
-        if not block.HasField("sum"):
+        if not block.HasField(field):
             return None
-        total += block.sum
+        total += getattr(block, field)
     return total if _LONG_MIN <= total <= _LONG_MAX else None
 
 
-def _integers(blocks: Sequence[pb.IntegerStatistics], filled: bool) -> pb.IntegerStatistics | None:
-    minimum = _extreme(blocks, "minimum", min)
-    maximum = _extreme(blocks, "maximum", max)
-    if filled and (minimum is None or maximum is None):
-        return None
-    return pb.IntegerStatistics(minimum=minimum, maximum=maximum, sum=_sum(blocks))
+def _bounded(kind: type[Any], low: str, high: str, total: str = "") -> Callable[[Sequence[Any], bool], Any]:
+    """How blocks of whole numbers merge: least `low`, greatest `high`, and `total` where it is whole."""
+
+    def merge(blocks: Sequence[Any], filled: bool) -> Any:
+        found = {low: _extreme(blocks, low, min), high: _extreme(blocks, high, max)}
+        # ORC C++ leaves the bounds of collections away and writes a total of 0: such a block is no statistic.
+        if filled and None in found.values():
+            return None
+        return kind(**found, **({total: _sum(blocks, total)} if total else {}))
+
+    return merge
 
 
 def _signed(value: float) -> tuple[float, float]:
@@ -213,14 +217,6 @@ def _decimal_sum(blocks: Sequence[pb.DecimalStatistics]) -> str | None:
     return "0" if text in ("-0", "") else text
 
 
-def _dates(blocks: Sequence[pb.DateStatistics], filled: bool) -> pb.DateStatistics | None:
-    minimum = _extreme(blocks, "minimum", min)
-    maximum = _extreme(blocks, "maximum", max)
-    if filled and (minimum is None or maximum is None):
-        return None
-    return pb.DateStatistics(minimum=minimum, maximum=maximum)
-
-
 def _timestamps(blocks: Sequence[pb.TimestampStatistics], filled: bool) -> pb.TimestampStatistics | None:
     """Milliseconds in the writer's local time (old writers) and in UTC, with the nanoseconds below the millisecond.
 
@@ -248,27 +244,14 @@ def _binaries(blocks: Sequence[pb.BinaryStatistics], filled: bool) -> pb.BinaryS
     return None if total is None else pb.BinaryStatistics(sum=total)
 
 
-def _collections(blocks: Sequence[pb.CollectionStatistics], filled: bool) -> pb.CollectionStatistics | None:
-    minimum = _extreme(blocks, "minChildren", min)
-    maximum = _extreme(blocks, "maxChildren", max)
-    # ORC C++ leaves the bounds away and writes a total of 0 for any list: such a block is no statistic.
-    if filled and (minimum is None or maximum is None):
-        return None
-    merged = pb.CollectionStatistics(minChildren=minimum, maxChildren=maximum)
-    total = sum(block.totalChildren for block in blocks)
-    if all(block.HasField("totalChildren") for block in blocks) and total <= _UNSIGNED_MAX:
-        merged.totalChildren = total
-    return merged
-
-
 _MERGERS: dict[str, Callable[[Sequence[Any], bool], Any]] = {
-    "intStatistics": _integers,
+    "intStatistics": _bounded(pb.IntegerStatistics, "minimum", "maximum", "sum"),
     "doubleStatistics": _doubles,
     "stringStatistics": _strings,
     "bucketStatistics": _buckets,
     "decimalStatistics": _decimals,
-    "dateStatistics": _dates,
+    "dateStatistics": _bounded(pb.DateStatistics, "minimum", "maximum"),
     "timestampStatistics": _timestamps,
     "binaryStatistics": _binaries,
-    "collectionStatistics": _collections,
+    "collectionStatistics": _bounded(pb.CollectionStatistics, "minChildren", "maxChildren", "totalChildren"),
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterable, Mapping
+from typing import Any
 
 from google.protobuf.message import Message
 
@@ -73,6 +74,13 @@ class StripeParts:
         return encode_section(message.SerializeToString(), *self.codec)
 
 
+def set_repeated(repeated: Any, messages: Iterable[Message]) -> None:
+    """Make `messages` the only ones of a repeated field, of which they may come."""
+    kept = list(messages)
+    del repeated[:]
+    repeated.extend(kept)
+
+
 def drop_index(parts: StripeParts) -> None:
     """Remove the row index and bloom filters of a stripe."""
     drop_streams(parts, {key for key in parts.streams if key[1] in INDEX_KINDS})
@@ -81,8 +89,7 @@ def drop_index(parts: StripeParts) -> None:
 def drop_streams(parts: StripeParts, gone: Container[tuple[int, int]]) -> None:
     """Remove the streams `gone`, by column id and kind, of a stripe."""
     kept = [stream for stream in parts.footer.streams if (stream.column, stream.kind) not in gone]
-    del parts.footer.streams[:]
-    parts.footer.streams.extend(kept)
+    set_repeated(parts.footer.streams, kept)
     parts.streams = {key: raw for key, raw in parts.streams.items() if key not in gone}
 
 

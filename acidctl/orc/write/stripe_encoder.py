@@ -17,19 +17,17 @@ from pyarrow import orc
 from acidctl.acid.listing import Entry
 from acidctl.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.source import ByteSource
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail, stripe_length
-from acidctl.orc.types import OrcType, renumbered, type_tree
-from acidctl.orc.write.arrow_input import TIMESTAMP_KINDS, Forms, conform, pruned, timestamp_leaves
+from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, renumbered, type_tree
+from acidctl.orc.write.arrow_input import Forms, pruned, timestamp_leaves, to_writable
 from acidctl.orc.write.bloom import bloom_ids
-from acidctl.orc.write.deflate import deflate_stripe
+from acidctl.orc.write.index_positions import deflate_stripe
 from acidctl.orc.write.rle_columns import RunColumn, insert_first
-from acidctl.orc.write.settings import ANY_STRIDE, CODECS, MAX_BLOCK, WHOLE, WriterSettings
 from acidctl.orc.write.stripe_editor import Codec, StripeParts, drop_index, drop_nan_bounds, loosen, take_nanos
-from acidctl.orc.write.timestamp_units import Form, Half, choose_form
+from acidctl.orc.write.timestamp_units import Half, TimestampForm, choose_form
 from acidctl.orc.write.unions import fold_unions, without_unions
-
-__all__ = ["CODECS", "MAX_BLOCK", "WHOLE", "EncodedStripe", "WriterSettings", "encode_stripes", "split_stripes"]
+from acidctl.orc.write.writer_settings import ANY_STRIDE, WHOLE, WriterSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,6 @@ def encode_stripes(
 
     Args:
         data: the rows; the pieces of a table or sequence may differ in how they hold timestamps.
-        settings: how to encode.
         tree: the root of the schema that the file is to declare.  CHAR and VARCHAR are encoded as ORC encodes them.
         first: columns that come before those of `data` and `tree`, of all of the rows, which then must go into one
             stripe; made for the settings' stride.
@@ -85,10 +82,10 @@ def encode_stripes(
         return []
     forms = _forms(pieces, tree)
     raw = replace(settings, compression="none") if settings.compression == "zlib" else settings
-    if Form.HALVES in forms.values():
+    if TimestampForm.HALVES in forms.values():
         raw = replace(raw, stripe_size=WHOLE)
     drafts = _encode(pieces, raw, tree, forms, Half.SECONDS)
-    if Form.HALVES in forms.values():
+    if TimestampForm.HALVES in forms.values():
         (draft,) = drafts
         _add_nanos(draft, pieces, raw, tree, forms)
     if first:
@@ -137,7 +134,7 @@ def _with_nan(statistics: pb.StripeStatistics, tree: OrcType) -> list[int]:
     return [i for i, column in floats if column.numberOfValues and not column.HasField("doubleStatistics")]
 
 
-def _forms(pieces: Sequence[pa.StructArray], tree: OrcType) -> dict[int, Form]:
+def _forms(pieces: Sequence[pa.StructArray], tree: OrcType) -> dict[int, TimestampForm]:
     """The form of every timestamp column, for all pieces together."""
     arrays: defaultdict[int, list[pa.Array]] = defaultdict(list)
     if any(node.kind in TIMESTAMP_KINDS for node in tree.walk()):
@@ -150,7 +147,7 @@ def _forms(pieces: Sequence[pa.StructArray], tree: OrcType) -> dict[int, Form]:
 def _encode(
     pieces: Sequence[pa.StructArray], settings: WriterSettings, tree: OrcType, forms: Forms, half: Half
 ) -> list[_Draft]:
-    batches = [pa.RecordBatch.from_struct_array(conform(piece, tree, forms, half)) for piece in pieces]
+    batches = [pa.RecordBatch.from_struct_array(to_writable(piece, tree, forms, half)) for piece in pieces]
     # The columns above a bloom filter are structs, which are written as they are: the names hold in both trees.
     blooms = bloom_ids(settings.bloom_columns, without_unions(tree))
     sink = pa.BufferOutputStream()
@@ -186,7 +183,7 @@ def split_stripes(buffer: pa.Buffer) -> tuple[list[EncodedStripe], Tail]:
     """The stripes of a whole ORC file in memory, without copying them, and its tail.
 
     Raises:
-        BadDataError: it is no ORC file, or has no statistics for some stripe.
+        BadDataError: it is not an ORC file, or has no statistics for some stripe.
     """
     view = memoryview(buffer).cast("B")
     tail = read_tail(ByteSource(_InMemory(view), "an ORC file in memory", len(view)))
@@ -224,9 +221,6 @@ class _InMemory:
     def local_path(self, path: str) -> str | None:  # noqa: ARG002
         return None
 
-    def open_input(self, path: str) -> pa.BufferReader:  # noqa: ARG002
-        return pa.BufferReader(self.view)
-
 
 def _check_types(written: Tail, tree: OrcType) -> None:
     """What was encoded is what the file will declare: a reader would take other types' streams for its own."""
@@ -245,7 +239,7 @@ def _add_nanos(
     draft: _Draft, pieces: Sequence[pa.StructArray], settings: WriterSettings, tree: OrcType, forms: Forms
 ) -> None:
     """Give `draft`, which has only the seconds of the columns in two halves, their nanoseconds."""
-    halved = [column for column, form in forms.items() if form is Form.HALVES]
+    halved = [column for column, form in forms.items() if form is TimestampForm.HALVES]
     smaller = [pruned(piece, tree, halved) for piece in pieces]
     old = smaller[0][1]
     new = renumbered(old)

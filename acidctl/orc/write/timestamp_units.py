@@ -9,7 +9,7 @@ ORC stores a timestamp as whole seconds and, apart, the nanoseconds of the secon
 
 So a column is written in nanoseconds where that is exact, in microseconds where that is exact, and otherwise in two
 halves, each exact: once its seconds and once its nanoseconds.  The stripe then takes each stream from the half that
-has it right (see splice.py).
+has it right (see stripe_editor.py).
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError
-from acidctl.orc.read.wide_timestamps import WideTimestamp
+from acidctl.orc.read.wide_timestamps import WideTimestamp, parts
 
-_UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _NANOS = 10**9
 # The last second whose microseconds fit 64 bits, and the last whose milliseconds, in which statistics are, do.
 _MAX_MICRO_SECOND = (2**63 - 1) // 10**6 - 1
@@ -38,7 +37,7 @@ Int64 = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
 
 
-class Form(IntEnum):
+class TimestampForm(IntEnum):
     """How a timestamp column goes through pyarrow."""
 
     NANOSECONDS = 0
@@ -53,26 +52,22 @@ class Half(IntEnum):
     NANOS = 1
 
 
-def choose_form(arrays: Sequence[pa.Array]) -> Form:
+def choose_form(arrays: Sequence[pa.Array]) -> TimestampForm:
     """The form that is exact for all pieces of one column of one stripe."""
     wide = any(isinstance(array.type, WideTimestamp) or array.type.unit != "ns" for array in arrays)
-    if not wide and all(_starts_at_1970(array) for array in arrays):
-        return Form.NANOSECONDS
+    least = [pc.min(array).cast(pa.int64()).as_py() for array in arrays] if not wide else [-1]
+    if all(first is None or first >= 0 for first in least):
+        return TimestampForm.NANOSECONDS
     for array in arrays:
         seconds, nanos, _ = seconds_and_nanos(array)
         if bool(((seconds < 0) & (nanos != 0)).any()):
-            return Form.HALVES
+            return TimestampForm.HALVES
         if wide and bool(((nanos % 1000 != 0) | (np.abs(seconds) > _MAX_MICRO_SECOND)).any()):
-            return Form.HALVES
-    return Form.MICROSECONDS if wide else Form.NANOSECONDS
+            return TimestampForm.HALVES
+    return TimestampForm.MICROSECONDS if wide else TimestampForm.NANOSECONDS
 
 
-def _starts_at_1970(array: pa.Array) -> bool:
-    least = pc.min(array).cast(pa.int64()).as_py()
-    return least is None or least >= 0
-
-
-def in_form(array: pa.Array, form: Form, half: Half, zone: str | None) -> pa.Array:
+def in_form(array: pa.Array, form: TimestampForm, half: Half, zone: str | None) -> pa.Array:
     """`array` as Arrow timestamps that pyarrow writes exactly.
 
     Args:
@@ -84,10 +79,10 @@ def in_form(array: pa.Array, form: Form, half: Half, zone: str | None) -> pa.Arr
     Raises:
         BadDataError: a time that ORC cannot represent.
     """
-    if form is Form.NANOSECONDS:
+    if form is TimestampForm.NANOSECONDS:
         return array
     seconds, nanos, nulls = seconds_and_nanos(array)
-    if form is Form.MICROSECONDS:
+    if form is TimestampForm.MICROSECONDS:
         return _timestamps(seconds * 10**6 + nanos // 1000, nulls, "us", zone)
     if half is Half.NANOS:
         return _timestamps(nanos, nulls, "ns", zone)
@@ -105,21 +100,10 @@ def seconds_and_nanos(array: pa.Array) -> tuple[Int64, Int64, Bool | None]:
     Nulls have seconds and nanoseconds of 0.
     """
     nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
-    if isinstance(array.type, WideTimestamp):
-        storage = array.storage
-        seconds = _integers(storage.field(0), nulls)
-        nanos = _integers(storage.field(1), nulls)
-        # Normalised, should the maker have counted nanoseconds beyond one second or below none.
-        carry, nanos = np.divmod(nanos, _NANOS)
-        return seconds + carry, nanos, nulls
-    per_second = _UNITS[array.type.unit]
-    seconds, fraction = np.divmod(_integers(array.cast(pa.int64()), nulls), per_second)
-    return seconds, fraction * (_NANOS // per_second), nulls
-
-
-def _integers(array: pa.Array, nulls: Bool | None) -> Int64:
-    values: Int64 = pc.fill_null(array, 0).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
-    return values if nulls is None else np.where(nulls, 0, values)
+    seconds, nanos = parts(array)
+    # Normalised, should the maker of a wide one have counted nanoseconds beyond one second or below none.
+    carry, nanos = np.divmod(nanos, _NANOS)
+    return seconds + carry, nanos, nulls
 
 
 def _timestamps(values: Int64, nulls: Bool | None, unit: str, zone: str | None) -> pa.Array:

@@ -17,7 +17,7 @@ from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import tags_of, union_buffer
 from acidctl.orc.read.union_nulls import has_null_member
 from acidctl.orc.types import OrcType, renumbered
-from acidctl.orc.write.stripe_editor import StripeParts
+from acidctl.orc.write.stripe_editor import StripeParts, set_repeated
 
 _TAG = OrcType("tinyint")
 
@@ -41,7 +41,7 @@ def as_struct(array: pa.UnionArray, alternatives: list[pa.Array], nulls: pa.Bool
 
     Args:
         array: the union, for its tags.
-        alternatives: for each alternative the values that were chosen, see :func:`chosen`.
+        alternatives: for each alternative the values that were chosen, see :func:`chosen_values`.
         nulls: where something around the union is null, so that it is not there at all.
     """
     tags = tags_of(array)
@@ -49,15 +49,18 @@ def as_struct(array: pa.UnionArray, alternatives: list[pa.Array], nulls: pa.Bool
     if absent.any():
         nulls = pa.array(absent) if nulls is None else pc.or_(nulls, pa.array(absent))
         tags = np.where(absent, np.int8(0), tags)
-    lists = [_optional((tags == i) & ~absent, values) for i, values in enumerate(alternatives)]
-    names = ["tag", *(f"alternative{i}" for i in range(len(lists)))]
-    columns = [pa.array(tags, pa.int8()), *lists]
+    columns = [pa.array(tags, pa.int8())]
     if nulls is not None:
-        columns = [pc.if_else(nulls, None, columns[0]), *(_masked_list(one, nulls) for one in lists)]
+        columns = [pc.if_else(nulls, None, columns[0])]
+    for i, values in enumerate(alternatives):
+        ends = np.cumsum((tags == i) & ~absent, dtype=np.int32)
+        offsets = pa.array(np.concatenate(([0], ends)), pa.int32())
+        columns.append(pa.ListArray.from_arrays(offsets, values, mask=nulls))
+    names = ["tag", *(f"alternative{i}" for i in range(len(alternatives)))]
     return pa.StructArray.from_arrays(columns, names=names, mask=nulls)
 
 
-def chosen(array: pa.UnionArray) -> list[pa.Array]:
+def chosen_values(array: pa.UnionArray) -> list[pa.Array]:
     """For each alternative of a union the values of the rows that have it, in their order; not that for NULL."""
     tags = tags_of(array)
     values = []
@@ -67,15 +70,6 @@ def chosen(array: pa.UnionArray) -> list[pa.Array]:
             rows = union_buffer(array, 2, np.dtype(np.int32))[rows]
         values.append(array.field(i).take(pa.array(rows, pa.int64())))
     return values
-
-
-def _optional(present: np.ndarray[tuple[int], np.dtype[np.bool_]], values: pa.Array) -> pa.ListArray:
-    offsets = np.concatenate(([0], np.cumsum(present, dtype=np.int32)))
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
-
-
-def _masked_list(array: pa.ListArray, nulls: pa.BooleanArray) -> pa.ListArray:
-    return pa.ListArray.from_arrays(array.offsets, array.values, mask=nulls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +120,9 @@ def fold_unions(parts: StripeParts, statistics: pb.StripeStatistics, tree: OrcTy
             continue
         parts.streams[column, stream.kind] = raw
         kept.append(pb.Stream(kind=stream.kind, column=column, length=len(raw)))
-    del parts.footer.streams[:]
-    parts.footer.streams.extend(kept)
+    set_repeated(parts.footer.streams, kept)
     # Both trees are in pre-order, so the kept columns come in the order of their final ids.
-    encodings = [parts.footer.columns[before] for before in columns.kept]
-    del parts.footer.columns[:]
-    parts.footer.columns.extend(encodings)
+    set_repeated(parts.footer.columns, [parts.footer.columns[before] for before in columns.kept])
     return pb.StripeStatistics(colStats=[statistics.colStats[before] for before in columns.kept])
 
 

@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 from acidctl.rows.export.json_lines import (
     JsonEncoder,
     child_types,
-    field_names,
     is_float,
     is_text,
     nth_child,
@@ -33,11 +32,11 @@ def cell_rows(batch: pa.RecordBatch, limit: int, types: OrcType | None = None) -
     Args:
         batch: any columns that an ORC file can give.
         limit: rows at most; these are loops over values, meant for a screen, not for an export.
-        types: as for :func:`~acidctl.rows.export.json_lines.encode_json_lines`.
+        types: as for :func:`~acidctl.rows.export.json_lines.json_buffers`.
     """
     rows: list[list[str]] = []
     for part, kernels in row_slices(batch.slice(0, limit), types):
-        children = child_types(types, field_names(part.type))
+        children = child_types(types, part.type.names)
         columns = [_cells(part.field(i), child, kernels) for i, child in enumerate(children)]
         rows += [list(cells) for cells in zip(*columns, strict=True)] if columns else [[] for _ in range(len(part))]
     return rows

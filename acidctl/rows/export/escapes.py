@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from acidctl.printable import RANGES, escape_of, json_escape_of
+from acidctl.printable import RANGES, json_escape_of
 
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -51,7 +50,7 @@ _BEGINNINGS = _beginnings()
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class UnsafeCharacters:
     """Characters to be replaced, ascending.
 
     Attributes:
@@ -67,40 +66,25 @@ class Found:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def merged(self, other: Found) -> Found:
+    def merged(self, other: UnsafeCharacters) -> UnsafeCharacters:
         """Both together."""
         if not len(other):
             return self
         starts = np.concatenate([self.starts, other.starts])
         order = np.argsort(starts, kind="stable")
         widths, codes = np.concatenate([self.widths, other.widths]), np.concatenate([self.codes, other.codes])
-        return Found(starts[order], widths[order], codes[order])
-
-
-def for_terminal(data: Bytes) -> Found:
-    """What :func:`acidctl.printable.printable` escapes, in valid UTF-8."""
-    return _found(data, b"")
-
-
-def for_json(data: Bytes) -> Found:
-    """The same, and what JSON escapes besides."""
-    return _found(data, b'"\\')
-
-
-def terminal_escape(code: int) -> str:
-    """What takes the place of one for a terminal."""
-    return escape_of(code)
+        return UnsafeCharacters(starts[order], widths[order], codes[order])
 
 
 def json_escape(code: int) -> str:
-    """What takes the place of one in JSON."""
+    """What takes the place of a character in JSON."""
     return _JSON_SHORT.get(code) or json_escape_of(code)
 
 
 _JSON_SHORT = {8: "\\b", 9: "\\t", 10: "\\n", 12: "\\f", 13: "\\r", 0x22: '\\"', 0x5C: "\\\\"}
 
 
-def replaced(data: Bytes, found: Found, escape: Callable[[int], str]) -> tuple[Bytes, Ints]:
+def replaced(data: Bytes, found: UnsafeCharacters, escape: Callable[[int], str]) -> tuple[Bytes, Ints]:
     """The bytes with escapes; and how much longer it is before each of the characters, and at the end."""
     texts, lengths, which = _texts(found.codes, escape)
     sizes = lengths[which]
@@ -119,7 +103,8 @@ def replaced(data: Bytes, found: Found, escape: Callable[[int], str]) -> tuple[B
     return result, grown
 
 
-def _found(data: Bytes, more: bytes) -> Found:
+def unsafe(data: Bytes, more: bytes = b"") -> UnsafeCharacters:
+    """What :func:`acidctl.printable.printable` escapes in valid UTF-8, and the bytes `more`."""
     # C0 and DEL, and all that is not ASCII: the subtraction wraps around.
     special = (data - np.uint8(0x20)) >= 0x5F
     is_ascii = data.max(initial=0) < 0x80
@@ -128,11 +113,11 @@ def _found(data: Bytes, more: bytes) -> Found:
     for byte in more:
         special |= data == byte
     places = np.flatnonzero(special)
-    low = Found(places, np.ones(len(places), np.int64), data[places].astype(np.int64))
+    low = UnsafeCharacters(places, np.ones(len(places), np.int64), data[places].astype(np.int64))
     return low if is_ascii else low.merged(_beyond_ascii(data))
 
 
-def _beyond_ascii(data: Bytes) -> Found:
+def _beyond_ascii(data: Bytes) -> UnsafeCharacters:
     """Those of two bytes and more, block by block: whole columns are compared, which stay in the cache."""
     places: list[Ints] = []
     for start in range(0, len(data), _BLOCK):
@@ -168,7 +153,7 @@ def _followed(begins: Flags, data: Bytes, ends: list[tuple[int, int]]) -> Flags:
     return found
 
 
-def _decoded(data: Bytes, leads: Ints) -> Found:
+def _decoded(data: Bytes, leads: Ints) -> UnsafeCharacters:
     """The characters that begin at these places, as far as they are to be escaped."""
     first = data[leads].astype(np.int64)
     widths = 2 + (first >= 0xE0) + (first >= 0xF0)
@@ -177,31 +162,12 @@ def _decoded(data: Bytes, leads: Ints) -> Found:
         rows = widths > place
         codes[rows] = codes[rows] << 6 | data[leads[rows] + place] & 0x3F
     hit = codes <= _LASTS[np.searchsorted(_FIRSTS, codes, side="right") - 1]
-    return Found(leads[hit], widths[hit], codes[hit])
+    return UnsafeCharacters(leads[hit], widths[hit], codes[hit])
 
 
 def _texts(codes: Ints, escape: Callable[[int], str]) -> tuple[Bytes, Ints, Ints]:
     """The escapes, padded to one length; their lengths; and which of them is that of each code."""
-    texts, lengths = _ascii_texts(escape)
-    high = codes >= 0x80
-    if not high.any():
-        return texts, lengths, codes
-    more, places = np.unique(codes[high], return_inverse=True)
-    which = codes.copy()
-    which[high] = 0x80 + places
-    escapes = [escape(int(code)).encode() for code in more]
-    return (
-        np.concatenate([texts, _padded(escapes)]),
-        np.concatenate([lengths, np.array([len(text) for text in escapes], np.int64)]),
-        which,
-    )
-
-
-@lru_cache
-def _ascii_texts(escape: Callable[[int], str]) -> tuple[Bytes, Ints]:
-    escapes = [escape(code).encode() for code in range(0x80)]
-    return _padded(escapes), np.array([len(text) for text in escapes], np.int64)
-
-
-def _padded(texts: list[bytes]) -> Bytes:
-    return np.frombuffer(b"".join(text.ljust(_LONGEST) for text in texts), np.uint8).reshape(-1, _LONGEST)
+    occurs = np.bincount(codes) > 0
+    texts = [escape(code).encode() for code in np.flatnonzero(occurs).tolist()]
+    padded = np.frombuffer(b"".join(text.ljust(_LONGEST) for text in texts), np.uint8).reshape(-1, _LONGEST)
+    return padded, np.array([len(text) for text in texts], np.int64), (np.cumsum(occurs) - 1)[codes]

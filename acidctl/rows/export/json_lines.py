@@ -1,7 +1,7 @@
-"""Record batches to JSON lines, a row an object, in the form of ``hive --orcfiledump -d``.
+"""Record batches to JSON lines, one object per row, in the form of ``hive --orcfiledump -d``.
 
-The forms are listed in :mod:`acidctl.rows.export.forms`.  A column becomes a column of texts, nested columns from
-the leaves up, and one join of all of them gives the lines; Python sees columns only, never rows.
+The forms are listed in ``tools/json_forms.py``, for the documentation.  A column becomes a column of texts, nested
+columns from the leaves up, and one join of all of them gives the lines; Python sees columns only, never rows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError
-from acidctl.orc.read.wide_timestamps import WideTimestamp
+from acidctl.orc.arrow import below, struct_of, tags_of, union_buffer
+from acidctl.orc.read.wide_timestamps import WideTimestamp, parts
 from acidctl.printable import printable_json
 from acidctl.rows.export.escapes import Ints
 from acidctl.rows.export.text import (
@@ -26,7 +27,7 @@ from acidctl.rows.export.text import (
     data_length,
     fixed_width,
     nulls,
-    spans,
+    text_spans,
 )
 from acidctl.rows.export.times import dates, timestamps, wide_timestamps
 
@@ -45,8 +46,8 @@ _SIMPLE_TEXT = 90
 _LARGE = 1 << 30
 
 
-def encode_json_lines(batch: pa.RecordBatch, types: OrcType | None = None) -> bytes:
-    """The rows as JSON, one object a line, each line ended by a line feed.
+def json_buffers(batch: pa.RecordBatch, types: OrcType | None = None) -> Iterator[memoryview]:
+    """The rows as JSON, one object per line, each line ended by a line feed; pieces of at most SLICE_ROWS rows.
 
     Args:
         batch: any columns that an ORC file can give; slices and dictionary-encoded columns too.
@@ -55,28 +56,13 @@ def encode_json_lines(batch: pa.RecordBatch, types: OrcType | None = None) -> by
     Raises:
         BadDataError: a column has a type that no ORC file can give.
     """
-    return b"".join(iter_json_lines(batch, types))
-
-
-def iter_json_lines(batch: pa.RecordBatch, types: OrcType | None = None) -> Iterator[bytes]:
-    """Like :func:`encode_json_lines`, as pieces of whole lines, each from at most SLICE_ROWS rows."""
-    for lines in json_buffers(batch, types):
-        yield bytes(lines)
-
-
-def json_buffers(batch: pa.RecordBatch, types: OrcType | None = None) -> Iterator[memoryview]:
-    """Like :func:`iter_json_lines`, without the copy into bytes objects."""
     for rows, kernels in row_slices(batch, types):
         yield text_buffer(JsonEncoder(kernels).struct(rows, types, end=b"\n"))
 
 
 def row_slices(batch: pa.RecordBatch, types: OrcType | None) -> Iterator[tuple[pa.StructArray, Kernels]]:
     """The batch as slices whose text stays small, with the kernels that their text needs."""
-    if not batch.num_columns:
-        names: list[str] = []
-        rows = pa.StructArray.from_buffers(pa.struct(names), batch.num_rows, [None])
-    else:
-        rows = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
+    rows = struct_of(batch.columns, batch.schema.names, batch.num_rows)
     for start in range(0, len(rows), SLICE_ROWS):
         yield from _bounded(rows.slice(start, SLICE_ROWS), types)
 
@@ -93,18 +79,7 @@ def _bounded(rows: pa.StructArray, types: OrcType | None) -> Iterator[tuple[pa.S
 
 def text_buffer(texts: pa.Array) -> memoryview:
     """The texts of a binary array without nulls, one after the other."""
-    return spans(texts)[1].data
-
-
-def is_wide_timestamp(kind: pa.DataType) -> bool:
-    """Whether the type is the extension for timestamps beyond 64-bit nanoseconds: seconds, and nanoseconds."""
-    return isinstance(kind, WideTimestamp)
-
-
-def wide_parts(array: pa.ExtensionArray) -> tuple[Ints, Ints]:
-    """(seconds since 1970, nanoseconds) of a wide timestamp column; anything where it is null."""
-    storage = array.storage
-    return fixed_width(storage.field(0), np.int64), fixed_width(storage.field(1), np.int32).astype(np.int64)
+    return text_spans(texts)[1].data
 
 
 def child_types(types: OrcType | None, names: list[str]) -> list[OrcType | None]:
@@ -138,14 +113,9 @@ def list_parts(array: pa.Array) -> tuple[Ints, list[pa.Array]]:
 
 def union_parts(array: pa.UnionArray) -> tuple[Ints, list[pa.Array]]:
     """(which child is set, every child in full length) of a sparse or dense union array."""
-    # Not array.type_codes and array.offsets: those of a slice begin at the start of the whole array.
-    codes = fixed_width(array, np.int8)
-    places = np.zeros(128, np.int64)
-    places[np.array(array.type.type_codes, np.int64)] = np.arange(array.type.num_fields)
-    which = places[codes]
-    children = [array.field(i) for i in range(array.type.num_fields)]
+    which, children = tags_of(array).astype(np.int64), below(array)
     if array.type.mode == "dense":
-        offsets = fixed_width(array, np.int32, buffer=2)
+        offsets = union_buffer(array, 2, np.dtype(np.int32))
         children = [child.take(pa.array(offsets, mask=which != place)) for place, child in enumerate(children)]
     return which, children
 
@@ -184,8 +154,8 @@ class JsonEncoder:
         kind = array.type
         if pa.types.is_dictionary(kind):
             return self._dictionary(array, types)
-        if is_wide_timestamp(kind):
-            return _quoted(wide_timestamps(self.kernels, *wide_parts(array), nulls(array)))
+        if isinstance(kind, WideTimestamp):
+            return _quoted(wide_timestamps(self.kernels, *parts(array), nulls(array)))
         if isinstance(kind, pa.BaseExtensionType):
             return self.text(array.storage, types)
         for test, encode in _ENCODERS:
@@ -203,7 +173,7 @@ class JsonEncoder:
 
     def struct(self, rows: pa.StructArray, types: OrcType | None, end: bytes = b"") -> pa.Array:
         """JSON objects of a struct column's fields, each followed by `end`; nulls of the struct itself are ignored."""
-        names = field_names(rows.type)
+        names = rows.type.names
         if not names:
             return pa.repeat(self.kernels.constant(b"{}" + end), len(rows))
         pieces = Pieces(self.kernels)
@@ -213,7 +183,7 @@ class JsonEncoder:
 
     def _add_fields(self, pieces: Pieces, rows: pa.StructArray, types: OrcType | None) -> None:
         """An object but for its closing brace; structs inside that are never null go into the same join."""
-        names = field_names(rows.type)
+        names = rows.type.names
         for place, child in enumerate(child_types(types, names)):
             pieces.literal += (b"," if place else b"{") + _json_name(names[place]) + b":"
             column = rows.field(place)
@@ -226,16 +196,14 @@ class JsonEncoder:
             else:
                 pieces.add(self.text(column, child))
 
-    def objects(self, names: list[str], texts: list[Text], end: bytes = b"") -> pa.Array:
-        """JSON objects of one or more columns of texts, each followed by `end`; never null."""
+    def objects(self, names: list[str], texts: list[Text]) -> pa.Array:
+        """JSON objects of one or more columns of texts; never null."""
         pieces = Pieces(self.kernels)
         for place, (name, text) in enumerate(zip(names, texts, strict=True)):
             pieces.literal += (b"," if place else b"{") + _json_name(name) + b":"
             pieces.add(text)
-        pieces.literal += b"}" + end
+        pieces.literal += b"}"
         return pieces.joined(len(texts[0].values))
-
-    # -- one function a type -----------------------------------------------------------------------------------
 
     def _dictionary(self, array: pa.DictionaryArray, types: OrcType | None) -> Text:
         if len(array.dictionary) > len(array):
@@ -243,29 +211,8 @@ class JsonEncoder:
         text = self.text(array.dictionary, types)
         return Text(text.values.take(array.indices), text.before, text.after)
 
-    def _null(self, array: pa.Array, _: OrcType | None) -> Text:
-        return Text(pa.nulls(len(array), self.kernels.binary))
-
-    def _plain(self, array: pa.Array, _: OrcType | None) -> Text:
-        return Text(self.kernels.plain(array))
-
-    def _float(self, array: pa.Array, _: OrcType | None) -> Text:
-        return self.kernels.floats(array)
-
     def _string(self, array: pa.Array, types: OrcType | None) -> Text:
         return Text(self.kernels.escaped(self.string(array, types)), b'"', b'"')
-
-    def _binary(self, array: pa.Array, _: OrcType | None) -> Text:
-        return self.kernels.byte_lists(self.kernels.raw(array))
-
-    def _decimal(self, array: pa.Array, _: OrcType | None) -> Text:
-        return Text(self.kernels.decimals(array), b'"', b'"')
-
-    def _date(self, array: pa.Array, _: OrcType | None) -> Text:
-        return Text(dates(self.kernels, array), b'"', b'"')
-
-    def _timestamp(self, array: pa.Array, _: OrcType | None) -> Text:
-        return _quoted(timestamps(self.kernels, array))
 
     def _struct(self, array: pa.StructArray, types: OrcType | None) -> Text:
         texts = self.struct(array, types)
@@ -296,11 +243,6 @@ def _quoted(text: Text) -> Text:
     return Text(text.values, b'"' + text.before, text.after + b'"')
 
 
-def field_names(kind: pa.StructType) -> list[str]:
-    """The names of a struct's fields; there may be two of a kind."""
-    return [kind.field(i).name for i in range(kind.num_fields)]
-
-
 def is_text(kind: pa.DataType) -> bool:
     """Whether the type is a string type."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
@@ -323,19 +265,19 @@ def is_list(kind: pa.DataType) -> bool:
 
 _Encode = Callable[[JsonEncoder, Any, "OrcType | None"], Text]
 _ENCODERS: tuple[tuple[Callable[[pa.DataType], bool], _Encode], ...] = (
-    (pa.types.is_integer, JsonEncoder._plain),
+    (pa.types.is_integer, lambda to, array, _: Text(to.kernels.plain(array))),
     (is_text, JsonEncoder._string),
-    (is_float, JsonEncoder._float),
-    (pa.types.is_timestamp, JsonEncoder._timestamp),
-    (pa.types.is_date32, JsonEncoder._date),
-    (pa.types.is_decimal, JsonEncoder._decimal),
-    (pa.types.is_boolean, JsonEncoder._plain),
-    (is_bytes, JsonEncoder._binary),
+    (is_float, lambda to, array, _: to.kernels.floats(array)),
+    (pa.types.is_timestamp, lambda to, array, _: _quoted(timestamps(to.kernels, array))),
+    (pa.types.is_date32, lambda to, array, _: Text(dates(to.kernels, array), b'"', b'"')),
+    (pa.types.is_decimal, lambda to, array, _: Text(to.kernels.decimals(array), b'"', b'"')),
+    (pa.types.is_boolean, lambda to, array, _: Text(to.kernels.plain(array))),
+    (is_bytes, lambda to, array, _: to.kernels.byte_lists(to.kernels.raw(array))),
     (pa.types.is_struct, JsonEncoder._struct),
     (pa.types.is_map, JsonEncoder._map),
     (is_list, JsonEncoder._list),
     (pa.types.is_union, JsonEncoder._union),
-    (pa.types.is_null, JsonEncoder._null),
+    (pa.types.is_null, lambda to, array, _: Text(pa.nulls(len(array), to.kernels.binary))),
 )
 
 
@@ -350,7 +292,7 @@ def text_bound(array: pa.Array, types: OrcType | None = None) -> int:
         # A byte grows to \u0001 at most, and a padded character takes its place in the bound as a blank.
         return 6 * data_length(array) + rows * (2 + 4 + char_length(types))
     if pa.types.is_struct(kind):
-        names = field_names(kind)
+        names = kind.names
         own = sum(6 * len(name.encode("utf-8", "replace")) + 4 for name in names) + 4
         return rows * own + sum(text_bound(array.field(i), child) for i, child in enumerate(child_types(types, names)))
     if pa.types.is_map(kind) or is_list(kind):
@@ -360,7 +302,7 @@ def text_bound(array: pa.Array, types: OrcType | None = None) -> int:
     if pa.types.is_union(kind):
         children = union_parts(array)[1]
         return rows * 4 + sum(text_bound(child, nth_child(types, i)) for i, child in enumerate(children))
-    if isinstance(kind, pa.BaseExtensionType) and not is_wide_timestamp(kind):
+    if isinstance(kind, pa.BaseExtensionType) and not isinstance(kind, WideTimestamp):
         return text_bound(array.storage, types)
     return rows * _SIMPLE_TEXT
 
@@ -368,6 +310,6 @@ def text_bound(array: pa.Array, types: OrcType | None = None) -> int:
 def _longest(dictionary: pa.Array, types: OrcType | None) -> int:
     """A bound for the longest text of a dictionary's values."""
     if is_text(dictionary.type) or is_bytes(dictionary.type):
-        offsets, _ = spans(dictionary)
+        offsets, _ = text_spans(dictionary)
         return 6 * int(np.diff(offsets).max(initial=0)) + 6 + char_length(types)
     return text_bound(dictionary, types)

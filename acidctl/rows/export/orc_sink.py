@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from acidctl.orc.types import OrcType, renumbered, to_proto
 from acidctl.orc.write.file_assembler import OrcAssembler
-from acidctl.orc.write.stripe_encoder import WHOLE, WriterSettings, encode_stripes
+from acidctl.orc.write.stripe_encoder import encode_stripes
+from acidctl.orc.write.writer_settings import WHOLE, WriterSettings
 
 _PROLEPTIC = 2
 

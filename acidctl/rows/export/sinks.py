@@ -22,11 +22,10 @@ import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.printable import printable
-from acidctl.rows.export.cells import cell_rows, unquoted
+from acidctl.rows.export.cells import unquoted
 from acidctl.rows.export.escapes import Flags
 from acidctl.rows.export.json_lines import (
     child_types,
-    field_names,
     is_bytes,
     is_text,
     json_buffers,
@@ -34,12 +33,10 @@ from acidctl.rows.export.json_lines import (
     text_buffer,
 )
 from acidctl.rows.export.storable import Storable
-from acidctl.rows.export.text import Kernels, spans
+from acidctl.rows.export.text import Kernels, text_spans
 
 if TYPE_CHECKING:
     from acidctl.orc.types import OrcType
-
-__all__ = ["SINK_KINDS", "Sink", "SinkOptions", "cell_rows", "open_sink"]
 
 SINK_KINDS = ("jsonl", "json", "csv", "parquet", "arrow")
 
@@ -122,7 +119,7 @@ class _JsonLines:
 
 
 class JsonArray:
-    """One JSON document: an array with an object a row, a row a line."""
+    """One JSON document: an array with one object per row, one row per line."""
 
     def __init__(self, out: BinaryIO, types: OrcType | None = None) -> None:
         self._out = out
@@ -158,8 +155,7 @@ class _Csv:
         self._schema = schema
         self._delimiter = delimiter.encode()
         self._names: list[str] | None = None
-        self._header = options.header
-        self._printable = options.printable
+        self._options = options
 
     def write(self, batch: pa.RecordBatch) -> None:
         self._begin(batch.schema.names)
@@ -173,7 +169,7 @@ class _Csv:
     def _begin(self, names: list[str]) -> None:
         if self._names is None:
             self._names = names
-            if self._header and names:
+            if self._options.header and names:
                 self._out.write(self._header_line(names))
         elif names != self._names:
             raise BadDataError(
@@ -184,7 +180,7 @@ class _Csv:
 
     def _header_line(self, names: list[str]) -> memoryview:
         kernels = Kernels()
-        names = [printable(name) for name in names] if self._printable else names
+        names = [printable(name) for name in names] if self._options.printable else names
         fields = self._quoted(pa.array([name.encode("utf-8", "replace") for name in names], kernels.binary), kernels)
         ends = [self._delimiter] * (len(names) - 1) + [b"\n"]
         return text_buffer(kernels.join(fields, pa.array(ends, kernels.binary)))
@@ -193,20 +189,20 @@ class _Csv:
         if not rows.type.num_fields:
             return pa.repeat(kernels.constant(b"\n"), len(rows))
         pieces: list[Any] = []
-        for place, types in enumerate(child_types(self._types, field_names(rows.type))):
+        for place, types in enumerate(child_types(self._types, rows.type.names)):
             column = rows.field(place)
             if place:
                 pieces.append(kernels.constant(self._delimiter))
             text = unquoted(column, types, kernels)
             values = kernels.wrapped(text)
             if self._may_need_quotes(column.type):
-                values = self._quoted(kernels.printable(values) if self._printable else values, kernels)
+                values = self._quoted(kernels.printable(values) if self._options.printable else values, kernels)
             pieces.append(values)
         return kernels.join(*pieces, kernels.constant(b"\n"), null=b"")
 
     def _quoted(self, values: pa.Array, kernels: Kernels) -> pa.Array:
         """The values, in quotes where RFC 4180 or an empty string asks for them."""
-        offsets, data = spans(values)
+        offsets, data = text_spans(values)
         needed: Flags = np.diff(offsets) == 0
         special = (data == 0x22) | (data == 0x0A) | (data == 0x0D) | (data == ord(self._delimiter))
         places = np.flatnonzero(special)

@@ -27,20 +27,17 @@ import pyarrow as pa
 
 from acidctl.errors import BadDataError
 from acidctl.orc.read.union_nulls import has_null_member
+from acidctl.orc.read.wide_timestamps import TICKS_PER_SECOND, WideTimestamp, parts
 from acidctl.rows.export.json_lines import (
     char_length,
     child_types,
-    field_names,
     is_list,
     is_text,
-    is_wide_timestamp,
     list_parts,
     nth_child,
     union_parts,
-    wide_parts,
 )
-from acidctl.rows.export.text import Kernels, binary_array, cleaned, nulls, spans
-from acidctl.rows.export.times import UNITS_PER_SECOND
+from acidctl.rows.export.text import Kernels, binary_array, cleaned, nulls, text_spans
 
 if TYPE_CHECKING:
     from acidctl.orc.types import OrcType
@@ -92,7 +89,7 @@ class Storable:
         kind = array.type
         if pa.types.is_dictionary(kind):
             return self.column(array.dictionary_decode(), types, target, where)
-        if is_wide_timestamp(kind):
+        if isinstance(kind, WideTimestamp):
             return _narrow(array, "ns" if target in (pa.timestamp("ns"), pa.timestamp("ns", "UTC")) else "us", where)
         if isinstance(kind, pa.BaseExtensionType):
             return self.column(array.storage, types, target, where)
@@ -128,7 +125,7 @@ class Storable:
     def _struct(
         self, array: pa.StructArray, types: OrcType | None, target: pa.DataType | None, where: str
     ) -> pa.StructArray:
-        names = field_names(array.type)
+        names = array.type.names
         mask = pa.array(nulls(array)) if array.null_count else None
         if not names:
             if not self.parquet:
@@ -168,7 +165,7 @@ class Storable:
         columns = []
         for place, child in enumerate(children):
             wanted = _field_type(target, place + 1 if self.parquet else place)
-            # What the file holds for members that are not set is no value: it must not fail a check.
+            # What the file holds for members that are not set is not a value: it must not fail a check.
             own = child.take(pa.array(np.arange(len(child)), mask=which != place)) if self.parquet else child
             columns.append(self.column(own, nth_child(types, place), wanted, f"{where}.{place}"))
         if not self.parquet:
@@ -191,21 +188,21 @@ def _strings(array: pa.Array, types: OrcType | None) -> pa.Array:
         return array
     kernels = Kernels(large=pa.types.is_large_string(array.type))
     padded = kernels.char_padded(kernels.raw(array), length)
-    offsets, data = spans(padded)
+    offsets, data = text_spans(padded)
     return binary_array(array.type, padded, offsets, data)
 
 
 def _narrow(array: pa.ExtensionArray, unit: str, where: str) -> pa.Array:
     """A wide timestamp column in 64 bits, if that is exact."""
-    seconds, nanos = wide_parts(array)
+    seconds, nanos = parts(array)
     missing = nulls(array)
-    per_second = UNITS_PER_SECOND[unit]
-    nanos_per_unit = UNITS_PER_SECOND["ns"] // per_second
+    per_second = TICKS_PER_SECOND[unit]
+    nanos_per_unit = TICKS_PER_SECOND["ns"] // per_second
     bound = np.iinfo(np.int64).max // per_second
-    far = ((seconds >= bound) | (seconds <= -bound)) & ~missing
-    inexact = (nanos % nanos_per_unit != 0) & ~missing
+    far = (seconds >= bound) | (seconds <= -bound)
+    inexact = nanos % nanos_per_unit != 0
     if (far | inexact).any():
         why = "it is too far from 1970" if far.any() else "it has nanoseconds, and the column years that exclude them"
         raise BadDataError(f"column {where}: a timestamp does not fit timestamp[{unit}]", why, _HINT)
-    ticks = np.where(missing, 0, seconds) * per_second + np.where(missing, 0, nanos) // nanos_per_unit
+    ticks = seconds * per_second + nanos // nanos_per_unit
     return pa.array(ticks, pa.timestamp(unit, "UTC" if array.type.instant else None), mask=missing)

@@ -2,7 +2,7 @@
 
 Every function takes one Arrow array and returns a :class:`Text` of the same length; null stays null.  Texts are
 ``binary`` (or ``large_binary``) arrays, as kernels for strings may look at every character once more.  Hive may
-store bytes that are no UTF-8; :func:`cleaned` replaces them, and the functions for strings expect that it has.
+store bytes that are not UTF-8; :func:`cleaned` replaces them, and the functions for strings expect that it has.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from acidctl.printable import escape_of
 from acidctl.rows.export import escapes
 from acidctl.rows.export.escapes import Bytes, Flags, Ints
 
@@ -148,7 +149,7 @@ class Kernels:
 
     def char_padded(self, array: pa.Array, length: int) -> pa.Array:
         """Binary texts padded with blanks to `length` characters; longer ones stay as they are."""
-        offsets, data = spans(array)
+        offsets, data = text_spans(array)
         # Every byte but a continuation byte starts a character.
         starts = np.concatenate(([0], np.cumsum((data & 0xC0) != 0x80)))
         lack = np.clip(length - np.diff(starts[offsets]), 0, length)
@@ -161,17 +162,15 @@ class Kernels:
         """Binary texts with JSON's escapes, also for what a terminal would act on or hide; the very array when
         nothing needs one.
         """
-        return self._with_escapes(array, escapes.for_json, escapes.json_escape)
+        return self._with_escapes(array, b'"\\', escapes.json_escape)
 
     def printable(self, array: pa.Array) -> pa.Array:
         """Binary texts, all of them UTF-8, as :func:`acidctl.printable.printable` has them."""
-        return self._with_escapes(array, escapes.for_terminal, escapes.terminal_escape)
+        return self._with_escapes(array, b"", escape_of)
 
-    def _with_escapes(
-        self, array: pa.Array, find: Callable[[Bytes], escapes.Found], escape: Callable[[int], str]
-    ) -> pa.Array:
-        offsets, data = spans(array)
-        found = find(data)
+    def _with_escapes(self, array: pa.Array, more: bytes, escape: Callable[[int], str]) -> pa.Array:
+        offsets, data = text_spans(array)
+        found = escapes.unsafe(data, more)
         if not len(found):
             return array
         result, grown = escapes.replaced(data, found, escape)
@@ -179,16 +178,16 @@ class Kernels:
 
     def byte_lists(self, array: pa.Array) -> Text:
         """Binary values as JSON arrays of byte values."""
-        offsets, data = spans(array)
+        offsets, data = text_spans(array)
         numbers = pa.array([b"%d" % n for n in range(256)], self.binary).take(pa.array(data))
         return Text(self.comma_joined(offsets, numbers, nulls(array)), b"[", b"]")
 
-    def comma_joined(self, offsets: Ints, texts: pa.Array, missing: Flags, comma: bytes = b",") -> pa.Array:
+    def comma_joined(self, offsets: Ints, texts: pa.Array, missing: Flags) -> pa.Array:
         """The texts between each two offsets, joined with commas; null where `missing`."""
         kind, width = (pa.LargeListArray, pa.int64()) if self.large else (pa.ListArray, pa.int32())
         mask = pa.array(missing) if missing.any() else None
         lists = kind.from_arrays(pa.array(offsets, width), texts, mask=mask)
-        return pc.binary_join(lists, self.constant(comma))
+        return pc.binary_join(lists, self.constant(b","))
 
 
 class Pieces:
@@ -252,15 +251,15 @@ def present(array: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(array.type, len(array), [None, *buffers[1:]], 0, array.offset)
 
 
-def fixed_width(array: pa.Array, dtype: Any, buffer: int = 1) -> npt.NDArray[Any]:
+def fixed_width(array: pa.Array, dtype: Any) -> npt.NDArray[Any]:
     """The values in a fixed-width buffer of the array, without a copy; whatever is there where the value is null."""
-    data = array.buffers()[buffer]
+    data = array.buffers()[1]
     if data is None or not len(array):
         return np.zeros(len(array), dtype)
     return np.frombuffer(data, dtype, count=array.offset + len(array))[array.offset :]
 
 
-def spans(array: pa.Array) -> tuple[Ints, Bytes]:
+def text_spans(array: pa.Array) -> tuple[Ints, Bytes]:
     """(offsets from 0, one more than there are values; the bytes they cut) of a binary or string array."""
     offsets = _offsets(array)
     first, end = int(offsets[0]), int(offsets[-1])
@@ -295,7 +294,7 @@ def binary_array(kind: pa.DataType, like: pa.Array, offsets: Ints, data: Bytes) 
 
 def is_utf8(array: pa.Array) -> bool:
     """Whether all values of a binary or string array are UTF-8."""
-    if spans(array)[1].max(initial=0) < 0x80:
+    if text_spans(array)[1].max(initial=0) < 0x80:
         return True
     kind = {pa.binary(): pa.string(), pa.large_binary(): pa.large_string()}.get(array.type, array.type)
     try:
@@ -309,7 +308,7 @@ def cleaned(array: pa.Array) -> pa.Array:
     """A binary or string array with U+FFFD for whatever is not UTF-8; the very array when all of it is."""
     if is_utf8(array):
         return array
-    offsets, data = spans(array)
+    offsets, data = text_spans(array)
     # A line feed in front of every value keeps the values apart while all of them are decoded at once.  Line feeds
     # inside values survive too, so a value's own feed is found by counting those before it.
     marks = offsets[:-1] + np.arange(len(array))

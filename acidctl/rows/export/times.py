@@ -9,10 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from acidctl.orc.read.wide_timestamps import TICKS_PER_SECOND
 from acidctl.rows.export.escapes import Flags, Ints
 from acidctl.rows.export.text import Kernels, Text, fixed_width, nulls
-
-UNITS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 # Arrow's own texts of dates end at years -32767 and 32767; these bounds are about the years -27,000 and 30,000.
 _ARROW_DAYS = 10_000_000
@@ -40,13 +39,13 @@ def timestamps(kernels: Kernels, array: pa.Array) -> Text:
     """timestamp of any unit, with a zone or without: yyyy-MM-dd HH:mm:ss.f (in UTC if there is a zone)."""
     unit: str = array.type.unit
     array = array.view(pa.timestamp(unit))
-    per_second = UNITS_PER_SECOND[unit]
+    per_second = TICKS_PER_SECOND[unit]
     ticks = fixed_width(array, np.int64)
     if unit != "ns":
         missing = nulls(array)
         far = (np.abs(ticks // per_second) > _ARROW_SECONDS) & ~missing
         if far.any():
-            nanos = ticks % per_second * (UNITS_PER_SECOND["ns"] // per_second)
+            nanos = ticks % per_second * (TICKS_PER_SECOND["ns"] // per_second)
             return wide_timestamps(kernels, ticks // per_second, nanos, missing)
     if unit == "s":
         return Text(kernels.plain(array), after=b".0")
@@ -94,15 +93,10 @@ def wide_timestamps(kernels: Kernels, seconds: Ints, nanos: Ints, missing: Flags
 
 def _civil_dates(kernels: Kernels, days: Ints) -> pa.Array:
     """yyyy-MM-dd of days since 1970-01-01 in the proleptic Gregorian calendar, without any bound on the year."""
-    # Counted in 400-year eras from 0000-03-01, so that the leap day is the last day of a year.
-    shifted = days + 719_468
-    era, of_era = np.divmod(shifted, 146_097)
-    year_of_era = (of_era - of_era // 1_460 + of_era // 36_524 - of_era // 146_096) // 365
-    of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    march_month = (5 * of_year + 2) // 153
-    day = of_year - (153 * march_month + 2) // 5 + 1
-    month = np.where(march_month < 10, march_month + 3, march_month - 9)
-    year = year_of_era + era * 400 + (month <= 2)
+    dates = days.astype("M8[D]")
+    months = dates.astype("M8[M]")
+    year, month = np.divmod(months.astype(np.int64) + 1970 * 12, 12)
+    day = (dates - months.astype("M8[D]")).astype(np.int64) + 1
 
     def padded(numbers: Ints, width: int) -> pa.Array:
         return pc.ascii_lpad(pc.cast(pa.array(numbers), kernels.string), width=width, padding="0")
@@ -110,6 +104,6 @@ def _civil_dates(kernels: Kernels, days: Ints) -> pa.Array:
     empty = pa.scalar("", kernels.string)
     sign = pc.if_else(pa.array(year < 0), pa.scalar("-", kernels.string), empty)
     date = pc.binary_join_element_wise(
-        padded(np.abs(year), 4), padded(month, 2), padded(day, 2), pa.scalar("-", kernels.string)
+        padded(np.abs(year), 4), padded(month + 1, 2), padded(day, 2), pa.scalar("-", kernels.string)
     )
     return pc.binary_join_element_wise(sign, date, empty)

@@ -23,12 +23,13 @@ from acidctl.acid.layout import DataFile
 from acidctl.errors import BadDataError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.arrow import below, nested
-from acidctl.orc.limits import STRIPE_MEMORY, Work
-from acidctl.orc.read.wide_timestamps import wide
-from acidctl.orc.source import ByteSource, Window, native_errors
+from acidctl.orc.arrow import below, struct_of, with_children
+from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_errors
+from acidctl.orc.limits import STRIPE_MEMORY, DecodingBudget
+from acidctl.orc.read.wide_timestamps import wide, widened
 from acidctl.orc.tail import MAGIC, Tail, read_tail
 from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
+from acidctl.orc.varint import TooLongError, unsigned
 from acidctl.rows.foreign.parquet_file import open_parquet, window_on
 from acidctl.rows.foreign.parquet_size import RowGroups
 from acidctl.rows.foreign.parquet_time import ParquetTime, as_meant, parquet_time
@@ -166,8 +167,7 @@ class ForeignReader:
             BadDataError: it is damaged.
         """
         if columns is not None and not columns:
-            rows = self._tail.stripes[i].numberOfRows
-            return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
+            return pa.RecordBatch.from_struct_array(struct_of((), (), self._tail.stripes[i].numberOfRows))
         return self._read(i, columns)
 
     def _read(self, i: int, columns: Sequence[str] | None) -> pa.RecordBatch:
@@ -215,7 +215,7 @@ class _ParquetReader(ForeignReader):
         return self._open("us")
 
     @cached_property
-    def _window(self) -> Window | None:
+    def _window(self) -> ReadAheadFile | None:
         return window_on(self._source) if self._source.local_whole() is None else None
 
     @cached_property
@@ -223,8 +223,8 @@ class _ParquetReader(ForeignReader):
         return RowGroups(self._source, self._file.metadata, self._window)
 
     @cached_property
-    def _work(self) -> Work:
-        return Work(self._source.path, self._source.size)
+    def _work(self) -> DecodingBudget:
+        return DecodingBudget(self._source.path, self._source.size)
 
     def _open(self, unit: str) -> Any:
         return open_parquet(self._source, unit=unit, window=self._window)
@@ -287,7 +287,7 @@ def _finer(coarse: pa.Array, fine: pa.Array) -> pa.Array:
     if coarse.type == fine.type:
         return coarse
     if not pa.types.is_timestamp(coarse.type):
-        return nested(coarse, [_finer(*pair) for pair in zip(below(coarse), below(fine), strict=True)])
+        return with_children(coarse, [_finer(*pair) for pair in zip(below(coarse), below(fine), strict=True)])
     micros, nanos = (pc.fill_null(array.cast(pa.int64()), 0).to_numpy() for array in (coarse, fine))
     limit = (1 << 63) // 1000 - 1
     if ((-limit <= micros) & (micros <= limit)).all():
@@ -334,11 +334,13 @@ def _as_orc(array: pa.Array, tree: OrcType) -> pa.Array:
         # Of the fields only some may have been read.
         kinds = dict(tree.fields())
         names = [child.name for child in kind]
-        return nested(array, [_as_orc(c, kinds[name]) for c, name in zip(below(array), names, strict=True)], names)
+        return with_children(
+            array, [_as_orc(c, kinds[name]) for c, name in zip(below(array), names, strict=True)], names
+        )
     if tree.kind == "array" and not pa.types.is_list(kind):
         array = array.cast(pa.list_(kind.value_type))
     if tree.kind in ("array", "map"):
-        return nested(array, [_as_orc(c, k) for c, k in zip(below(array), tree.children, strict=True)])
+        return with_children(array, [_as_orc(c, k) for c, k in zip(below(array), tree.children, strict=True)])
     target = arrow_type(tree)
     if kind == pa.uint64():
         return _decimals(array, target)  # which Arrow does not cast; Hive writes none
@@ -362,10 +364,7 @@ def _timestamps(array: pa.Array, tree: OrcType) -> pa.Array:
     try:
         return array.cast(target)
     except pa.ArrowInvalid:
-        per_second = {"s": 1, "ms": 10**3, "us": 10**6}[array.type.unit]
-        ticks = pc.fill_null(array.cast(pa.int64()), 0).to_numpy()
-        seconds, rest = np.divmod(ticks, per_second)
-        return wide(seconds, rest * (10**9 // per_second), array, instant=target.tz is not None)
+        return widened(array)
 
 
 # --- text ----------------------------------------------------------------------------------------------------------
@@ -407,7 +406,7 @@ def _extension(path: str) -> str | None:
 
 def _decoded(source: ByteSource) -> Iterator[bytes]:
     """The text in pieces."""
-    work, total = Work(source.path, source.size), 0
+    work, total = DecodingBudget(source.path, source.size), 0
     for piece in _pieces(source):
         total += len(piece)
         work.add(0, total)
@@ -416,7 +415,7 @@ def _decoded(source: ByteSource) -> Iterator[bytes]:
 
 def _pieces(source: ByteSource) -> Iterator[bytes]:
     extension = _extension(source.path)
-    raw = Window(source)
+    raw = ReadAheadFile(source)
     if extension in _HADOOP_CODECS:
         yield from _hadoop_blocks(raw, pa.Codec(_HADOOP_CODECS[extension]), source.path)
         return
@@ -429,7 +428,7 @@ def _pieces(source: ByteSource) -> Iterator[bytes]:
             yield piece
 
 
-def _hadoop_blocks(raw: Window, codec: Any, path: str) -> Iterator[bytes]:
+def _hadoop_blocks(raw: ReadAheadFile, codec: Any, path: str) -> Iterator[bytes]:
     """Hadoop's own framing: the length of a block as four bytes, then its chunks, each after its length in the file."""
     end = raw.size()
     while raw.tell() < end:
@@ -439,23 +438,16 @@ def _hadoop_blocks(raw: Window, codec: Any, path: str) -> Iterator[bytes]:
         while left > 0:
             length = int.from_bytes(raw.read(4), "big")
             data = raw.read(length)
-            if len(data) != length or not length:
-                raise BadDataError(f"{path} is damaged", "a compressed block ends too early", "it was cut short")
-            size = _snappy_size(data) if codec.name == "snappy" else left
-            piece = codec.decompress(data, min(size, left), asbytes=True)
-            pieces.append(piece)
-            left -= len(piece)
+            try:
+                # The decoded length stands in front of a snappy block.
+                size = unsigned(data, 0)[0] if codec.name == "snappy" else left
+            except (IndexError, TooLongError):
+                size = 0
+            if len(data) != length or not size:
+                raise damaged(path, "a compressed block ends too early")
+            pieces.append(codec.decompress(data, min(size, left), asbytes=True))
+            left -= len(pieces[-1])
         yield b"".join(pieces)
-
-
-def _snappy_size(data: bytes) -> int:
-    """The decoded length in front of a snappy block: a base-128 number."""
-    size = 0
-    for place, byte in enumerate(data[:5]):
-        size |= (byte & 0x7F) << 7 * place
-        if byte < 0x80:
-            break
-    return size
 
 
 def _blocks(source: ByteSource) -> Iterator[bytes]:

@@ -12,9 +12,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet as pq
 
-from acidctl.errors import BadDataError
+from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged
 from acidctl.orc.limits import COLUMNS, STRIPES, TAIL
-from acidctl.orc.source import ByteSource, Window
 from acidctl.orc.types import MAX_DEPTH
 from acidctl.rows.foreign.thrift import LIST, STRUCT, ThriftError, fields_of, list_head, next_field, skip
 
@@ -33,12 +32,15 @@ _LISTS = 50_000
 
 
 def open_parquet(
-    source: ByteSource, *, unit: str | None = None, window: Window | None = None, dictionaries: Sequence[str] = ()
+    source: ByteSource,
+    *,
+    unit: str | None = None,
+    window: ReadAheadFile | None = None,
+    dictionaries: Sequence[str] = (),
 ) -> Any:
     """Arrow's reader of a file whose footer is within limits.
 
     Args:
-        source: the file.
         unit: of timestamps of 96 bits.
         window: through which it is read; None for one of its own, or the local disk.
         dictionaries: columns of texts that are to be read as places in their dictionary.
@@ -61,12 +63,12 @@ def open_parquet(
     )
 
 
-def window_on(source: ByteSource) -> Window:
+def window_on(source: ByteSource) -> ReadAheadFile:
     """A file object for Arrow that has the end of the file already."""
-    return Window(source, source.read_end(_FIRST_READ))
+    return ReadAheadFile(source, source.read_end(_FIRST_READ))
 
 
-def _check_footer(source: ByteSource, window: Window | None) -> int:
+def _check_footer(source: ByteSource, window: ReadAheadFile | None) -> int:
     """Refuse a footer of too many parts; the most elements that a list in it can have."""
     read = source.read if window is None else window.piece
     count = min(_FIRST_READ, source.size)
@@ -81,7 +83,7 @@ def _check_footer(source: ByteSource, window: Window | None) -> int:
         groups = _check_parts(raw, source.path)
     except (ValueError, IndexError) as error:
         why = "it is cut short" if isinstance(error, IndexError) else str(error)
-        raise BadDataError(f"{source.path} is damaged", f"its footer: {why}", "restore the file") from error
+        raise damaged(source.path, f"its footer: {why}") from error
     return min(length, max(COLUMNS.value, groups, _LISTS))
 
 
@@ -111,7 +113,7 @@ def _check_schema(raw: bytes, at: int, path: str) -> int:
     count, kind, at = list_head(raw, at)
     COLUMNS.check(count, path, "number of its columns")
     if kind != STRUCT:
-        raise ThriftError("its schema is no list of columns")
+        raise ThriftError("its schema is not a list of columns")
     left = [1]
     for _ in range(count):
         element, at = fields_of(raw, at)

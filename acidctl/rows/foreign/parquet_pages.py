@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet as pq
 
-from acidctl.errors import BadDataError
-from acidctl.orc.varint import unsigned
+from acidctl.orc.byte_source import damaged
+from acidctl.orc.varint import encoded, unsigned
 from acidctl.rows.foreign.thrift import LIST, STRUCT, fields_of
 
 Read = Callable[[int, int], bytes]
@@ -27,6 +27,7 @@ _LEVELS_BY_RUNS = 3
 _INT32, _BYTES = 1, 6
 _I32, _I64, _TEXT, _PATH = 5, 6, 8, 3
 _MAGIC = b"PAR1"
+_NO_PAGE = "no page can be at {}: {}"
 _CODES = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "LZ4": 5, "ZSTD": 6}
 _UNPACKED = {"SNAPPY": "snappy", "GZIP": "gzip", "BROTLI": "brotli", "ZSTD": "zstd"}
 _FIRST_HEADER, _LARGEST_HEADER = 256, 16 << 20
@@ -67,7 +68,7 @@ def next_page(read: Read, at: int, end: int, path: str) -> Page:
     own = own if isinstance(own, dict) else {}
     values = _int(own.get(1))
     if min(unpacked, packed, values) < 0 or begin + packed > end:
-        raise _damaged(path, at, "it claims impossible lengths")
+        raise damaged(path, _NO_PAGE.format(at, "it claims impossible lengths"))
     return Page(kind, begin, packed, unpacked, values, _int(own.get(4 if kind == DATA_2 else 2)), header)
 
 
@@ -78,10 +79,10 @@ def _header(read: Read, at: int, end: int, path: str) -> tuple[dict[int, Any], i
         try:
             header, length = fields_of(raw, 0)
         except ValueError as error:
-            raise _damaged(path, at, str(error)) from error
+            raise damaged(path, _NO_PAGE.format(at, error)) from error
         except IndexError as error:
             if size >= min(_LARGEST_HEADER, end - at):
-                raise _damaged(path, at, "its header is cut short") from error
+                raise damaged(path, _NO_PAGE.format(at, "its header is cut short")) from error
             size *= 16
         else:
             return header, at + length
@@ -90,10 +91,6 @@ def _header(read: Read, at: int, end: int, path: str) -> tuple[dict[int, Any], i
 def _int(value: Any) -> int:
     """A number of 32 bits as generated libraries take it from more."""
     return (value + (1 << 31)) % (1 << 32) - (1 << 31) if isinstance(value, int) else 0
-
-
-def _damaged(path: str, at: int, why: str) -> BadDataError:
-    return BadDataError(f"{path} is damaged", f"no page can be at {at}: {why}", "restore the file")
 
 
 def longest_text(page: Page, read: Read, compression: str) -> int:
@@ -170,7 +167,7 @@ def _decoded(values: _Values, codec: int = 0) -> pa.ChunkedArray:
     page = _struct({1: DATA, 2: values.unpacked, 3: len(values.data), 5: own}) + values.data
     count, unpacked = _Long(values.number), _Long(values.unpacked)
     column = _struct({
-        1: values.kind, 2: [_number(values.encoding)], 3: [b"\1a"], 4: codec,
+        1: values.kind, 2: [encoded(values.encoding << 1)], 3: [b"\1a"], 4: codec,
         5: count, 6: unpacked, 7: _Long(len(page)), 9: _Long(len(_MAGIC)),
     })  # fmt: skip
     group = _struct({1: [_struct({2: _Long(0), 3: column})], 2: unpacked, 3: count})
@@ -206,14 +203,4 @@ def _field(value: Any, number: int) -> tuple[int, bytes]:
         return STRUCT, value
     if isinstance(value, str):
         return _TEXT, bytes((len(value),)) + value.encode()
-    return _I64 if isinstance(value, _Long) else _I32, _number(value)
-
-
-def _number(value: int) -> bytes:
-    """A number that is not negative."""
-    value <<= 1
-    encoded = bytearray()
-    while value > 0x7F:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes((*encoded, value))
+    return _I64 if isinstance(value, _Long) else _I32, encoded(value << 1)

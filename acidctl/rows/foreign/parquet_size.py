@@ -5,7 +5,8 @@ What the footer says of sizes is not believed: the headers of the pages count, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,10 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from acidctl.errors import BadDataError
 from acidctl.orc.arrow import below
+from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_errors
 from acidctl.orc.limits import STRIPE_MEMORY, STRIPES
-from acidctl.orc.source import ByteSource, Window, native_errors
 from acidctl.rows.foreign.parquet_file import open_parquet
 from acidctl.rows.foreign.parquet_pages import (
     BY_DICTIONARY,
@@ -26,6 +26,7 @@ from acidctl.rows.foreign.parquet_pages import (
     DICTIONARY,
     SHARED_BEGINNINGS,
     Page,
+    Read,
     longest_text,
     next_page,
     shared_bytes,
@@ -41,8 +42,6 @@ _PADDING = 100
 """Bytes that chunks of old writers are longer than they say; Arrow reads as many more."""
 _PAGE = 16 * 1024
 """Bytes that are decoded in the time that the header of a page takes."""
-_GAP = 256 * 1024
-"""Remote ranges that lie closer than this are fetched as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ _WHAT = "decompressed size of its rows"
 class RowGroups:
     """The row groups of a file, each to be checked before it is read."""
 
-    def __init__(self, source: ByteSource, metadata: Any, window: Window | None = None) -> None:
+    def __init__(self, source: ByteSource, metadata: Any, window: ReadAheadFile | None = None) -> None:
         """`window`: through which a remote file is read; what is wanted of it is fetched ahead."""
         self._source = source
         self._metadata = metadata
@@ -102,7 +101,6 @@ class RowGroups:
         """Refuse a row group whose rows would take more memory than the limit.
 
         Args:
-            i: the row group.
             columns: names as Arrow is asked for them; None for all.
 
         Returns:
@@ -117,14 +115,13 @@ class RowGroups:
         STRIPE_MEMORY.check(group.num_rows * _IDS, where, "decompressed size of its row ids")
         if group.num_columns != len(self._leaves):
             why = f"row group {i} has {group.num_columns} columns, the schema {len(self._leaves)}"
-            raise BadDataError(f"{self._source.path} is damaged", why, "restore the file")
+            raise damaged(self._source.path, why)
         chunks = [(leaf, group.column(leaf.index)) for leaf in self._wanted(columns)]
         total = _Total(where)
         with native_errors(self._source.path, i):
             ranges = [self._range(chunk) for _, chunk in chunks]
             total.add(sum(end - start for start, end in ranges))
-            with _Bytes(self._source, self._window) as read:
-                read.fetch(ranges)
+            with _reading(self._source, self._window, ranges) as read:
                 for (leaf, chunk), (start, end) in zip(chunks, ranges, strict=True):
                     self._add(total, leaf, chunk, (start, end), read)
             if total.bytes + sum(total.doubtful.values()) > STRIPE_MEMORY.value:
@@ -135,7 +132,7 @@ class RowGroups:
         if columns is None:
             return self._leaves
         names = set(columns)
-        return [leaf for leaf in self._leaves if not names.isdisjoint(_prefixes(leaf.path))]
+        return [leaf for leaf in self._leaves if any(f"{leaf.path}.".startswith(f"{name}.") for name in names)]
 
     def _range(self, chunk: Any) -> tuple[int, int]:
         """Where a column chunk is, as Arrow looks for it."""
@@ -144,10 +141,10 @@ class RowGroups:
         if dictionary is not None and 0 < dictionary < start:
             start = dictionary
         if start < 0 or length < 0 or start + length > self._source.size:
-            raise BadDataError(f"{self._source.path} is damaged", "a column chunk claims bytes behind its end", "")
+            raise damaged(self._source.path, "a column chunk claims bytes behind its end")
         return start, min(start + length + _PADDING, self._source.size)
 
-    def _add(self, total: _Total, leaf: _Leaf, chunk: Any, place: tuple[int, int], read: Callable[..., bytes]) -> None:
+    def _add(self, total: _Total, leaf: _Leaf, chunk: Any, place: tuple[int, int], read: Read) -> None:
         """Add the values of a column chunk: what each takes, and a page of it at a time."""
         pages = _pages(read, place, chunk.num_values, total, self._source.path)
         values = longest = largest = 0
@@ -187,44 +184,20 @@ class RowGroups:
         return sum(_texts(chunk) for column in table.columns for chunk in column.chunks)
 
 
-class _Bytes:
-    """Bytes of a file: of a local one through one handle, of a remote one as they were fetched."""
-
-    def __init__(self, source: ByteSource, window: Window | None) -> None:
-        self._source = source
-        self._window = window
-        self._file: Any = None
-
-    def __enter__(self) -> _Bytes:
-        local = self._source.local_whole() if self._window is None else None
-        self._file = pa.OSFile(local) if local is not None else None
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    def __call__(self, offset: int, count: int) -> bytes:
-        if self._file is not None:
-            self._file.seek(offset)
-            data: bytes = self._file.read(count)
-            return data
-        return self._source.read(offset, count) if self._window is None else self._window.piece(offset, count)
-
-    def fetch(self, ranges: Sequence[tuple[int, int]]) -> None:
-        """Fetch these ranges (start, end) ahead in few large pieces, where the file is remote."""
-        if self._window is None or self._source.local_whole() is not None:
-            return
-        merged: list[list[int]] = []
-        for start, end in sorted(ranges):
-            if merged and start - merged[-1][1] <= _GAP:
-                merged[-1][1] = max(merged[-1][1], end)
-            else:
-                merged.append([start, end])
-        self._window.fetch([(start, end - start) for start, end in merged])
+@contextmanager
+def _reading(source: ByteSource, window: ReadAheadFile | None, ranges: Sequence[tuple[int, int]]) -> Iterator[Read]:
+    """What gives bytes of a file: of a local one through one handle, of a remote one these ranges at once."""
+    local = source.local_whole()
+    if local is not None:
+        with pa.OSFile(local) as file:
+            yield lambda offset, count: file.read_at(count, offset)
+        return
+    window = window or ReadAheadFile(source)
+    window.fetch(ranges)
+    yield window.piece
 
 
-def _add_texts(total: _Total, leaf: _Leaf, page: Page, read: Callable[[int, int], bytes], compression: str) -> None:
+def _add_texts(total: _Total, leaf: _Leaf, page: Page, read: Read, compression: str) -> None:
     """Add the texts of a page that stand in it."""
     total.add(page.unpacked)
     if page.encoding == SHARED_BEGINNINGS:
@@ -242,18 +215,7 @@ def _leaf(index: int, column: Any) -> _Leaf:
     return _Leaf(index, column.path, width, (column.max_repetition_level, column.max_definition_level))
 
 
-def _prefixes(path: str) -> Iterator[str]:
-    """``a``, ``a.b`` and ``a.b.c`` of the last."""
-    at = path.find(".")
-    while at >= 0:
-        yield path[:at]
-        at = path.find(".", at + 1)
-    yield path
-
-
-def _pages(
-    read: Callable[[int, int], bytes], place: tuple[int, int], values: int, total: _Total, path: str
-) -> Iterator[Page]:
+def _pages(read: Read, place: tuple[int, int], values: int, total: _Total, path: str) -> Iterator[Page]:
     """The pages of a column chunk that a reader reads: until they hold as many values as the footer says."""
     at, end = place
     seen = 0

@@ -15,19 +15,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from acidctl.orc.arrow import below, nested
-from acidctl.orc.read.calendars import SWITCH, same_labels
-from acidctl.orc.read.wide_timestamps import WideTimestamp, parts, wide, widened
+from acidctl.orc.arrow import below, with_children
+from acidctl.orc.read.calendars import proleptic
+from acidctl.orc.read.wide_timestamps import WideTimestamp, as_nanoseconds, parts, wide
 from acidctl.orc.read.zones import is_utc, zone
 
-_DAY = 86_400
-_SECOND = 10**9
 _SPARK = b"org.apache.spark.version"
 
 
@@ -84,42 +79,17 @@ def as_meant(array: pa.Array, time: ParquetTime) -> pa.Array:
     Raises:
         BadDataError: the file names a zone that does not exist.
     """
+    if time.julian_dates or time.julian_timestamps:
+        array = proleptic(array, dates=time.julian_dates, timestamps=time.julian_timestamps)
+    return _in_zone(array, time.zone) if time.zone else array
+
+
+def _in_zone(array: pa.Array, name: str) -> pa.Array:
     kind = array.type
-    if pa.types.is_date32(kind):
-        return _dates(array) if time.julian_dates else array
-    if isinstance(kind, WideTimestamp):
-        return array if kind.instant else _wide(array, time)
-    if pa.types.is_timestamp(kind):
-        return array if kind.tz is not None or not time.zone else _nanoseconds(array, time)
+    if isinstance(kind, WideTimestamp) or pa.types.is_timestamp(kind):
+        if kind.instant if isinstance(kind, WideTimestamp) else kind.tz is not None:
+            return array
+        seconds, nanos = parts(array)
+        return as_nanoseconds(wide(seconds + zone(name).offset(seconds), nanos, array, instant=False))
     children = below(array)
-    return nested(array, [as_meant(child, time) for child in children]) if children else array
-
-
-def _dates(array: pa.Array) -> pa.Array:
-    days = pc.fill_null(array.cast(pa.int32()), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    if not len(days) or days.min() >= SWITCH:
-        return array
-    return _masked(same_labels(days).astype(np.int32), array).cast(pa.date32())
-
-
-def _nanoseconds(array: pa.Array, time: ParquetTime) -> pa.Array:
-    ticks = pc.fill_null(array.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
-    room = 2 * _DAY * _SECOND
-    if len(ticks) and (ticks.min() < np.iinfo(np.int64).min + room or ticks.max() > np.iinfo(np.int64).max - room):
-        return _wide(widened(array), time)
-    offsets = zone(time.zone).offset(ticks // _SECOND)
-    return _masked(ticks + offsets * _SECOND, array).cast(array.type)
-
-
-def _wide(array: pa.Array, time: ParquetTime) -> pa.Array:
-    seconds, nanos = parts(array)
-    if time.julian_timestamps:
-        days, rest = np.divmod(seconds, _DAY)
-        seconds = same_labels(days) * _DAY + rest
-    if time.zone:
-        seconds = seconds + zone(time.zone).offset(seconds)
-    return wide(seconds, nanos, array, instant=False)
-
-
-def _masked(values: Any, like: pa.Array) -> pa.Array:
-    return pa.array(values, mask=like.is_null().to_numpy(zero_copy_only=False) if like.null_count else None)
+    return with_children(array, [_in_zone(child, name) for child in children]) if children else array

@@ -29,6 +29,11 @@ def fields_of(data: bytes, at: int) -> tuple[dict[int, Any], int]:
     return _fields(data, at, 0)
 
 
+def skip(data: bytes, at: int, kind: int) -> int:
+    """Where a value ends that begins at a place; errors as for :func:`fields_of`."""
+    return _value(data, at, kind, 0)[1]
+
+
 def _fields(data: bytes, at: int, depth: int) -> tuple[dict[int, Any], int]:
     found: dict[int, Any] = {}
     number = 0
@@ -36,16 +41,12 @@ def _fields(data: bytes, at: int, depth: int) -> tuple[dict[int, Any], int]:
         number, kind, at = next_field(data, at, number)
         if not kind:
             return found, at
-        if kind in _INTEGERS:
-            found[number], at = signed(data, at)
-        elif kind in (_TRUE, _FALSE):
-            found[number] = kind == _TRUE
-        elif kind == STRUCT and depth < _DEEPEST:
-            below, at = _fields(data, at, depth + 1)
-            earlier = found.get(number)
-            found[number] = earlier | below if isinstance(earlier, dict) else below
-        else:
-            at = skip(data, at, kind, depth)
+        value, at = _value(data, at, kind, depth)
+        earlier = found.get(number)
+        if isinstance(value, dict) and isinstance(earlier, dict):
+            found[number] = earlier | value
+        elif value is not None:
+            found[number] = value
 
 
 def next_field(data: bytes, at: int, last: int) -> tuple[int, int, int]:
@@ -75,37 +76,27 @@ def list_head(data: bytes, at: int) -> tuple[int, int, int]:
     return count, head & 15, at
 
 
-def skip(data: bytes, at: int, kind: int, depth: int = 0) -> int:
-    """Where a value ends that begins at a place.
-
-    Raises:
-        ThriftError: there is no such kind, or it is nested too deep.
-        IndexError: it is cut short.
-    """
+def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
+    """An integer, boolean or struct, None for what else there is; and where it ends."""
     if kind in _INTEGERS:
-        return unsigned(data, at)[1]
+        return signed(data, at)
     if kind == _BINARY:
         length, at = unsigned(data, at)
-        return at + length
+        return None, at + length
     if kind in (_TRUE, _FALSE):
-        return at
+        return kind == _TRUE, at
     if kind in _FIXED:
-        return at + _FIXED[kind]
+        return None, at + _FIXED[kind]
     if depth >= _DEEPEST:
         raise ThriftError("a message is nested too deep")
     if kind == STRUCT:
-        number = 0
-        while True:
-            number, inner, at = next_field(data, at, number)
-            if not inner:
-                return at
-            at = skip(data, at, inner, depth + 1)
+        return _fields(data, at, depth + 1)
     if kind in (LIST, _SET):
         count, inner, at = list_head(data, at)
-        return _skip_elements(data, at, count, (inner,), depth)
+        return None, _skip_elements(data, at, count, (inner,), depth)
     if kind == _MAP:
         count, at = unsigned(data, at)
-        return _skip_elements(data, at + 1, count, (data[at] >> 4, data[at] & 15), depth) if count else at
+        return None, _skip_elements(data, at + 1, count, (data[at] >> 4, data[at] & 15), depth) if count else at
     raise ThriftError("a field has an unknown type")
 
 
@@ -117,5 +108,5 @@ def _skip_elements(data: bytes, at: int, count: int, kinds: tuple[int, ...], dep
     kinds = tuple(_BYTE if kind in (_TRUE, _FALSE) else kind for kind in kinds)
     for _ in range(count):
         for kind in kinds:
-            at = skip(data, at, kind, depth + 1)
+            at = _value(data, at, kind, depth + 1)[1]
     return at

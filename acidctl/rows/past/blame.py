@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from acidctl.acid.layout import Role
+from acidctl.acid.names import Kind
 from acidctl.acid.state import State
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.location.snapshot import Snapshot
-from acidctl.rows.read.archive import Archive, archives
+from acidctl.rows.read.archives import Archive, archives
 from acidctl.rows.read.bucket_values import decode_all
 from acidctl.rows.read.delete_set import DELETE, Bools, DeleteSet, DeleteSetBuilder, Keys
 from acidctl.rows.read.events import EventFile, Ids
 from acidctl.rows.read.stripe_key_ranges import StripeRange
-from acidctl.rows.read.visibility import live_rows, visible_events
+from acidctl.rows.read.visibility import add_kills, live_rows, visible_events
 
 _PLAIN = re.compile(r"(\d{1,19}):(?:(bucket=)(\d{1,4})|(-?\d{1,10})):(\d{1,19})", re.ASCII)
 _KEYS = {"writeid", "bucketid", "rowid"}
@@ -63,7 +63,7 @@ class RowId:
 
 
 def parse_row_id(text: str) -> RowId:
-    """Parse ``writeid:bucketid:rowid``, ``writeid:bucket=N:rowid``, or ROW__ID in JSON as `cat --row-id` prints it.
+    """Parse ``writeid:bucketid:rowid``, ``writeid:bucket=N:rowid``, or ROW__ID in JSON as rows show it.
 
     Raises:
         UsageProblem: it is none of these.
@@ -198,17 +198,13 @@ def blame(snapshot: Snapshot, row: RowId) -> Blame:
     return Blame(
         tuple(_life(snapshot, key, hits) for key in keys),
         tuple(one.names[0] for one in found if one.is_base and not one.is_overwrite and one.high >= row.write_id),
-        frozenset(_writers(found)),
+        frozenset(
+            one.low for one in found if one.directory and one.directory.kind is Kind.DELTA and one.low == one.high
+        ),
         tuple(one.error for one in found if one.error is not None),
         stripes,
         read,
     )
-
-
-def _writers(found: Iterable[Archive]) -> Iterable[int]:
-    for one in found:
-        if one.directory is not None and one.directory.kind == "delta" and one.low == one.high:
-            yield one.low
 
 
 def _look(one: Archive, source: EventFile, row: RowId, *, is_read: bool) -> tuple[list[_Hit], int]:
@@ -248,7 +244,7 @@ def _life(snapshot: Snapshot, key: tuple[int, int, int], hits: Iterable[_Hit]) -
 
 def _sightings(hit: _Hit) -> Iterable[Sighting]:
     """One for each event; there are as few as statements touched the row."""
-    is_delete = hit.source.file.role is Role.DELETE
+    is_delete = hit.source.is_delete
     for operation, current in zip(hit.ids.operation.tolist(), hit.ids.current.tolist(), strict=True):
         name = "delete" if is_delete or operation == DELETE else "update" if operation == 1 else "insert"
         directory = hit.archive.directory.name if hit.archive.directory else ""
@@ -261,7 +257,7 @@ def _status(snapshot: Snapshot, hits: Sequence[_Hit]) -> Status:
     read = [hit for hit in hits if hit.is_read]
     deletes = _deletes(snapshot, read)
     for hit in read:
-        if hit.source.file.role is Role.DELETE:
+        if hit.source.is_delete:
             continue
         live = live_rows(hit.source, hit.ids, snapshot.write_ids, deletes)
         if live is None or bool(np.any(live)):
@@ -274,13 +270,7 @@ def _status(snapshot: Snapshot, hits: Sequence[_Hit]) -> Status:
 def _deletes(snapshot: Snapshot, hits: Iterable[_Hit]) -> DeleteSet:
     builder = DeleteSetBuilder()
     for hit in hits:
-        visible = visible_events(hit.ids, snapshot.write_ids)
-        ids = hit.ids if visible is None else hit.ids.take(visible)
-        if hit.source.file.role is Role.DELETE:
-            builder.add(ids.keys)
-        else:
-            ids = ids.take(ids.operation != 0)
-            builder.add(ids.keys, ids.bound(hit.source.file.statement_id))
+        add_kills(builder, hit.source, hit.ids, snapshot.write_ids)
     return builder.build()
 
 

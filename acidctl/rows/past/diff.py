@@ -15,18 +15,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from acidctl.acid.layout import Role
 from acidctl.acid.reasons import Reason
 from acidctl.errors import HistoryError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.read.delete_set import Bools, DeleteSet, DeleteSetBuilder
-from acidctl.rows.read.events import EventFile, Events, Ids
+from acidctl.rows.read.events import EventFile, EventReader, Ids
 from acidctl.rows.read.key_ranges import KeyRanges
 from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.rows.read.stripe_key_ranges import StripeRange
 from acidctl.rows.read.visibility import live_rows, load_deletes, open_sources
-from acidctl.rows.scan.columns import Column, FileColumns
+from acidctl.rows.scan.columns import FileColumns, ScanColumn
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.rows.scan.scan import Scan
 from acidctl.rows.scan.table import Table
@@ -62,7 +61,7 @@ class _Pair:
         for number, side in enumerate(self._sides):
             for source in side.sources:
                 is_shared = source.file.path in self.shared
-                if (is_shared and number) or not (source.file.role is Role.DELETE or source.may_hold_changes):
+                if (is_shared and number) or not (source.is_delete or source.may_hold_changes):
                     continue
                 self._add(builder, source, is_shared=is_shared)
         return builder.build()
@@ -74,7 +73,7 @@ class _Pair:
                     continue
                 ids = events.ids(stripe)
                 wanted = np.ones(len(ids.current), np.bool_)
-                if source.file.role is not Role.DELETE:
+                if not source.is_delete:
                     wanted = ids.operation != 0
                 if is_shared:
                     wanted &= ids.current > self.low_watermark
@@ -88,7 +87,7 @@ class _Side(Scan):
         super().__init__(own.snapshot, columns, sources=own.sources, **options)
         self._other = other
         self._pair = pair
-        self._has_own = any(_holds_rows(source) and source.file.path not in pair.shared for source in own.sources)
+        self._has_own = any(not source.is_delete and source.file.path not in pair.shared for source in own.sources)
 
     @property
     def notes(self) -> tuple[Reason, ...]:
@@ -98,7 +97,7 @@ class _Side(Scan):
     def warnings(self) -> list[str]:
         return odd_layout(self._snapshot)
 
-    def _stripes(self, columns: Sequence[Column]) -> Iterator[tuple[Events, int, FileColumns]]:
+    def _stripes(self, columns: Sequence[ScanColumn]) -> Iterator[tuple[EventReader, int, FileColumns]]:
         for events, stripe, files in super()._stripes(columns):
             source = events.source
             if self._is_simple(source):
@@ -121,16 +120,13 @@ class _Side(Scan):
     @cached_property
     def _theirs(self) -> KeyRanges | None:
         """The live rows of the files that only the other snapshot reads; None when there is none."""
-        sources = [s for s in self._other.sources if _holds_rows(s) and s.file.path not in self._pair.shared]
+        sources = [s for s in self._other.sources if not s.is_delete and s.file.path not in self._pair.shared]
         if not sources or not self._has_own:
             return None
         ranges = KeyRanges()
         for source in sources:
-            with source.open() as events:
-                for stripe in range(events.stripes):
-                    ids = events.ids(stripe)
-                    live = live_rows(source, ids, self._other.snapshot.write_ids, self._their_deletes)
-                    ranges.add(ids if live is None else ids.take(live))
+            for ids in source.stripe_ids():
+                ranges.add(ids.take(live_rows(source, ids, self._other.snapshot.write_ids, self._their_deletes)))
         return ranges
 
     @cached_property
@@ -155,12 +151,8 @@ class _Side(Scan):
         return found if self._theirs is None else found & ~self._theirs.holds(ids)
 
 
-def _holds_rows(source: EventFile) -> bool:
-    return source.file.role is not Role.DELETE
-
-
 class Difference:
-    """The changed rows of a table between two write ids; made by :func:`difference`.
+    """The changed rows of a table between two write ids; made by :func:`table_difference`.
 
     Attributes:
         output_type, schema: of the rows, without the change.
@@ -207,11 +199,10 @@ class Difference:
             for mark, side in zip((GONE, NEW), pair, strict=True):
                 for batch in side.batches():
                     marks = pa.repeat(pa.scalar(mark), batch.num_rows)
-                    fields = [pa.field("change", pa.string()), *batch.schema]
-                    yield pa.RecordBatch.from_arrays([marks, *batch.columns], schema=pa.schema(fields))
+                    yield pa.RecordBatch.from_arrays([marks, *batch.columns], names=["change", *batch.schema.names])
 
 
-def difference(
+def table_difference(
     table: Table, start: int, end: int | None, columns: Sequence[str] | None = None, *, row_id: bool = False
 ) -> Difference:
     """Compare the table as it was at two write ids; `start` may be the greater one.
@@ -230,7 +221,7 @@ def difference(
         (_Seen(a, open_sources(a) if x is None else x), _Seen(b, open_sources(b) if y is None else y), partition)
         for (a, _, x), (b, partition, y) in zip(one, other, strict=True)
     ]
-    types = [s.row_type for a, b, _ in seen for s in (*a.sources, *b.sources) if _holds_rows(s)]
+    types = [s.row_type for a, b, _ in seen for s in (*a.sources, *b.sources) if not s.is_delete]
     options: dict[str, Any] = {"row_type": merge_row_types(types or [OrcType("struct")]), "row_id": row_id}
     sides = []
     for before, after, partition in seen:
@@ -247,7 +238,7 @@ def difference(
 
 def _require_ids(before: _Seen, after: _Seen, pair: _Pair) -> None:
     """Rows of insert-only tables have no ids of their own: what a compaction merged cannot be told apart."""
-    own = [[s for s in side.sources if _holds_rows(s) and s.file.path not in pair.shared] for side in (before, after)]
+    own = [[s for s in side.sources if not s.is_delete and s.file.path not in pair.shared] for side in (before, after)]
     if not all(own):
         return
     for source in (*own[0], *own[1]):

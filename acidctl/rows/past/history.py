@@ -11,15 +11,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from acidctl.acid.layout import Role
 from acidctl.errors import AcidctlError
 from acidctl.location.snapshot import Snapshot
-from acidctl.rows.read.archive import Archive, Origin, archives
+from acidctl.rows.read.archives import Archive, Origin, archives
 from acidctl.rows.read.delete_set import DELETE, Longs
 from acidctl.rows.read.events import EventFile, Ids
 
@@ -78,6 +77,24 @@ class _Count:
     v1_deletes: int = 0
     v1_updates: int = 0
 
+    def add_alike(self, rows: int, source: EventFile) -> None:
+        """So many events of a file that deletes, or inserts only."""
+        if source.is_delete:
+            self.deletes += rows
+        else:
+            self.inserts += rows
+
+    def add(self, operation: Longs, source: EventFile) -> None:
+        """Events of a file by their operations."""
+        if source.is_delete or not source.may_hold_changes:
+            self.add_alike(len(operation), source)
+            return
+        updates = int(np.count_nonzero(operation == UPDATE))
+        deletes = int(np.count_nonzero(operation == DELETE))
+        self.inserts += len(operation) - updates - deletes
+        self.v1_updates += updates
+        self.v1_deletes += deletes
+
 
 @dataclass(slots=True)
 class _Layer:
@@ -92,34 +109,21 @@ class _Layer:
         return tuple(name for one in self.archives for name in one.names)
 
 
-@dataclass(slots=True)
 class _Covered:
     """Write ids counted already, as disjoint ascending ranges."""
 
-    starts: list[int] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, write_ids: Iterable[int]) -> _Covered:
-        """Of ascending write ids, at once: there may be very many."""
-        made = cls()
-        for write_id in write_ids:
-            if made.ends and made.ends[-1] == write_id - 1:
-                made.ends[-1] = write_id
-            else:
-                made.starts.append(write_id)
-                made.ends.append(write_id)
-        return made
-
-    def add(self, low: int, high: int) -> None:
-        ranges = sorted([*zip(self.starts, self.ends, strict=True), (low, high)])
-        self.starts, self.ends = [], []
-        for start, end in ranges:
+    def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        for start, end in sorted(ranges):
             if self.ends and start <= self.ends[-1] + 1:
                 self.ends[-1] = max(self.ends[-1], end)
             else:
                 self.starts.append(start)
                 self.ends.append(end)
+
+    def and_also(self, low: int, high: int) -> _Covered:
+        return _Covered([*zip(self.starts, self.ends, strict=True), (low, high)])
 
     def holds_all(self, low: int, high: int) -> bool:
         place = bisect_right(self.starts, low) - 1
@@ -152,7 +156,7 @@ def read_history(snapshot: Snapshot) -> History:
         merged = merged and not any(one.is_base for one in layer.archives)
         origin = Origin.COMPACTION if merged else Origin.WRITER
         lines[write_id] = _line(snapshot, write_id, counts, layer, origin, complete=True)
-    covered = _Covered.of(sorted(own))
+    covered = _Covered((write_id, write_id) for write_id in own)
     unknown = max((one.high + 1 for one in found if one.error is not None), default=0)
     for layer in wide:
         if covered.holds_all(layer.low, layer.high):
@@ -163,7 +167,7 @@ def read_history(snapshot: Snapshot) -> History:
         origin = _origin(layer, len(found_here))
         for write_id, counts in found_here.items():
             lines[write_id] = _line(snapshot, write_id, counts, layer, origin, complete=True)
-        covered.add(layer.low, layer.high)
+        covered = covered.and_also(layer.low, layer.high)
     # INSERT OVERWRITE makes obsolete what was before it, as a compaction does: it may have been cleaned.
     gaps = [covered.last_gap(1, one.high) for one in readable if one.is_overwrite]
     unknown = max([unknown, *(gap + 1 for gap in gaps if gap is not None)])
@@ -176,7 +180,7 @@ def read_history(snapshot: Snapshot) -> History:
         for write_id, counts in _counts(layer, covered).items():
             lines[write_id] = _line(snapshot, write_id, counts, layer, Origin.COMPACTION, complete=False)
             unknown = max(unknown, write_id + 1)
-        covered.add(0, layer.high)
+        covered = covered.and_also(0, layer.high)
     return History(tuple(lines[write_id] for write_id in sorted(lines)), unknown or None, problems)
 
 
@@ -252,51 +256,30 @@ def _counts(layer: _Layer, covered: _Covered) -> dict[int, _Count]:
 
 def _count_file(count: _Count, source: EventFile) -> None:
     """A file whose rows are all of one write id: its footer, unless that leaves open what they are."""
-    if source.file.role is Role.DELETE:
-        count.deletes += source.rows
-    elif not source.may_hold_changes:
-        count.inserts += source.rows
+    if source.is_delete or not source.may_hold_changes:
+        count.add_alike(source.rows, source)
     elif (stats := source.tail.acid_stats()) is not None and sum(stats) == source.rows:
         count.inserts += stats[0]
         count.v1_updates += stats[1]
         count.v1_deletes += stats[2]
     else:
-        with source.open() as events:
-            for stripe in range(events.stripes):
-                _add_operations(count, events.ids(stripe).operation)
-
-
-def _add_operations(count: _Count, operation: Longs) -> None:
-    updates = int(np.count_nonzero(operation == UPDATE))
-    deletes = int(np.count_nonzero(operation == DELETE))
-    count.inserts += len(operation) - updates - deletes
-    count.v1_updates += updates
-    count.v1_deletes += deletes
+        for ids in source.stripe_ids():
+            count.add(ids.operation, source)
 
 
 def _count_stripes(counts: dict[int, _Count], source: EventFile, covered: _Covered) -> None:
     """A file with rows of several write ids: by the stripes' statistics where they say it, else by the id columns."""
-    deletes = source.file.role is Role.DELETE
+    alike = source.is_delete or not source.may_hold_changes
     with source.open() as events:
         for stripe, known in enumerate(events.ranges):
-            rows = source.tail.stripes[stripe].numberOfRows
             if known is not None and covered.holds_all(*known.current):
                 continue
-            if known is not None and known.current[0] == known.current[1] and (deletes or not source.may_hold_changes):
-                count = counts.setdefault(known.current[0], _Count())
-                if deletes:
-                    count.deletes += rows
-                else:
-                    count.inserts += rows
+            if alike and known is not None and known.current[0] == known.current[1]:
+                rows = source.tail.stripes[stripe].numberOfRows
+                counts.setdefault(known.current[0], _Count()).add_alike(rows, source)
                 continue
             for write_id, operation in _by_write_id(events.ids(stripe)):
-                count = counts.setdefault(write_id, _Count())
-                if deletes:
-                    count.deletes += len(operation)
-                elif source.may_hold_changes:
-                    _add_operations(count, operation)
-                else:
-                    count.inserts += len(operation)
+                counts.setdefault(write_id, _Count()).add(operation, source)
 
 
 def _by_write_id(ids: Ids) -> Iterator[tuple[int, Longs]]:

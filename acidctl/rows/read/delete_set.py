@@ -82,7 +82,7 @@ class _Part:
 class DeleteSetBuilder:
     """Gathers the events that kill, file by file and stripe by stripe.
 
-    Memory: 8 bytes an event, 24 where events have a bound.
+    Memory: 8 bytes per event, 24 where events have a bound.
     """
 
     def __init__(self) -> None:

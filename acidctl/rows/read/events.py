@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from types import TracebackType
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +21,11 @@ from acidctl.acid.names import AcidDirectory, AcidNameError, Kind, parse_directo
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError, BadDataError
 from acidctl.location.snapshot import Snapshot
-from acidctl.orc.read.calendars import is_hybrid, shown
+from acidctl.orc.arrow import struct_of
+from acidctl.orc.byte_source import ByteSource
+from acidctl.orc.read.calendars import is_hybrid, proleptic_batch
 from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.read.stripe_size import check_all_rows, check_rows
-from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import OrcType
 from acidctl.rows.foreign.parquet_and_text import ForeignReader, Format, open_foreign, read_any_tail
@@ -71,8 +71,13 @@ class Ids:
             np.concatenate([part.current for part in parts]),
         )
 
-    def take(self, selection: Bools) -> Ids:
-        return Ids(self.operation[selection], self.keys.take(selection), self.current[selection])
+    def take(self, selection: Bools | None) -> Ids:
+        """Those selected; None selects all."""
+        return (
+            self
+            if selection is None
+            else Ids(self.operation[selection], self.keys.take(selection), self.current[selection])
+        )
 
     def bound(self, statement_id: int) -> Bound:
         """Their place in the order of events (format section 4.1)."""
@@ -109,6 +114,11 @@ class EventFile:
         return self.tail.rows
 
     @property
+    def is_delete(self) -> bool:
+        """Whether its events are deletes, by the directory it lies in."""
+        return self.file.role is Role.DELETE
+
+    @property
     def is_hybrid(self) -> bool:
         """Whether its dates count in old Hive's Julian/Gregorian calendar."""
         return is_hybrid(self.tail)
@@ -127,14 +137,20 @@ class EventFile:
         integers = statistics.intStatistics
         return not (integers.HasField("maximum") and integers.minimum == integers.maximum == 0)
 
-    def open(self) -> Events:
+    def open(self) -> EventReader:
         """Open it for reading. Raises BadDataError, NotFoundError or AccessError."""
         if self.format is not Format.ORC:
-            return Events(self, open_foreign(self.tail.source, self.format, self.tail))
-        return Events(self, open_orc(self.fs, self.path, self.length, self.tail))
+            return EventReader(self, open_foreign(self.tail.source, self.format, self.tail))
+        return EventReader(self, open_orc(self.fs, self.path, self.length, self.tail))
+
+    def stripe_ids(self) -> Iterator[Ids]:
+        """The ids of every stripe, one stripe after the other; errors as for :meth:`open` and :meth:`Events.ids`."""
+        with self.open() as events:
+            for stripe in range(events.stripes):
+                yield events.ids(stripe)
 
 
-class Events:
+class EventReader:
     """An open event file; a context manager."""
 
     def __init__(self, source: EventFile, orc: OrcFile | ForeignReader) -> None:
@@ -144,12 +160,10 @@ class Events:
         rows = (stripe.numberOfRows for stripe in source.tail.stripes)
         self._starts = list(itertools.accumulate(rows, initial=0))
 
-    def __enter__(self) -> Events:
+    def __enter__(self) -> EventReader:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._orc.close()
 
     @property
@@ -189,7 +203,7 @@ class Events:
         wanted = None if columns is None else [*ID_COLUMNS, *(f"row.{name}" for name in columns)]
         batch = self._orc.read_stripe(stripe, wanted)
         if proleptic and self.source.is_hybrid:
-            batch = shown(batch)
+            batch = proleptic_batch(batch)
         return read_ids(batch, self.source.fs.display(self.source.path)), batch.column("row")
 
     def rows(self, stripe: int, columns: Sequence[str] | None = None, *, proleptic: bool = True) -> pa.StructArray:
@@ -203,16 +217,15 @@ class Events:
         rows = self._rows(stripe, columns)
         if not (proleptic and self.source.is_hybrid):
             return rows
-        return shown(pa.RecordBatch.from_arrays([rows], names=["row"])).column(0)
+        return proleptic_batch(pa.RecordBatch.from_arrays([rows], names=["row"])).column(0)
 
     def _rows(self, stripe: int, columns: Sequence[str] | None) -> pa.StructArray:
+        if columns is not None and not columns:
+            count = self._starts[stripe + 1] - self._starts[stripe]
+            return struct_of((), (), count)
         if self.source.synthetic is not None:
             batch = self._orc.read_stripe(stripe, None if columns is None else list(columns))
-            if columns is not None and not columns:
-                return _empty_structs(self._starts[stripe + 1] - self._starts[stripe])
             return pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
-        if columns is not None and not columns:
-            return _empty_structs(self._starts[stripe + 1] - self._starts[stripe])
         wanted = ["row"] if columns is None else [f"row.{name}" for name in columns]
         return self._orc.read_stripe(stripe, wanted).column("row")
 
@@ -226,14 +239,14 @@ class Events:
         if self.source.synthetic is not None:
             rows = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
             batch = with_ids(_made_ids(self.source.synthetic, 0, count), rows)
-        return shown(batch) if self.source.is_hybrid else batch
+        return proleptic_batch(batch) if self.source.is_hybrid else batch
 
     def batch(self, stripe: int) -> pa.RecordBatch:
         """The stripe with all six columns, dates as everybody counts them."""
         if self.source.synthetic is not None:
             return with_ids(self.ids(stripe), self.rows(stripe))
         batch = self._orc.read_stripe(stripe)
-        return shown(batch) if self.source.is_hybrid else batch
+        return proleptic_batch(batch) if self.source.is_hybrid else batch
 
 
 def _made_ids(synthetic: Synthetic, start: int, end: int) -> Ids:
@@ -271,11 +284,6 @@ def _longs(column: pa.Array, name: str, path: str) -> Longs:
             "restore the file, or leave its directory out",
         )
     return np.asarray(column.to_numpy(zero_copy_only=False), np.int64)
-
-
-def _empty_structs(count: int) -> pa.StructArray:
-    """`count` structs without fields."""
-    return pa.StructArray.from_buffers(pa.struct([]), count, [None], children=[])
 
 
 def ids_batch(ids: Ids) -> pa.RecordBatch:

@@ -15,7 +15,7 @@ _Group = tuple[int, int, int]
 class KeyRanges:
     """A set of events by (originalTransaction, bucket, rowId, currentTransaction): ACID v1 keeps the key on update.
 
-    Memory: 16 bytes a run of consecutive row ids, so what grows it are gaps, the rows that went.
+    Memory: 16 bytes per run of consecutive row ids, so what grows it are gaps, the rows that went.
     """
 
     def __init__(self) -> None:

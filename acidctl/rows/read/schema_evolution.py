@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError
-from acidctl.orc.arrow import below, nested, tags_of
+from acidctl.orc.arrow import below, struct_of, tags_of, with_children
 from acidctl.orc.read.union_nulls import has_null_member, null_unions, with_nulls
-from acidctl.orc.read.wide_timestamps import WideTimestamp, widened
+from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.export.cells import unquoted
 from acidctl.rows.export.text import Kernels
@@ -71,14 +71,6 @@ def _merged(types: Sequence[OrcType]) -> OrcType:
     return newest
 
 
-def children_of(rows: pa.StructArray) -> list[pa.Array]:
-    """The fields of structs, whose own NULLs do not show in them.
-
-    Not ``flatten()``, which pushes those NULLs down: it aborts the process where a field is a union.
-    """
-    return [rows.field(place) for place in range(rows.type.num_fields)]
-
-
 def all_null(count: int, kind: pa.DataType) -> pa.Array:
     """`count` NULLs of a type that an ORC file can give; unions get their alternative for NULL."""
     return null_unions(count, kind) if pa.types.is_union(kind) else pa.nulls(count, kind)
@@ -95,29 +87,24 @@ def conform(rows: pa.StructArray, target: pa.StructType, path: str) -> pa.Struct
     if rows.type == target:
         return rows
     arrays = []
-    children = children_of(rows)
+    children = below(rows)
     for position in range(target.num_fields):
         field = target.field(position)
         if position >= len(children):
             arrays.append(all_null(len(rows), field.type))
             continue
         arrays.append(_cast(children[position], field, path))
-    return _struct(arrays, [target.field(i).name for i in range(target.num_fields)], rows)
-
-
-def _struct(arrays: list[pa.Array], names: list[str], like: pa.StructArray) -> pa.StructArray:
-    if not arrays:
-        validity = pc.is_valid(like).buffers()[1] if like.null_count else None
-        return pa.Array.from_buffers(pa.struct([]), len(like), [validity])
-    fields = [pa.field(name, array.type) for name, array in zip(names, arrays, strict=True)]
-    return pa.StructArray.from_arrays(arrays, fields=fields, mask=like.is_null() if like.null_count else None)
+    return struct_of(arrays, target.names, len(rows), rows.is_null() if rows.null_count else None)
 
 
 def select_fields(rows: pa.StructArray, names: Sequence[str], row: OrcType, path: str) -> pa.StructArray:
     """Some fields of the rows of one file, by the location's names; missing ones are NULL."""
     wide = conform(rows, arrow_type(row), path)
     chosen = [position for position, name in enumerate(row.names) if name in names]
-    return _struct([wide.field(position) for position in chosen], [row.names[p] for p in chosen], wide)
+    missing = wide.is_null() if wide.null_count else None
+    return struct_of(
+        [wide.field(place) for place in chosen], [row.names[place] for place in chosen], len(wide), missing
+    )
 
 
 def _cast(column: pa.Array, field: pa.Field, path: str) -> pa.Array:
@@ -128,11 +115,13 @@ def _cast(column: pa.Array, field: pa.Field, path: str) -> pa.Array:
         return conform(column, target, path)
     try:
         if pa.types.is_list(own) and pa.types.is_list(target):
-            return nested(column, [_cast(column.values, target.value_field.with_name(field.name), path)])
+            return with_children(column, [_cast(column.values, target.value_field.with_name(field.name), path)])
         if pa.types.is_map(own) and pa.types.is_map(target):
             keys, items = target.key_field, target.item_field
             kinds = [keys.with_name(field.name), items.with_name(field.name)]
-            return nested(column, [_cast(child, kind, path) for child, kind in zip(below(column), kinds, strict=True)])
+            return with_children(
+                column, [_cast(child, kind, path) for child, kind in zip(below(column), kinds, strict=True)]
+            )
         if pa.types.is_union(own) and pa.types.is_union(target):
             return _cast_union(column, field, path)
         return _cast_leaf(column, target)
@@ -193,7 +182,7 @@ def fit_text(column: pa.Array, own: OrcType, target: OrcType) -> pa.Array:
     children = below(column)
     pairs = zip(own.children, target.children, strict=False)
     fitted = [fit_text(child, *pair) for child, pair in zip(children, pairs, strict=False)]
-    return nested(column, [*fitted, *children[len(fitted) :]])
+    return with_children(column, [*fitted, *children[len(fitted) :]])
 
 
 def _changes_text(own: OrcType, target: OrcType) -> bool:
@@ -211,13 +200,9 @@ def _cut(column: pa.Array, length: int) -> pa.Array:
     """At most so many characters."""
     try:
         return pc.utf8_slice_codeunits(column, 0, length)
-    except pa.ArrowInvalid:  # bytes that are no UTF-8: count them as Hive does, which replaces each
-        texts = [None if one is None else one.decode("utf-8", "replace")[:length] for one in _raw(column)]
-        return pa.array(texts, column.type)
-
-
-def _raw(column: pa.Array) -> list[bytes | None]:
-    return list(column.cast(pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary()).to_pylist())
+    except pa.ArrowInvalid:  # bytes that are not UTF-8: count them as Hive does, which replaces each
+        raw = column.cast(pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary()).to_pylist()
+        return pa.array([None if one is None else one.decode("utf-8", "replace")[:length] for one in raw], column.type)
 
 
 def _texts(column: pa.Array) -> pa.Array:
@@ -226,30 +211,3 @@ def _texts(column: pa.Array) -> pa.Array:
     if pa.types.is_boolean(column.type):
         return pc.if_else(column, "TRUE", "FALSE")  # as Hive converts them
     return kernels.wrapped(unquoted(column, None, kernels)).cast(pa.string())
-
-
-def same_types(arrays: Sequence[pa.Array]) -> list[pa.Array]:
-    """Columns of one ORC type as one Arrow type: stripes may come with wide timestamps or unions with NULLs, or not."""
-    first = arrays[0].type
-    if all(array.type == first for array in arrays):  # to hash a type costs more than to compare two
-        return list(arrays)
-    kinds = {array.type for array in arrays}
-    if any(isinstance(kind, WideTimestamp) for kind in kinds):
-        return [array if isinstance(array.type, WideTimestamp) else widened(array) for array in arrays]
-    children = list(zip(*(_members(array) for array in arrays), strict=True))
-    unified = list(zip(*(same_types(column) for column in children), strict=True))
-    result = []
-    for array, parts in zip(arrays, unified, strict=True):
-        if pa.types.is_union(array.type):
-            members = len(parts)
-            tags = tags_of(array)
-            result.append(with_nulls(tags, list(parts), tags == members))
-        else:
-            result.append(nested(array, list(parts)))
-    return result
-
-
-def _members(array: pa.Array) -> list[pa.Array]:
-    """Like `below`, of unions without the alternative for NULL."""
-    children = below(array)
-    return children[:-1] if pa.types.is_union(array.type) and has_null_member(array.type) else children

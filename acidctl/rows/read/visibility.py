@@ -12,7 +12,7 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AccessError, AcidctlError, BadDataError, NotFoundError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType
-from acidctl.rows.read.delete_set import DELETE, Bools, DeleteSet, DeleteSetBuilder, valid_mask
+from acidctl.rows.read.delete_set import DELETE, Bools, Bound, DeleteSet, DeleteSetBuilder, valid_mask
 from acidctl.rows.read.events import EventFile, Ids, open_event_files
 
 
@@ -56,37 +56,34 @@ def load_deletes(
     """
     builder = DeleteSetBuilder()
     for source in files:
-        is_delete = source.file.role is Role.DELETE
-        if not is_delete and (same_write_id or not source.may_hold_changes):
+        if not source.is_delete and (same_write_id or not source.may_hold_changes):
             continue
         try:
-            _load(builder, source, write_ids, same_write_id=same_write_id)
+            for ids in source.stripe_ids():
+                add_kills(builder, source, ids, write_ids, same_write_id=same_write_id)
         except Unreadable as error:
             if on_loss is None:
-                raise with_loss(error, describe(loss_of(source, None, error), None, source)) from error
+                raise with_loss(error, lost_rows(loss_of(source, None, error), None, source)) from error
             # Of rows that hold updates too, their own scan says that they are lost.
-            if is_delete:
+            if source.is_delete:
                 on_loss(loss_of(source, None, error))
     return builder.build()
 
 
-def _load(builder: DeleteSetBuilder, source: EventFile, write_ids: ValidWriteIds, *, same_write_id: bool) -> None:
-    """Add what one file kills."""
-    is_delete = source.file.role is Role.DELETE
-    with source.open() as events:
-        for stripe in range(events.stripes):
-            ids = events.ids(stripe)
-            kept = visible_events(ids, write_ids)
-            wanted = None
-            if same_write_id:
-                wanted = ids.current == ids.keys.original
-            elif not is_delete:
-                wanted = ids.operation != 0
-            if wanted is not None:
-                kept = wanted if kept is None else kept & wanted
-            if kept is not None:
-                ids = ids.take(kept)
-            builder.add(ids.keys, None if is_delete else ids.bound(source.file.statement_id))
+def add_kills(
+    builder: DeleteSetBuilder, source: EventFile, ids: Ids, write_ids: ValidWriteIds, *, same_write_id: bool = False
+) -> None:
+    """Add what some events of a file kill; `same_write_id` as for :func:`load_deletes`."""
+    kept = visible_events(ids, write_ids)
+    wanted = None
+    if same_write_id:
+        wanted = ids.current == ids.keys.original
+    elif not source.is_delete:
+        wanted = ids.operation != 0
+    if wanted is not None:
+        kept = wanted if kept is None else kept & wanted
+    ids = ids.take(kept)
+    builder.add(ids.keys, None if source.is_delete else ids.bound(source.file.statement_id))
 
 
 def visible_events(ids: Ids, write_ids: ValidWriteIds) -> Bools | None:
@@ -96,8 +93,7 @@ def visible_events(ids: Ids, write_ids: ValidWriteIds) -> Bools | None:
 
 def dead_rows(source: EventFile, ids: Ids, write_ids: ValidWriteIds, deletes: DeleteSet) -> Bools:
     """Which events of a stripe are rows that a delete or an update of the snapshot removed."""
-    bound = None if deletes.is_absolute else ids.bound(source.file.statement_id)
-    dead = deletes.dead(ids.keys, bound)
+    dead = deletes.dead(ids.keys, _bound(source, ids, deletes))
     if dead is None:
         return np.zeros(len(ids.current), np.bool_)
     if source.may_hold_changes:
@@ -109,22 +105,22 @@ def dead_rows(source: EventFile, ids: Ids, write_ids: ValidWriteIds, deletes: De
 def live_rows(source: EventFile, ids: Ids, write_ids: ValidWriteIds, deletes: DeleteSet) -> Bools | None:
     """Which events of a stripe are rows that a reader returns; None when all are."""
     live = visible_events(ids, write_ids)
-    bound = None
     if source.may_hold_changes:
         rows = ids.operation != DELETE
         live = rows if live is None else live & rows
-        bound = ids.bound(source.file.statement_id)
-    elif not deletes.is_absolute:
-        bound = ids.bound(source.file.statement_id)
-    dead = deletes.dead(ids.keys, bound)
+    dead = deletes.dead(ids.keys, _bound(source, ids, deletes))
     if dead is not None:
         live = ~dead if live is None else live & ~dead
     return None if live is None or live.all() else live
 
 
+def _bound(source: EventFile, ids: Ids, deletes: DeleteSet) -> Bound | None:
+    return None if deletes.is_absolute else ids.bound(source.file.statement_id)
+
+
 def row_types(sources: Iterable[EventFile]) -> list[OrcType]:
     """The row types of the files that hold rows, oldest first."""
-    typed = [source for source in sources if source.file.role is not Role.DELETE]
+    typed = [source for source in sources if not source.is_delete]
     typed.sort(key=lambda source: source.file.directory.max_write_id if source.file.directory else 0)
     return [source.row_type for source in typed]
 
@@ -168,10 +164,10 @@ def open_sources(snapshot: Snapshot, on_loss: OnLoss | None = None) -> list[Even
 def loss_of(source: EventFile, stripe: int | None, error: AcidctlError) -> Loss:
     """What is lost when a stripe, or the whole file, cannot be read."""
     rows = source.rows if stripe is None else source.tail.stripes[stripe].numberOfRows
-    return Loss(source.fs.display(source.path), rows, source.file.role is Role.DELETE, error)
+    return Loss(source.fs.display(source.path), rows, source.is_delete, error)
 
 
-def describe(loss: Loss, stripe: int | None, source: EventFile) -> str:
+def lost_rows(loss: Loss, stripe: int | None, source: EventFile) -> str:
     """Which rows of a file a loss means, in words."""
     what = "delete events" if loss.deletes else "rows"
     if stripe is None:
@@ -183,3 +179,34 @@ def describe(loss: Loss, stripe: int | None, source: EventFile) -> str:
 def with_loss(error: AcidctlError, lost: str) -> AcidctlError:
     """The same error, which says what is lost too."""
     return type(error)(error.what, "; ".join(part for part in (error.why, lost) if part), error.hint)
+
+
+def changed(source: EventFile) -> AcidctlError | None:
+    """What happened to a file since it was listed; None when it looks the same, or cannot be looked at.
+
+    Hive's files never change, they only go: one call to the store, for when reading has failed or where it costs
+    nothing.
+    """
+    shown, listed = source.fs.display(source.path), source.file.size
+    try:
+        size = source.fs.stat(source.path).size
+    except NotFoundError:
+        return NotFoundError(
+            f"{shown} has vanished", "it was there when the table was listed", "a cleaner removed it: read once more"
+        )
+    except AcidctlError:
+        return None
+    # What a streaming writer has committed stays while its file grows.
+    if size == listed or (source.length is not None and size > listed):
+        return None
+    return BadDataError(
+        f"{shown} was replaced while the table was read", f"it had {listed} bytes, and has {size} now", "read once more"
+    )
+
+
+def refuse_changed(source: EventFile) -> None:
+    """Raise what :func:`changed` says, where looking costs no call to a store: a file of the local disk."""
+    if source.fs.is_local:
+        problem = changed(source)
+        if problem is not None:
+            raise problem

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from acidctl.errors import EnvironmentProblem
+from acidctl.orc.read.common_type import same_types
 from acidctl.printable import printable
-from acidctl.rows.scan.unify import one_table
 
 if TYPE_CHECKING:
     import pandas
@@ -68,11 +68,7 @@ class ArrowRows(ABC):
         return self.to_table().to_pandas(**options)
 
     def to_polars(self) -> polars.DataFrame:
-        """All rows as a data frame of polars.
-
-        Raises:
-            EnvironmentProblem: polars is not installed.
-        """
+        """All rows as a data frame of polars. Raises EnvironmentProblem when polars is not installed."""
         with _needs("polars"):
             import polars  # noqa: PLC0415 - optional
         return polars.DataFrame(self.to_table())
@@ -83,6 +79,16 @@ class ArrowRows(ABC):
             f"<tr><td>{_html(field.name)}</td><td>{_html(str(field.type))}</td></tr>" for field in self.schema
         )
         return f"<p><code>{_html(repr(self))}</code></p><table><tr><th>column</th><th>type</th></tr>{cells}</table>"
+
+
+def one_table(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """All rows of the batches; `schema` is for when there is none."""
+    if not batches:
+        # Not schema.empty_table(), which knows no unions.
+        return pa.Table.from_arrays([pa.chunked_array([], kind) for kind in schema.types], schema=schema)
+    places = range(len(schema.names))
+    columns = [pa.chunked_array(same_types([batch.column(place) for batch in batches])) for place in places]
+    return pa.Table.from_arrays(columns, names=schema.names)
 
 
 def _html(text: str) -> str:

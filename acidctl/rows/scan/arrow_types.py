@@ -14,23 +14,23 @@ from itertools import zip_longest
 
 import pyarrow as pa
 
-from acidctl.acid.layout import Role
+from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below
+from acidctl.orc.read.common_type import as_type, common_type
 from acidctl.orc.read.union_nulls import NULL_MEMBER, present_streams
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.tail import Tail
-from acidctl.orc.types import OrcType, arrow_type
+from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, arrow_type
 from acidctl.rows.foreign.parquet_and_text import Format
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.visibility import Unreadable
-from acidctl.rows.scan.columns import Column, FileColumns, Kind, Place
+from acidctl.rows.scan.columns import ColumnSource, FileColumns, Place, ScanColumn
+from acidctl.rows.scan.pruning import DAY_MS, YEAR_1700_MS
 
-_TIMES = ("timestamp", "timestamp with local time zone")
-_DAY_MS = 86_400_000
-_FIRST_MS = -8_520_336_000_000
-"""1700-01-01: a good day inside what 64 bits of nanoseconds hold, and where bounds in statistics can be trusted."""
-_LAST_MS = 9_223_372_036_854 - 2 * _DAY_MS
+_FIRST_MS = YEAR_1700_MS
+"""A good day inside what 64 bits of nanoseconds hold, and where bounds in statistics can be trusted."""
+_LAST_MS = 9_223_372_036_854 - 2 * DAY_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Needs:
         """The type of a node; `above` are the paths of all that is needed and of what lies around it."""
         if path not in above:
             return arrow_type(node)
-        if node.kind in _TIMES:
+        if node.kind in TIMESTAMP_KINDS:
             return WideTimestamp(node.kind != "timestamp")
         children = [self._type(child, (*path, i), above) for i, child in enumerate(node.children)]
         if node.kind == "struct":
@@ -86,30 +86,51 @@ class Needs:
 
 def varies(node: OrcType) -> bool:
     """Whether a column's Arrow type depends on its values."""
-    return any(one.kind in _TIMES or one.kind == "uniontype" for one in node.walk())
+    return any(one.kind in TIMESTAMP_KINDS or one.kind == "uniontype" for one in node.walk())
 
 
-def look(needs: Needs, sources: Iterable[EventFile], columns: Sequence[Column], row: OrcType) -> None:
+def of_schema(batch: pa.RecordBatch, schema: pa.Schema, varying: Sequence[int]) -> pa.RecordBatch:
+    """A batch whose columns at the places `varying` get the types of `schema`.
+
+    Raises:
+        BadDataError: a value does not fit its type: the statistics of a file do not tell the truth.
+    """
+    if all(batch.column(place).type == schema.field(place).type for place in varying):
+        return batch
+    columns = batch.columns
+    for place in varying:
+        own, target = columns[place].type, schema.field(place).type
+        if common_type(own, target) != target:
+            raise BadDataError(
+                f"column {schema.field(place).name} has values that statistics of its files exclude",
+                f"it came as {own}",
+                "a file is damaged, or its writer's statistics are wrong",
+            )
+        columns[place] = as_type(columns[place], target)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def look(needs: Needs, sources: Iterable[EventFile], columns: Sequence[ScanColumn], row: OrcType) -> None:
     """Add to `needs` what the rows of some files need, live or not.
 
     Args:
         columns: of the result, in its order.
         row: the row type that `columns` are places in.
     """
-    chosen = [(i, one) for i, one in enumerate(columns) if one.kind is Kind.DATA and varies(one.type)]
+    chosen = [(i, one) for i, one in enumerate(columns) if one.kind is ColumnSource.DATA and varies(one.type)]
     for source in sources if chosen else ():
-        if source.file.role is not Role.DELETE:
+        if not source.is_delete:
             with suppress(*Unreadable):  # who reads the rows will say so
                 _look_at(needs, source, chosen, row)
 
 
-def _look_at(needs: Needs, source: EventFile, columns: Sequence[tuple[int, Column]], row: OrcType) -> None:
+def _look_at(needs: Needs, source: EventFile, columns: Sequence[tuple[int, ScanColumn]], row: OrcType) -> None:
     leaves = [leaf for i, column in columns for leaf in _leaves(source.row_type, i, column)]
     needs.null_unions |= {leaf.path for leaf in leaves if leaf.own is None}
     unions = [leaf for leaf in leaves if leaf.own and leaf.own.kind == "uniontype"]
     if unions and source.format is Format.ORC:
         needs.null_unions |= _unions_with_nulls(source.tail, unions)
-    times = [leaf for leaf in leaves if leaf.own and leaf.own.kind in _TIMES and leaf.path not in needs.wide]
+    times = [leaf for leaf in leaves if leaf.own and leaf.own.kind in TIMESTAMP_KINDS and leaf.path not in needs.wide]
     statistics = source.tail.footer.statistics if source.tail.stride else ()
     times = [leaf for leaf in times if not _fits(statistics, source.tail.rows, leaf.column_id)]
     unsure: dict[int, list[_Leaf]] = {}
@@ -122,7 +143,7 @@ def _look_at(needs: Needs, source: EventFile, columns: Sequence[tuple[int, Colum
     _read(needs, source, unsure, row)
 
 
-def _leaves(own_row: OrcType, number: int, column: Column) -> Iterator[_Leaf]:
+def _leaves(own_row: OrcType, number: int, column: ScanColumn) -> Iterator[_Leaf]:
     """The timestamps and unions of one column of the result in a file; columns are matched by position."""
     own: OrcType | None = own_row
     for position in column.place:
@@ -136,7 +157,7 @@ def _leaves(own_row: OrcType, number: int, column: Column) -> Iterator[_Leaf]:
             if target.kind == "uniontype":
                 yield _Leaf(path, column.place, None)
         elif own.kind == target.kind:
-            if target.kind in (*_TIMES, "uniontype"):
+            if target.kind in (*TIMESTAMP_KINDS, "uniontype"):
                 yield _Leaf(path, column.place, own)
             pairs = zip_longest(own.children, target.children)
             waiting += [((*path, i), one, other) for i, (one, other) in enumerate(pairs) if other is not None]

@@ -34,7 +34,7 @@ _DAY_NS = 86_400_000_000_000
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
-class Kind(Enum):
+class ColumnSource(Enum):
     """Where a column comes from."""
 
     ROW_ID = "row id"
@@ -64,7 +64,7 @@ class PartitionColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ScanColumn:
     """A column that can be had.
 
     Attributes:
@@ -76,7 +76,7 @@ class Column:
 
     name: str
     type: OrcType
-    kind: Kind
+    kind: ColumnSource
     place: Place
 
 
@@ -88,13 +88,15 @@ class Namespace:
 
     def __init__(self, row_type: OrcType, partition: Sequence[PartitionColumn] = ()) -> None:
         taken = {name.lower() for name in row_type.names}
-        self.tops = [Column(name, child, Kind.DATA, (i,)) for i, (name, child) in enumerate(row_type.fields())]
+        self.tops = [
+            ScanColumn(name, child, ColumnSource.DATA, (i,)) for i, (name, child) in enumerate(row_type.fields())
+        ]
         self.tops += [
-            Column(column.name, OrcType(column.kind), Kind.PARTITION, (i,))
+            ScanColumn(column.name, OrcType(column.kind), ColumnSource.PARTITION, (i,))
             for i, column in enumerate(partition)
             if column.name.lower() not in taken
         ]
-        self.row_id = Column(ROW_ID, ROW_ID_ORC, Kind.ROW_ID, ())
+        self.row_id = ScanColumn(ROW_ID, ROW_ID_ORC, ColumnSource.ROW_ID, ())
         self._by_name = {column.name.lower(): column for column in reversed([*self.tops, self.row_id])}
 
     @property
@@ -103,7 +105,7 @@ class Namespace:
         columns = [*self.tops, self.row_id]
         return OrcType("struct", children=tuple(c.type for c in columns), names=tuple(c.name for c in columns))
 
-    def find(self, name: str, shown: str) -> Column:
+    def find(self, name: str, shown: str) -> ScanColumn:
         """The column of a name, dotted for a field inside a struct.
 
         Raises:
@@ -119,22 +121,24 @@ class Namespace:
                 return self._inside(column, parts[cut:], name, shown)
         raise _unknown(name, [column.name for column in self.tops], shown)
 
-    def find_path(self, path: Sequence[str]) -> Column:
+    def find_path(self, path: Sequence[str]) -> ScanColumn:
         """The column of a path that a condition uses."""
         return self._inside(self._by_name[path[0].lower()], path[1:], ".".join(path), "the condition")
 
-    def _inside(self, column: Column, parts: Sequence[str], name: str, shown: str) -> Column:
+    def _inside(self, column: ScanColumn, parts: Sequence[str], name: str, shown: str) -> ScanColumn:
         for part in parts:
             folded = {own.lower(): i for i, own in reversed(list(enumerate(column.type.names)))}
             place = folded.get(part.lower())
             if place is None:
                 raise _unknown(name, [f"{column.name}.{own}" for own in column.type.names], shown, column)
             own = column.type.names[place]
-            column = Column(f"{column.name}.{own}", column.type.children[place], column.kind, (*column.place, place))
+            column = ScanColumn(
+                f"{column.name}.{own}", column.type.children[place], column.kind, (*column.place, place)
+            )
         return column
 
 
-def _unknown(name: str, known: Sequence[str], shown: str, inside: Column | None = None) -> NotFoundError:
+def _unknown(name: str, known: Sequence[str], shown: str, inside: ScanColumn | None = None) -> NotFoundError:
     if inside:
         why = f"{inside.name} is of type {inside.type.kind}" + (f" with {', '.join(known)}" if known else "")
     else:
@@ -207,13 +211,11 @@ class FileColumns:
                 missing = here if missing is None else pc.or_(missing, here)
             if position >= len(node.names):
                 return all_null(len(rows), field.type)
-            array = self._child(array, node, position, picked=place in self._picked)
+            # Beside a picked field others may have been left out: there names are unique, elsewhere all fields are.
+            is_picked = place in self._picked
+            array = array.field(array.type.get_field_index(node.names[position]) if is_picked else position)
             node = node.children[position]
         if missing is not None:
             array = null_where(array, missing)
         one = pa.StructArray.from_arrays([array], fields=[pa.field(name, array.type)])
         return fit_text(conform(one, pa.struct([field]), path).field(0), node, target)
-
-    def _child(self, array: pa.StructArray, node: OrcType, position: int, *, picked: bool) -> pa.Array:
-        # Beside a picked field others may have been left out: there names are unique, elsewhere all fields are.
-        return array.field(array.type.get_field_index(node.names[position]) if picked else position)

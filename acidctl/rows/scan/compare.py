@@ -1,4 +1,4 @@
-"""Comparing one column with one value, exactly: what ``--where`` means for every type, and what statistics exclude.
+"""Comparing one column with one value, exactly: what a condition means for every type, and what statistics exclude.
 
 Integers, decimals, dates and timestamps are counted in the smallest unit of the column (1, ``10^-scale``, a day, a
 nanosecond), so that ``id < 2.5`` and ``ts = '1500-01-01'`` are decided without rounding.  Floating point numbers follow
@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from acidctl.orc.read.wide_timestamps import WideTimestamp
+from acidctl.orc.read.wide_timestamps import TICKS_PER_SECOND, WideTimestamp, parts
 
 _TIME = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?:[ T](\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?", re.ASCII)
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
@@ -72,13 +72,13 @@ def parse_moment(text: str) -> Moment:
     """
     match = _TIME.fullmatch(text.strip())
     if match is None:
-        raise MismatchError(f"{text!r} is no date or timestamp, as in 2024-02-29 or 2024-02-29 23:59:59.5")
+        raise MismatchError(f"{text!r} is not a date or timestamp, as in 2024-02-29 or 2024-02-29 23:59:59.5")
     year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
     try:
         days = datetime.date(year, month, day).toordinal() - _EPOCH
         datetime.time(hour, minute, second)
     except ValueError as error:
-        raise MismatchError(f"{text!r} is no date or timestamp: {error}") from None
+        raise MismatchError(f"{text!r} is not a date or timestamp: {error}") from None
     seconds = hour * 3600 + minute * 60 + second
     return Moment(days * _DAY + seconds * _SECOND + int((match[7] or "").ljust(9, "0")))
 
@@ -94,7 +94,7 @@ def ticks_of(kind: pa.DataType) -> Fraction | None:
     if isinstance(kind, WideTimestamp):
         return Fraction(1)
     if pa.types.is_timestamp(kind):
-        return Fraction({"s": _SECOND, "ms": 1_000_000, "us": 1000, "ns": 1}[kind.unit])
+        return Fraction(_SECOND // TICKS_PER_SECOND[kind.unit])
     return None
 
 
@@ -122,7 +122,7 @@ def domain(kind: pa.DataType, value: bool | int | Decimal | str | Moment) -> Fra
     raise MismatchError(f"{_shown(value)} cannot be compared with a column of type {_type_name(kind)}")
 
 
-def compare(column: pa.Array, sign: str, value: Literal) -> pa.BooleanArray:
+def compare_value(column: pa.Array, sign: str, value: Literal) -> pa.BooleanArray:
     """``column sign value`` for every row; NULL where either is NULL.
 
     Raises:
@@ -156,7 +156,7 @@ def compare_columns(left: pa.Array, sign: str, right: pa.Array) -> pa.BooleanArr
     if any(isinstance(kind, WideTimestamp) or pa.types.is_timestamp(kind) for kind in kinds):
         if not all(_is_time(kind) for kind in kinds):
             raise _mismatch(*kinds)
-        seconds, nanos = zip(*(_seconds(column) for column in (left, right)), strict=True)
+        seconds, nanos = zip(*(parts(column) for column in (left, right)), strict=True)
         return _masked(_by_parts(seconds[0], nanos[0], sign, seconds[1], nanos[1]), left, right)
     if all(_is_text(kind) for kind in kinds):
         return _KERNELS[sign](_as_bytes(left), _as_bytes(right))
@@ -188,7 +188,7 @@ def _compare_ticks(column: pa.Array, sign: str, wanted: Fraction) -> pa.BooleanA
     ticks = int(wanted)
     kind = column.type
     if isinstance(kind, WideTimestamp):
-        seconds, nanos = _seconds(column)
+        seconds, nanos = parts(column)
         least, most = np.iinfo(np.int64).min, np.iinfo(np.int64).max
         whole, rest = divmod(ticks, _SECOND)
         assert least <= whole <= most  # years have four digits
@@ -235,22 +235,6 @@ def _by_parts(seconds: Any, nanos: Any, sign: str, other_seconds: Any, other_nan
     return strict(seconds, other_seconds) | (same & OPERATORS[sign](nanos, other_nanos))
 
 
-def _seconds(column: pa.Array) -> tuple[Any, Any]:
-    """(seconds, nanoseconds) of dates and timestamps of any form; anything where they are NULL."""
-    kind = column.type
-    if isinstance(kind, WideTimestamp):
-        storage = column.storage
-        return tuple(pc.fill_null(storage.field(i), 0).to_numpy(zero_copy_only=False).astype(np.int64) for i in (0, 1))
-    if pa.types.is_date32(kind):
-        days = pc.fill_null(column.cast(pa.int32()), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-        return days * 86_400, np.zeros(len(column), np.int64)
-    ticks = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
-    unit = ticks_of(kind)
-    assert unit is not None
-    seconds, rest = np.divmod(ticks, _SECOND // int(unit))
-    return seconds, rest * int(unit)
-
-
 def _number(kind: pa.DataType, value: int | Decimal | str | Moment) -> Decimal | int:
     if isinstance(value, str):
         try:
@@ -258,7 +242,7 @@ def _number(kind: pa.DataType, value: int | Decimal | str | Moment) -> Decimal |
         except InvalidOperation:
             parsed = Decimal("NaN")
         if not parsed.is_finite():
-            raise MismatchError(f"{value!r} is no number, and the column is of type {_type_name(kind)}")
+            raise MismatchError(f"{value!r} is not a number, and the column is of type {_type_name(kind)}")
         value = parsed
     if isinstance(value, Moment):
         raise MismatchError(f"a date or timestamp cannot be compared with a column of type {_type_name(kind)}")

@@ -1,4 +1,4 @@
-"""``--where``: a condition in SQL, parsed by sqlglot in Hive's dialect.
+"""A condition in SQL, parsed by sqlglot in Hive's dialect.
 
 =============================================  ====================================================================
 ``= == <> != < <= > >= <=>``                   a column with a value or another column
@@ -30,9 +30,8 @@ from acidctl.rows.scan.compare import MIRRORED, Literal, MismatchError, parse_mo
 from acidctl.rows.scan.predicate import (
     AllOf,
     AnyOf,
+    ColumnComparison,
     ColumnRef,
-    Comparison,
-    In,
     IsNull,
     Like,
     Node,
@@ -56,7 +55,6 @@ def parse_condition(text: str, columns: Sequence[str] | OrcType) -> Predicate:
     """A condition in SQL.
 
     Args:
-        text: the condition.
         columns: what may be used: names, or better a struct type, by which fields and values are checked at once.
 
     Raises:
@@ -112,11 +110,12 @@ class _Parser:
         if isinstance(node, exp.Is):
             return self._is(node)
         if isinstance(node, exp.In) and node.expressions:
-            return In(self._column(node.this), tuple(self._literal(item) for item in node.expressions))
+            column = self._column(node.this)
+            return AnyOf(tuple(ColumnComparison(column, "=", self._literal(item)) for item in node.expressions))
         if isinstance(node, exp.Between):
             low, high = (self._literal(node.args[side]) for side in ("low", "high"))
             column = self._column(node.this)
-            return AllOf((Comparison(column, ">=", low), Comparison(column, "<=", high)))
+            return AllOf((ColumnComparison(column, ">=", low), ColumnComparison(column, "<=", high)))
         if isinstance(node, exp.Like):
             pattern = self._literal(node.expression)
             if not isinstance(pattern, str):
@@ -125,34 +124,34 @@ class _Parser:
         if isinstance(node, exp.Column | exp.Dot):
             column = self._column(node)
             if self._types is None or self._type_of(column.path).kind != "boolean":
-                raise self._refuse(f"{'.'.join(column.path)!r} alone is no condition: compare it with something")
-            return Comparison(column, "=", True)
+                raise self._refuse(f"{'.'.join(column.path)!r} alone is not a condition: compare it with something")
+            return ColumnComparison(column, "=", True)
         return self._comparison(node)
 
     def _comparison(self, node: exp.Expr) -> Node:
         null_safe = isinstance(node, exp.NullSafeEQ)
         sign = "=" if null_safe else _SIGNS.get(type(node))
         if sign is None:
-            raise self._refuse(f"{node.sql(dialect='hive')!r} is no comparison that is known here")
+            raise self._refuse(f"{node.sql(dialect='hive')!r} is not a comparison that is known here")
         left, right = node.this, node.expression
         if not isinstance(left, exp.Column | exp.Dot):
             left, right, sign = right, left, MIRRORED[sign]
         column = self._column(left)
         if isinstance(right, exp.Column | exp.Dot):
-            return Comparison(column, sign, self._column(right), null_safe)
-        return Comparison(column, sign, self._literal(right), null_safe)
+            return ColumnComparison(column, sign, self._column(right), null_safe)
+        return ColumnComparison(column, sign, self._literal(right), null_safe)
 
     def _is(self, node: exp.Is) -> Node:
         column = self._column(node.this)
         if isinstance(node.expression, exp.Null):
             return IsNull(column)
         if isinstance(node.expression, exp.Boolean):
-            return Comparison(column, "=", bool(node.expression.this), null_safe=True)
-        raise self._refuse(f"{node.sql(dialect='hive')!r} is no comparison that is known here")
+            return ColumnComparison(column, "=", bool(node.expression.this), null_safe=True)
+        raise self._refuse(f"{node.sql(dialect='hive')!r} is not a comparison that is known here")
 
     def _column(self, node: exp.Expr) -> ColumnRef:
         if not isinstance(node, exp.Column | exp.Dot):
-            raise self._refuse(f"{node.sql(dialect='hive')!r} is no column")
+            raise self._refuse(f"{node.sql(dialect='hive')!r} is not a column")
         parts = tuple(part.name for part in node.parts)
         whole = ".".join(parts)
         if whole.lower() in self._columns:
@@ -207,13 +206,13 @@ class _Parser:
             return node.name if node.is_string else self._number(node.name)
         if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
             return self._cast(node)
-        raise self._refuse(f"{node.sql(dialect='hive')!r} is no value")
+        raise self._refuse(f"{node.sql(dialect='hive')!r} is not a value")
 
     def _number(self, text: str) -> int | Decimal:
         try:
             return int(text) if text.isdigit() else Decimal(text)
         except (ValueError, ArithmeticError):
-            raise self._refuse(f"{text[:40]!r} is no number") from None
+            raise self._refuse(f"{text[:40]!r} is not a number") from None
 
     def _cast(self, node: exp.Cast) -> Literal:
         kind, text = node.to.this, node.this.name
@@ -223,10 +222,10 @@ class _Parser:
             except MismatchError as error:
                 raise self._refuse(str(error)) from None
             if kind is exp.DataType.Type.DATE and ":" in text:
-                raise self._refuse(f"{text!r} is no date")
+                raise self._refuse(f"{text!r} is not a date")
             return moment
         if kind in exp.DataType.NUMERIC_TYPES:
             return self._number(text)
         if kind in exp.DataType.TEXT_TYPES:
             return str(text)
-        raise self._refuse(f"{node.sql(dialect='hive')!r} is no value")
+        raise self._refuse(f"{node.sql(dialect='hive')!r} is not a value")

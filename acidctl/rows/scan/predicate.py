@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import UsageProblem
-from acidctl.orc.arrow import null_where, tags_of
+from acidctl.orc.arrow import null_where, struct_of, tags_of
 from acidctl.orc.read.union_nulls import has_null_member
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.rows.scan.compare import Literal, MismatchError, compare, compare_columns, unpadded
-from acidctl.rows.scan.pruning import Bounds
+from acidctl.rows.scan.compare import Literal, MismatchError, compare_columns, compare_value, unpadded
+from acidctl.rows.scan.pruning import ColumnBounds
 
 Path = tuple[str, ...]
 """A column: its name, and the names of the fields inside it."""
@@ -32,21 +32,13 @@ class ColumnRef:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ColumnComparison:
     """``column sign value``; `null_safe` makes NULL a value like others (``<=>``)."""
 
     column: ColumnRef
     sign: str
     value: Literal | ColumnRef
     null_safe: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class In:
-    """``column IN (value, ...)``."""
-
-    column: ColumnRef
-    values: tuple[Literal, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +77,7 @@ class AnyOf:
     parts: tuple[Node, ...]
 
 
-Node = Comparison | In | Like | IsNull | Not | AllOf | AnyOf
+Node = ColumnComparison | Like | IsNull | Not | AllOf | AnyOf
 """A condition as a tree."""
 
 
@@ -96,15 +88,11 @@ class Predicate:
         text: the condition as it was written, for messages.
         root: what it means.
         paths: the columns, and fields inside columns, that it looks at.
-
-    Attributes:
-        used: names of the top-level columns that it looks at.
     """
 
     def __init__(self, text: str, root: Node, paths: Iterable[Path]) -> None:
         self._text, self._root = text, root
         self.paths = tuple(paths)
-        self.used = {path[0] for path in self.paths}
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows for which the condition is true.
@@ -124,13 +112,14 @@ class Predicate:
             UsageProblem: a column cannot be compared with the value given.
         """
         try:
-            return _evaluate(self._root, lambda one: unpadded(column(one.path)) if one.is_char else column(one.path))
+            found = functools.cache(lambda one: unpadded(column(one.path)) if one.is_char else column(one.path))
+            return _evaluate(self._root, found)
         except MismatchError as error:
             raise cannot_use(self._text, str(error)) from None
         except pa.ArrowException as error:
             raise cannot_use(self._text, str(error).splitlines()[0]) from None
 
-    def may_match(self, bounds: Callable[[Path], Bounds | None]) -> bool:
+    def may_match(self, bounds: Callable[[Path], ColumnBounds | None]) -> bool:
         """Whether some row may meet the condition, by what is known of the columns; True when in doubt."""
         return _may(self._root, bounds, negated=False)
 
@@ -141,8 +130,7 @@ class Predicate:
             UsageProblem: one cannot be compared with its column.
         """
         empty = [pa.nulls(0, arrow_type(child)) for child in types.children]
-        fields = [pa.field(name, array.type) for name, array in zip(types.names, empty, strict=True)]
-        rows = pa.StructArray.from_arrays(empty, fields=fields)
+        rows = struct_of(empty, types.names, 0)
         self.mask(lambda path: _field(rows, path))
 
 
@@ -186,15 +174,12 @@ def _evaluate(node: Node, column: Callable[[ColumnRef], pa.Array]) -> pa.Boolean
             return pc.invert(_evaluate(inner, column))
         case IsNull(one):
             return _is_null(column(one))
-        case In(one, values):
-            array = column(one)
-            return functools.reduce(pc.or_kleene, (compare(array, "=", _trimmed(one, value)) for value in values))
         case Like(one, pattern):
             array = column(one)
             if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
                 raise MismatchError(f"LIKE is for text, and {'.'.join(one.path)} is of type {array.type}")
             return pc.match_like(array, pattern)
-        case Comparison():
+        case ColumnComparison():
             return _compared(node, column)
 
 
@@ -204,7 +189,7 @@ def _is_null(array: pa.Array) -> pa.BooleanArray:
     return array.is_null()
 
 
-def _compared(node: Comparison, column: Callable[[ColumnRef], pa.Array]) -> pa.BooleanArray:
+def _compared(node: ColumnComparison, column: Callable[[ColumnRef], pa.Array]) -> pa.BooleanArray:
     array = column(node.column)
     if isinstance(node.value, ColumnRef):
         other = column(node.value)
@@ -215,7 +200,7 @@ def _compared(node: Comparison, column: Callable[[ColumnRef], pa.Array]) -> pa.B
         return found
     if node.null_safe and node.value is None:
         return _is_null(array)
-    found = compare(array, node.sign, _trimmed(node.column, node.value))
+    found = compare_value(array, node.sign, _trimmed(node.column, node.value))
     return pc.fill_null(found, False) if node.null_safe else found
 
 
@@ -223,7 +208,7 @@ def _trimmed(column: ColumnRef, value: Literal) -> Literal:
     return value.rstrip(" ") if column.is_char and isinstance(value, str) else value
 
 
-def _may(node: Node, bounds: Callable[[Path], Bounds | None], *, negated: bool) -> bool:
+def _may(node: Node, bounds: Callable[[Path], ColumnBounds | None], *, negated: bool) -> bool:
     """Whether some row may make the node true, or false when `negated`."""
     match node:
         case AllOf(parts) | AnyOf(parts):
@@ -234,17 +219,10 @@ def _may(node: Node, bounds: Callable[[Path], Bounds | None], *, negated: bool) 
         case IsNull(one):
             known = bounds(one.path)
             return known is None or (known.values if negated else known.nulls)
-        case In(one, values):
-            known = bounds(one.path)
-            if known is None:
-                return True
-            if negated:
-                return known.values
-            return any(known.may("=", _trimmed(one, value)) for value in values)
         case Like(one, _):
             known = bounds(one.path)
             return known is None or known.values
-        case Comparison(one, sign, value, null_safe):
+        case ColumnComparison(one, sign, value, null_safe):
             known = bounds(one.path)
             if known is None or isinstance(value, ColumnRef) or null_safe:
                 return True

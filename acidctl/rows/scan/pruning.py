@@ -3,7 +3,7 @@
 Statistics are used where they can be trusted and nowhere else.  Never: files without a row index (their statistics are
 meaningless, format section 3.4), CHAR (padding), timestamps without UTC bounds or before 1700, old Hive's strings
 (HIVE-8732), dates of two calendars, columns whose type the location's newer files changed or made shorter, bounds that
-replaced bytes that were no UTF-8, bounds of floating point numbers beside a NaN.
+replaced bytes that were not UTF-8, bounds of floating point numbers beside a NaN.
 """
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ import pyarrow as pa
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.read.calendars import SWITCH, is_hybrid
 from acidctl.orc.tail import Tail
-from acidctl.orc.types import OrcType, arrow_type
+from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, arrow_type
 from acidctl.rows.scan.compare import NEGATED, OPERATORS, Literal, MismatchError, domain
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _FLOATS = ("float", "double")
 _TEXTS = ("string", "varchar")
-_TIMES = ("timestamp", "timestamp with local time zone")
-_DAY_MS = 86_400_000
-_YEAR_1700_MS = -8_520_336_000_000
+DAY_MS = 86_400_000
+YEAR_1700_MS = -8_520_336_000_000
 _BOUNDS_WITHOUT_NAN = (2, 4)
 """Presto and Trino: they write no sum, and no bounds where there is a NaN."""
 _HIVE_8732 = 1
@@ -36,7 +35,7 @@ _HIVE_8732 = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ColumnBounds:
     """What is known of a column in some rows.
 
     Attributes:
@@ -75,20 +74,20 @@ class Bounds:
         return known is None or bool(compare(known, wanted))
 
 
-def constant(kind: pa.DataType, value: Literal) -> Bounds:
+def constant(kind: pa.DataType, value: Literal) -> ColumnBounds:
     """A column with one value in all rows, a partition's for example."""
     if value is None:
-        return Bounds(kind, nulls=True, values=False)
+        return ColumnBounds(kind, nulls=True, values=False)
     wanted = domain(kind, value)
-    return Bounds(kind, nulls=False, values=True, low=wanted, high=wanted)
+    return ColumnBounds(kind, nulls=False, values=True, low=wanted, high=wanted)
 
 
-def integers(kind: pa.DataType, found: tuple[int, int]) -> Bounds:
+def integers(kind: pa.DataType, found: tuple[int, int]) -> ColumnBounds:
     """Whole numbers in a range, no NULL among them."""
-    return Bounds(kind, nulls=False, values=True, low=Fraction(found[0]), high=Fraction(found[1]))
+    return ColumnBounds(kind, nulls=False, values=True, low=Fraction(found[0]), high=Fraction(found[1]))
 
 
-def stripe_bounds(tail: Tail, stripe: int) -> Callable[[OrcType, OrcType], Bounds | None]:
+def stripe_bounds(tail: Tail, stripe: int) -> Callable[[OrcType, OrcType], ColumnBounds | None]:
     """What is known of the columns of a stripe.
 
     Returns:
@@ -104,7 +103,7 @@ def stripe_bounds(tail: Tail, stripe: int) -> Callable[[OrcType, OrcType], Bound
 
 def _bounds(
     tail: Tail, statistics: Sequence[pb.ColumnStatistics], rows: int, own: OrcType, target: OrcType
-) -> Bounds | None:
+) -> ColumnBounds | None:
     if not 0 < own.column_id < len(statistics):
         return None
     found = statistics[own.column_id]
@@ -114,8 +113,8 @@ def _bounds(
     nulls, values = found.numberOfValues < rows, found.numberOfValues > 0
     low, high = _range(tail, found, own, target) if values else (None, None)
     if low is not None and high is not None and low > high:
-        return Bounds(kind, nulls, values)
-    return Bounds(kind, nulls, values, low, high)
+        return ColumnBounds(kind, nulls, values)
+    return ColumnBounds(kind, nulls, values, low, high)
 
 
 def _range(tail: Tail, found: pb.ColumnStatistics, own: OrcType, target: OrcType) -> tuple[Any, Any]:
@@ -131,18 +130,18 @@ def _range(tail: Tail, found: pb.ColumnStatistics, own: OrcType, target: OrcType
             read["stringStatistics"] = lambda: _texts(found.stringStatistics)
     elif own.kind == target.kind == "date":
         read["dateStatistics"] = lambda: _dates(found.dateStatistics, hybrid=is_hybrid(tail))
-    elif own.kind == target.kind and own.kind in _TIMES:
+    elif own.kind == target.kind and own.kind in TIMESTAMP_KINDS:
         read["timestampStatistics"] = lambda: _times(found.timestampStatistics)
-    elif own.kind == target.kind == "decimal" and own.precision and _same_decimal(own, target):
+    elif (
+        own.kind == target.kind == "decimal"
+        and own.precision
+        and (own.precision, own.scale) == (target.precision, target.scale)
+    ):
         read["decimalStatistics"] = lambda: _decimals(found.decimalStatistics, own.scale)
     for field, function in read.items():
         if found.HasField(field):
             return function()
     return None, None
-
-
-def _same_decimal(own: OrcType, target: OrcType) -> bool:
-    return (own.precision, own.scale) == (target.precision, target.scale)
 
 
 def _ends(found: Any, low: str = "minimum", high: str = "maximum") -> tuple[Any, Any]:
@@ -172,7 +171,7 @@ def _texts(found: pb.StringStatistics) -> tuple[Any, Any]:
     low, high = _ends(found)
     shorter, longer = _ends(found, "lowerBound", "upperBound")
     low, high = (shorter if low is None else low), (longer if high is None else high)
-    # Java puts U+FFFD for what is no UTF-8, which sorts elsewhere; "" may stand for "none".
+    # Java puts U+FFFD for what is not UTF-8, which sorts elsewhere; "" may stand for "none".
     odd = "\N{REPLACEMENT CHARACTER}".encode()
     return (None if low is None or odd in low else low), (None if not high or odd in high else high)
 
@@ -187,9 +186,9 @@ def _dates(found: pb.DateStatistics, *, hybrid: bool) -> tuple[Any, Any]:
 def _times(found: pb.TimestampStatistics) -> tuple[Any, Any]:
     """Milliseconds, cut off, and from writers whose idea of a zone's gaps differs: a day more on either side."""
     low, high = _ends(found, "minimumUtc", "maximumUtc")
-    if low is None or high is None or low < _YEAR_1700_MS or high < low:
+    if low is None or high is None or low < YEAR_1700_MS or high < low:
         return None, None
-    return Fraction((low - _DAY_MS) * 1_000_000), Fraction((high + _DAY_MS) * 1_000_000)
+    return Fraction((low - DAY_MS) * 1_000_000), Fraction((high + DAY_MS) * 1_000_000)
 
 
 def _decimals(found: pb.DecimalStatistics, scale: int) -> tuple[Any, Any]:

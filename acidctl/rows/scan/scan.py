@@ -13,77 +13,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from acidctl.acid.layout import Role
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.location.snapshot import Snapshot
-from acidctl.orc.tail import stripe_length
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.rows.read.changed import changed, refuse_changed
 from acidctl.rows.read.delete_set import Bools, DeleteSet
-from acidctl.rows.read.events import ID_COLUMNS, EventFile, Events, Ids, open_event_files, read_ids
+from acidctl.rows.read.events import ID_COLUMNS, EventFile, EventReader, Ids, read_ids
 from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.rows.read.selection import kept_rows, without_places
 from acidctl.rows.read.stripe_key_ranges import StripeRange
 from acidctl.rows.read.visibility import (
     OnLoss,
     Unreadable,
+    changed,
     dead_rows,
-    describe,
     live_rows,
     load_deletes,
     loss_of,
+    lost_rows,
     open_sources,
+    refuse_changed,
     row_types,
     with_loss,
 )
-from acidctl.rows.scan.columns import ROW_ID_TYPE, Column, FileColumns, Kind, Namespace, PartitionColumn
+from acidctl.rows.scan.columns import ROW_ID_TYPE, ColumnSource, FileColumns, Namespace, PartitionColumn, ScanColumn
 from acidctl.rows.scan.predicate import Path, Predicate
-from acidctl.rows.scan.pruning import Bounds, constant, integers, stripe_bounds
-
-PIECE_BYTES = 64 << 20
-"""What a piece of a scan is about as large as."""
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Some stripes of one file of rows: what one worker of many reads. ``Scan(..., only={path: stripes})`` reads it.
-
-    Attributes:
-        path: relative to the location, as :attr:`DataFile.path`.
-        stripes: their numbers.
-        bytes: of the stripes on disk.
-        rows: in the stripes, dead and invisible ones included.
-    """
-
-    path: str
-    stripes: range
-    bytes: int
-    rows: int
-
-
-def scan_pieces(snapshot: Snapshot, target_bytes: int = PIECE_BYTES) -> list[Piece]:
-    """Every stripe of the insert and original files of a location, in pieces of about `target_bytes`.
-
-    A stripe is never split, a piece never spans files. The pieces come in read order; the union of their scans is
-    the scan of the snapshot.
-
-    Raises:
-        HistoryError, BadDataError: as :class:`Scan`.
-    """
-    snapshot.require_history()
-    pieces = []
-    for source in open_event_files(snapshot, snapshot.files()):
-        if source.file.role is Role.DELETE:
-            continue
-        start = size = rows = 0
-        last = len(source.tail.stripes) - 1
-        for number, stripe in enumerate(source.tail.stripes):
-            size += stripe_length(stripe)
-            rows += stripe.numberOfRows
-            if size >= target_bytes or number == last:
-                pieces.append(Piece(source.file.path, range(start, number + 1), size, rows))
-                start, size, rows = number + 1, 0, 0
-    return pieces
+from acidctl.rows.scan.pruning import ColumnBounds, constant, integers, stripe_bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +61,19 @@ class Scan:
 
     Args:
         snapshot: what is read, and which write ids count.
-        columns: names in the order wanted, dotted for fields inside structs; None for all of the rows, then those of
-            the partition.
-        row_id: put ``ROW__ID`` first.
-        only: numbers of the stripes to read by the file's path relative to the location, as :func:`scan_pieces`
-            gives them; files that are not named are not read. What is deleted does not depend on it. None for all.
-        where: a condition (see :mod:`acidctl.rows.scan.predicate`); stripes that cannot hold such rows are not read.
-        deleted: the rows that deletes and updates removed, in place of those that are left.
+        columns, where, row_id, deleted, on_loss: as for :meth:`acidctl.rows.scan.table.Table.scan`; stripes that cannot
+            hold rows for which the condition is true are not read.
+        only: numbers of the stripes to read by the file's path relative to the location; files that are not named are
+            not read. What is deleted does not depend on it. None for all.
         partition: further columns with the same value in all rows.
         row_type: of the result; by default that of the location's files together.
         sources: the files of the snapshot, when they have been opened already.
-        on_loss: called for every stripe or file that cannot be read, which is then left out; without it, that is an
-            error.
+
+    Attributes:
+        where: the condition, parsed.
+        deleted: as given.
+        sources: the files of the snapshot.
+        columns: of the result, in its order.
 
     Raises:
         HistoryError: the snapshot needs history that a compaction destroyed.
@@ -144,10 +99,10 @@ class Scan:
         snapshot.require_history()
         self._snapshot = snapshot
         self._only = only
-        self._deleted = deleted
+        self.deleted = deleted
         self._on_loss = on_loss
-        self._sources = list(open_sources(snapshot, on_loss) if sources is None else sources)
-        self.row_type = row_type or merge_row_types(row_types(self._sources) or [OrcType("struct")])
+        self.sources = list(open_sources(snapshot, on_loss) if sources is None else sources)
+        self.row_type = row_type or merge_row_types(row_types(self.sources) or [OrcType("struct")])
         self._partition = tuple(partition)
         self._names = Namespace(self.row_type, self._partition)
         shown = snapshot.fs.display(snapshot.path)
@@ -155,34 +110,19 @@ class Scan:
         if columns is not None:
             _refuse_twice([column.name for column in chosen])
         first = [self._names.row_id] if row_id and self._names.row_id not in chosen else []
-        self._columns = [*first, *chosen]
-        self._where = _parsed(where, self._names.struct) if isinstance(where, str) else where
-        used = [self._names.find_path(path) for path in self._where.paths] if self._where else []
-        self._used = dict(zip(self._where.paths, used, strict=True)) if self._where else {}
-        self._where_ids = any(column.kind is Kind.ROW_ID for column in used)
-
-    @property
-    def where(self) -> Predicate | None:
-        """The condition, parsed."""
-        return self._where
-
-    @property
-    def sources(self) -> Sequence[EventFile]:
-        """The files of the snapshot."""
-        return self._sources
-
-    @property
-    def columns(self) -> Sequence[Column]:
-        """Of the result, in its order."""
-        return self._columns
+        self.columns = [*first, *chosen]
+        self.where = _parsed(where, self._names.struct) if isinstance(where, str) else where
+        used = [self._names.find_path(path) for path in self.where.paths] if self.where else []
+        self._used = dict(zip(self.where.paths, used, strict=True)) if self.where else {}
+        self._where_ids = any(column.kind is ColumnSource.ROW_ID for column in used)
 
     @cached_property
     def output_type(self) -> OrcType:
         """The type of the rows that come out, ROW__ID and partition columns included."""
         return OrcType(
             "struct",
-            children=tuple(column.type for column in self._columns),
-            names=tuple(column.name for column in self._columns),
+            children=tuple(column.type for column in self.columns),
+            names=tuple(column.name for column in self.columns),
         )
 
     @cached_property
@@ -200,11 +140,11 @@ class Scan:
         Raises:
             BadDataError: a file cannot be read; it names the file.
         """
-        if not self._columns:
+        if not self.columns:
             if not self.row_type.names:
                 return  # a location without any data file: empty, truncated, or never written to
             raise BadDataError(f"{self._snapshot.fs.display(self._snapshot.path)} has no columns")
-        for number, (events, stripe, files) in enumerate(self._stripes(self._columns)):
+        for number, (events, stripe, files) in enumerate(self._stripes(self.columns)):
             with self._guarded(events.source, stripe):
                 given = 0
                 if first and not number and not stripe and files.names is None:
@@ -217,9 +157,9 @@ class Scan:
                     if left_out < batch.num_rows:
                         yield batch.slice(left_out)
 
-    def _first(self, events: Events, count: int, files: FileColumns) -> Iterator[pa.RecordBatch]:
+    def _first(self, events: EventReader, count: int, files: FileColumns) -> Iterator[pa.RecordBatch]:
         """Rows out of the first `count` events of a file, where these can be read without the rest of their stripe."""
-        few = events.first(count) if self._where is None and not self._deleted else None
+        few = events.first(count) if self.where is None and not self.deleted else None
         if few is None or any(few.column(name).null_count for name in ID_COLUMNS):
             return  # who reads the stripe knows whether rows without ids matter
         ids, rows = read_ids(few, events.source.fs.display(events.source.path)), few.column("row")
@@ -240,13 +180,13 @@ class Scan:
                 total += self._count(events, stripe, files)
         return total
 
-    def _stripes(self, columns: Sequence[Column]) -> Iterator[tuple[Events, int, FileColumns]]:
+    def _stripes(self, columns: Sequence[ScanColumn]) -> Iterator[tuple[EventReader, int, FileColumns]]:
         """The stripes that may hold rows of the result, and what to read of them for the columns and the condition."""
-        places = {column.place: None for column in (*columns, *self._used.values()) if column.kind is Kind.DATA}
-        if self._where and not self._where.may_match(self._constant_bounds):
+        places = {column.place: None for column in (*columns, *self._used.values()) if column.kind is ColumnSource.DATA}
+        if self.where and not self.where.may_match(self._constant_bounds):
             return
-        for source in self._sources:
-            if source.file.role is Role.DELETE or (self._only is not None and source.file.path not in self._only):
+        for source in self.sources:
+            if source.is_delete or (self._only is not None and source.file.path not in self._only):
                 continue
             files = FileColumns(source.row_type, self.row_type, list(places))
             with ExitStack() as stack:
@@ -257,12 +197,12 @@ class Scan:
                 if events is None:
                     continue
                 for stripe in range(events.stripes) if self._only is None else self._only[source.file.path]:
-                    if self._where is None or self._where.may_match(self._stripe_bounds(events, stripe)):
+                    if self.where is None or self.where.may_match(self._stripe_bounds(events, stripe)):
                         yield events, stripe, files
 
     @cached_property
     def _deletes(self) -> DeleteSet:
-        return load_deletes(self._sources, self._snapshot.write_ids, on_loss=self._on_loss)
+        return load_deletes(self.sources, self._snapshot.write_ids, on_loss=self._on_loss)
 
     @contextmanager
     def _guarded(self, source: EventFile, stripe: int | None) -> Iterator[None]:
@@ -273,61 +213,60 @@ class Scan:
             problem = changed(source) or error
             loss = loss_of(source, stripe, problem)
             if self._on_loss is None:
-                raise with_loss(problem, describe(loss, stripe, source)) from error
+                raise with_loss(problem, lost_rows(loss, stripe, source)) from error
             self._on_loss(loss)
 
-    def _stripe(self, events: Events, stripe: int, files: FileColumns) -> Iterator[pa.RecordBatch]:
+    def _stripe(self, events: EventReader, stripe: int, files: FileColumns) -> Iterator[pa.RecordBatch]:
         """The rows of one stripe that belong to the result."""
         source = events.source
-        wants_ids = self._where_ids or any(column.kind is Kind.ROW_ID for column in self._columns)
+        wants_ids = self._where_ids or any(column.kind is ColumnSource.ROW_ID for column in self.columns)
         known = self._known(events, stripe)
         if self._is_out(known):
             return
         all_live = self._all_live(source, known)
-        if all_live and not wants_ids:
-            ids, rows, live = None, events.rows(stripe, files.names), None
-        elif not wants_ids and self._where is None and (places := self._dead_places(source, known)) is not None:
+        if not (all_live or wants_ids or self.where) and (places := self._dead_places(source, known)) is not None:
             for batch in self._finish(_Read(source, None, events.rows(stripe, files.names), files)):
                 yield from without_places(batch, places, joined="uniontype" not in source.tail.schema.kinds)
             return
-        else:
-            ids, rows = events.ids_with_rows(stripe, files.names)
-            live = None if all_live else self._live(source, ids)
-        if self._where is not None:
-            matching = self._matching(_Read(source, ids, rows, files))
-            live = matching if live is None else live & matching
+        read, live = self._read(events, stripe, files, ids=wants_ids or not all_live, all_live=all_live)
         if live is not None and not live.all():
             if not live.any():
                 return
-            rows = kept_rows(rows, live)
-            ids = ids.take(live) if ids is not None else None
-        yield from self._finish(_Read(source, ids, rows, files))
+            ids = read.ids.take(live) if read.ids is not None else None
+            read = _Read(source, ids, kept_rows(read.rows, live), files)
+        yield from self._finish(read)
 
-    def _count(self, events: Events, stripe: int, files: FileColumns) -> int:
+    def _read(
+        self, events: EventReader, stripe: int, files: FileColumns, *, ids: bool, all_live: bool
+    ) -> tuple[_Read, Bools | None]:
+        """The rows of a stripe, with `ids` or without, and which of them belong to the result; None for all."""
+        if ids:
+            read = _Read(events.source, *events.ids_with_rows(stripe, files.names), files)
+        else:
+            read = _Read(events.source, None, events.rows(stripe, files.names), files)
+        live = None if all_live or read.ids is None else self._live(events.source, read.ids)
+        if self.where is None:
+            return read, live
+        matching = self._matching(read)
+        return read, matching if live is None else live & matching
+
+    def _count(self, events: EventReader, stripe: int, files: FileColumns) -> int:
         source = events.source
         known = self._known(events, stripe)
         if self._is_out(known):
             return 0
         all_live = self._all_live(source, known)
         rows = source.tail.stripes[stripe].numberOfRows
-        if self._where is None:
+        if self.where is None:
             if all_live:
                 return rows
             places = self._dead_places(source, known)
             if places is not None:
                 return rows - len(places)
-            live = self._live(source, events.ids(stripe))
-            return rows if live is None else int(np.count_nonzero(live))
-        ids = None
-        if all_live and not self._where_ids:
-            found = events.rows(stripe, files.names)
-        else:
-            ids, found = events.ids_with_rows(stripe, files.names)
-        matching = self._matching(_Read(source, ids, found, files))
-        live = None if all_live or ids is None else self._live(source, ids)
-        return int(np.count_nonzero(matching if live is None else live & matching))
+        _, live = self._read(events, stripe, files, ids=self._where_ids or not all_live, all_live=all_live)
+        return rows if live is None else int(np.count_nonzero(live))
 
-    def _known(self, events: Events, stripe: int) -> StripeRange | None:
+    def _known(self, events: EventReader, stripe: int) -> StripeRange | None:
         """The keys of a stripe by its statistics, where they can matter."""
         if self._deletes.size or not self._snapshot.write_ids.is_everything:
             return events.ranges[stripe]
@@ -335,13 +274,13 @@ class Scan:
 
     def _is_out(self, known: StripeRange | None) -> bool:
         """Whether no row of the stripe can be in the result, known without reading it."""
-        if not self._deleted:
+        if not self.deleted:
             return False
         return not self._deletes.size or (known is not None and not self._deletes.may_hit(known))
 
     def _all_live(self, source: EventFile, known: StripeRange | None) -> bool:
         """Whether all rows of the stripe are there and visible, known without reading it."""
-        if self._deleted or source.may_hold_changes:
+        if self.deleted or source.may_hold_changes:
             return False
         write_ids, deletes = self._snapshot.write_ids, self._deletes
         valid = write_ids.is_everything or (known is not None and known.is_all_valid(write_ids))
@@ -349,35 +288,34 @@ class Scan:
 
     def _dead_places(self, source: EventFile, known: StripeRange | None) -> NDArray[np.intp] | None:
         """Where the dead rows of the stripe lie, when that is known without reading it and all others are visible."""
-        if self._deleted or source.may_hold_changes or known is None or not known.is_dense:
+        if self.deleted or source.may_hold_changes or known is None or not known.is_dense:
             return None
         if not self._deletes.is_absolute or not known.is_all_valid(self._snapshot.write_ids):
             return None
         return self._deletes.places(known)
 
     def _live(self, source: EventFile, ids: Ids) -> Bools | None:
-        choose = dead_rows if self._deleted else live_rows
+        choose = dead_rows if self.deleted else live_rows
         return choose(source, ids, self._snapshot.write_ids, self._deletes)
 
     def _matching(self, read: _Read) -> Bools:
         """For which rows the condition is true."""
-        assert self._where is not None
-        found = self._where.mask(lambda path: self._array(self._used[path], read))
+        assert self.where is not None
+        found = self.where.mask(lambda path: self._array(self._used[path], read))
         return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False), np.bool_)
 
     def _finish(self, read: _Read) -> Iterator[pa.RecordBatch]:
         """The batch that comes out, unless it is empty."""
         if not len(read.rows):
             return
-        columns = [self._array(column, read) for column in self._columns]
-        # Field by field: a stripe whose timestamps need the wide form has a type of its own.
-        fields = [pa.field(one.name, array.type) for one, array in zip(self._columns, columns, strict=True)]
-        yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+        columns = [self._array(column, read) for column in self.columns]
+        # Not by the schema: a stripe whose timestamps need the wide form has a type of its own.
+        yield pa.RecordBatch.from_arrays(columns, names=self.output_type.names)
 
-    def _array(self, column: Column, read: _Read) -> pa.Array:
-        if column.kind is Kind.DATA:
+    def _array(self, column: ScanColumn, read: _Read) -> pa.Array:
+        if column.kind is ColumnSource.DATA:
             return read.files.get(read.rows, column.place, read.source.fs.display(read.source.path))
-        if column.kind is Kind.PARTITION:
+        if column.kind is ColumnSource.PARTITION:
             value = self._partition[column.place[0]].value
             return pa.repeat(pa.scalar(value, arrow_type(column.type)), len(read.rows))
         assert read.ids is not None
@@ -387,30 +325,30 @@ class Scan:
             return parts[column.place[0]]
         return pa.StructArray.from_arrays(parts, fields=list(ROW_ID_TYPE))
 
-    def _constant_bounds(self, path: Path) -> Bounds | None:
+    def _constant_bounds(self, path: Path) -> ColumnBounds | None:
         """What is known of a column in the whole location."""
         column = self._used[path]
-        if column.kind is not Kind.PARTITION:
+        if column.kind is not ColumnSource.PARTITION:
             return None
         return constant(arrow_type(column.type), self._partition[column.place[0]].literal)
 
-    def _stripe_bounds(self, events: Events, stripe: int) -> Callable[[Path], Bounds | None]:
+    def _stripe_bounds(self, events: EventReader, stripe: int) -> Callable[[Path], ColumnBounds | None]:
         """What is known of the columns in a stripe."""
         source = events.source
         of_data = stripe_bounds(source.tail, stripe)
 
-        def bounds(path: Path) -> Bounds | None:
+        def bounds(path: Path) -> ColumnBounds | None:
             column = self._used[path]
-            if column.kind is Kind.PARTITION:
+            if column.kind is ColumnSource.PARTITION:
                 return self._constant_bounds(path)
-            if column.kind is Kind.DATA:
+            if column.kind is ColumnSource.DATA:
                 own, target = source.row_type, self.row_type
                 for position in column.place:
                     target = target.children[position]
                     if own.kind != "struct":
                         return None
                     if position >= len(own.children):  # the file is older than the column
-                        return Bounds(arrow_type(target), nulls=True, values=False)
+                        return ColumnBounds(arrow_type(target), nulls=True, values=False)
                     own = own.children[position]
                 return of_data(own, target)
             known = events.ranges[stripe]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,17 +22,16 @@ from acidctl.location.walk import Location, find_locations
 from acidctl.nearest import did_you_mean
 from acidctl.orc.types import OrcType
 from acidctl.rows.read.events import EventFile
-from acidctl.rows.read.past import seen_at
+from acidctl.rows.read.past_snapshot import seen_at
 from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.rows.read.selection import limited
 from acidctl.rows.read.visibility import OnLoss, Unreadable, open_sources, row_types, with_loss
 from acidctl.rows.scan.arrow_rows import ArrowRows
-from acidctl.rows.scan.arrow_types import Needs, look, varies
+from acidctl.rows.scan.arrow_types import Needs, look, of_schema, varies
 from acidctl.rows.scan.columns import PartitionColumn
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.rows.scan.predicate import Predicate
 from acidctl.rows.scan.scan import Scan
-from acidctl.rows.scan.unify import lifted
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
 
@@ -151,6 +150,7 @@ class Table(ArrowRows):
         deleted: bool = False,
         partition: Mapping[str, PartitionValue] | None = None,
         on_loss: OnLoss | None = None,
+        skip_hint: str = "on_loss reads the rest",
     ) -> TableScan:
         """Take a snapshot of the table, to read rows from.
 
@@ -164,6 +164,7 @@ class Table(ArrowRows):
             deleted: the rows that deletes and updates removed, in place of those that are left.
             partition: only the partitions with these values.
             on_loss: called for what cannot be read, which is then left out; without it, that is an error.
+            skip_hint: what such an error says of how to go on.
 
         Raises:
             NotFoundError: no such column or partition; the hint has near names.
@@ -182,7 +183,7 @@ class Table(ArrowRows):
         snapshots = self._snapshots(at)
         opened = []
         for snapshot in snapshots:
-            with _may_be_skipped("nothing in it can be read"):
+            with _may_be_skipped(skip_hint, "nothing in it can be read"):
                 opened.append(open_sources(snapshot, on_loss))
         everything = [source for sources in opened for source in sources]
         row_type = merge_row_types(row_types(everything) or [OrcType("struct")])
@@ -192,7 +193,21 @@ class Table(ArrowRows):
             for snapshot, one, sources, wanted in zip(snapshots, self._found, opened, kept, strict=True)
             if wanted
         ]
-        return TableScan(parts, row_type, _Request(columns, where, row_id, deleted, on_loss))
+
+        def scan_of(part: _Part, where: str | Predicate | None) -> Scan:
+            return Scan(
+                part.snapshot,
+                columns,
+                row_id=row_id,
+                where=where,
+                deleted=deleted,
+                partition=part.partition,
+                row_type=row_type,
+                sources=part.sources,
+                on_loss=on_loss,
+            )
+
+        return TableScan(parts, scan_of, where, skip_hint)
 
     def partition_of(self, location: Location) -> list[PartitionColumn]:
         """The partition columns with their values in one location."""
@@ -251,13 +266,12 @@ class Table(ArrowRows):
 
 
 @contextmanager
-def _may_be_skipped(lost: str = "") -> Iterator[None]:
-    """An error in it says what is lost, and how to get the rest."""
+def _may_be_skipped(hint: str, lost: str = "") -> Iterator[None]:
+    """An error in it says what is lost, and by `hint` how to get the rest."""
     try:
         yield
     except Unreadable as error:
         whole = with_loss(error, lost)
-        hint = "--skip-bad-files (on_loss in Python) reads the rest"
         raise type(error)(whole.what, whole.why, "; ".join(filter(None, (whole.hint, hint)))) from error
 
 
@@ -270,17 +284,6 @@ class _Part:
     sources: Sequence[EventFile] | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """What :meth:`Table.scan` was asked for."""
-
-    columns: Sequence[str] | None
-    where: str | None
-    row_id: bool
-    deleted: bool
-    on_loss: OnLoss | None
-
-
 class TableScan(ArrowRows):
     """Rows of a snapshot of a table; made by :meth:`Table.scan`. It may be read any number of times.
 
@@ -289,20 +292,28 @@ class TableScan(ArrowRows):
         declared: the same as Arrow's types.
     """
 
-    def __init__(self, parts: Sequence[_Part], row_type: OrcType, request: _Request) -> None:
+    def __init__(
+        self,
+        parts: Sequence[_Part],
+        scan_of: Callable[[_Part, str | Predicate | None], Scan],
+        where: str | None,
+        skip_hint: str,
+    ) -> None:
         self._parts = parts
-        self._row_type = row_type
-        self._request = request
-        first = self._scan(parts[0], request.where)
+        self._scan = scan_of
+        self._asked = where
+        self._skip_hint = skip_hint
+        first = scan_of(parts[0], where)
         self._where = first.where
+        self._row_type = first.row_type
+        self._deleted = first.deleted
         self.output_type = first.output_type
         self.declared: pa.Schema = first.schema
 
     def __repr__(self) -> str:
-        asked = self._request
         names = ", ".join(self.declared.names)
-        where = f", where {asked.where}" if asked.where else ""
-        deleted = ", deleted rows" if asked.deleted else ""
+        where = f", where {self._asked}" if self._asked else ""
+        deleted = ", deleted rows" if self._deleted else ""
         return f"<acidctl scan of ({names}){where}{deleted}, locations: {len(self._parts)}>"
 
     @cached_property
@@ -354,7 +365,7 @@ class TableScan(ArrowRows):
             BadDataError, NotFoundError: a file is damaged or has vanished; the error says which rows are lost.
         """
         for batch in self.batches_as_read(limit):
-            yield lifted(batch, self.schema, self._varying) if self._varying else batch
+            yield of_schema(batch, self.schema, self._varying) if self._varying else batch
 
     def batches_as_read(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
         """As :meth:`to_batches`, but each batch with the types that its own values need: nothing else is looked at."""
@@ -365,7 +376,7 @@ class TableScan(ArrowRows):
         for part in self._parts:
             batches = self._scan(part, self._where).batches(first)
             while True:
-                with _may_be_skipped():
+                with _may_be_skipped(self._skip_hint):
                     batch = next(batches, None)
                 if batch is None:
                     break
@@ -377,21 +388,8 @@ class TableScan(ArrowRows):
         Raises:
             BadDataError, NotFoundError: as :meth:`to_batches`.
         """
-        with _may_be_skipped():
+        with _may_be_skipped(self._skip_hint):
             return sum(self._scan(part, self._where).count() for part in self._parts)
-
-    def _scan(self, part: _Part, where: str | Predicate | None) -> Scan:
-        return Scan(
-            part.snapshot,
-            self._request.columns,
-            row_id=self._request.row_id,
-            where=where,
-            deleted=self._request.deleted,
-            partition=part.partition,
-            row_type=self._row_type,
-            sources=part.sources,
-            on_loss=self._request.on_loss,
-        )
 
 
 def partition_kind(values: Sequence[str]) -> str:

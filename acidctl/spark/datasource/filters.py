@@ -17,7 +17,7 @@ from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.scan.columns import PartitionColumn
 from acidctl.rows.scan.compare import Literal, Moment
-from acidctl.rows.scan.pruning import Bounds, constant, stripe_bounds
+from acidctl.rows.scan.pruning import ColumnBounds, constant, stripe_bounds
 
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _SIGNS = {"EqualTo": "=", "LessThan": "<", "LessThanOrEqual": "<=", "GreaterThan": ">", "GreaterThanOrEqual": ">="}
@@ -39,7 +39,7 @@ class Condition:
     values: tuple[Literal, ...] = ()
     negated: bool = False
 
-    def may(self, known: Bounds) -> bool:
+    def may(self, known: ColumnBounds) -> bool:
         """Whether a row may meet it, by what is known of the column."""
         if self.kind == "null":
             return known.values if self.negated else known.nulls
@@ -88,12 +88,12 @@ def _literal(value: Any) -> Literal:
     return value if isinstance(value, bool | int | str | Decimal) else None
 
 
-def may_match(found: Iterable[Condition], bounds: Callable[[str], Bounds | None]) -> bool:
+def may_match(found: Iterable[Condition], bounds: Callable[[str], ColumnBounds | None]) -> bool:
     """Whether a row may meet all conditions; `bounds` gives None for what it does not know."""
     return all((known := bounds(one.column)) is None or one.may(known) for one in found)
 
 
-def partition_bounds(partition: Iterable[PartitionColumn]) -> dict[str, Bounds]:
+def partition_bounds(partition: Iterable[PartitionColumn]) -> dict[str, ColumnBounds]:
     """What a location's partition values say of its partition columns."""
     return {column.name: constant(arrow_type(OrcType(column.kind)), column.literal) for column in partition}
 
@@ -120,7 +120,7 @@ def narrowed(
         for stripe in only.get(path, range(0)):
             known = stripe_bounds(source.tail, stripe)
 
-            def bounds(name: str, known: Any = known, own: Any = own) -> Bounds | None:
+            def bounds(name: str, known: Any = known, own: Any = own) -> ColumnBounds | None:
                 position = positions.get(name)
                 if position is None or position >= len(own):
                     return None

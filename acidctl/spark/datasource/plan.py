@@ -20,7 +20,7 @@ from acidctl.location.walk import Location, find_locations
 from acidctl.orc.tail import stripe_length
 from acidctl.orc.types import OrcType
 from acidctl.rows.read.events import EventFile, open_event_files
-from acidctl.rows.read.past import seen_at
+from acidctl.rows.read.past_snapshot import seen_at
 from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.rows.read.stripe_key_ranges import StripeRange, stripe_ranges
 from acidctl.rows.scan.columns import PartitionColumn

@@ -11,7 +11,7 @@ from pyspark.sql import types as st
 from acidctl.errors import NotFoundError
 from acidctl.orc.types import OrcType
 from acidctl.rows.read.events import open_event_files
-from acidctl.rows.scan.columns import Column, Kind, Namespace, PartitionColumn
+from acidctl.rows.scan.columns import ColumnSource, Namespace, PartitionColumn, ScanColumn
 from acidctl.rows.scan.scan import Scan
 from acidctl.spark.datasource.filters import Condition, narrowed
 from acidctl.spark.datasource.options import SourceOptions
@@ -37,7 +37,7 @@ class Reading:
         row_type: the table's columns; None when no location has a data file.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[ScanColumn, ...]
     names: tuple[str, ...]
     targets: tuple[pa.DataType, ...]
     row_type: OrcType | None
@@ -64,7 +64,7 @@ def table_schema(table: TablePlan, options: SourceOptions) -> st.StructType:
     columns = known.tops
     if options.columns is not None:
         columns = [known.find(name, table.path) for name in options.columns]
-    if options.row_id and not any(column.kind is Kind.ROW_ID and not column.place for column in columns):
+    if options.row_id and not any(column.kind is ColumnSource.ROW_ID and not column.place for column in columns):
         columns = [known.row_id, *columns]
     return st.StructType([st.StructField(column.name, spark_type(column.type)) for column in columns])
 
@@ -112,7 +112,7 @@ class WorkReader:
         data = {
             name: column.place[0]
             for name, column in zip(self._reading.names, self._reading.columns, strict=True)
-            if column.kind is Kind.DATA and len(column.place) == 1
+            if column.kind is ColumnSource.DATA and len(column.place) == 1
         }
         useful = [one for one in conditions if one.column in data]
         if useful:
@@ -134,7 +134,7 @@ class WorkReader:
     def _wanted(self) -> list[str]:
         """Names for the scan.  Rows of partition columns alone are counted by a narrow column of the files."""
         names = [column.name for column in self._reading.columns]
-        if all(column.kind is Kind.PARTITION for column in self._reading.columns) and self._row_type.names:
+        if all(column.kind is ColumnSource.PARTITION for column in self._reading.columns) and self._row_type.names:
             kinds = [child.kind for child in self._row_type.children]
             ranks = [_NARROW.index(kind) if kind in _NARROW else len(_NARROW) for kind in kinds]
             names.append(self._row_type.names[ranks.index(min(ranks))])

@@ -25,8 +25,8 @@ from pyspark.sql import types as st
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 
 from acidctl.errors import BadDataError, UsageProblem
+from acidctl.orc.read.wide_timestamps import WideTimestamp, parts
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.rows.export.json_lines import is_wide_timestamp, wide_parts
 from acidctl.rows.export.storable import Storable
 from acidctl.rows.export.text import nulls
 
@@ -53,7 +53,7 @@ class SparkForm(Storable):
         Raises:
             BadDataError: a timestamp beyond 292 000 years from 1970, or a value that does not fit `target`.
         """
-        if is_wide_timestamp(array.type):
+        if isinstance(array.type, WideTimestamp):
             return _wide_micros(array, where)
         if pa.types.is_timestamp(array.type) and array.type.unit == "ns":
             return _micros(array)
@@ -68,13 +68,11 @@ def _micros(array: pa.Array) -> pa.Array:
 
 
 def _wide_micros(array: pa.ExtensionArray, where: str) -> pa.Array:
-    seconds, nanos = wide_parts(array)
-    missing = nulls(array)
-    seconds, nanos = np.where(missing, 0, seconds), np.where(missing, 0, nanos)
+    seconds, nanos = parts(array)
     if (np.abs(seconds) > _SECONDS_LIMIT).any():
         raise BadDataError(f"column {where}: a timestamp is too far from 1970 for Spark")
     zone = "UTC" if array.type.instant else None
-    return pa.array(seconds * _MICROS + nanos // 1000, pa.timestamp("us", zone), mask=missing)
+    return pa.array(seconds * _MICROS + nanos // 1000, pa.timestamp("us", zone), mask=nulls(array))
 
 
 def spark_type(orc: OrcType) -> st.DataType:

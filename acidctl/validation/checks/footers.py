@@ -13,8 +13,8 @@ from acidctl.acid.layout import DataFile, Role
 from acidctl.acid.names import Kind
 from acidctl.acid.sidefiles import parse_orc_acid_version
 from acidctl.errors import AcidctlError, BadDataError
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.codecs import UnsupportedCodec
-from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import KEY_INDEX, Tail, read_tail
 from acidctl.orc.types import ACID_COLUMNS, OrcType, hive_type
 from acidctl.rows.foreign.parquet_and_text import Format, TableFile, read_any_tail

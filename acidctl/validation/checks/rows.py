@@ -13,9 +13,9 @@ from acidctl.acid.layout import NO_BUCKET, DataFile, Role
 from acidctl.acid.names import MINL, NO_STATEMENT, AcidDirectory, Kind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import BadDataError
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.map_keys import NullMapKey
 from acidctl.orc.read.reader import OrcFile, open_orc
-from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import RecordKey, Tail
 from acidctl.rows.foreign.parquet_and_text import ForeignReader, Format, open_foreign, read_any_tail
 from acidctl.rows.read.bucket_values import decode_all, versions_of

@@ -17,7 +17,7 @@ from support.acid_files import damage_stripe, write_deletes, write_delta
 from support.compacting import run_compaction
 
 from acidctl.acid.triggers import CompactionKind
-from acidctl.orc.source import ByteSource
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.orc.types import OrcType, hive_type
 from acidctl.storage.registry import open_location

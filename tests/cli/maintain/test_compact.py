@@ -13,7 +13,7 @@ from pyarrow import orc, parquet
 from support.tables import CLEAN_NOW, json_rows, snapshot_of
 
 from acidctl.cli.options.amounts import DURATION, SIZE, Window
-from acidctl.orc.source import ByteSource
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.local.filesystem import LocalFileSystem

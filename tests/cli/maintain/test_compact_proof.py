@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.acid_files import ids, write_deletes, write_delta
 
-from acidctl.orc.source import ByteSource
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.storage.registry import open_location
 

@@ -26,9 +26,9 @@ from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.tasks import BucketResult, ConcatTask
 from acidctl.errors import AcidctlError, BadDataError, RefusedError, VerifyError
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.union_nulls import with_nulls
 from acidctl.orc.read.wide_timestamps import wide
-from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import OrcType, arrow_type, renumbered
 from acidctl.orc.write.stripe_encoder import WriterSettings

@@ -20,12 +20,12 @@ from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.proof.verify import Verify
 from acidctl.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.id_runs import IdBytes, id_run
-from acidctl.orc.source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.orc.write.acid_writer import AcidWriter, CopiedStripe
 from acidctl.orc.write.bloom import bloom_columns
-from acidctl.orc.write.stripe_encoder import WriterSettings
+from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.port import FileSystem
 

@@ -19,7 +19,7 @@ from acidctl.compaction.proof.checksum import add
 from acidctl.compaction.proof.values import _MOST_ROWS, value_checksum
 from acidctl.errors import BadDataError
 from acidctl.orc.read.union_nulls import with_nulls
-from acidctl.orc.read.wide_timestamps import narrowed, wide, widened
+from acidctl.orc.read.wide_timestamps import as_nanoseconds, wide, widened
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.read.delete_set import Keys
 
@@ -175,7 +175,7 @@ def test_both_forms_of_timestamps_are_alike(moments: list[tuple[int, int] | None
     seconds, nanos = (np.array([m[i] if m else 0 for m in moments], np.int64) for i in (0, 1))
     array = wide(seconds, nanos, like, instant)
     alone = [
-        value_checksum(None, pa.StructArray.from_arrays([one if widen else narrowed(one)], names=["t"]))
+        value_checksum(None, pa.StructArray.from_arrays([one if widen else as_nanoseconds(one)], names=["t"]))
         for one in (array.slice(i, 1) for i in range(len(array)))
         for widen in (True, False)
     ]

@@ -18,13 +18,13 @@ from support.written_by_hive import HIVE23
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.read.id_runs import IdRun, id_run, progression
+from acidctl.orc.read.id_runs import RowIdRun, id_run, progression
 from acidctl.orc.read.reader import open_orc
 from acidctl.orc.tail import RecordKey
 from acidctl.orc.types import ACID_COLUMNS, OrcType
 from acidctl.orc.write.file_assembler import OrcAssembler
-from acidctl.orc.write.settings import WriterSettings
 from acidctl.orc.write.stripe_editor import StripeParts
+from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.read.events import ID_COLUMNS, Ids, read_ids
 from acidctl.storage.local.filesystem import LocalFileSystem
 
@@ -96,7 +96,7 @@ def _as_progression(values: list[int]) -> list[tuple[int, int]]:
     return [(values[0], step)] if all(b - a == step for a, b in itertools.pairwise(values)) else []
 
 
-def _checked(run: IdRun | None, ids: Ids) -> bool:
+def _checked(run: RowIdRun | None, ids: Ids) -> bool:
     """Whether the run was told; then it must be what was decoded."""
     if run is None:
         return False
@@ -147,7 +147,7 @@ def test_one_row_that_differs_makes_no_run(change: str, compression: str) -> Non
 def test_deletes_are_told_too() -> None:
     batch = acid_batch(pa.nulls(100, pa.struct([("a", pa.int32())])), 5, operation=2, write_id=9)
     data, _ = acid_file(ROW, [batch])
-    assert id_run(tail_of(data), 0) == IdRun(2, RecordKey(9, B0, 5), 9, 100)
+    assert id_run(tail_of(data), 0) == RowIdRun(2, RecordKey(9, B0, 5), 9, 100)
 
 
 def _with_stream(data: bytes, column: int, kind: pb.Stream.Kind, raw: bytes) -> bytes:

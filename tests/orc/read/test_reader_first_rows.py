@@ -17,7 +17,7 @@ from support.random_values import everything, random_array
 
 from acidctl.orc.read.reader import open_orc
 from acidctl.orc.types import OrcType
-from acidctl.orc.write.stripe_encoder import CODECS, WriterSettings
+from acidctl.orc.write.writer_settings import CODECS, WriterSettings
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 FS = LocalFileSystem()

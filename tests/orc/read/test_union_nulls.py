@@ -7,18 +7,18 @@ import random
 import pyarrow as pa
 import pytest
 from support.acid_files import acid_batch, acid_file
+from support.json_text import encode_json_lines
 from support.random_values import random_array
 from support.union_values import DEEP, PLAIN, TIME, flags, opened, plain, rows_of, sprinkled
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import decompress
+from acidctl.orc.read.common_type import same_types
 from acidctl.orc.read.union_nulls import null_unions, with_nulls
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.orc.write.stripe_encoder import CODECS, WriterSettings
-from acidctl.rows.export.json_lines import encode_json_lines
+from acidctl.orc.write.writer_settings import CODECS, WriterSettings
 from acidctl.rows.export.storable import Storable
-from acidctl.rows.read.schema_evolution import same_types
 
 
 @pytest.mark.parametrize("compression", CODECS)

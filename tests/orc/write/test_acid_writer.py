@@ -18,10 +18,10 @@ from support.orc_bytes import tail_of
 from support.random_values import random_array, row_types
 
 from acidctl.errors import BadDataError
-from acidctl.orc.types import ACID_COLUMNS, OrcType, acid_types, hive_type, row_type
+from acidctl.orc.types import ACID_COLUMNS, OrcType, acid_tree, hive_type, row_type, to_proto
 from acidctl.orc.write.acid_writer import AcidWriter
 from acidctl.orc.write.file_assembler import OrcAssembler
-from acidctl.orc.write.stripe_encoder import CODECS, WriterSettings
+from acidctl.orc.write.writer_settings import CODECS, WriterSettings
 
 ROW = OrcType(
     "struct",
@@ -54,20 +54,19 @@ def keys(data: bytes) -> list[tuple[int, int, int]]:
 @pytest.mark.parametrize("compression", CODECS)
 def test_file_holds_rows_key_index_and_metadata(compression: str) -> None:
     batches = [acid_batch(rows(5)), acid_batch(rows(3, 5), 5), acid_batch(rows(2), 0, write_id=9)]
-    data, result = acid_file(ROW, batches, WriterSettings(compression), user_metadata={"mine": b"\xff"}, calendar=2)
+    data, result = acid_file(ROW, batches, WriterSettings(compression), calendar=2)
     assert read(data).equals(pa.Table.from_batches(batches))
     assert (result.rows, result.inserts, result.updates, result.deletes, result.stripes) == (10, 10, 0, 0, 1)
     assert result.bytes == len(data)
     tail = tail_of(data)
     assert tail.user_metadata == {
-        "mine": b"\xff",
         "hive.acid.key.index": b"9,536870912,1;",
         "hive.acid.stats": b"10,0,0",
         "hive.acid.version": b"2",
     }
     assert tail.is_acid and tail.calendar == "proleptic_gregorian"
     assert hive_type(row_type(tail.type_tree)) == "struct<a:int,v:varchar(7),c:char(3)>"
-    assert list(tail.footer.types) == acid_types(ROW)
+    assert list(tail.footer.types) == to_proto(acid_tree(ROW))
     assert [row[5] for row in pyorc.Reader(io.BytesIO(data))] == [tuple(r.values()) for r in _pylist(batches)]
 
 
@@ -137,7 +136,7 @@ def test_rows_of_any_type_come_back_with_their_key_index(
     assert tail.key_index() == keys(data)
     assert len(tail.metadata.stripeStats) == len(tail.stripes) == result.stripes
     assert tail.stride == stride and tail.rows == result.rows == sum(batch.num_rows for batch in batches)
-    assert list(tail.footer.types) == acid_types(row)
+    assert list(tail.footer.types) == to_proto(acid_tree(row))
     if stripe == 1:
         assert result.stripes == result.rows
 
@@ -231,7 +230,7 @@ def test_copied_stripes_of_another_file() -> None:
         for stripe, statistics in zip(tail.stripes, tail.metadata.stripeStats, strict=True):
             end = stripe.offset + stripe.indexLength + stripe.dataLength + stripe.footerLength
             assembler.append_stripe(data[stripe.offset : end], stripe, statistics)
-    assembler.finish(acid_types(ROW), {})
+    assembler.finish(to_proto(acid_tree(ROW)), {})
     copied = tail_of(sink.getvalue())
     assert read(sink.getvalue()).equals(pa.Table.from_batches(parts))
     whole, _ = acid_file(ROW, [pa.concat_batches(parts)], WriterSettings())

@@ -21,7 +21,7 @@ from support.union_values import DEEP, plain, rows_of, sprinkled
 
 from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import OrcType
-from acidctl.orc.write.stripe_encoder import CODECS, WriterSettings
+from acidctl.orc.write.writer_settings import CODECS, WriterSettings
 from acidctl.rows.scan.table import open_table
 
 pytestmark = pytest.mark.spark

@@ -19,7 +19,8 @@ from acidctl.orc.codecs import decompress
 from acidctl.orc.types import OrcType, acid_tree, renumbered
 from acidctl.orc.write.bloom import BLOOM_KINDS, bloom_ids
 from acidctl.orc.write.stripe_editor import StripeParts
-from acidctl.orc.write.stripe_encoder import CODECS, EncodedStripe, WriterSettings, encode_stripes
+from acidctl.orc.write.stripe_encoder import EncodedStripe, encode_stripes
+from acidctl.orc.write.writer_settings import CODECS, WriterSettings
 
 BLOCK = 65536
 

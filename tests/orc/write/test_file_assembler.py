@@ -17,7 +17,8 @@ from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.types import OrcType, to_proto
 from acidctl.orc.write.file_assembler import CPP_WRITER, OrcAssembler, lowest_writer
-from acidctl.orc.write.stripe_encoder import CODECS, EncodedStripe, WriterSettings, encode_stripes
+from acidctl.orc.write.stripe_encoder import EncodedStripe, encode_stripes
+from acidctl.orc.write.writer_settings import CODECS, WriterSettings
 
 TREE = OrcType("struct", children=(OrcType("int"), OrcType("string")), names=("a", "b"))
 

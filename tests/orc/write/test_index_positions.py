@@ -20,12 +20,13 @@ from support.random_values import everything, random_array, row_types
 
 from acidctl.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.codecs import decompress, encode_zlib
+from acidctl.orc.codecs import decompress, encode_stream
 from acidctl.orc.types import OrcType, renumbered, to_proto
 from acidctl.orc.write.file_assembler import OrcAssembler
 from acidctl.orc.write.index_positions import Layout, places, relocate
 from acidctl.orc.write.stripe_editor import StripeParts
-from acidctl.orc.write.stripe_encoder import EncodedStripe, WriterSettings, encode_stripes, split_stripes
+from acidctl.orc.write.stripe_encoder import EncodedStripe, encode_stripes, split_stripes
+from acidctl.orc.write.writer_settings import WriterSettings
 
 BLOCK = 65536
 Found = dict[int, list[list[tuple[int, ...]]]]
@@ -190,7 +191,7 @@ def test_a_wrong_position_is_noticed() -> None:
 
 def test_the_end_of_a_stream() -> None:
     """Rows with nothing in a stream begin at its end: in its last chunk, after the last byte, as others say it."""
-    _, starts = encode_zlib(bytes(150), 100)
+    _, starts = encode_stream(bytes(150), "zlib", 100)
     layout = Layout(150, 100, np.array(starts))
     where, inside = layout.locate(np.array([0, 99, 100, 149, 150]))
     assert (where.tolist(), inside.tolist()) == ([0, 0, starts[1], starts[1], starts[1]], [0, 99, 0, 49, 50])
@@ -204,7 +205,7 @@ def test_zlib_chunks_come_back() -> None:
     rng = random.Random(0)
     for data in (b"", b"a", bytes(500), rng.randbytes(500), rng.randbytes(100) * 10):
         for block in (1, 7, 100, 1000):
-            packed, starts = encode_zlib(data, block)
+            packed, starts = encode_stream(data, "zlib", block)
             assert decompress(packed, "zlib", block) == data
             assert len(starts) == -(-len(data) // block)
             assert len(packed) <= len(data) + 3 * len(starts)

@@ -21,7 +21,7 @@ from support.orc_bytes import tail_of
 from support.random_values import everything, random_array
 
 from acidctl.orc.types import OrcType
-from acidctl.orc.write.stripe_encoder import WriterSettings
+from acidctl.orc.write.writer_settings import WriterSettings
 
 pytestmark = pytest.mark.spark
 

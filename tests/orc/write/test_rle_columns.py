@@ -18,7 +18,7 @@ from acidctl.orc.types import ACID_COLUMNS
 from acidctl.orc.write import acid_writer
 from acidctl.orc.write.rle_columns import run_columns
 from acidctl.orc.write.stripe_editor import StripeParts
-from acidctl.orc.write.stripe_encoder import CODECS
+from acidctl.orc.write.writer_settings import CODECS
 
 _numbers = st.sampled_from([0, 1, -1, 63, 64, -64, -65, 8191, 8192, 1 << 29, 1 << 31, -(1 << 31), 1 << 40, 1 << 61])
 _lengths = st.sampled_from([1, 1, 2, 3, 10, 511, 512, 513, 1024, 1025, 3000])

@@ -10,7 +10,7 @@ from support.judge.hive import Hive
 from support.judge.java_orc import JavaOrc, java_orc_complaints
 from support.run_columns import events, written
 
-from acidctl.orc.write.stripe_encoder import CODECS
+from acidctl.orc.write.writer_settings import CODECS
 
 pytestmark = pytest.mark.spark
 

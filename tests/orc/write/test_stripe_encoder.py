@@ -23,7 +23,8 @@ from acidctl.errors import BadDataError, UsageProblem
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.types import OrcType, renumbered
 from acidctl.orc.write.stripe_editor import StripeParts
-from acidctl.orc.write.stripe_encoder import CODECS, MAX_BLOCK, WriterSettings, encode_stripes
+from acidctl.orc.write.stripe_encoder import encode_stripes
+from acidctl.orc.write.writer_settings import CODECS, MAX_BLOCK, WriterSettings
 
 CODEC = st.sampled_from(CODECS)
 

@@ -9,15 +9,17 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from json_forms import FORMS
 from support.export_model import Case, cases
+from support.json_text import encode_json_lines
 from support.unsafe import UNSAFE, is_unsafe, quoted
 
 from acidctl.errors import BadDataError
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType
 from acidctl.printable import printable
-from acidctl.rows.export import escapes, forms, json_lines
-from acidctl.rows.export.json_lines import JsonEncoder, encode_json_lines, iter_json_lines, text_bound
+from acidctl.rows.export import escapes, json_lines
+from acidctl.rows.export.json_lines import JsonEncoder, json_buffers, text_bound
 from acidctl.rows.export.text import Kernels, cleaned
 
 RELAXED = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
@@ -56,7 +58,7 @@ def test_large_offsets_and_small_slices_change_nothing(case: Case) -> None:
         patch.setattr(json_lines, "SLICE_TEXT", 200)
         patch.setattr(json_lines, "_LARGE", 100)
         patch.setattr(json_lines, "SLICE_ROWS", 5)
-        pieces = list(iter_json_lines(case.batch, case.types))
+        pieces = [bytes(piece) for piece in json_buffers(case.batch, case.types)]
     assert b"".join(pieces).decode() == expected
     assert all(piece.endswith(b"\n") for piece in pieces)
 
@@ -232,7 +234,7 @@ def test_maps_and_lists_are_nested_with_their_nulls() -> None:
 
 def test_batches_without_rows_or_columns() -> None:
     assert encode_json_lines(pa.RecordBatch.from_arrays([pa.array([], pa.int32())], names=["a"])) == b""
-    assert list(iter_json_lines(pa.RecordBatch.from_arrays([pa.array([], pa.int32())], names=["a"]))) == []
+    assert list(json_buffers(pa.RecordBatch.from_arrays([pa.array([], pa.int32())], names=["a"]))) == []
     bare = pa.RecordBatch.from_struct_array(pa.array([{}, {}], pa.struct([])))
     assert encode_json_lines(bare) == b"{}\n{}\n"
     kinds = [pa.list_(pa.string()), pa.map_(pa.string(), pa.int8()), pa.binary(), pa.struct([("a", pa.string())])]
@@ -247,13 +249,13 @@ def test_a_type_without_form_is_named() -> None:
 
 
 def test_every_kind_of_orc_is_in_the_table_of_forms() -> None:
-    listed = {name.partition("(")[0].partition("<")[0] for form in forms.FORMS for name in form.hive_type.split(", ")}
+    listed = {name.partition("(")[0].partition("<")[0] for form in FORMS for name in form.hive_type.split(", ")}
     kinds = {
         "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "varchar", "char", "binary",
         "date", "decimal", "timestamp", "timestamp with local time zone", "array", "map", "struct", "uniontype",
     }  # fmt: skip
     assert kinds <= listed
-    for form in forms.FORMS:
+    for form in FORMS:
         json.loads(form.example)
 
 

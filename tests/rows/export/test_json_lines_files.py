@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.json_text import encode_json_lines
 
 from acidctl.orc.read.reader import open_orc
-from acidctl.rows.export.json_lines import encode_json_lines
 from acidctl.storage.registry import open_location
 
 

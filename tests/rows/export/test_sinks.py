@@ -16,14 +16,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.export_model import Case, cases
+from support.json_text import encode_json_lines
 
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType
 from acidctl.printable import printable
 from acidctl.rows.export import sinks
-from acidctl.rows.export.json_lines import encode_json_lines
-from acidctl.rows.export.sinks import SINK_KINDS, SinkOptions, cell_rows, open_sink
+from acidctl.rows.export.cells import cell_rows
+from acidctl.rows.export.sinks import SINK_KINDS, SinkOptions, open_sink
 
 RELAXED = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -14,8 +14,8 @@ from pyarrow import parquet as native
 
 from acidctl.errors import BadDataError
 from acidctl.orc import limits
-from acidctl.orc.limits import RATIO, STRIPE_MEMORY, LimitError, Work
-from acidctl.orc.source import ByteSource
+from acidctl.orc.byte_source import ByteSource
+from acidctl.orc.limits import RATIO, STRIPE_MEMORY, DecodingBudget, LimitError
 from acidctl.rows.foreign.parquet_and_text import open_foreign, read_any_tail
 from acidctl.storage.local.filesystem import LocalFileSystem
 
@@ -57,6 +57,14 @@ def test_blocks_of_hadoop_that_claim_much(tmp_path: Path) -> None:
         lines_of(path)
 
 
+@pytest.mark.parametrize("block", [b"\xff" * 100, b"\xff" * 3, b"", b"\0"])
+def test_blocks_of_hadoop_without_a_size(tmp_path: Path, block: bytes) -> None:
+    path = tmp_path / "a.snappy"
+    path.write_bytes(struct.pack(">II", 1000, len(block)) + block)
+    with pytest.raises(BadDataError, match="a compressed block ends too early"):
+        lines_of(path)
+
+
 @pytest.mark.parametrize("text", [b"a\r\nb\rc\n\rd", b"\r\n\r\n", b"\n", b"", b"\r", b"a", b"\r\r\n\n\r"])
 def test_lines_end_where_python_ends_them(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "a.txt"
@@ -86,7 +94,7 @@ def test_files_of_very_many_stripes_are_counted_as_one(tmp_path: Path, monkeypat
 
 def test_work_on_a_part_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "_ALWAYS", 1000)
-    work = Work("f", 1)
+    work = DecodingBudget("f", 1)
     for _ in range(100):
         work.add(0, 900)
     work.add(1, 9_000)

@@ -15,16 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.acid_files import SMALL_GROUPS, ids, write_deletes, write_delta, write_plain
 from support.compacting import run_compaction
+from support.json_text import encode_json_lines
 from support.random_tables import Made, make_table, write
 from support.written_by_hive import HIVE23
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.errors import HistoryError
 from acidctl.orc.types import OrcType
-from acidctl.rows.export.json_lines import encode_json_lines
-from acidctl.rows.past.diff import Difference, difference, pair_by_key
+from acidctl.rows.past.diff import Difference, pair_by_key, table_difference
 from acidctl.rows.read.delete_set import Keys
-from acidctl.rows.read.events import Events, Ids
+from acidctl.rows.read.events import EventReader, Ids
 from acidctl.rows.read.key_ranges import KeyRanges
 from acidctl.rows.scan.table import open_table
 
@@ -42,7 +42,7 @@ def listed(found: Difference) -> dict[str, dict[tuple[int, int, int], Any]]:
 
 
 def check(made: Made, start: int, end: int) -> None:
-    found = difference(open_table(str(made.path)), start, end, row_id=True)
+    found = table_difference(open_table(str(made.path)), start, end, row_id=True)
     before, after = made.rows_at(start), made.rows_at(end)
     rows = listed(found)
     assert rows["-"] == {key: row for key, row in before.items() if key not in after}
@@ -63,7 +63,7 @@ def test_difference_is_that_of_the_written_past(tmp_path: Path, seed: int) -> No
             table.scan(at=end)
         except HistoryError:
             with pytest.raises(HistoryError):
-                difference(table, start, end)
+                table_difference(table, start, end)
             continue
         seen += 1
         check(made, start, end)
@@ -92,18 +92,18 @@ def test_shared_stripes_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     read: list[tuple[str, int]] = []
 
     def spy(name: str) -> None:
-        real = getattr(Events, name)
+        real = getattr(EventReader, name)
 
-        def call(self: Events, stripe: int, *args: Any, **options: Any) -> Any:
+        def call(self: EventReader, stripe: int, *args: Any, **options: Any) -> Any:
             if self.source.file.role == "insert":
                 read.append((name, stripe))
             return real(self, stripe, *args, **options)
 
-        monkeypatch.setattr(Events, name, call)
+        monkeypatch.setattr(EventReader, name, call)
 
     for name in ("ids", "rows", "ids_with_rows"):
         spy(name)
-    found = difference(open_table(str(tmp_path)), 2, 3)
+    found = table_difference(open_table(str(tmp_path)), 2, 3)
     assert [batch.to_pylist() for batch in found.listed()] == [[{"change": "-", "id": 44}]]
     assert {stripe for _, stripe in read} == {4}
     assert [one for one in read if one[0] != "ids"] == [("ids_with_rows", 4)]
@@ -172,7 +172,7 @@ def test_difference_of_tables_of_hive_is_that_of_two_scans(name: str) -> None:
             {line for batch in scan.to_batches() for line in encode_json_lines(batch, scan.output_type).splitlines()}
             for scan in scans
         )
-        found = difference(table, start, end, row_id=True)
+        found = table_difference(table, start, end, row_id=True)
         if scans[0].output_type != found.output_type:
             continue
         gone, new = (
@@ -191,7 +191,7 @@ def test_files_without_ids_are_compared_where_they_can_be(tmp_path: Path) -> Non
             settings=SMALL_GROUPS,
         )
     table = open_table(str(tmp_path))
-    found = [row for batch in difference(table, 1, 2).listed() for row in batch.to_pylist()]
+    found = [row for batch in table_difference(table, 1, 2).listed() for row in batch.to_pylist()]
     assert found == [{"change": "+", "id": 2}, {"change": "+", "id": 12}]
     for name, numbers in (("base_0000001_v0000005", [1, 11]), ("base_0000002_v0000006", [1, 2, 11, 12])):
         write_plain(
@@ -200,4 +200,4 @@ def test_files_without_ids_are_compared_where_they_can_be(tmp_path: Path) -> Non
             settings=SMALL_GROUPS,
         )
     with pytest.raises(HistoryError, match="cannot be compared"):
-        difference(open_table(str(tmp_path)), 1, 2)
+        table_difference(open_table(str(tmp_path)), 1, 2)

@@ -21,7 +21,7 @@ from acidctl.demo.walkthrough import ROW
 from acidctl.orc import orc_pb2 as pb
 from acidctl.rows.past.blame import blame, parse_row_id
 from acidctl.rows.past.history import WriteIdHistory, read_history
-from acidctl.rows.read.files import event_files_at
+from acidctl.rows.read.files_at_path import event_files_at
 from acidctl.storage.registry import open_location
 
 
@@ -32,7 +32,7 @@ def counts(line: WriteIdHistory) -> tuple[int, int | None, int | None]:
 def test_walkthrough_is_told_by_footers_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = walkthrough(tmp_path / "t")
     with monkeypatch.context() as patch:
-        patch.setattr("acidctl.rows.read.events.Events.ids", None)  # footers are enough
+        patch.setattr("acidctl.rows.read.events.EventReader.ids", None)  # footers are enough
         found = read_history(snapshot_of(table))
     assert {line.write_id: counts(line) for line in found.write_ids} == {1: (3, 0, 0), 2: (0, 1, 0), 3: (0, 0, 1)}
     assert found.unknown_below is None

@@ -171,13 +171,13 @@ def test_replaced_images_of_acid_v1() -> None:
 
 
 def test_count_reads_no_row_where_footers_settle_it(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from acidctl.rows.read.events import Events
+    from acidctl.rows.read.events import EventReader
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("read")
 
     for name in ("rows", "ids_with_rows"):
-        monkeypatch.setattr(Events, name, refuse)
+        monkeypatch.setattr(EventReader, name, refuse)
     assert acidctl.open_table(str(table)).scan().count() == 26
 
 

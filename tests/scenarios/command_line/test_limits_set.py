@@ -87,10 +87,10 @@ def test_shown_with_the_place_they_come_from(acidctl: Acidctl, config: Callable[
     ("text", "words"),
     [
         ('[limits]\nstripe-memori = "8G"', "did you mean stripe-memory"),
-        ('[limits]\nstripe-memory = "much"', "it is no size"),
+        ('[limits]\nstripe-memory = "much"', "it is not a size"),
         ("[limits]\nstripe-memory = [1]", "it takes one value"),
         ("limits = 5", "it is not a table"),
-        ("[limits]\nstripe-memory = -1", "it is no size"),
+        ("[limits]\nstripe-memory = -1", "it is not a size"),
     ],
 )
 def test_limit_that_is_no_size_is_refused(

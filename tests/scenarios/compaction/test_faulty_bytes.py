@@ -27,7 +27,7 @@ from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.run import compact
 from acidctl.errors import AcidctlError, BadDataError, StorageError, VerifyError
 from acidctl.orc.types import OrcType
-from acidctl.orc.write.stripe_encoder import WriterSettings
+from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.read.events import read_ids
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage import registry

@@ -16,7 +16,7 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError
 from acidctl.orc.types import OrcType
-from acidctl.rows.read.files import event_files_at
+from acidctl.rows.read.files_at_path import event_files_at
 from acidctl.storage.registry import open_location
 
 
@@ -235,7 +235,7 @@ def test_rows_of_different_schemas_are_one_type(tmp_path: Path) -> None:
 
 
 def test_dump_shows_the_ids_that_readers_give(converted: Path, loaded: Path, tmp_path: Path) -> None:
-    from acidctl.rows.export.json_lines import encode_json_lines
+    from support.json_text import encode_json_lines
 
     def ids(path: Path) -> list[tuple[int, int, int, int]]:
         fs, inner = open_location(str(path))

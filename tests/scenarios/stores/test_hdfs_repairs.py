@@ -13,7 +13,7 @@ from support.acid_files import insert, write_by_pyorc
 from support.repairing import streamed
 from support.servers.hdfs_server import HdfsServer
 
-from acidctl.orc.source import ByteSource
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import KEY_INDEX, read_tail
 from acidctl.storage.registry import open_location
 

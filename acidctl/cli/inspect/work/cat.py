@@ -60,6 +60,7 @@ def work(
         deleted=deleted,
         partition=wanted,
         on_loss=losses.append if skip_bad_files else None,
+        skip_hint="--skip-bad-files (on_loss in Python) reads the rest",
     )
     for text in dict.fromkeys(text_of(one) for snapshot in scan.snapshots for one in snapshot.state.notes):
         note(text)

@@ -14,9 +14,9 @@ from acidctl.cli.output.console import note, put_json
 from acidctl.cli.output.odd_layouts import tell
 from acidctl.errors import NotFoundError, UsageProblem
 from acidctl.orc.types import arrow_type
-from acidctl.rows.past.diff import Difference, difference, keyed_type, pair_by_key
+from acidctl.rows.past.diff import Difference, keyed_type, pair_by_key, table_difference
+from acidctl.rows.scan.arrow_rows import one_table
 from acidctl.rows.scan.table import table_at
-from acidctl.rows.scan.unify import one_table
 from acidctl.wording import text_of
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def work(
         known = {name.lower() for name in columns}
         columns = [*(name for name in keys if name.lower() not in known), *columns]
     table = table_at(location, storage, lists)
-    found = difference(table, start, end, columns, row_id=row_id)
+    found = table_difference(table, start, end, columns, row_id=row_id)
     for text in map(text_of, found.notes):
         note(text)
     tell(found.warnings)

@@ -14,8 +14,8 @@ from acidctl.location.walk import find_locations
 from acidctl.nearest import did_you_mean
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.read.bucket_values import decode_all
-from acidctl.rows.read.events import ID_COLUMNS, EventFile, Events, ids_batch, read_ids
-from acidctl.rows.read.files import event_files_at
+from acidctl.rows.read.events import ID_COLUMNS, EventFile, EventReader, ids_batch, read_ids
+from acidctl.rows.read.files_at_path import event_files_at
 from acidctl.rows.read.schema_evolution import merge_row_types, select_fields
 from acidctl.rows.read.selection import limited
 from acidctl.storage.registry import open_location
@@ -151,7 +151,7 @@ def _predicate(where: str | None, names: Sequence[str]) -> Predicate | None:
 
 
 def _ids_only(events: object, stripe: int) -> pa.RecordBatch:
-    assert isinstance(events, Events)
+    assert isinstance(events, EventReader)
     return ids_batch(events.ids(stripe))
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from acidctl.cli.output.console import Records, console, human_bytes, human_count, put_line, table_of
 from acidctl.cli.report.failures import Failures
 from acidctl.errors import AcidctlError
-from acidctl.orc.meta import describe
-from acidctl.orc.source import ByteSource
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
+from acidctl.orc.tail_document import tail_document
 from acidctl.printable import printable
 from acidctl.storage.registry import open_location
 
@@ -28,7 +28,7 @@ def work(
         try:
             fs, inner = open_location(path, storage)
             source = ByteSource(fs, inner)
-            description = {"path": fs.display(inner), **describe(read_tail(source), source)}
+            description = {"path": fs.display(inner), **tail_document(read_tail(source), source)}
         except AcidctlError as error:
             if len(paths) == 1:
                 raise

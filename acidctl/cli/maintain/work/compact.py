@@ -26,7 +26,7 @@ from acidctl.compaction.request import CompactionRequest, Mode, Planned, carry_o
 from acidctl.errors import RefusedError
 from acidctl.location.find import find, once
 from acidctl.location.neighbours import Surroundings
-from acidctl.orc.write.settings import WriterSettings
+from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.wording import duration
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from pathlib import Path
 from support.orc_bytes import ACID_SCHEMA, acid_rows, local_tail, retailed, tail_of, written
 
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.meta import SCHEMA_VERSION, describe
+from acidctl.orc.tail_document import SCHEMA_VERSION, tail_document
 
 
 def test_tail_of_a_file_of_hive_is_described_whole(shared_data: Path) -> None:
     tail = local_tail(shared_data / "hive-written" / "acid5k" / "acid5k.orc")
-    found = describe(tail, tail.source)
+    found = tail_document(tail, tail.source)
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert found["schema_version"] == SCHEMA_VERSION
     assert found["rows"] == 5000
@@ -56,7 +56,7 @@ def test_every_kind_of_statistics_is_described() -> None:
         ),
         (None,) * 11,
     ]
-    found = describe(tail_of(written(schema, rows)))
+    found = tail_document(tail_of(written(schema, rows)))
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     columns = {column["name"]: column for column in found["columns"]}
     statistics = {name: column["statistics"] for name, column in columns.items()}
@@ -81,7 +81,7 @@ def test_what_cannot_be_decoded_is_named_not_raised() -> None:
         footer.metadata.add(name="text", value="grün".encode())
         footer.statistics[8].stringStatistics.minimum = b"\xff"
 
-    found = describe(tail_of(retailed(written(ACID_SCHEMA, acid_rows(3)), change)))
+    found = tail_document(tail_of(retailed(written(ACID_SCHEMA, acid_rows(3)), change)))
     assert len(found["problems"]) == 3
     assert found["acid"] == {"version": None, "stats": None, "keyIndex": None}
     assert found["userMetadata"] == {"binary": {"base64": "/wE="}, "text": "grün"}
@@ -92,7 +92,7 @@ def test_a_short_key_index_is_named() -> None:
     def change(footer: pb.Footer, postscript: pb.PostScript) -> None:
         footer.metadata.add(name="hive.acid.key.index", value=b"")
 
-    found = describe(tail_of(retailed(written(ACID_SCHEMA, acid_rows(3)), change)))
+    found = tail_document(tail_of(retailed(written(ACID_SCHEMA, acid_rows(3)), change)))
     assert found["problems"] == ["hive.acid.key.index has 0 entries for 1 stripes"]
     assert found["stripes"][0]["lastKey"] is None
 
@@ -105,6 +105,6 @@ def test_files_of_all_kinds_can_be_described(shared_data: Path, own_data: Path) 
     for path in paths:
         tail = local_tail(path)
         if tail.compression != "lzo":
-            json.dumps(describe(tail, tail.source if len(tail.stripes) < 50 else None), allow_nan=False)
+            json.dumps(tail_document(tail, tail.source if len(tail.stripes) < 50 else None), allow_nan=False)
         else:
-            json.dumps(describe(tail), allow_nan=False)
+            json.dumps(tail_document(tail), allow_nan=False)

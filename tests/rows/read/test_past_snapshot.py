@@ -17,7 +17,7 @@ from acidctl.acid.state import State
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import HistoryError
-from acidctl.rows.past.diff import difference
+from acidctl.rows.past.diff import table_difference
 from acidctl.rows.scan.table import Table
 from acidctl.spark.datasource.options import SourceOptions
 from acidctl.spark.datasource.plan import plan_table
@@ -62,8 +62,8 @@ def test_all_write_ids_as_long_as_nothing_is_cleaned(compacted: Path) -> None:
     assert [found(compacted, at) for at in range(6)] == [
         [], [0, 1, 2], [1, 2], [2], [2, 40, 41], [2, 40, 41],
     ]  # fmt: skip
-    assert difference(acidctl.open_table(str(compacted)), 1, 3).count() == (2, 0)
-    assert difference(acidctl.open_table(str(compacted)), 2, 4).count() == (1, 2)
+    assert table_difference(acidctl.open_table(str(compacted)), 1, 3).count() == (2, 0)
+    assert table_difference(acidctl.open_table(str(compacted)), 2, 4).count() == (1, 2)
     deleted = acidctl.open_table(str(compacted)).scan(["id"], at=2, deleted=True)
     assert deleted.to_table().column("id").to_pylist() == [0]
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Form(NamedTuple):
+class JsonForm(NamedTuple):
     """One row of the table.
 
     Attributes:
@@ -34,24 +34,26 @@ class Form(NamedTuple):
     example: str
 
 
-FORMS: tuple[Form, ...] = (
-    Form("boolean", "true or false", "true"),
-    Form("tinyint, smallint, int, bigint", "number", "-42"),
-    Form(
+FORMS: tuple[JsonForm, ...] = (
+    JsonForm("boolean", "true or false", "true"),
+    JsonForm("tinyint, smallint, int, bigint", "number", "-42"),
+    JsonForm(
         "float, double",
         'number, the fewest digits that read back as the same value; "NaN", "Infinity" and "-Infinity" are strings',
         "0.1",
     ),
-    Form("decimal(p,s)", "string, plain digits without trailing zeros after the point", '"-1.5"'),
-    Form("string, varchar(n)", "string; bytes that are not UTF-8 become U+FFFD", '"a\\tb"'),
-    Form("char(n)", "string, padded with blanks to n characters", '"ab   "'),
-    Form("binary", "array of byte values from 0 to 255", "[1,255]"),
-    Form("date", "string yyyy-MM-dd", '"2004-03-23"'),
-    Form("timestamp", "string yyyy-MM-dd HH:mm:ss.f, one to nine digits after the point", '"1971-09-01 06:11:38.0"'),
-    Form("timestamp with local time zone", "like timestamp; the instant in UTC", '"1971-09-01 04:11:38.0"'),
-    Form("array<t>", "array", "[1,null]"),
-    Form("map<k,v>", "array of objects, in the order stored", '[{"_key":"a","_value":1}]'),
-    Form("struct<...>", "object, fields in the order of the schema", '{"x":1,"y":null}'),
-    Form("uniontype<...>", "the form of the value that is set", '"a"'),
-    Form("any type, null", "null", "null"),
+    JsonForm("decimal(p,s)", "string, plain digits without trailing zeros after the point", '"-1.5"'),
+    JsonForm("string, varchar(n)", "string; bytes that are not UTF-8 become U+FFFD", '"a\\tb"'),
+    JsonForm("char(n)", "string, padded with blanks to n characters", '"ab   "'),
+    JsonForm("binary", "array of byte values from 0 to 255", "[1,255]"),
+    JsonForm("date", "string yyyy-MM-dd", '"2004-03-23"'),
+    JsonForm(
+        "timestamp", "string yyyy-MM-dd HH:mm:ss.f, one to nine digits after the point", '"1971-09-01 06:11:38.0"'
+    ),
+    JsonForm("timestamp with local time zone", "like timestamp; the instant in UTC", '"1971-09-01 04:11:38.0"'),
+    JsonForm("array<t>", "array", "[1,null]"),
+    JsonForm("map<k,v>", "array of objects, in the order stored", '[{"_key":"a","_value":1}]'),
+    JsonForm("struct<...>", "object, fields in the order of the schema", '{"x":1,"y":null}'),
+    JsonForm("uniontype<...>", "the form of the value that is set", '"a"'),
+    JsonForm("any type, null", "null", "null"),
 )

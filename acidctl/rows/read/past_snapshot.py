@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from acidctl.acid.layout import Role
 from acidctl.acid.names import Kind
 from acidctl.acid.past import Comparison, look_back
 from acidctl.acid.state import AcidState
@@ -20,7 +19,7 @@ from acidctl.errors import HistoryError
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Look, Snapshot, take_snapshot
-from acidctl.rows.read.archive import is_all_of
+from acidctl.rows.read.archives import is_all_of
 from acidctl.rows.read.delete_set import Bools
 from acidctl.rows.read.events import EventFile, Ids, open_event_files
 from acidctl.rows.read.key_ranges import KeyRanges
@@ -37,9 +36,7 @@ def seen_at(found: Found, lists: SnapshotLists, at: int | None) -> Snapshot:
         at: the write id; None for now.
 
     Raises:
-        HistoryError: the rows of then are gone, or not to be told from newer ones.
-        RefusedError: the lists are not for its table.
-        NotFoundError, AccessError, StorageError, BadDataError, UsageProblem: as :func:`take_snapshot`.
+        RefusedError: the lists are not for its table; others as for :func:`snapshot_at`.
     """
     if at is None:
         return found.snapshot(lists)
@@ -102,7 +99,7 @@ def _difference(snapshot: Snapshot, comparison: Comparison) -> str:
         return f"what {comparison.name} was made from cannot be compared with it: {error}"
     return (
         f"{comparison.name} holds other rows than the directories it was made from, "
-        "of which some were cleaned, or are of aborted write ids (--write-ids says which those are)"
+        "of which some were cleaned, or are of aborted write ids, which a list of valid write ids would tell"
     )
 
 
@@ -140,24 +137,15 @@ def _rows(sources: list[EventFile], write_ids: ValidWriteIds) -> Iterator[tuple[
     """The events of the files of rows, and which of them are live."""
     deletes = load_deletes(sources, write_ids)
     for source in sources:
-        if source.file.role is not Role.DELETE:
-            for ids in _stripes(source):
-                live = live_rows(source, ids, write_ids, deletes)
-                yield ids, np.ones(len(ids.current), np.bool_) if live is None else live
+        for ids in () if source.is_delete else source.stripe_ids():
+            live = live_rows(source, ids, write_ids, deletes)
+            yield ids, np.ones(len(ids.current), np.bool_) if live is None else live
 
 
 def _delete_events(sources: list[EventFile], write_ids: ValidWriteIds) -> Iterator[Ids]:
     for source in sources:
-        if source.file.role is Role.DELETE:
-            for ids in _stripes(source):
-                visible = visible_events(ids, write_ids)
-                yield ids if visible is None else ids.take(visible)
-
-
-def _stripes(source: EventFile) -> Iterator[Ids]:
-    with source.open() as events:
-        for stripe in range(events.stripes):
-            yield events.ids(stripe)
+        for ids in source.stripe_ids() if source.is_delete else ():
+            yield ids.take(visible_events(ids, write_ids))
 
 
 def _is_there(ids: Ids, inserted: KeyRanges) -> bool:

@@ -16,6 +16,10 @@ _NO_MEMORY = ("bad_alloc", "Memory error", "Cannot allocate memory")
 """What native readers say when memory ran out, in an error of another kind."""
 
 
+_GAP = 256 * 1024
+"""Remote ranges that lie closer than this are fetched as one."""
+
+
 class FileReader(Protocol):
     """The part of :class:`acidctl.storage.port.FileSystem` that reading an ORC file takes."""
 
@@ -39,8 +43,6 @@ class ByteSource:
     Nothing is held open: each read is one ranged read of the file system.
 
     Args:
-        fs: the file system.
-        path: the path inside it.
         length: the logical length in bytes; None for the whole file.
         size: of the whole file, when a listing or a tail told it; None asks the file system.
     """
@@ -72,11 +74,7 @@ class ByteSource:
             BadDataError: the range is not inside the source, or the file is shorter than the source claims.
         """
         if offset < 0 or count < 0 or offset + count > self.size:
-            raise BadDataError(
-                f"{self.path} is damaged",
-                f"it refers to {count} bytes at {offset}, but is {self.size} bytes long",
-                "the file was cut short or overwritten",
-            )
+            raise damaged(self.path, f"it refers to {count} bytes at {offset}, but is {self.size} bytes long")
         if count == 0:
             return b""
         data = self.fs.read_bytes(self.path, offset, count)
@@ -101,6 +99,11 @@ class ByteSource:
         return local
 
 
+def damaged(path: str, why: str) -> BadDataError:
+    """The error for a file that contradicts itself."""
+    return BadDataError(f"{path} is damaged", why, "the file was cut short or overwritten; restore it from its source")
+
+
 @contextmanager
 def native_errors(path: str, stripe: int | None = None) -> Iterator[None]:
     """Arrow's errors in acidctl's words, naming the file and the stripe; errors of acidctl's own pass."""
@@ -118,7 +121,7 @@ def native_errors(path: str, stripe: int | None = None) -> Iterator[None]:
         ) from error
 
 
-class Window(io.RawIOBase):
+class ReadAheadFile(io.RawIOBase):
     """A source as a file object for Arrow, which asks for many small pieces: ranges fetched ahead come from memory.
 
     Never a memory map: when someone truncates a mapped file the process dies.
@@ -133,30 +136,32 @@ class Window(io.RawIOBase):
         self._ahead = [self._end]
 
     def fetch(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Read these (offset, count) ahead, and forget those read before."""
-        ahead = [(offset, memoryview(self.piece(offset, count))) for offset, count in ranges]
+        """Read these (start, end) ahead, close ones as one, and forget those read before."""
+        merged: list[tuple[int, int]] = []
+        for start, end in sorted(ranges):
+            if merged and start - merged[-1][1] <= _GAP:
+                merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+            else:
+                merged.append((start, end))
+        ahead = [(start, memoryview(self.piece(start, end - start))) for start, end in merged]
         self._ahead[:] = [self._end, *ahead]
 
-    def sibling(self) -> Window:
+    def sibling(self) -> ReadAheadFile:
         """Another file object for the same source, with a position of its own and the same bytes fetched ahead."""
-        other = Window(self._source)
+        other = ReadAheadFile(self._source)
         other._end, other._ahead = self._end, self._ahead
         return other
 
     def readable(self) -> bool:
-        """Always."""
         return True
 
     def seekable(self) -> bool:
-        """Always."""
         return True
 
     def tell(self) -> int:
-        """The position."""
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """As any file."""
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._source.size}[whence]
         self._at = max(0, start + offset)
         return self._at

@@ -11,7 +11,7 @@ import numpy as np
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.source import ByteSource
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import ACID_STATS, ACID_VERSION, KEY_INDEX, RecordKey, Tail, as_text
 from acidctl.orc.types import OrcType, hive_type, quoted_name
 
@@ -20,11 +20,10 @@ SCHEMA_VERSION = 1
 _ACID_KEYS = (KEY_INDEX, ACID_STATS, ACID_VERSION)
 
 
-def describe(tail: Tail, source: ByteSource | None = None) -> dict[str, Any]:
+def tail_document(tail: Tail, source: ByteSource | None = None) -> dict[str, Any]:
     """Everything the tail says, ready for JSON: strings, numbers, booleans, None, lists and dictionaries only.
 
     Args:
-        tail: the file.
         source: read the stripes' footers from it as well, for the writer's time zone and the streams of each stripe.
 
     Returns:
@@ -65,23 +64,17 @@ def _acid(tail: Tail, problems: list[str]) -> dict[str, Any] | None:
     """The three ``hive.acid.*`` entries; None when the file has none of them and is no ACID file."""
     if not tail.is_acid and not any(key in tail.user_metadata for key in _ACID_KEYS):
         return None
-    index = stats = version = None
-    try:
-        index = tail.key_index()
-    except BadDataError as error:
-        problems.append(error.why)
-    try:
-        stats = tail.acid_stats()
-    except BadDataError as error:
-        problems.append(error.why)
-    try:
-        version = tail.acid_version
-    except BadDataError as error:
-        problems.append(error.why)
+    found: dict[str, Any] = {}
+    for name, read in (("index", tail.key_index), ("stats", tail.acid_stats), ("version", lambda: tail.acid_version)):
+        try:
+            found[name] = read()
+        except BadDataError as error:
+            problems.append(error.why)
+    index, stats = found.get("index"), found.get("stats")
     if index is not None and len(index) != len(tail.stripes):
         problems.append(f"{KEY_INDEX} has {len(index)} entries for {len(tail.stripes)} stripes")
     return {
-        "version": version,
+        "version": found.get("version"),
         "stats": None if stats is None else dict(zip(("inserts", "updates", "deletes"), stats, strict=True)),
         "keyIndex": None if index is None else [_key(key) for key in index],
     }
@@ -112,14 +105,14 @@ def _stripe(tail: Tail, i: int, acid: dict[str, Any] | None, source: ByteSource 
         found["writerTimezone"] = as_text(footer.writerTimezone) or None
         found["encodings"] = [pb.ColumnEncoding.Kind.Name(encoding.kind) for encoding in footer.columns]
         found["streams"] = [
-            {"column": stream.column, "kind": _stream_kind(stream), "length": stream.length}
+            {
+                "column": stream.column,
+                "kind": pb.Stream.Kind.Name(stream.kind) if stream.HasField("kind") else "UNKNOWN",
+                "length": stream.length,
+            }
             for stream in footer.streams
         ]
     return found
-
-
-def _stream_kind(stream: pb.Stream) -> str:
-    return pb.Stream.Kind.Name(stream.kind) if stream.HasField("kind") else "UNKNOWN"
 
 
 def _columns(tail: Tail) -> Iterator[dict[str, Any]]:

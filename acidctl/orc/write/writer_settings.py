@@ -39,7 +39,7 @@ class WriterSettings:
         block_size: compression block size in bytes; a multiple of 64 KiB below 8 MiB.
         stripe_size: bytes at which a stripe ends: decoded bytes when rows are gathered, encoded ones (for zlib
             before it compresses) inside a batch.
-        stride: rows a row-index entry; 0 writes no row index.
+        stride: rows per row-index entry; 0 writes no row index.
         dictionary_threshold: a string column gets a dictionary when at most this share of its values is distinct.
         batch_rows: rows that ORC takes at a time; a stripe ends only at a multiple of them.
         bloom_columns: columns of the table that get bloom filters, ``a`` or ``a.b`` for a field of a struct.

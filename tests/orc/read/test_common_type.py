@@ -20,9 +20,9 @@ import acidctl
 from acidctl.errors import BadDataError
 from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import OrcType
-from acidctl.orc.write.stripe_encoder import WriterSettings
+from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.export.orc_sink import OrcSink
-from acidctl.rows.read.events import Events
+from acidctl.rows.read.events import EventReader
 from acidctl.rows.scan.table import TableScan
 
 TIME, INSTANT, INT = OrcType("timestamp"), OrcType("timestamp with local time zone"), OrcType("int")
@@ -113,8 +113,8 @@ def test_statistics_spare_the_reading(tmp_path: Path, monkeypatch: pytest.Monkey
     )
     write_delta(tmp_path, 1, batch, batch, row=row)
     with monkeypatch.context() as patch:
-        patch.setattr(Events, "rows", None)
-        patch.setattr(Events, "ids_with_rows", None)
+        patch.setattr(EventReader, "rows", None)
+        patch.setattr(EventReader, "ids_with_rows", None)
         scan = acidctl.open_table(tmp_path).scan()
         assert scan.schema.field("t").type == pa.timestamp("ns")
     assert together(scan).num_rows == 100
