@@ -9,16 +9,14 @@ import hashlib
 import shutil
 import sys
 import tempfile
-import threading
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import acidctl
 from acidctl.errors import EnvironmentProblem
-from acidctl.spark.driver import failures
-from acidctl.spark.driver.session import Session
+from acidctl.spark.driver.session import Session, limited
 from acidctl.spark.worker import ExecutorFacts, executor_facts, missing_package
 
 CHECK_SECONDS = 0.2
@@ -38,7 +36,7 @@ def zip_package(package: Path, target: Path) -> None:
             archive.writestr(info, file.read_bytes())
 
 
-def prepare_executors(session: Session) -> list[ExecutorFacts]:
+def prepare_executors(session: Session) -> None:
     """Ship the package to a cluster's executors and check their Python; does nothing for a local master.
 
     Waits for the first executor as long as the session's ``start_timeout``.
@@ -47,18 +45,26 @@ def prepare_executors(session: Session) -> list[ExecutorFacts]:
         EnvironmentProblem: no executor comes, its Python is another version, or a package is missing there.
     """
     if session.is_local or session.shipped:
-        return []
-    path_before = list(sys.path)
+        return
     try:
-        session.context.addPyFile(str(package_zip()))
+        ship_package(session.context.addPyFile)
     except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
         raise session.explain(error) from None
+    check_facts(_ask(session))
+    session.shipped = True
+
+
+def ship_package(add: Callable[[str], None]) -> None:
+    """Hand the zip of this package to `add`, a means of PySpark to send modules to executors.
+
+    Raises:
+        EnvironmentProblem: acidctl runs from something that is not a folder, so it cannot be shipped.
+    """
+    path_before = list(sys.path)
+    try:
+        add(str(package_zip()))
     finally:
         sys.path[:] = path_before  # PySpark puts the zip first here too, before the package that runs
-    facts = _ask(session)
-    check_facts(facts)
-    session.shipped = True
-    return facts
 
 
 @functools.cache
@@ -97,24 +103,15 @@ def _ask(session: Session) -> list[ExecutorFacts]:
     context = session.context
     count = max(2, min(MOST_CHECKS, 2 * context.defaultParallelism))
     group = "acidctl-check"
-    late = threading.Event()
 
     def give_up() -> None:
-        late.set()
         with contextlib.suppress(Exception):  # a Java that is gone fails the job too, and says why there
             context.cancelJobGroup(group)
 
-    timer = threading.Timer(session.options.start_timeout, give_up)
-    timer.daemon = True
-    timer.start()
-    try:
-        context.setJobGroup(group, "acidctl: looking at the executors", interruptOnCancel=True)
-        facts: list[Any] = context.parallelize([CHECK_SECONDS] * count, count).map(executor_facts).collect()
-    except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
-        if late.is_set():
-            seconds = session.options.start_timeout
-            raise failures.no_executors(session.master, session.log.text(), seconds) from None
-        raise session.explain(error) from None
-    finally:
-        timer.cancel()
+    with limited(session.options.start_timeout, give_up) as is_late:
+        try:
+            context.setJobGroup(group, "acidctl: looking at the executors", interruptOnCancel=True)
+            facts: list[Any] = context.parallelize([CHECK_SECONDS] * count, count).map(executor_facts).collect()
+        except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
+            raise session.no_executors() if is_late() else session.explain(error) from None
     return facts

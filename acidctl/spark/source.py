@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     from acidctl.spark.datasource.plan import TablePlan, Work
     from acidctl.spark.datasource.read import Reading
 
-NAME = "hive_acid"
-
 
 class HiveAcidError(Exception):
     """What acidctl says inside a failure of Spark's: one line what, then why and what to do.
@@ -51,25 +48,16 @@ def register(spark: SparkSession) -> None:
     On a cluster the executors' Python needs pyarrow, numpy, fsspec and protobuf; acidctl itself comes as a zip file.
 
     Raises:
-        EnvironmentProblem: acidctl runs from something that is no folder, so it cannot be shipped.
+        EnvironmentProblem: acidctl runs from something that is not a folder, so it cannot be shipped.
     """
     from acidctl.spark.driver.session_plan import is_local  # noqa: PLC0415 - only the driver's
-    from acidctl.spark.shipping import package_zip  # noqa: PLC0415 - only the driver's
+    from acidctl.spark.shipping import ship_package  # noqa: PLC0415 - only the driver's
 
-    path_before = list(sys.path)
-    try:
-        if _is_remote(spark):
-            spark.addArtifacts(str(package_zip()), pyfile=True)
-        elif not is_local(spark.sparkContext.master or ""):
-            spark.sparkContext.addPyFile(str(package_zip()))
-    finally:
-        sys.path[:] = path_before  # PySpark puts the zip first here too, before the package that runs
+    if type(spark).__module__.startswith("pyspark.sql.connect"):  # Spark Connect has no SparkContext
+        ship_package(lambda path: spark.addArtifacts(path, pyfile=True))
+    elif not is_local(spark.sparkContext.master or ""):
+        ship_package(spark.sparkContext.addPyFile)
     spark.dataSource.register(HiveAcidDataSource)
-
-
-def _is_remote(spark: SparkSession) -> bool:
-    """Whether this is a Spark Connect session, which has no SparkContext."""
-    return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 _SAID = re.compile(
@@ -101,17 +89,10 @@ def _told() -> Iterator[None]:
     except Exception as error:
         if not isinstance(error, AcidctlError | ImportError | MemoryError):
             raise  # a bug: its own traceback says more
-        raise HiveAcidError(_text(as_acidctl_error(error))) from None
-
-
-def _text(error: AcidctlError) -> str:
-    lines = [f"[{error.code}] {_line(error.what)}"]
-    lines += [f"  {name}: {_line(text)}" for name, text in (("why", error.why), ("hint", error.hint)) if text]
-    return "\n".join(lines)
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split("\n"))
+        known = as_acidctl_error(error)
+        parts = ((f"[{known.code}]", known.what), ("  why:", known.why), ("  hint:", known.hint))
+        lines = [" ".join([name, *text.split("\n")]) for name, text in parts if text]
+        raise HiveAcidError("\n".join(lines)) from None
 
 
 class HiveAcidDataSource(DataSource):
@@ -120,7 +101,7 @@ class HiveAcidDataSource(DataSource):
     @classmethod
     def name(cls) -> str:
         """The name for ``format(...)``."""
-        return NAME
+        return "hive_acid"
 
     def schema(self) -> StructType:
         """The columns: ``ROW__ID`` if wanted, the table's, then the partition columns."""
@@ -130,7 +111,7 @@ class HiveAcidDataSource(DataSource):
             table = self._plan()
             # Spark pickles this object now and hands it to the planner: the snapshot of this moment goes along.
             self._table: TablePlan | None = table
-            return table_schema(table, self._parsed())
+            return table_schema(table)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """What plans and reads."""
@@ -140,18 +121,13 @@ class HiveAcidDataSource(DataSource):
             table = getattr(self, "_table", None) or self._plan()
             # Spark ships this object to every task, which needs none of the plan.
             self._table = None
-            options = self._parsed()
-            return HiveAcidReader(table, plan_reading(table, schema), options.target_bytes)
-
-    def _parsed(self) -> Any:
-        from acidctl.spark.datasource.options import SourceOptions  # noqa: PLC0415 - only the driver's
-
-        return SourceOptions.parse(self.options)
+            return HiveAcidReader(table, plan_reading(table, schema))
 
     def _plan(self) -> TablePlan:
+        from acidctl.spark.datasource.options import SourceOptions  # noqa: PLC0415 - only the driver's
         from acidctl.spark.datasource.plan import plan_table  # noqa: PLC0415 - only the driver's
 
-        return plan_table(self._parsed())
+        return plan_table(SourceOptions.parse(self.options))
 
 
 class AcidPartition(InputPartition):
@@ -165,78 +141,55 @@ class AcidPartition(InputPartition):
         return f"AcidPartition({len(self.value)} locations, {stripes} stripes)"
 
 
-class _Optional:
-    """A ``pushFilters`` that is there when Spark wants it.
-
-    Spark refuses sources that have one while ``spark.sql.python.filterPushdown.enabled`` is off, its default, lest the
-    user believe that filters are pushed.  This source answers the same with and without, so it must work with both:
-    to that check (``pushFilters.__func__``) the method looks like the base class' own, which takes no filter.
-    """
-
-    def __get__(self, reader: Any, owner: type) -> Any:
-        if reader is None:
-            return self
-        return _BoundPush(reader)
-
-
-class _BoundPush:
-    def __init__(self, reader: HiveAcidReader) -> None:
-        self._reader = reader
-        self.__func__ = getattr(DataSourceReader, "pushFilters", None)  # Spark 4.0 has none
-
-    def __call__(self, filters: list[Any]) -> Iterable[Any]:
-        return self._reader.use_filters(filters)
-
-
 class HiveAcidReader(DataSourceReader):
     """Plans on the driver, reads on the executors.
 
     Args:
         table: what there is; stays on the driver.
         reading: how columns come about.
-        target_bytes: about how much one task reads.
     """
 
-    pushFilters = _Optional()  # noqa: N815 - Spark's name
-
-    def __init__(self, table: TablePlan, reading: Reading, target_bytes: int) -> None:
+    def __init__(self, table: TablePlan, reading: Reading) -> None:
         self._table: TablePlan | None = table
         self._reading = reading
-        self._target_bytes = target_bytes
         self._conditions: list[Condition] = []
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the plan: the tasks have their own share of it."""
         return self.__dict__ | {"_table": None}
 
-    def use_filters(self, filters: list[Any]) -> Iterable[Any]:
-        """Remember what can exclude partitions or stripes; Spark applies every filter itself all the same."""
-        with _told():
-            from acidctl.spark.datasource.filters import conditions  # noqa: PLC0415 - may be missing: told
+    @property
+    def pushFilters(self) -> Any:  # noqa: N802 - Spark's name
+        """What takes Spark's filters, where Spark wants that.
 
-            self._conditions = conditions(filters)
-        return filters
+        Spark refuses sources that do while ``spark.sql.python.filterPushdown.enabled`` is off, its default, lest the
+        user believe that filters are pushed.  This source answers the same with and without, so it must work with
+        both: to that check (``pushFilters.__func__``) it looks like the base class' own, which takes no filter.
+        """
+
+        def push(filters: list[Any]) -> Iterable[Any]:
+            """Remember what can exclude partitions or stripes; Spark applies every filter itself all the same."""
+            with _told():
+                from acidctl.spark.datasource.filters import conditions  # noqa: PLC0415 - may be missing: told
+
+                self._conditions = conditions(filters)
+            return filters
+
+        push.__func__ = getattr(DataSourceReader, "pushFilters", None)  # type: ignore[attr-defined]  # Spark 4.0: none
+        return push
 
     def partitions(self) -> Sequence[InputPartition]:
         """The tasks; at least one."""
         with _told():
-            from acidctl.spark.datasource.filters import may_match, partition_bounds  # noqa: PLC0415 - as above
             from acidctl.spark.datasource.plan import works  # noqa: PLC0415 - may be missing: told
 
-            table = self._table
-            assert table is not None  # only a copy in an executor has none
-            chosen = []
-            for location in table.locations:
-                known = partition_bounds(table.partition_of(location))
-                if may_match(self._conditions, known.get):
-                    chosen.append(location)
-            tasks = works(table, chosen, self._target_bytes)
-            return [AcidPartition(task) for task in tasks] or [AcidPartition(())]
+            assert self._table is not None  # only a copy in an executor has none
+            return [AcidPartition(task) for task in works(self._table, self._conditions)] or [AcidPartition(())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one partition, in Arrow batches of bounded size."""
         with _told():
-            from acidctl.spark.datasource.read import WorkReader  # noqa: PLC0415 - may be missing: told
+            from acidctl.spark.datasource.read import read_work  # noqa: PLC0415 - may be missing: told
 
             for work in partition.value:
-                yield from WorkReader(work, self._reading).batches(self._conditions)
+                yield from read_work(work, self._reading, self._conditions)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 
 from acidctl.demo.walkthrough import write_walkthrough
 from acidctl.errors import EnvironmentProblem
-from acidctl.spark.driver.properties import options_file, parsed, split_options, trimmed, write_private, written
+from acidctl.spark.driver.properties import options_file, parsed, split_options, trimmed, written
 from acidctl.spark.driver.session_plan import SparkOptions, plan_session
 from acidctl.storage.registry import open_location
 from spark.test_java import banner, fake_java
@@ -59,18 +58,6 @@ def test_files_that_people_write() -> None:
 )  # fmt: skip
 def test_options_are_split_as_spark_does(text: str, options: list[str]) -> None:
     assert split_options(text) == options
-
-
-def test_a_private_file(tmp_path: Path) -> None:
-    path = tmp_path / "x"
-    before = os.umask(0)
-    write_private(path, "secret")
-    os.umask(before)
-    assert (path.read_text(), path.stat().st_mode & 0o777) == ("secret", 0o600)
-    link = tmp_path / "link"
-    link.symlink_to(path)
-    with pytest.raises(OSError, match="symbolic"):
-        write_private(link, "other")
 
 
 # --- from PYSPARK_SUBMIT_ARGS and spark-defaults.conf ---
@@ -141,7 +128,8 @@ def test_java_reads_the_options(tmp_path: Path) -> None:
 
 SESSION = """
 import sys
-from acidctl.spark.driver.session import SparkOptions, start_session
+from acidctl.spark.driver.session import start_session
+from acidctl.spark.driver.session_plan import SparkOptions
 from spark.test_properties import AWKWARD
 from acidctl.spark.driver.properties import written
 

@@ -31,8 +31,8 @@ COMPARISONS = {
 def load(table: Path, filters: list[Any], **options: str) -> list[pa.RecordBatch]:
     """What the tasks give for the filters."""
     source = HiveAcidDataSource({"path": str(table), **{name.lower(): value for name, value in options.items()}})
-    reader = source.reader(source.schema())
-    assert list(reader.use_filters(filters)) == filters  # Spark applies them all itself
+    reader: Any = source.reader(source.schema())
+    assert list(reader.pushFilters(filters)) == filters  # Spark applies them all itself
     return [batch for one in reader.partitions() for batch in reader.read(one)]
 
 

@@ -11,10 +11,9 @@ from pyspark.sql import types as st
 from acidctl.errors import NotFoundError
 from acidctl.orc.types import OrcType
 from acidctl.rows.read.events import open_event_files
-from acidctl.rows.scan.columns import Column, Kind, Namespace, PartitionColumn
+from acidctl.rows.scan.columns import Column, Kind, Namespace
 from acidctl.rows.scan.scan import Scan
 from acidctl.spark.datasource.filters import Condition, narrowed
-from acidctl.spark.datasource.options import SourceOptions
 from acidctl.spark.datasource.plan import TablePlan, Work
 from acidctl.spark.datasource.types import SparkForm, arrow_target, check_asked, spark_type
 
@@ -32,23 +31,20 @@ class Reading:
 
     Attributes:
         columns: of Spark's schema, in its order.
-        names: of the columns, as Spark's schema spells them.
-        targets: the Arrow types to deliver.
-        row_type: the table's columns; None when no location has a data file.
+        schema: the names as Spark's schema spells them, and the Arrow types to deliver.
+        row_type: the table's columns.
     """
 
     columns: tuple[Column, ...]
-    names: tuple[str, ...]
-    targets: tuple[pa.DataType, ...]
-    row_type: OrcType | None
+    schema: pa.Schema
+    row_type: OrcType
 
 
 def _namespace(table: TablePlan) -> Namespace:
-    row_type = table.row_type or OrcType("struct")
-    return Namespace(row_type, [PartitionColumn(name, kind, None) for name, kind in table.partitions])
+    return Namespace(table.row_type or OrcType("struct"), table.locations[0].partition)
 
 
-def table_schema(table: TablePlan, options: SourceOptions) -> st.StructType:
+def table_schema(table: TablePlan) -> st.StructType:
     """The schema when the user gives none.
 
     Raises:
@@ -62,9 +58,9 @@ def table_schema(table: TablePlan, options: SourceOptions) -> st.StructType:
         )
     known = _namespace(table)
     columns = known.tops
-    if options.columns is not None:
-        columns = [known.find(name, table.path) for name in options.columns]
-    if options.row_id and not any(column.kind is Kind.ROW_ID and not column.place for column in columns):
+    if table.options.columns is not None:
+        columns = [known.find(name, table.path) for name in table.options.columns]
+    if table.options.row_id and not any(column.kind is Kind.ROW_ID and not column.place for column in columns):
         columns = [known.row_id, *columns]
     return st.StructType([st.StructField(column.name, spark_type(column.type)) for column in columns])
 
@@ -77,77 +73,63 @@ def plan_reading(table: TablePlan, schema: st.StructType) -> Reading:
         UsageProblem: it has another type.
     """
     if table.row_type is None:
-        return Reading((), (), (), None)  # nothing to read, so whatever the user's schema says is right
+        # There is nothing to read, so whatever the user's schema says is right.
+        return Reading((), pa.schema([]), OrcType("struct"))
     known = _namespace(table)
     columns = []
     for field in schema.fields:
         column = known.find(field.name, table.path)
         check_asked(field, spark_type(column.type), table.path)
         columns.append(column)
-    targets = tuple(arrow_target(field.dataType) for field in schema.fields)
-    return Reading(tuple(columns), tuple(schema.names), targets, table.row_type)
+    targets = pa.schema([(field.name, arrow_target(field.dataType)) for field in schema.fields])
+    return Reading(tuple(columns), targets, table.row_type)
 
 
-class WorkReader:
-    """Reads one share, on an executor."""
+def read_work(work: Work, reading: Reading, conditions: list[Condition]) -> Iterator[pa.RecordBatch]:
+    """The rows of one share, less those of stripes that cannot meet the conditions, on an executor.
 
-    def __init__(self, work: Work, reading: Reading) -> None:
-        self._work = work
-        self._reading = reading
-        assert reading.row_type is not None  # there would be no work else
-        self._row_type = reading.row_type
-        self._form = SparkForm()
-        self._schema = pa.schema(list(zip(reading.names, reading.targets, strict=True)))
+    Raises:
+        BadDataError: a file cannot be read, or a value has no place in Spark's type.
+        NotFoundError: a file has vanished since the table was listed.
+    """
+    sources = open_event_files(work.snapshot, work.snapshot.files())
+    only = work.only
+    data = {
+        name: column.place[0]
+        for name, column in zip(reading.schema.names, reading.columns, strict=True)
+        if column.kind is Kind.DATA and len(column.place) == 1
+    }
+    useful = [one for one in conditions if one.column in data]
+    if useful:
+        only = narrowed(sources, only, useful, data, reading.row_type)
+    if not only:
+        return
+    scan = Scan(
+        work.snapshot,
+        _wanted(reading),
+        only=only,
+        partition=work.partition,
+        row_type=reading.row_type,
+        sources=sources,
+    )
+    form = SparkForm()
+    for batch in scan.batches():
+        for rows in _bounded(batch):
+            arrays = [
+                form.column(rows.column(place), column.type, target.type, target.name)
+                for place, (column, target) in enumerate(zip(reading.columns, reading.schema, strict=True))
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, schema=reading.schema)
 
-    def batches(self, conditions: list[Condition]) -> Iterator[pa.RecordBatch]:
-        """The rows, less those of stripes that cannot meet the conditions.
 
-        Raises:
-            BadDataError: a file cannot be read, or a value has no place in Spark's type.
-            NotFoundError: a file has vanished since the table was listed.
-        """
-        work = self._work
-        sources = open_event_files(work.snapshot, work.snapshot.files())
-        only = work.only
-        data = {
-            name: column.place[0]
-            for name, column in zip(self._reading.names, self._reading.columns, strict=True)
-            if column.kind is Kind.DATA and len(column.place) == 1
-        }
-        useful = [one for one in conditions if one.column in data]
-        if useful:
-            only = narrowed(sources, only, useful, data, self._row_type)
-        if not only:
-            return
-        scan = Scan(
-            work.snapshot,
-            self._wanted(),
-            only=only,
-            partition=work.partition,
-            row_type=self._row_type,
-            sources=sources,
-        )
-        for batch in scan.batches():
-            for rows in _bounded(batch):
-                yield self._converted(rows)
-
-    def _wanted(self) -> list[str]:
-        """Names for the scan.  Rows of partition columns alone are counted by a narrow column of the files."""
-        names = [column.name for column in self._reading.columns]
-        if all(column.kind is Kind.PARTITION for column in self._reading.columns) and self._row_type.names:
-            kinds = [child.kind for child in self._row_type.children]
-            ranks = [_NARROW.index(kind) if kind in _NARROW else len(_NARROW) for kind in kinds]
-            names.append(self._row_type.names[ranks.index(min(ranks))])
-        return names
-
-    def _converted(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        arrays = [
-            self._form.column(rows.column(place), column.type, target, name)
-            for place, (column, target, name) in enumerate(
-                zip(self._reading.columns, self._reading.targets, self._reading.names, strict=True)
-            )
-        ]
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+def _wanted(reading: Reading) -> list[str]:
+    """Names for the scan.  Rows of partition columns alone are counted by a narrow column of the files."""
+    names = [column.name for column in reading.columns]
+    if all(column.kind is Kind.PARTITION for column in reading.columns) and reading.row_type.names:
+        kinds = [child.kind for child in reading.row_type.children]
+        ranks = [_NARROW.index(kind) if kind in _NARROW else len(_NARROW) for kind in kinds]
+        names.append(reading.row_type.names[ranks.index(min(ranks))])
+    return names
 
 
 def _bounded(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
