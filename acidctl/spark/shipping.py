@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import hashlib
-import shutil
 import sys
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -16,24 +13,22 @@ from typing import Any
 
 import acidctl
 from acidctl.errors import EnvironmentProblem
+from acidctl.spark.driver.cache import process_dir
 from acidctl.spark.driver.session import Session, limited
 from acidctl.spark.worker import ExecutorFacts, executor_facts, missing_package
 
 CHECK_SECONDS = 0.2
 MOST_CHECKS = 64
-# A zip stores no time before 1980; a fixed one makes the same package the same bytes.
-EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def zip_package(package: Path, target: Path) -> None:
     """Write `package` (a folder) into a zip file that Python imports from; the same content gives the same bytes."""
     files = sorted(p for p in package.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(target, "w") as archive:
         for file in files:
-            info = zipfile.ZipInfo((Path(package.name) / file.relative_to(package)).as_posix(), EPOCH)
-            info.compress_type = zipfile.ZIP_DEFLATED
-            info.external_attr = 0o644 << 16
-            archive.writestr(info, file.read_bytes())
+            # Of the year 1980, and of no mode: nothing but names and content goes in.
+            info = zipfile.ZipInfo(file.relative_to(package.parent).as_posix())
+            archive.writestr(info, file.read_bytes(), zipfile.ZIP_DEFLATED)
 
 
 def prepare_executors(session: Session) -> None:
@@ -77,9 +72,7 @@ def package_zip() -> Path:
             f"it runs from {package}, which is no folder",
             "Install acidctl in the usual way, or install it on the executors too",
         )
-    folder = tempfile.mkdtemp(prefix="acidctl-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    target = Path(folder, "acidctl.zip")
+    target = process_dir() / "acidctl.zip"
     zip_package(package, target)
     # Spark tells files apart by their names, and another process may have shipped another acidctl to this session.
     digest = hashlib.sha256(target.read_bytes()).hexdigest()[:12]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from acidctl.spark.datasource.filters import Condition
-    from acidctl.spark.datasource.plan import TablePlan, Work
+    from acidctl.spark.datasource.plan import TablePlan
     from acidctl.spark.datasource.read import Reading
 
 
@@ -76,8 +76,7 @@ def explain(error: BaseException) -> AcidctlError | None:
     found = _SAID.search(str(error))
     if found is None:
         return None
-    classes: list[type[AcidctlError]] = [AcidctlError, *AcidctlError.__subclasses__()]
-    kind = next((cls for cls in classes if cls.code == found["code"]), AcidctlError)
+    kind = next((cls for cls in AcidctlError.__subclasses__() if cls.code == found["code"]), AcidctlError)
     return kind(found["what"], found["why"] or "", found["hint"] or "")
 
 
@@ -130,17 +129,6 @@ class HiveAcidDataSource(DataSource):
         return plan_table(SourceOptions.parse(self.options))
 
 
-class AcidPartition(InputPartition):
-    """The share of one task: stripes of one or more locations."""
-
-    def __init__(self, works: tuple[Work, ...]) -> None:
-        super().__init__(works)
-
-    def __repr__(self) -> str:
-        stripes = sum(len(numbers) for work in self.value for numbers in work.only.values())
-        return f"AcidPartition({len(self.value)} locations, {stripes} stripes)"
-
-
 class HiveAcidReader(DataSourceReader):
     """Plans on the driver, reads on the executors.
 
@@ -179,12 +167,12 @@ class HiveAcidReader(DataSourceReader):
         return push
 
     def partitions(self) -> Sequence[InputPartition]:
-        """The tasks; at least one."""
+        """The share of each task, stripes of one or more locations; at least one."""
         with _told():
             from acidctl.spark.datasource.plan import works  # noqa: PLC0415 - may be missing: told
 
             assert self._table is not None  # only a copy in an executor has none
-            return [AcidPartition(task) for task in works(self._table, self._conditions)] or [AcidPartition(())]
+            return [InputPartition(task) for task in works(self._table, self._conditions) or [()]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one partition, in Arrow batches of bounded size."""

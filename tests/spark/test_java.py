@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -210,7 +211,7 @@ def test_without_a_cache_the_wrapper_is_temporary(tmp_path: Path, env: dict[str,
     environ = env | {"JAVA_HOME": str(home), "XDG_CACHE_HOME": str(tmp_path / "file")}
     chosen = choose_java(environ)
     assert (Path(chosen.home) / "bin" / "java").is_file()
-    assert chosen.home.startswith(java.tempfile.gettempdir())
+    assert chosen.home.startswith(tempfile.gettempdir())
 
 
 def test_a_cache_that_nothing_can_be_run_from(
@@ -225,7 +226,7 @@ def test_a_cache_that_nothing_can_be_run_from(
         return probed(executable, environ)
 
     monkeypatch.setattr(java, "_probe", as_if_noexec)
-    assert choose_java(env | {"JAVA_HOME": str(home)}).home.startswith(java.tempfile.gettempdir())
+    assert choose_java(env | {"JAVA_HOME": str(home)}).home.startswith(tempfile.gettempdir())
 
 
 def test_a_relative_cache_folder_is_ignored(tmp_path: Path, env: dict[str, str]) -> None:

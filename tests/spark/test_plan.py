@@ -105,7 +105,7 @@ def test_an_administrators_defaults(environ: dict[str, str], spark_home: Path) -
     assert made.conf["spark.yarn.queue"] == "q"
     assert made.conf["spark.app.name"] == "ours"
     assert made.conf["spark.driver.extraJavaOptions"] == "-Da=b -Dc=d"
-    assert "spark.hadoop.x" not in made.conf  # spark-submit reads it itself
+    assert made.conf["spark.hadoop.x"] == "1"
     assert plan(SparkOptions(master="local[2]"), environ, spark_home).conf["spark.master"] == "local[2]"
 
 

@@ -78,7 +78,7 @@ def settings(environ: dict[str, str], home: Path, arguments: str = "pyspark-shel
     options = SparkOptions(conf=tuple((f"spark.{key}", value) for key, value in conf.items()))
     made = plan_session(options, environ | {"PYSPARK_SUBMIT_ARGS": arguments}, home, "4.3.0")
     assert not [word for word in made.submit_arguments if "spark." in word or "hush" in word]
-    return made.inherited | made.conf
+    return made.conf
 
 
 def test_where_settings_come_from(environ: dict[str, str], tmp_path: Path) -> None:

@@ -1,9 +1,13 @@
-"""The folder of the user's cache where the Java wrapper and the class archive live."""
+"""Folders of the user's own: in the cache, where the Java wrapper and the class archive live, and for one process."""
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
+import shutil
 import stat
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -30,3 +34,11 @@ def cache_dir(environ: Mapping[str, str]) -> Path:
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(f"{folder} cannot be written")
     return folder
+
+
+@functools.cache
+def process_dir() -> Path:
+    """A folder (mode 0700) that ends with this process."""
+    folder = tempfile.mkdtemp(prefix="acidctl-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)

@@ -125,20 +125,19 @@ def addresses_of(master: str) -> list[tuple[str, int]]:
         UsageProblem: not a master URL.
     """
     if not re.match(r"(local(\[.*\])?|local-cluster\[.*\]|yarn|spark://.+|k8s://.+)$", master):
-        raise UsageProblem(
-            f"--master {master!r} is no master that Spark knows",
-            "",
-            "Use local[4], local[*], spark://host:7077, yarn or k8s://https://host:port",
-        )
+        raise _no_master(master, "")
     found = []
     for address in master.removeprefix("spark://").split(",") if master.startswith("spark://") else ():
         host, _, port = address.rpartition(":")
         if not host or not port.isdigit() or not 0 < int(port) < 65536:
-            raise UsageProblem(
-                f"--master {master!r} is no master that Spark knows", "", "Write it as spark://host:7077"
-            )
+            raise _no_master(master, "an address is HOST:PORT")
         found.append((host, int(port)))
     return found
+
+
+def _no_master(master: str, why: str) -> UsageProblem:
+    hint = "Use local[4], local[*], spark://host:7077, yarn or k8s://https://host:port"
+    return UsageProblem(f"--master {master!r} is no master that Spark knows", why, hint)
 
 
 def check_master(master: str) -> None:
@@ -223,9 +222,7 @@ RULES: tuple[Rule, ...] = (
     ),
     (
         r"(Could not parse Master URL|Master must either be|Invalid master URL)[^\n]*",
-        lambda m, master: UsageProblem(
-            f"--master {master!r} is no master that Spark knows", m[0], "Use local[4], spark://host:7077 or yarn"
-        ),
+        lambda m, master: _no_master(master, m[0]),
     ),
     (
         r"Cluster deploy mode is not applicable[^\n]*",
@@ -305,15 +302,11 @@ def _unknown(text: str, log: str, status: int | None) -> AcidctlError:
     thrown = re.search(r"^: (\S.*)", text, re.MULTILINE)  # how Py4J tells what Java threw
     # Once Java has ended, Py4J only tells that it lost the connection.
     why = _short(thrown[1]) if thrown else _short(last_words(log) or text)
-    if status is not None and status < 0:
-        why = "often by the system, when memory runs out" if status == -signal.SIGKILL else why
-        return EnvironmentProblem(
-            f"The Java process of Spark was killed by signal {-status}", why, "Free some memory, or use --engine local"
-        )
-    if status is not None:
-        return EnvironmentProblem(
-            f"The Java process of Spark ended with status {status}",
-            why,
-            "See what it logged with --debug, or use --engine local",
-        )
-    return EnvironmentProblem("Spark failed", why, "See what it logged with --debug, or use --engine local")
+    hint = "See what it logged with --debug, or use --engine local"
+    if status is None:
+        return EnvironmentProblem("Spark failed", why, hint)
+    if status >= 0:
+        return EnvironmentProblem(f"The Java process of Spark ended with status {status}", why, hint)
+    why = "often by the system, when memory runs out" if status == -signal.SIGKILL else why
+    what = f"The Java process of Spark was killed by signal {-status}"
+    return EnvironmentProblem(what, why, "Free some memory, or use --engine local")

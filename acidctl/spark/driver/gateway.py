@@ -134,7 +134,6 @@ def start_driver(
     """Start ``spark-submit`` with `arguments` and wait until it listens.
 
     Args:
-        spark_home: the folder with ``bin/spark-submit``.
         environ: the whole environment of the process.
         timeout: seconds to wait for it to listen.
         folder: a private folder for the file that tells where it listens.

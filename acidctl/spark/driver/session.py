@@ -40,8 +40,6 @@ class Session:
     """A running Spark.
 
     Attributes:
-        context: PySpark's SparkContext.
-        master: the master it runs on.
         java: the Java that was started, or None when Spark ran already.
         driver: the Java process, or None when Spark ran already (``spark-submit``, a notebook).
         log: what Java said.
@@ -140,15 +138,14 @@ def _session_of_others(pyspark: Any, options: SparkOptions) -> Iterator[Session]
         context.stop()
 
 
-def _new_context(pyspark: Any, conf: Any) -> SparkContext:
+def _new_context(pyspark: Any, conf: Any) -> Any:
     """A SparkContext; the handler for interrupts, which PySpark replaces, is put back.
 
     Its own calls into Java from within the handler, perhaps in the midst of another call, and outlives the session.
     """
     before = signal.getsignal(signal.SIGINT)
     try:
-        context: SparkContext = pyspark.SparkContext(conf=conf)
-        return context
+        return pyspark.SparkContext(conf=conf)
     finally:
         if before is not None and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, before)
@@ -258,17 +255,16 @@ def _start(
 def _launch(
     plan: SessionPlan, options: SparkOptions, log: DriverLog, scratch: Path, flags: Sequence[str]
 ) -> tuple[Driver, dict[str, str]]:
-    conf = plan.inherited | plan.conf
     ours = " ".join(f'"{flag}"' if re.search(r"\s", flag) else flag for flag in (*JAVA_FLAGS, *flags))
     environ = dict(plan.environ)
     # Command lines are for everybody to see: settings, and options that are not ours, go to Java in private files.
     with tempfile.TemporaryDirectory(prefix="start-", dir=scratch) as private:
         properties = Path(private, "conf")
-        if theirs := conf.get("spark.driver.extraJavaOptions"):
+        if theirs := plan.conf.get("spark.driver.extraJavaOptions"):
             ours += " " + moved_options(theirs, Path(private, "java"))
         if more := environ.get("SPARK_SUBMIT_OPTS"):
             environ["SPARK_SUBMIT_OPTS"] = moved_options(more, Path(private, "submit"))
-        write_properties(conf | {"spark.driver.extraJavaOptions": ours}, properties)
+        write_properties(plan.conf | {"spark.driver.extraJavaOptions": ours}, properties)
         arguments = ["--properties-file", str(properties), *plan.submit_arguments]
         return start_driver(plan.spark_home, arguments, environ, timeout=options.start_timeout, folder=scratch, log=log)
 
@@ -287,7 +283,7 @@ def _connected(plan: SessionPlan, connection: dict[str, str]) -> Iterator[None]:
         os.environ.update(before)
 
 
-def _context(pyspark: Any, plan: SessionPlan, session: Session) -> SparkContext:
+def _context(pyspark: Any, plan: SessionPlan, session: Session) -> Any:
     """Connect to the master; Java is ended when it takes too long."""
     seconds = session.options.start_timeout
     assert session.driver is not None
@@ -301,32 +297,24 @@ def _context(pyspark: Any, plan: SessionPlan, session: Session) -> SparkContext:
             if is_late():
                 raise failures.unreachable(plan.master, f"no answer within {seconds:g} seconds") from None
             raise session.explain(error) from None
-    server: Any = getattr(context, "_accumulatorServer", None)
-    if server is not None:
-        # When Java ends, or dies, it leaves this server's connection open: no reason to print a traceback.
-        server.handle_error = lambda *_: None
+    # When Java ends, or dies, it leaves this server's connection open: no reason to print a traceback.
+    context._accumulatorServer.handle_error = lambda *_: None
     return context
 
 
-def _stop(context: SparkContext) -> None:
+def _stop(context: Any) -> None:
     """Stop Spark within a bounded time and without PySpark's second of waiting for its accumulator server."""
-    holder: Any = context
-    server = getattr(holder, "_accumulatorServer", None)
-    if server is not None:
-        holder._accumulatorServer = None
-        _in_background(server.shutdown)
-    _in_background(context.stop).join(timeout=STOP_SECONDS)
 
-
-def _in_background(action: Callable[[], object]) -> threading.Thread:
-    def run() -> None:
+    def run(action: Callable[[], object]) -> None:
         # Java may be gone already; there is nothing left to stop then.
         with contextlib.suppress(Exception):
             action()
 
-    thread = threading.Thread(target=run, name="acidctl-spark-stop", daemon=True)
-    thread.start()
-    return thread
+    server, context._accumulatorServer = context._accumulatorServer, None
+    for action in (server.shutdown, context.stop):
+        thread = threading.Thread(target=run, args=(action,), name="acidctl-spark-stop", daemon=True)
+        thread.start()
+    thread.join(timeout=STOP_SECONDS)
 
 
 def _forget_gateway(pyspark: Any) -> None:

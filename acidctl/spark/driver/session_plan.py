@@ -18,9 +18,8 @@ from acidctl.spark.driver.java import Java, choose_java
 from acidctl.spark.driver.properties import parsed, trimmed
 
 DEFAULT_MASTER = "local[*]"
-_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 # Options of spark-submit for which there is a property.
-_AS_PROPERTY = {"--master": "spark.master", "--driver-java-options": _JAVA_OPTIONS}
+_AS_PROPERTY = {"--master": "spark.master", "--driver-java-options": "spark.driver.extraJavaOptions"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +53,7 @@ class SessionPlan:
     Attributes:
         archive: the class archive to start from, if there is one.
         own_jars: its jars are those of the installed pyspark, not of another SPARK_HOME.
-        conf: properties that acidctl or the user sets.
-        inherited: those of ``spark-defaults.conf``, or of the file that PYSPARK_SUBMIT_ARGS names in its place: weaker.
+        conf: all properties for Java.
         submit_arguments: the rest of PYSPARK_SUBMIT_ARGS, which every process of the machine may see.
     """
 
@@ -66,7 +64,6 @@ class SessionPlan:
     own_jars: bool
     environ: dict[str, str]
     conf: dict[str, str]
-    inherited: dict[str, str]
     submit_arguments: tuple[str, ...]
 
 
@@ -74,10 +71,7 @@ def plan_session(options: SparkOptions, environ: Mapping[str, str], package: Pat
     """Decide master, Java, SPARK_HOME, environment and properties.
 
     Args:
-        options: the user's wishes.
-        environ: the environment.
         package: the folder of the installed ``pyspark``.
-        pyspark_version: its version.
 
     Raises:
         EnvironmentProblem: no Java, or a SPARK_HOME that is broken or of another version.
@@ -123,11 +117,10 @@ def plan_session(options: SparkOptions, environ: Mapping[str, str], package: Pat
         }
     # An administrator's file comes before our taste, the command line before both.
     ours = {"spark.app.name", "spark.master"} | ({"spark.yarn.queue"} if options.queue else set())
-    kept = (conf.keys() | {_JAVA_OPTIONS}) - ours
-    conf |= {key: value for key, value in defaults.items() if key in kept}
+    conf |= {key: value for key, value in defaults.items() if key not in ours}
     conf |= asked | user | {"spark.master": master}
     archive = usable_archive(java, spark_home, environ) if own_jars else None
-    return SessionPlan(master, java, spark_home, archive, own_jars, environment, conf, defaults, rest)
+    return SessionPlan(master, java, spark_home, archive, own_jars, environment, conf, rest)
 
 
 def _taken_apart(arguments: Iterable[str], folder: Path) -> tuple[tuple[str, ...], dict[str, str], dict[str, str]]:
