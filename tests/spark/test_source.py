@@ -32,8 +32,8 @@ pytest.importorskip("pyspark.sql.datasource", reason="PySpark older than 4.0")
 
 from pyspark.sql import datasource as api
 
-from acidctl.spark.datasource.options import SourceOptions
-from acidctl.spark.source import HiveAcidDataSource, HiveAcidError, explain
+from acidctl.spark.datasource.hive_acid import HiveAcidDataSource, HiveAcidError, explain
+from acidctl.spark.datasource.load_options import SourceOptions
 
 REPO = Path(__file__).resolve().parents[2]
 HIVE23 = REPO / "tests" / "data" / "hive23-written"
@@ -193,7 +193,9 @@ def test_bad_options(name: str, value: str) -> None:
 def test_errors_can_be_explained_whatever_is_around_them() -> None:
     with pytest.raises(HiveAcidError) as caught:
         HiveAcidDataSource({"path": "/no/such\npath"}).schema()
-    found = explain(RuntimeError(f"Py4J\nTraceback\nacidctl.spark.source.HiveAcidError: {caught.value}\n\tat java"))
+    found = explain(
+        RuntimeError(f"Py4J\nTraceback\nacidctl.spark.datasource.hive_acid.HiveAcidError: {caught.value}\n\tat java")
+    )
     assert isinstance(found, NotFoundError)
     assert "/no/such" in found.what
     assert found.hint

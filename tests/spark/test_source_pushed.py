@@ -16,7 +16,7 @@ pytest.importorskip("pyspark.sql.datasource", reason="PySpark older than 4.0")
 
 from pyspark.sql import datasource as api
 
-from acidctl.spark.source import HiveAcidDataSource
+from acidctl.spark.datasource.hive_acid import HiveAcidDataSource
 
 COLUMNS = {name: kind for name, kind in (TYPES | ADDED).items() if name not in ("st", "f", "d")}
 COMPARISONS = {

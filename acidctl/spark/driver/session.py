@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acidctl.errors import AcidctlError, EnvironmentProblem, UsageProblem
-from acidctl.spark.driver import failures
+from acidctl.spark.driver import spark_failures
 from acidctl.spark.driver.gateway import Driver, DriverEnded, DriverLog, start_driver
 from acidctl.spark.driver.java import Java
 from acidctl.spark.driver.properties import moved_options, trimmed, write_properties
@@ -71,17 +71,17 @@ class Session:
 
     def no_executors(self) -> EnvironmentProblem:
         """The error for a cluster that ran nothing for us in as long as a start may take."""
-        return failures.no_executors(self.master, self.log.text(), self.options.start_timeout)
+        return spark_failures.no_executors(self.master, self.log.text(), self.options.start_timeout)
 
     def explain(self, error: BaseException) -> AcidctlError:
         """The error that a user understands for one that Spark, Py4J or Java raised."""
         status = None
         if self.driver is not None:
             # A process that dies closes its connections before it has an exit status to be asked for.
-            status = self.driver.wait(EXIT_SECONDS if failures.tells_of_an_end(error) else 0)
+            status = self.driver.wait(EXIT_SECONDS if spark_failures.tells_of_an_end(error) else 0)
             if status is not None:
                 self.driver.drain()
-        return failures.explain(error, self.log.text(), self.master, status)
+        return spark_failures.explained(error, self.log.text(), self.master, status)
 
 
 @contextlib.contextmanager
@@ -93,7 +93,7 @@ def start_session(options: SparkOptions, *, record_archive: Path | None = None) 
 
     Args:
         options: the user's wishes.
-        record_archive: write the class archive to this path at the end (slow; see :mod:`acidctl.spark.driver.archive`).
+        record_archive: write the class archive to this path at the end, which is slow.
 
     Raises:
         EnvironmentProblem: no Java, no PySpark, versions that do not fit, or a master that cannot be reached.
@@ -131,7 +131,7 @@ def _session_of_others(pyspark: Any, options: SparkOptions) -> Iterator[Session]
     try:
         context = _new_context(pyspark, conf)
     except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
-        raise failures.explain(error, "", running, None) from None
+        raise spark_failures.explained(error, "", running, None) from None
     try:
         yield Session(context, context.master or running, None, None, DriverLog(), options)
     finally:
@@ -196,7 +196,7 @@ def _is_not_py4j(record: logging.LogRecord) -> bool:
 
 def _own_session(pyspark: Any, options: SparkOptions, record_archive: Path | None) -> Iterator[Session]:
     plan = plan_session(options, os.environ, Path(pyspark.__file__).parent, pyspark.__version__)
-    failures.check_master(plan.master)
+    spark_failures.check_master(plan.master)
     log = DriverLog()
     properties = importlib.resources.files("acidctl.spark") / "log4j2.properties"
     with (
@@ -243,7 +243,7 @@ def _start(
         return _launch(plan, options, log, scratch, [*shared, *flags])
     except DriverEnded as error:
         if plan.archive is None:
-            raise failures.explain(error, log.text(), plan.master, error.status) from None
+            raise spark_failures.explained(error, log.text(), plan.master, error.status) from None
     # Java ignores an archive that does not fit.  Should one stop it all the same, the archive goes, not the user's
     # job; but only when it was to blame.
     started = _start(replace(plan, archive=None), options, log, scratch, flags)
@@ -295,7 +295,7 @@ def _context(pyspark: Any, plan: SessionPlan, session: Session) -> Any:
             context = _new_context(pyspark, conf)
         except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
             if is_late():
-                raise failures.unreachable(plan.master, f"no answer within {seconds:g} seconds") from None
+                raise spark_failures.unreachable(plan.master, f"no answer within {seconds:g} seconds") from None
             raise session.explain(error) from None
     # When Java ends, or dies, it leaves this server's connection open: no reason to print a traceback.
     context._accumulatorServer.handle_error = lambda *_: None

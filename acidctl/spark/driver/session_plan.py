@@ -13,7 +13,7 @@ from pathlib import Path
 from acidctl.errors import EnvironmentProblem
 from acidctl.imports import import_path
 from acidctl.orc.limits import PREFIX
-from acidctl.spark.driver.archive import usable_archive
+from acidctl.spark.driver.class_archive import usable_archive
 from acidctl.spark.driver.java import Java, choose_java
 from acidctl.spark.driver.properties import parsed, trimmed
 
@@ -206,7 +206,7 @@ def _properties_of(path: Path, *, must_be_there: bool) -> dict[str, str]:
 def _check_spark_home(spark_home: str, pyspark_version: str) -> None:
     if not Path(spark_home, "bin", "spark-submit").is_file():
         raise EnvironmentProblem(
-            f"SPARK_HOME={spark_home} is no Spark: it has no bin/spark-submit",
+            f"SPARK_HOME={spark_home} is not a Spark: it has no bin/spark-submit",
             "",
             "Correct SPARK_HOME, or unset it to use the Spark that comes with PySpark",
         )

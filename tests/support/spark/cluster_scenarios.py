@@ -15,7 +15,7 @@ from typing import Any
 from acidctl.errors import AcidctlError
 from acidctl.spark.driver.session import Session, start_session
 from acidctl.spark.driver.session_plan import SparkOptions
-from acidctl.spark.engine import run_tasks
+from acidctl.spark.jobs import run_tasks
 from acidctl.spark.worker import executor_facts
 from support.spark.cluster import children
 

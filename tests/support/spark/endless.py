@@ -8,7 +8,7 @@ import sys
 
 from acidctl.spark.driver.session import start_session
 from acidctl.spark.driver.session_plan import SparkOptions
-from acidctl.spark.engine import run_tasks
+from acidctl.spark.jobs import run_tasks
 from support.spark.spark_toys import Toy, play
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from acidctl.errors import AcidctlError
 from acidctl.spark.driver.session import Session, start_session
 from acidctl.spark.driver.session_plan import SparkOptions
-from acidctl.spark.engine import run_tasks
+from acidctl.spark.jobs import run_tasks
 from support.spark import spark_toys, validation_scenarios
 from support.spark.spark_toys import Stubborn, Toy, describe, play
 

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from acidctl.spark.datasource import explain, register
 from acidctl.spark.driver.session import start_session
 from acidctl.spark.driver.session_plan import SparkOptions
-from acidctl.spark.source import explain, register
 from acidctl.spark.worker import executor_facts
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"

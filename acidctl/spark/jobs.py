@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from acidctl.errors import AcidctlError, EnvironmentProblem
 from acidctl.spark.batches import make_batches
-from acidctl.spark.driver import failures
+from acidctl.spark.driver import spark_failures
 from acidctl.spark.driver.session import Session
 from acidctl.spark.shipping import prepare_executors
 from acidctl.spark.worker import BatchRunner, Failure, ResultMail, split_pickled
@@ -126,7 +126,7 @@ def _rounds(
         yield index, EnvironmentProblem("The task was given up", "too many workers died in one run", MEMORY_HINT)
 
 
-def _worker_died(failure: failures.StageFailure) -> EnvironmentProblem:
+def _worker_died(failure: spark_failures.StageFailure) -> EnvironmentProblem:
     where = f" on {failure.host}" if failure.host else ""
     return EnvironmentProblem(f"The Python worker of a task died{where}", failure.cause, MEMORY_HINT)
 
@@ -148,7 +148,7 @@ class _Job:
         self._group = f"acidctl-{uuid.uuid4().hex}"
         self._next_look = time.monotonic() + LOOK_SECONDS
         self._had_executors = time.monotonic()
-        self.failure: failures.StageFailure | None = None
+        self.failure: spark_failures.StageFailure | None = None
 
     def results(self) -> Iterator[tuple[int, Any]]:
         """Yield (index, result) until the job ends.  A crashed worker ends it early and is told by `failure`."""
@@ -201,7 +201,7 @@ class _Job:
     def _judge(self, error: BaseException | None) -> None:
         if error is None:
             return
-        self.failure = failures.stage_failure(failures.text_of(error))
+        self.failure = spark_failures.stage_failure(spark_failures.message_of(error))
         if self.failure is None or not self.failure.crashed:
             raise self._session.explain(error) from None
 

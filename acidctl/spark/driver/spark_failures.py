@@ -51,7 +51,7 @@ def stage_failure(text: str) -> StageFailure | None:
     return StageFailure(int(found[1]), found[2], _short(found[3]), crashed is not None)
 
 
-def explain(error: BaseException, log: str, master: str, status: int | None) -> AcidctlError:
+def explained(error: BaseException, log: str, master: str, status: int | None) -> AcidctlError:
     """The error to show for `error`.
 
     Args:
@@ -65,7 +65,7 @@ def explain(error: BaseException, log: str, master: str, status: int | None) -> 
         result = error
     else:
         # An exception of Java asks Java for its text: this must happen while Java still runs, and only here.
-        text = text_of(error)
+        text = message_of(error)
         # The log may hold older troubles that were overcome, so the error itself goes first.
         result = _known(text, master) or _known(log, master) or _unknown(text, log, status)
         log = f"{text}\n{log}"
@@ -91,7 +91,7 @@ def tells_of_an_end(error: BaseException) -> bool:
     return "SparkContext was shut down" in text or "stopped SparkContext" in text
 
 
-def text_of(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     """What an exception says, even when Java, which has to be asked for it, is gone."""
     try:
         return str(error) or type(error).__name__
@@ -137,7 +137,7 @@ def addresses_of(master: str) -> list[tuple[str, int]]:
 
 def _no_master(master: str, why: str) -> UsageProblem:
     hint = "Use local[4], local[*], spark://host:7077, yarn or k8s://https://host:port"
-    return UsageProblem(f"--master {master!r} is no master that Spark knows", why, hint)
+    return UsageProblem(f"--master {master!r} is not a master that Spark knows", why, hint)
 
 
 def check_master(master: str) -> None:

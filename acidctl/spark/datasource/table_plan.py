@@ -22,7 +22,7 @@ from acidctl.rows.read.stripe_key_ranges import StripeRange, stripe_ranges
 from acidctl.rows.scan.columns import PartitionColumn
 from acidctl.rows.scan.table import table_at, typed
 from acidctl.spark.datasource.filters import Condition, may_match, partition_bounds
-from acidctl.spark.datasource.options import SourceOptions
+from acidctl.spark.datasource.load_options import SourceOptions
 
 PARALLEL_LOCATIONS = 16
 # Opening a file costs about as much as reading this many bytes.
@@ -78,7 +78,7 @@ class TablePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class LocationSplit:
     """What a task reads in one location: small, picklable.
 
     Attributes:
@@ -149,15 +149,15 @@ def _facts(source: EventFile) -> FileFacts:
     )
 
 
-def works(table: TablePlan, conditions: list[Condition]) -> list[tuple[Work, ...]]:
+def plan_splits(table: TablePlan, conditions: list[Condition]) -> list[tuple[LocationSplit, ...]]:
     """The tasks: stripes of about so many bytes as the options say, bucket by bucket; small locations share one.
 
     Args:
         conditions: those on partition columns leave locations out.
     """
     target_bytes = table.options.target_bytes
-    tasks: list[tuple[Work, ...]] = []
-    filling: list[Work] = []
+    tasks: list[tuple[LocationSplit, ...]] = []
+    filling: list[LocationSplit] = []
     filled = 0
     for location in table.locations:
         if not may_match(conditions, partition_bounds(location.partition).get):
@@ -166,14 +166,14 @@ def works(table: TablePlan, conditions: list[Condition]) -> list[tuple[Work, ...
         for path, stripes, cost in _pieces(location, target_bytes):
             if filled and filled + cost > target_bytes:
                 if only:
-                    filling.append(_work(location, only))
+                    filling.append(_split_of(location, only))
                 tasks.append(tuple(filling))
                 filling, filled, only = [], 0, {}
             # Pieces of one file never share a task: the first of two has filled it.
             only[path] = stripes
             filled += cost
         if only:
-            filling.append(_work(location, only))
+            filling.append(_split_of(location, only))
     if filling:
         tasks.append(tuple(filling))
     return tasks
@@ -191,7 +191,7 @@ def _pieces(location: LocationPlan, target_bytes: int) -> Iterator[tuple[str, ra
                 start, cost = number + 1, FILE_COST
 
 
-def _work(location: LocationPlan, only: dict[str, range]) -> Work:
+def _split_of(location: LocationPlan, only: dict[str, range]) -> LocationSplit:
     snapshot = location.snapshot
     chosen = [file for file in location.files if file.path in only]
     ranges = [file.stripes[number][2] for file in chosen for number in only[file.path]]
@@ -228,7 +228,7 @@ def _work(location: LocationPlan, only: dict[str, range]) -> Work:
         ),
         base_formats={},
     )
-    return Work(trimmed, only, location.partition)
+    return LocationSplit(trimmed, only, location.partition)
 
 
 def may_hit(killers: Sequence[StripeRange | None], rows: Sequence[StripeRange | None]) -> bool:

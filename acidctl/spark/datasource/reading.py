@@ -13,9 +13,9 @@ from acidctl.orc.types import OrcType
 from acidctl.rows.read.events import open_event_files
 from acidctl.rows.scan.columns import Column, Kind, Namespace
 from acidctl.rows.scan.scan import Scan
-from acidctl.spark.datasource.filters import Condition, narrowed
-from acidctl.spark.datasource.plan import TablePlan, Work
-from acidctl.spark.datasource.types import SparkForm, arrow_target, check_asked, spark_type
+from acidctl.spark.datasource.filters import Condition, stripes_that_may_match
+from acidctl.spark.datasource.spark_types import SparkForm, arrow_target, check_asked, spark_type
+from acidctl.spark.datasource.table_plan import LocationSplit, TablePlan
 
 BATCH_BYTES = 8 << 20
 BATCH_ROWS = 1 << 16
@@ -85,15 +85,15 @@ def plan_reading(table: TablePlan, schema: st.StructType) -> Reading:
     return Reading(tuple(columns), targets, table.row_type)
 
 
-def read_work(work: Work, reading: Reading, conditions: list[Condition]) -> Iterator[pa.RecordBatch]:
+def read_split(split: LocationSplit, reading: Reading, conditions: list[Condition]) -> Iterator[pa.RecordBatch]:
     """The rows of one share, less those of stripes that cannot meet the conditions, on an executor.
 
     Raises:
         BadDataError: a file cannot be read, or a value has no place in Spark's type.
         NotFoundError: a file has vanished since the table was listed.
     """
-    sources = open_event_files(work.snapshot, work.snapshot.files())
-    only = work.only
+    sources = open_event_files(split.snapshot, split.snapshot.files())
+    only = split.only
     data = {
         name: column.place[0]
         for name, column in zip(reading.schema.names, reading.columns, strict=True)
@@ -101,14 +101,14 @@ def read_work(work: Work, reading: Reading, conditions: list[Condition]) -> Iter
     }
     useful = [one for one in conditions if one.column in data]
     if useful:
-        only = narrowed(sources, only, useful, data, reading.row_type)
+        only = stripes_that_may_match(sources, only, useful, data, reading.row_type)
     if not only:
         return
     scan = Scan(
-        work.snapshot,
+        split.snapshot,
         _wanted(reading),
         only=only,
-        partition=work.partition,
+        partition=split.partition,
         row_type=reading.row_type,
         sources=sources,
     )

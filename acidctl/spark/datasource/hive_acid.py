@@ -1,6 +1,6 @@
 """The Spark data source ``hive_acid``: rows of Hive ACID tables as a DataFrame.
 
-    from acidctl.spark.source import register
+    from acidctl.spark.datasource import register
 
     register(spark)
     orders = spark.read.format("hive_acid").option("rowId", "true").load("/warehouse/sales.db/orders")
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from acidctl.spark.datasource.filters import Condition
-    from acidctl.spark.datasource.plan import TablePlan
-    from acidctl.spark.datasource.read import Reading
+    from acidctl.spark.datasource.reading import Reading
+    from acidctl.spark.datasource.table_plan import TablePlan
 
 
 class HiveAcidError(Exception):
@@ -95,7 +95,7 @@ def _told() -> Iterator[None]:
 
 
 class HiveAcidDataSource(DataSource):
-    """The data source; its options are listed in :mod:`acidctl.spark.datasource.options`."""
+    """The data source; its options are listed in :mod:`acidctl.spark.datasource.load_options`."""
 
     @classmethod
     def name(cls) -> str:
@@ -105,7 +105,7 @@ class HiveAcidDataSource(DataSource):
     def schema(self) -> StructType:
         """The columns: ``ROW__ID`` if wanted, the table's, then the partition columns."""
         with _told():
-            from acidctl.spark.datasource.read import table_schema  # noqa: PLC0415 - may be missing: told
+            from acidctl.spark.datasource.reading import table_schema  # noqa: PLC0415 - may be missing: told
 
             table = self._plan()
             # Spark pickles this object now and hands it to the planner: the snapshot of this moment goes along.
@@ -115,7 +115,7 @@ class HiveAcidDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """What plans and reads."""
         with _told():
-            from acidctl.spark.datasource.read import plan_reading  # noqa: PLC0415 - may be missing: told
+            from acidctl.spark.datasource.reading import plan_reading  # noqa: PLC0415 - may be missing: told
 
             table = getattr(self, "_table", None) or self._plan()
             # Spark ships this object to every task, which needs none of the plan.
@@ -123,8 +123,8 @@ class HiveAcidDataSource(DataSource):
             return HiveAcidReader(table, plan_reading(table, schema))
 
     def _plan(self) -> TablePlan:
-        from acidctl.spark.datasource.options import SourceOptions  # noqa: PLC0415 - only the driver's
-        from acidctl.spark.datasource.plan import plan_table  # noqa: PLC0415 - only the driver's
+        from acidctl.spark.datasource.load_options import SourceOptions  # noqa: PLC0415 - only the driver's
+        from acidctl.spark.datasource.table_plan import plan_table  # noqa: PLC0415 - only the driver's
 
         return plan_table(SourceOptions.parse(self.options))
 
@@ -169,15 +169,15 @@ class HiveAcidReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """The share of each task, stripes of one or more locations; at least one."""
         with _told():
-            from acidctl.spark.datasource.plan import works  # noqa: PLC0415 - may be missing: told
+            from acidctl.spark.datasource.table_plan import plan_splits  # noqa: PLC0415 - may be missing: told
 
             assert self._table is not None  # only a copy in an executor has none
-            return [InputPartition(task) for task in works(self._table, self._conditions) or [()]]
+            return [InputPartition(task) for task in plan_splits(self._table, self._conditions) or [()]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one partition, in Arrow batches of bounded size."""
         with _told():
-            from acidctl.spark.datasource.read import read_work  # noqa: PLC0415 - may be missing: told
+            from acidctl.spark.datasource.reading import read_split  # noqa: PLC0415 - may be missing: told
 
-            for work in partition.value:
-                yield from read_work(work, self._reading, self._conditions)
+            for split in partition.value:
+                yield from read_split(split, self._reading, self._conditions)
