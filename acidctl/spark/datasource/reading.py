@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import types as st
+from pyspark.sql.pandas.types import to_arrow_type
 
 from acidctl.errors import NotFoundError
 from acidctl.orc.types import OrcType
@@ -14,7 +15,7 @@ from acidctl.rows.read.events import open_event_files
 from acidctl.rows.scan.columns import Column, Kind, Namespace
 from acidctl.rows.scan.scan import Scan
 from acidctl.spark.datasource.filters import Condition, stripes_that_may_match
-from acidctl.spark.datasource.spark_types import SparkForm, arrow_target, check_asked, spark_type
+from acidctl.spark.datasource.spark_types import SparkForm, check_asked, spark_type
 from acidctl.spark.datasource.table_plan import LocationSplit, TablePlan
 
 BATCH_BYTES = 8 << 20
@@ -81,7 +82,8 @@ def plan_reading(table: TablePlan, schema: st.StructType) -> Reading:
         column = known.find(field.name, table.path)
         check_asked(field, spark_type(column.type), table.path)
         columns.append(column)
-    targets = pa.schema([(field.name, arrow_target(field.dataType)) for field in schema.fields])
+    # To the letter what Spark expects.
+    targets = pa.schema([(field.name, to_arrow_type(field.dataType, timezone="UTC")) for field in schema.fields])
     return Reading(tuple(columns), targets, table.row_type)
 
 

@@ -156,27 +156,18 @@ def plan_splits(table: TablePlan, conditions: list[Condition]) -> list[tuple[Loc
         conditions: those on partition columns leave locations out.
     """
     target_bytes = table.options.target_bytes
-    tasks: list[tuple[LocationSplit, ...]] = []
-    filling: list[LocationSplit] = []
-    filled = 0
-    for location in table.locations:
-        if not may_match(conditions, partition_bounds(location.partition).get):
-            continue
-        only: dict[str, range] = {}
+    locations = [one for one in table.locations if may_match(conditions, partition_bounds(one.partition).get)]
+    tasks: list[dict[int, dict[str, range]]] = []  # stripes by file by the location's place
+    filled = target_bytes
+    for place, location in enumerate(locations):
         for path, stripes, cost in _pieces(location, target_bytes):
-            if filled and filled + cost > target_bytes:
-                if only:
-                    filling.append(_split_of(location, only))
-                tasks.append(tuple(filling))
-                filling, filled, only = [], 0, {}
+            if filled + cost > target_bytes:
+                tasks.append({})
+                filled = 0
             # Pieces of one file never share a task: the first of two has filled it.
-            only[path] = stripes
+            tasks[-1].setdefault(place, {})[path] = stripes
             filled += cost
-        if only:
-            filling.append(_split_of(location, only))
-    if filling:
-        tasks.append(tuple(filling))
-    return tasks
+    return [tuple(_split_of(locations[place], only) for place, only in task.items()) for task in tasks]
 
 
 def _pieces(location: LocationPlan, target_bytes: int) -> Iterator[tuple[str, range, int]]:

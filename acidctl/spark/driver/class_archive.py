@@ -27,9 +27,8 @@ def archive_path(java: Java, spark_home: str, environ: Mapping[str, str]) -> Pat
     Java archives no classes when a folder with files is on the class path, and Spark puts its configuration
     folders there.
     """
-    if any(environ.get(name) for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")):
-        return None
-    if Path(spark_home, "conf").exists():
+    names = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
+    if any(environ.get(name) for name in names) or Path(spark_home, "conf").exists():
         return None
     try:
         folder = cache_dir(environ)

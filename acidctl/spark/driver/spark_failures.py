@@ -14,7 +14,6 @@ from acidctl.errors import AcidctlError, EnvironmentProblem, MemoryProblem, Stor
 from acidctl.spark.driver.gateway import last_words
 
 CONNECT_SECONDS = 5.0
-PACKAGES_HINT = "Install acidctl's packages for the executors' Python, or name another one with PYSPARK_PYTHON"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,21 +148,17 @@ def check_master(master: str) -> None:
     """
     problems = []
     for host, port in addresses_of(master):
+        why = os.strerror(errno.ECONNREFUSED)
         try:
-            _try_connection(host.strip("[]"), port)
+            with socket.create_connection((host.strip("[]"), port), timeout=CONNECT_SECONDS) as connection:
+                # The system may pick the free port itself as the near end here: TCP then connects it to itself.
+                if connection.getsockname() != connection.getpeername():
+                    return
         except OSError as error:
-            problems.append(f"{host}:{port}: {error.strerror or error}")
-        else:
-            return
+            why = error.strerror or str(error)
+        problems.append(f"{host}:{port}: {why}")
     if problems:
         raise unreachable(master, "; ".join(problems))
-
-
-def _try_connection(host: str, port: int) -> None:
-    with socket.create_connection((host, port), timeout=CONNECT_SECONDS) as connection:
-        # On this machine the system may pick the free port itself as the near end: TCP then connects it to itself.
-        if connection.getsockname() == connection.getpeername():
-            raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
 
 
 def _short(text: str) -> str:
@@ -201,7 +196,7 @@ RULES: tuple[Rule, ...] = (
         lambda m, _: EnvironmentProblem(
             f"The executors' Python cannot import {m[1].split('.', maxsplit=1)[0]}",
             "it is not installed there",
-            PACKAGES_HINT,
+            "Install acidctl's packages for the executors' Python, or name another one with PYSPARK_PYTHON",
         ),
     ),
     (
