@@ -38,12 +38,12 @@ def test_files_that_people_write() -> None:
     text = (
         "# a comment\n ! another\\\nspark.a 1\n  spark.b   two words  \nspark.c=three\r\nspark.d : four\nspark.e\n"
         "spark.f=over \\\n   two lines\nspark.g=C:\\\\x\\u0041\\q\nspark.a = last\n"
-        "\n=nothing\nspark.h\\ i=j\nspark.k=\\"
+        "\n=nothing\nspark.h\\ i=j\nspark.l\\\n \\tm = n\n\\\n# a comment, too\nspark.k=\\"
     )
     assert parsed(text) == {
         "spark.a": "last", "spark.b": "two words  ", "spark.c": "three", "spark.d": "four", "spark.e": "",
         "spark.f": "over two lines", "spark.g": "C:\\xAq",
-        "": "nothing", "spark.h i": "j", "spark.k": "",
+        "": "nothing", "spark.h i": "j", "spark.l\tm": "n", "spark.k": "",
     }  # fmt: skip
     assert trimmed(" a b \t\x01\n") == "a b \t\x01\n"
 

@@ -10,16 +10,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-_ESCAPED = r"\\(?:\r\n|[\s\S]|$)"
 # A line that ends in a backslash goes on in the next one, behind its blanks.
-_BLANKS = r"(?:[ \t\f]|\\(?:\r\n|\r|\n))*+"
+_GOES_ON = r"\\(?:\r\n|\r|\n)[ \t\f]*+"
+_BLANKS = rf"(?:[ \t\f]|{_GOES_ON})*+"
+_ESCAPED = rf"{_GOES_ON}|\\(?:[\s\S]|$)"
 _COMMENT_OR_PAIR = re.compile(
-    rf"[ \t\f]*+(?:[#!][^\r\n]*|(?=[^\r\n])"
+    rf"{_BLANKS}(?:[#!][^\r\n]*|(?=[^\r\n])"
     rf"((?:[^\\=: \t\f\r\n]|{_ESCAPED})*+){_BLANKS}[=:]?{_BLANKS}((?:[^\\\r\n]|{_ESCAPED})*+))"
 )
 _TRIMMED = "".join(map(chr, range(0x21))).replace("\r", "").replace("\n", "")
 
-_QUOTED = r"""'([^']*)(?:'|$)|"((?:\\.|[^"\\])*)(?:"|$)|\\(.)"""
+_QUOTED = r"""'([^']*)(?:'|\Z)|"((?:\\.|[^"\\])*)(?:"|\\?\Z)|\\(.)"""
 _OPTION = re.compile(rf"(?:{_QUOTED}|[^\s'\"\\])+", re.DOTALL)
 _ARGUMENT_FILE = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"})
 
