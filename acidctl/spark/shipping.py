@@ -14,7 +14,7 @@ from typing import Any
 import acidctl
 from acidctl.errors import EnvironmentProblem
 from acidctl.spark.driver.cache import process_dir
-from acidctl.spark.driver.session import Session, limited
+from acidctl.spark.driver.session import Session, time_limit
 from acidctl.spark.worker import ExecutorFacts, executor_facts, missing_package
 
 CHECK_SECONDS = 0.2
@@ -101,7 +101,7 @@ def _ask(session: Session) -> list[ExecutorFacts]:
         with contextlib.suppress(Exception):  # a Java that is gone fails the job too, and says why there
             context.cancelJobGroup(group)
 
-    with limited(session.options.start_timeout, give_up) as is_late:
+    with time_limit(session.options.start_timeout, give_up) as is_late:
         try:
             context.setJobGroup(group, "acidctl: looking at the executors", interruptOnCancel=True)
             facts: list[Any] = context.parallelize([CHECK_SECONDS] * count, count).map(executor_facts).collect()

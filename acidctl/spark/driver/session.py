@@ -152,7 +152,7 @@ def _new_context(pyspark: Any, conf: Any) -> Any:
 
 
 @contextlib.contextmanager
-def limited(seconds: float, give_up: Callable[[], None]) -> Iterator[Callable[[], bool]]:
+def time_limit(seconds: float, give_up: Callable[[], None]) -> Iterator[Callable[[], bool]]:
     """Have calls into Java, which have no time limit of their own, fail after `seconds`: `give_up` sees to that.
 
     Yields:
@@ -287,7 +287,7 @@ def _context(pyspark: Any, plan: SessionPlan, session: Session) -> Any:
     """Connect to the master; Java is ended when it takes too long."""
     seconds = session.options.start_timeout
     assert session.driver is not None
-    with limited(seconds, session.driver.kill) as is_late:
+    with time_limit(seconds, session.driver.kill) as is_late:
         try:
             conf = pyspark.SparkConf()
             # A file cannot tell of blanks at the ends of a value.
