@@ -15,7 +15,7 @@ def make_batches(weights: Sequence[int] | None, count: int, parallelism: int) ->
     """Group the tasks 0..count-1.
 
     Args:
-        weights: bytes a task, or None when they are not known (tasks then count the same).
+        weights: bytes per task, or None when they are not known (tasks then count the same).
         count: how many tasks there are.
         parallelism: how many run at once.
 
@@ -31,19 +31,12 @@ def make_batches(weights: Sequence[int] | None, count: int, parallelism: int) ->
 
     costs = [max(0, weight) + TASK_BYTES for weight in weights]
     target = max(-(-sum(costs) // slots), SMALLEST_BATCH)
-    batches: list[tuple[int, list[int]]] = []
-    filling: list[int] = []
-    filled = 0
+    batches: list[list[int]] = []
+    filled = target
     for index in sorted(range(count), key=lambda i: (-costs[i], i)):
-        if costs[index] >= target:
-            batches.append((costs[index], [index]))
-            continue
-        if filling and filled + costs[index] > target:
-            batches.append((filled, filling))
-            filling, filled = [], 0
-        filling.append(index)
+        if filled + costs[index] > target:
+            batches.append([])
+            filled = 0
+        batches[-1].append(index)
         filled += costs[index]
-    if filling:
-        batches.append((filled, filling))
-    batches.sort(key=lambda batch: (-batch[0], batch[1]))
-    return [tuple(members) for _, members in batches]
+    return sorted(map(tuple, batches), key=lambda batch: (-sum(costs[index] for index in batch), batch))

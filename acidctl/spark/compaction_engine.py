@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -11,9 +12,9 @@ from acidctl.compaction.plan import CompactionPlan
 from acidctl.compaction.run import Engine
 from acidctl.compaction.tasks import BucketResult, JoinTask, Task
 from acidctl.errors import AcidctlError
-from acidctl.spark.driver.session import Session, start_session
+from acidctl.spark.driver.session import start_session
 from acidctl.spark.driver.session_plan import SparkOptions
-from acidctl.spark.engine import run_tasks
+from acidctl.spark.jobs import run_tasks
 from acidctl.storage.hdfs.delegation import delegated
 
 
@@ -25,19 +26,17 @@ def spark_engine(
 
     Args:
         until: ``time.monotonic()`` at which what still runs is ended.
-        on_notice: told a sentence that the user should read, such as where Spark's own page is.
+        on_notice: told a sentence that the user should read, such as that the cluster has no room.
     """
     with ExitStack() as stack:
-        sessions: list[Session] = []
+        open_session = functools.cache(lambda: stack.enter_context(start_session(options)))
 
         def on_spark(
             tasks: Sequence[Task], function: Callable[[Task], BucketResult]
         ) -> Iterator[tuple[int, BucketResult | AcidctlError]]:
-            if not sessions:
-                sessions.append(stack.enter_context(start_session(options)))
             weights = [task.weight for task in tasks]
             sent = [_for_executors(task) for task in tasks]
-            return run_tasks(sent, function, options, weights, session=sessions[0], on_notice=on_notice, until=until)
+            return run_tasks(sent, function, open_session(), weights, on_notice=on_notice, until=until)
 
         yield on_spark
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from acidctl.spark.driver.session import Session
-from acidctl.spark.engine import run_tasks
+from acidctl.spark.jobs import run_tasks
 from acidctl.storage.hdfs.delegation import delegated
 from acidctl.worker_pool import Limits, Pool, Task
 
@@ -21,23 +21,12 @@ _ROUND = 4096
 """Tasks of one Spark job: enough to keep a cluster busy, few enough for the driver to hold."""
 
 
-@dataclass(frozen=True, slots=True)
-class Isolated:
-    """A task as it travels.
-
-    Attributes:
-        limits: of the process that will run it.
-    """
-
-    task: Task
-    limits: Limits
-
-
-def run_isolated(isolated: Isolated) -> Any:
+def run_isolated(task_and_limits: tuple[Task, Limits]) -> Any:
     """What the task gives: its result, an AcidctlError or a Crash. Runs in Spark's worker."""
-    pool = _pool(isolated.limits)
+    task, limits = task_and_limits
+    pool = _pool(limits)
     key = object()  # a task that was cancelled may still be in the pool
-    pool.submit(key, isolated.task)
+    pool.submit(key, task)
     while True:
         for found, result in pool.results():
             if found is key:
@@ -57,19 +46,15 @@ class SparkRunner:
     Tasks are independent of each other: what only the rows of several files show together, the driver compares.
 
     Attributes:
-        open_session: starts Spark; called once, with the first task.
+        open_session: gives the session; called with the first task, and every job after it.
+        limits: of the processes that run the tasks.
     """
 
     open_session: Callable[[], Session]
     limits: Limits
     on_notice: Callable[[str], None] | None = None
-    _queue: deque[tuple[Any, Task]] = field(default_factory=deque)
-    _session: Session | None = None
-
-    @property
-    def ahead(self) -> int:
-        """With fewer tasks than this waiting, more are welcome."""
-        return _ROUND
+    ahead: int = field(default=_ROUND, init=False)
+    _queue: deque[tuple[Any, Any]] = field(default_factory=deque)
 
     def submit(self, key: Any, task: Task) -> None:
         """Queue a task for the next job; `key` comes back with its result."""
@@ -84,15 +69,8 @@ class SparkRunner:
         if not self._queue:
             return
         batch = [self._queue.popleft() for _ in range(min(_ROUND, len(self._queue)))]
-        session = self._session = self._session or self.open_session()
-        tasks = [Isolated(_for_executors(task), self.limits) for _, task in batch]
+        # With what opens the store on a machine where nobody logged in.
+        tasks = [(replace(task, storage=delegated(task.storage)), self.limits) for _, task in batch]
         weights = [task.weight for _, task in batch]
-        results = run_tasks(tasks, run_isolated, session.options, weights, session=session, on_notice=self.on_notice)
-        for place, result in results:
+        for place, result in run_tasks(tasks, run_isolated, self.open_session(), weights, on_notice=self.on_notice):
             yield batch[place][0], result
-
-
-def _for_executors(task: Any) -> Task:
-    """The task with what opens its store on a machine where nobody logged in."""
-    made: Task = replace(task, storage=delegated(task.storage))
-    return made

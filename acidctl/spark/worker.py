@@ -6,7 +6,6 @@ Cluster executors get this package as a zip file, and what is missing there must
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import os
 import pickle
 import platform
@@ -30,57 +29,58 @@ class ExecutorFacts:
 
     Attributes:
         host: its host name.
-        pid: its process.
         folder: its working directory, which every cluster executor has of its own.
         python: the version of its Python.
         executable: the path of its Python.
         code: where it took this package from: a folder, or the zip file that was sent.
-        packages: (name on PyPI, version) of those that can be imported.
-        problems: (name on PyPI, error) of those that cannot.
+        problems: (name on PyPI, error) of the packages that cannot be imported.
     """
 
     host: str
-    pid: int
     folder: str
     python: str
     executable: str
     code: str
-    packages: tuple[tuple[str, str], ...]
     problems: tuple[tuple[str, str], ...]
 
 
 def executor_facts(seconds: float) -> ExecutorFacts:
     """Look around; then wait `seconds`, so that other executors get their share of such tasks."""
-    packages = []
     problems = []
     for name, distribution in PACKAGES:
         try:
-            module = importlib.import_module(name)
+            importlib.import_module(name)
         except Exception as error:  # noqa: BLE001 - a broken package may raise anything
             problems.append((distribution, f"{type(error).__name__}: {error}"))
-        else:
-            packages.append((distribution, _version(module, distribution)))
     time.sleep(seconds)
     return ExecutorFacts(
         socket.gethostname(),
-        os.getpid(),
         os.getcwd(),  # noqa: PTH109 - a string is sent back
         platform.python_version(),
         sys.executable,
         __file__.partition("acidctl/spark/")[0],
-        tuple(packages),
         tuple(problems),
     )
 
 
-def _version(module: Any, distribution: str) -> str:
-    version = getattr(module, "__version__", None)
-    if isinstance(version, str):
-        return version
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return "unknown"
+class ResultMail:
+    """How results travel, as PySpark's accumulator: lists on the executors, put into a queue in the driver.
+
+    No subclass of PySpark's ``AccumulatorParam``, which would load PySpark.
+    """
+
+    def zero(self, _: Any) -> list[Any]:
+        """What an executor starts with."""
+        return []
+
+    def addInPlace(self, into: Any, items: list[Any]) -> Any:  # noqa: N802 - PySpark's name
+        """Add (index, pickled result) pairs."""
+        if isinstance(into, list):
+            into.extend(items)
+        else:
+            for item in items:
+                into.put(item)
+        return into
 
 
 @dataclass(frozen=True, slots=True)

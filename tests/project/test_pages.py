@@ -16,7 +16,7 @@ from acidctl import errors
 from acidctl.cli.command_table import SUMMARIES, command_named
 from acidctl.cli.config.settings import GENERAL, TRUSTED, options_of
 from acidctl.cli.report import metrics
-from acidctl.spark.datasource.options import NAMES, STORAGE
+from acidctl.spark.datasource.load_options import NAMES, STORAGE
 
 PAGES = sorted(
     str(path.relative_to(REPO))

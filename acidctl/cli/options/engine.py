@@ -46,7 +46,7 @@ class EngineChoice:
         if self.kind == "spark" and foreign:
             raise click.UsageError(f"--conf {foreign[0]}: Spark ignores what does not begin with spark.")
         if self.master:
-            from acidctl.spark.driver.failures import addresses_of  # noqa: PLC0415 - with sockets: only for a master
+            from acidctl.spark.driver.spark_failures import addresses_of  # noqa: PLC0415 - with sockets: only for a master
 
             addresses_of(self.master)  # what is none is refused before anything is looked at
         if self.master and not self.master.startswith("yarn"):

@@ -103,6 +103,8 @@ class Table(ArrowRows):
 
     Attributes:
         locations: with their partition values, by path.
+        found: the same as they were found.
+        path: as a user would type it.
     """
 
     def __init__(
@@ -113,8 +115,8 @@ class Table(ArrowRows):
         lists: SnapshotLists,
     ) -> None:
         self._fs = fs
-        self._root = fs.display(root)
-        self._found = tuple(found)
+        self.path = fs.display(root)
+        self.found = tuple(found)
         self._lists = lists
         keys = self._keys()
         self._kinds = [partition_kind([one.partition[i][1] for one in found]) for i in range(len(keys))]
@@ -124,7 +126,7 @@ class Table(ArrowRows):
         )
 
     def __repr__(self) -> str:
-        return f"<acidctl table {self._root}, locations: {len(self.locations)}>"
+        return f"<acidctl table {self.path}, locations: {len(self.locations)}>"
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -179,8 +181,8 @@ class Table(ArrowRows):
             known = ["/".join(f"{k}={v}" for k, v in one.partition.items()) for one in self.locations[:10]]
             wanted = "/".join(f"{k}={v}" for k, v in (partition or {}).items())
             more = ", ..." if len(self.locations) > len(known) else ""
-            raise NotFoundError(f"no partition {wanted} in {self._root}", f"there are {', '.join(known)}{more}")
-        snapshots = self._snapshots(at)
+            raise NotFoundError(f"no partition {wanted} in {self.path}", f"there are {', '.join(known)}{more}")
+        snapshots = self.snapshots_at(at)
         opened = []
         for snapshot in snapshots:
             with _may_be_skipped(skip_hint, "nothing in it can be read"):
@@ -190,7 +192,7 @@ class Table(ArrowRows):
         keep = len(everything) <= _KEPT_FILES
         parts = [
             _Part(snapshot, tuple(self.partition_of(one)), sources if keep else None)
-            for snapshot, one, sources, wanted in zip(snapshots, self._found, opened, kept, strict=True)
+            for snapshot, one, sources, wanted in zip(snapshots, self.found, opened, kept, strict=True)
             if wanted
         ]
 
@@ -218,17 +220,17 @@ class Table(ArrowRows):
 
     def _keys(self) -> tuple[str, ...]:
         """The partition keys that all locations share."""
-        tables = sorted({one.table for one in self._found})
+        tables = sorted({one.table for one in self.found})
         if len(tables) != 1:
             raise UsageProblem(
-                f"{self._root} holds {len(tables) or 'no'} tables",
+                f"{self.path} holds {len(tables) or 'no'} tables",
                 ", ".join(tables[:5]) + (", ..." if len(tables) > 5 else ""),
                 "give the path of one table, or of one partition",
             )
-        layouts = sorted({tuple(key for key, _ in one.partition) for one in self._found})
+        layouts = sorted({tuple(key for key, _ in one.partition) for one in self.found})
         if len(layouts) > 1:
             raise BadDataError(
-                f"{self._root} is not one partitioned table",
+                f"{self.path} is not one partitioned table",
                 "its locations have the partition keys " + " and ".join(f"({', '.join(keys)})" for keys in layouts[:3]),
                 "move away what does not belong to the table, or give one location of it",
             )
@@ -239,7 +241,7 @@ class Table(ArrowRows):
         for name, value in wanted.items():
             if name.lower() not in own:
                 raise NotFoundError(
-                    f"no partition column {name!r} in {self._root}",
+                    f"no partition column {name!r} in {self.path}",
                     f"its partition columns are {', '.join(location.partition)}" if own else "it has no partitions",
                     did_you_mean(name, location.partition),
                 )
@@ -251,15 +253,17 @@ class Table(ArrowRows):
                 return False
         return True
 
-    def _snapshots(self, at: int | None) -> list[Snapshot]:
+    def snapshots_at(self, at: int | None) -> list[Snapshot]:
+        """A snapshot of every location, in the order of `found`; see :meth:`scan` for `at` and what is raised."""
+
         def take(location: Location) -> Snapshot:
             return seen_at(Found(self._fs, location, False), self._lists, at)
 
-        if len(self._found) == 1:
-            snapshots = [take(self._found[0])]
+        if len(self.found) == 1:
+            snapshots = [take(self.found[0])]
         else:
             with ThreadPoolExecutor(_PARALLEL) as pool:
-                snapshots = list(pool.map(take, self._found))
+                snapshots = list(pool.map(take, self.found))
         for snapshot in snapshots:
             snapshot.require_history()
         return snapshots

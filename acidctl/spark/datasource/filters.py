@@ -98,7 +98,7 @@ def partition_bounds(partition: Iterable[PartitionColumn]) -> dict[str, ColumnBo
     return {column.name: constant(arrow_type(OrcType(column.kind)), column.literal) for column in partition}
 
 
-def narrowed(
+def stripes_that_may_match(
     sources: Iterable[EventFile],
     only: Mapping[str, range],
     found: list[Condition],

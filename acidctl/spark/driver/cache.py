@@ -1,9 +1,13 @@
-"""The folder of the user's cache where the Java wrapper and the class archive live."""
+"""Folders of the user's own: in the cache, where the Java wrapper and the class archive live, and for one process."""
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
+import shutil
 import stat
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,10 +19,13 @@ def cache_dir(environ: Mapping[str, str]) -> Path:
         OSError: it cannot be made, cannot be written, belongs to somebody else, who may have put a link there, or may
             be written by others.  What is kept here is executed or mapped by Java.
     """
-    base = environ.get("XDG_CACHE_HOME", "")
-    # The XDG rules say that a relative path is to be ignored.
-    root = Path(base) if base and Path(base).is_absolute() else _home(environ) / ".cache"
-    folder = root / "acidctl"
+    base, home = Path(environ.get("XDG_CACHE_HOME", "")), Path(environ.get("HOME", ""))
+    if not base.is_absolute():  # the XDG rules say that it is to be ignored then
+        try:
+            base = (home if home.is_absolute() else Path.home()) / ".cache"
+        except RuntimeError as error:  # no HOME and no entry in the password database
+            raise FileNotFoundError("there is no home directory") from error
+    folder = base / "acidctl"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if {folder.stat().st_uid, folder.lstat().st_uid} != {os.getuid()}:
         raise PermissionError(f"{folder} belongs to another user")
@@ -29,11 +36,9 @@ def cache_dir(environ: Mapping[str, str]) -> Path:
     return folder
 
 
-def _home(environ: Mapping[str, str]) -> Path:
-    home = environ.get("HOME", "")
-    if home and Path(home).is_absolute():
-        return Path(home)
-    try:
-        return Path("~").expanduser()
-    except RuntimeError as error:  # no HOME and no entry in the password database
-        raise FileNotFoundError("there is no home directory") from error
+@functools.cache
+def process_dir() -> Path:
+    """A folder (mode 0700) that ends with this process."""
+    folder = tempfile.mkdtemp(prefix="acidctl-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)

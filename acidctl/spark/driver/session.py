@@ -14,19 +14,17 @@ import re
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acidctl.errors import AcidctlError, EnvironmentProblem, UsageProblem
-from acidctl.spark.driver import archive, failures
-from acidctl.spark.driver.gateway import Connection, Driver, DriverEnded, DriverLog, start_driver
+from acidctl.spark.driver import spark_failures
+from acidctl.spark.driver.gateway import Driver, DriverEnded, DriverLog, start_driver
 from acidctl.spark.driver.java import Java
-from acidctl.spark.driver.properties import options_file, split_options, trimmed, write_private, written
-from acidctl.spark.driver.session_plan import SessionPlan, SparkOptions, is_local, parse_conf, plan_session
-
-__all__ = ["Session", "SparkOptions", "parse_conf", "start_session"]
+from acidctl.spark.driver.properties import moved_options, trimmed, write_properties
+from acidctl.spark.driver.session_plan import SessionPlan, SparkOptions, is_local, plan_session
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -42,8 +40,6 @@ class Session:
     """A running Spark.
 
     Attributes:
-        context: PySpark's SparkContext.
-        master: the master it runs on.
         java: the Java that was started, or None when Spark ran already.
         driver: the Java process, or None when Spark ran already (``spark-submit``, a notebook).
         log: what Java said.
@@ -56,37 +52,40 @@ class Session:
     driver: Driver | None
     log: DriverLog
     options: SparkOptions
-    shipped: bool = field(default=False)
+    shipped: bool = False
 
     @property
     def is_local(self) -> bool:
         """Whether the tasks run on this machine, with this very Python."""
         return is_local(self.master)
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the Java process that was started is gone."""
+        return self.driver is not None and self.driver.status is not None
+
     def executors(self) -> int:
         """How many executors the cluster gives at present (0 for a local master, which needs none)."""
         status = self.context._jsc.sc().getExecutorMemoryStatus()
         return int(status.size()) - 1  # the driver is among them
 
+    def no_executors(self) -> EnvironmentProblem:
+        """The error for a cluster that ran nothing for us in as long as a start may take."""
+        return spark_failures.no_executors(self.master, self.log.text(), self.options.start_timeout)
+
     def explain(self, error: BaseException) -> AcidctlError:
         """The error that a user understands for one that Spark, Py4J or Java raised."""
-        return _explain(error, self.driver, self.log, self.master)
-
-
-def _explain(error: BaseException, driver: Driver | None, log: DriverLog, master: str) -> AcidctlError:
-    status = driver.status if driver is not None else None
-    if driver is not None and status is None and failures.tells_of_an_end(error):
-        # A process that dies closes its connections before it has an exit status to be asked for.
-        status = driver.wait(EXIT_SECONDS)
-    if driver is not None and status is not None:
-        driver.drain()
-    return failures.explain(error, log.text(), master, status)
+        status = None
+        if self.driver is not None:
+            # A process that dies closes its connections before it has an exit status to be asked for.
+            status = self.driver.wait(EXIT_SECONDS if spark_failures.tells_of_an_end(error) else 0)
+            if status is not None:
+                self.driver.drain()
+        return spark_failures.explained(error, self.log.text(), self.master, status)
 
 
 @contextlib.contextmanager
-def start_session(
-    options: SparkOptions, *, record_archive: Path | None = None, use_archive: bool = True
-) -> Iterator[Session]:
+def start_session(options: SparkOptions, *, record_archive: Path | None = None) -> Iterator[Session]:
     """Start Spark and stop it at the end, whatever happens in between.
 
     Inside ``spark-submit``, or where a SparkContext is active already, that one is used: its master stays (asking
@@ -94,62 +93,84 @@ def start_session(
 
     Args:
         options: the user's wishes.
-        record_archive: write the class archive to this path at the end (slow; see :mod:`acidctl.spark.driver.archive`).
-        use_archive: use the class archive when there is one.
+        record_archive: write the class archive to this path at the end, which is slow.
 
     Raises:
         EnvironmentProblem: no Java, no PySpark, versions that do not fit, or a master that cannot be reached.
         UsageProblem: a master or queue that Spark does not know, or another master than that of the Spark that runs.
     """
-    pyspark = _import_pyspark()
-    active = pyspark.SparkContext._active_spark_context
-    if active is not None:
-        _check_same_master(options, active.master)
-        yield Session(active, active.master, None, None, DriverLog(), options)
-    elif "PYSPARK_GATEWAY_PORT" in os.environ:
-        yield from _session_of_spark_submit(pyspark, options)
+    try:
+        import pyspark  # noqa: PLC0415 - half a second, after all checks
+        from pyspark import SparkContext  # noqa: PLC0415 - the same; pyspark-client does not have it
+    except ImportError as error:
+        raise EnvironmentProblem(
+            "PySpark cannot be imported", str(error), "Install it with: pip install pyspark (or use --engine local)"
+        ) from error
+    if SparkContext._active_spark_context is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
+        yield from _session_of_others(pyspark, options)
     else:
-        yield from _own_session(pyspark, options, record_archive, use_archive)
+        yield from _own_session(pyspark, options, record_archive)
 
 
-def _check_same_master(options: SparkOptions, running: str) -> None:
-    """Refuse a master that the user named when it is not the one in use: tasks must not run where nobody asked."""
+def _session_of_others(pyspark: Any, options: SparkOptions) -> Iterator[Session]:
+    """A Spark that runs already: its context, or one for us in the Java of ``spark-submit``."""
+    active = pyspark.SparkContext._active_spark_context
+    conf = pyspark.SparkConf()
+    running: str = active.master if active is not None else conf.get("spark.master", "") or ""
     asked = options.master or dict(options.conf).get("spark.master")
-    if asked is not None and asked != running:
+    if asked is not None and asked != running:  # tasks must not run where nobody asked
         raise UsageProblem(
             f"Spark's master {asked} cannot be used, Spark runs on {running} in this process already",
             "a process has one Spark at a time",
             "Name no master to use the one that runs, or stop it first",
         )
-
-
-def _import_pyspark() -> Any:
+    if active is not None:
+        yield Session(active, running, None, None, DriverLog(), options)
+        return
+    conf.setAll((*options.conf, ("spark.app.name", options.app_name)))
     try:
-        import pyspark  # noqa: PLC0415 - half a second, after all checks
-        from pyspark import SparkContext  # noqa: PLC0415 - the same
-    except ImportError as error:
-        raise EnvironmentProblem(
-            "PySpark cannot be imported", str(error), "Install it with: pip install pyspark (or use --engine local)"
-        ) from error
-    assert SparkContext is not None  # pyspark-client has the package, but not this class
-    return pyspark
+        context = _new_context(pyspark, conf)
+    except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
+        raise spark_failures.explained(error, "", running, None) from None
+    try:
+        yield Session(context, context.master or running, None, None, DriverLog(), options)
+    finally:
+        context.stop()
 
 
-@contextlib.contextmanager
-def _kept_signal_handler() -> Iterator[None]:
-    """Put back the handler for interrupts that PySpark replaces.
+def _new_context(pyspark: Any, conf: Any) -> Any:
+    """A SparkContext; the handler for interrupts, which PySpark replaces, is put back.
 
     Its own calls into Java from within the handler, perhaps in the midst of another call, and outlives the session.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     before = signal.getsignal(signal.SIGINT)
     try:
-        yield
+        return pyspark.SparkContext(conf=conf)
     finally:
-        if before is not None:
+        if before is not None and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float, give_up: Callable[[], None]) -> Iterator[Callable[[], bool]]:
+    """Have calls into Java, which have no time limit of their own, fail after `seconds`: `give_up` sees to that.
+
+    Yields:
+        tells whether they took too long.
+    """
+    late = threading.Event()
+
+    def end() -> None:
+        late.set()
+        give_up()
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield late.is_set
+    finally:
+        timer.cancel()
 
 
 @contextlib.contextmanager
@@ -161,10 +182,8 @@ def _quiet_py4j() -> Iterator[None]:
     root = logging.getLogger()
     root.addFilter(_is_not_py4j)
     handler = logging.NullHandler()
-    if root.handlers:
-        yield
-        return
-    root.addHandler(handler)
+    if not root.handlers:
+        root.addHandler(handler)
     try:
         yield
     finally:
@@ -175,33 +194,10 @@ def _is_not_py4j(record: logging.LogRecord) -> bool:
     return "py4j" not in Path(record.pathname).parts
 
 
-def _session_of_spark_submit(pyspark: Any, options: SparkOptions) -> Iterator[Session]:
-    conf = pyspark.SparkConf()
-    _check_same_master(options, conf.get("spark.master", "") or "")
-    for key, value in options.conf:
-        conf.set(key, value)
-    conf.set("spark.app.name", options.app_name)
-    try:
-        with _kept_signal_handler():
-            context = pyspark.SparkContext(conf=conf)
-    except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
-        raise failures.explain(error, "", conf.get("spark.master", "") or "", None) from None
-    try:
-        yield Session(context, context.master, None, None, DriverLog(), options)
-    finally:
-        context.stop()
-
-
-def _own_session(
-    pyspark: Any, options: SparkOptions, record_archive: Path | None, use_archive: bool
-) -> Iterator[Session]:
+def _own_session(pyspark: Any, options: SparkOptions, record_archive: Path | None) -> Iterator[Session]:
     plan = plan_session(options, os.environ, Path(pyspark.__file__).parent, pyspark.__version__)
-    failures.check_master(plan.master)
-    if record_archive is not None:
-        extra: tuple[str, ...] = (f"-XX:ArchiveClassesAtExit={record_archive}",)
-    else:
-        extra = archive.flags(plan.java, plan.spark_home, os.environ) if use_archive and plan.own_jars else ()
-    log = DriverLog(echo=options.verbose)
+    spark_failures.check_master(plan.master)
+    log = DriverLog()
     properties = importlib.resources.files("acidctl.spark") / "log4j2.properties"
     with (
         importlib.resources.as_file(properties) as log4j,
@@ -209,132 +205,116 @@ def _own_session(
         tempfile.TemporaryDirectory(prefix="acidctl-spark-", ignore_cleanup_errors=True) as scratch,
         _quiet_py4j(),
     ):
-        flags = (*extra, f"-Djava.io.tmpdir={scratch}", f"-Dlog4j2.configurationFile={log4j.absolute().as_uri()}")
+        flags: tuple[str, ...] = (
+            f"-Djava.io.tmpdir={scratch}",
+            f"-Dlog4j2.configurationFile={log4j.absolute().as_uri()}",
+        )
+        if record_archive is not None:
+            plan = replace(plan, archive=None)
+            flags += (f"-XX:ArchiveClassesAtExit={record_archive}",)
         driver, connection = _start(plan, options, log, Path(scratch), flags)
+        no_context: Any = None
+        session = Session(no_context, plan.master, plan.java, driver, log, options)
+        grace = 0.0
         try:
             with _connected(plan, connection):
-                context = _context(pyspark, plan, options, driver, log)
-        except BaseException:
-            driver.kill()
-            _forget_gateway(pyspark)
-            raise
-        try:
-            yield Session(context, plan.master, plan.java, driver, log, options)
-        finally:
+                session.context = _context(pyspark, plan, session)
+            grace = 120.0 if record_archive is not None else 10.0
             try:
-                if driver.status is None:
-                    _stop(context)
+                yield session
             finally:
-                driver.end(grace=120.0 if record_archive is not None else 10.0)
-                _forget_gateway(pyspark)
+                if not session.has_ended:
+                    _stop(session.context)
+        finally:
+            driver.end(grace)
+            _forget_gateway(pyspark)
 
 
 def _start(
-    plan: SessionPlan, options: SparkOptions, log: DriverLog, scratch: Path, flags: tuple[str, ...]
-) -> tuple[Driver, Connection]:
-    conf = plan.inherited | plan.conf
-    theirs = conf.get("spark.driver.extraJavaOptions", "")
-    more = ("-Dacidctl.spark.log=info",) if options.verbose else ()
-    ours = " ".join(f'"{flag}"' if re.search(r"\s", flag) else flag for flag in (*JAVA_FLAGS, *flags, *more))
+    plan: SessionPlan,
+    options: SparkOptions,
+    log: DriverLog,
+    scratch: Path,
+    flags: tuple[str, ...],
+) -> tuple[Driver, dict[str, str]]:
+    """Start Java, with the class archive when there is one."""
+    shared = [f"-XX:SharedArchiveFile={plan.archive}"] if plan.archive else []
+    try:
+        return _launch(plan, options, log, scratch, [*shared, *flags])
+    except DriverEnded as error:
+        if plan.archive is None:
+            raise spark_failures.explained(error, log.text(), plan.master, error.status) from None
+    # Java ignores an archive that does not fit.  Should one stop it all the same, the archive goes, not the user's
+    # job; but only when it was to blame.
+    started = _start(replace(plan, archive=None), options, log, scratch, flags)
+    with contextlib.suppress(OSError):
+        plan.archive.unlink()
+    return started
+
+
+def _launch(
+    plan: SessionPlan, options: SparkOptions, log: DriverLog, scratch: Path, flags: Sequence[str]
+) -> tuple[Driver, dict[str, str]]:
+    ours = " ".join(f'"{flag}"' if re.search(r"\s", flag) else flag for flag in (*JAVA_FLAGS, *flags))
     environ = dict(plan.environ)
     # Command lines are for everybody to see: settings, and options that are not ours, go to Java in private files.
-    properties, java_options, more_options = (scratch / name for name in ("properties", "options", "submit-options"))
-    if theirs:
-        write_private(java_options, options_file(split_options(theirs)))
-        ours += f' "@{java_options}"'
-    if environ.get("SPARK_SUBMIT_OPTS"):
-        write_private(more_options, options_file(split_options(environ["SPARK_SUBMIT_OPTS"])))
-        environ["SPARK_SUBMIT_OPTS"] = f'"@{more_options}"'
-    write_private(properties, written(conf | {"spark.driver.extraJavaOptions": ours}))
-    arguments = ["--properties-file", str(properties), *plan.submit_arguments]
-    try:
+    with tempfile.TemporaryDirectory(prefix="start-", dir=scratch) as private:
+        properties = Path(private, "conf")
+        if theirs := plan.conf.get("spark.driver.extraJavaOptions"):
+            ours += " " + moved_options(theirs, Path(private, "java"))
+        if more := environ.get("SPARK_SUBMIT_OPTS"):
+            environ["SPARK_SUBMIT_OPTS"] = moved_options(more, Path(private, "submit"))
+        write_properties(plan.conf | {"spark.driver.extraJavaOptions": ours}, properties)
+        arguments = ["--properties-file", str(properties), *plan.submit_arguments]
         return start_driver(plan.spark_home, arguments, environ, timeout=options.start_timeout, folder=scratch, log=log)
-    except DriverEnded as error:
-        without = archive.without(flags)
-        if without != flags:
-            # Java ignores an archive that does not fit.  Should one stop it all the same, the archive goes, not the
-            # user's job; but only when it was to blame.
-            started = _start(plan, options, log, scratch, without)
-            archive.discard(flags)
-            return started
-        raise failures.explain(error, error.log, plan.master, error.status) from None
-    finally:
-        for file in (properties, java_options, more_options):
-            file.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
-def _connected(plan: SessionPlan, connection: Connection) -> Iterator[None]:
+def _connected(plan: SessionPlan, connection: dict[str, str]) -> Iterator[None]:
     """Let PySpark find the process that runs, by the variables `spark-submit` would set; put back at the end."""
-    names = {"PYSPARK_GATEWAY_PORT": str(connection.port), "PYSPARK_GATEWAY_SECRET": connection.secret}
-    names |= {name: plan.environ[name] for name in ("PYSPARK_PYTHON", "SPARK_HOME", "JAVA_HOME")}
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(names)
+    changes = connection | {name: plan.environ[name] for name in ("PYSPARK_PYTHON", "SPARK_HOME", "JAVA_HOME")}
+    before = {name: os.environ[name] for name in changes if name in os.environ}
+    os.environ.update(changes)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        for name in changes:
+            del os.environ[name]
+        os.environ.update(before)
 
 
-def _context(pyspark: Any, plan: SessionPlan, options: SparkOptions, driver: Driver, log: DriverLog) -> SparkContext:
-    """Connect to the master.  The call has no time limit of its own, so Java is ended when it takes too long."""
-    late = threading.Event()
-
-    def give_up() -> None:
-        late.set()
-        driver.kill()
-
-    timer = threading.Timer(options.start_timeout, give_up)
-    timer.daemon = True
-    timer.start()
-    try:
-        with _kept_signal_handler():
+def _context(pyspark: Any, plan: SessionPlan, session: Session) -> Any:
+    """Connect to the master; Java is ended when it takes too long."""
+    seconds = session.options.start_timeout
+    assert session.driver is not None
+    with time_limit(seconds, session.driver.kill) as is_late:
+        try:
             conf = pyspark.SparkConf()
-            for key, value in plan.conf.items():
-                if value != trimmed(value):  # a file cannot tell
-                    conf.set(key, value)
-            context: SparkContext = pyspark.SparkContext(conf=conf)
-    except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
-        if late.is_set():
-            raise failures.unreachable(plan.master, f"no answer within {options.start_timeout:g} seconds") from None
-        raise _explain(error, driver, log, plan.master) from None
-    finally:
-        timer.cancel()
-    server: Any = getattr(context, "_accumulatorServer", None)
-    if server is not None:
-        # When Java ends, or dies, it leaves this server's connection open: no reason to print a traceback.
-        server.handle_error = _ignore
+            # A file cannot tell of blanks at the ends of a value.
+            conf.setAll([(key, value) for key, value in plan.conf.items() if value != trimmed(value)])
+            context = _new_context(pyspark, conf)
+        except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
+            if is_late():
+                raise spark_failures.unreachable(plan.master, f"no answer within {seconds:g} seconds") from None
+            raise session.explain(error) from None
+    # When Java ends, or dies, it leaves this server's connection open: no reason to print a traceback.
+    context._accumulatorServer.handle_error = lambda *_: None
     return context
 
 
-def _stop(context: SparkContext) -> None:
+def _stop(context: Any) -> None:
     """Stop Spark within a bounded time and without PySpark's second of waiting for its accumulator server."""
-    holder: Any = context
-    server = getattr(holder, "_accumulatorServer", None)
-    if server is not None:
-        holder._accumulatorServer = None
-        _in_background(server.shutdown)
-    thread = _in_background(context.stop)
-    thread.join(timeout=STOP_SECONDS)
 
-
-def _ignore(*_: object) -> None:
-    """Take anything and do nothing."""
-
-
-def _in_background(action: Callable[[], object]) -> threading.Thread:
-    def run() -> None:
+    def run(action: Callable[[], object]) -> None:
         # Java may be gone already; there is nothing left to stop then.
         with contextlib.suppress(Exception):
             action()
 
-    thread = threading.Thread(target=run, name="acidctl-spark-stop", daemon=True)
-    thread.start()
-    return thread
+    server, context._accumulatorServer = context._accumulatorServer, None
+    for action in (server.shutdown, context.stop):
+        thread = threading.Thread(target=run, args=(action,), name="acidctl-spark-stop", daemon=True)
+        thread.start()
+    thread.join(timeout=STOP_SECONDS)
 
 
 def _forget_gateway(pyspark: Any) -> None:

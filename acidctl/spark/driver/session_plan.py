@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 import shlex
@@ -11,13 +10,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from acidctl.errors import EnvironmentProblem, UsageProblem
+from acidctl.errors import EnvironmentProblem
 from acidctl.imports import import_path
 from acidctl.orc.limits import PREFIX
+from acidctl.spark.driver.class_archive import usable_archive
 from acidctl.spark.driver.java import Java, choose_java
 from acidctl.spark.driver.properties import parsed, trimmed
 
 DEFAULT_MASTER = "local[*]"
+# Options of spark-submit for which there is a property.
+_AS_PROPERTY = {"--master": "spark.master", "--driver-java-options": "spark.driver.extraJavaOptions"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,6 @@ class SparkOptions:
         conf: pairs of ``spark.*`` properties, which win over acidctl's own.
         app_name: the name that the cluster shows.
         queue: the YARN queue.
-        verbose: let Java log at level INFO and pass everything it says on to stderr.
         start_timeout: seconds to wait for Java, for the master and for the first executor.
     """
 
@@ -37,7 +38,6 @@ class SparkOptions:
     conf: tuple[tuple[str, str], ...] = ()
     app_name: str = "acidctl"
     queue: str | None = None
-    verbose: bool = False
     start_timeout: float = 180.0
 
 
@@ -46,43 +46,24 @@ def is_local(master: str) -> bool:
     return re.fullmatch(r"local(\[.*\])?", master) is not None
 
 
-def parse_conf(items: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Read ``--conf`` values of the form ``spark.key=value``.
-
-    Raises:
-        UsageProblem: no ``=``, or a property that does not start with ``spark.`` (Spark would ignore it).
-    """
-    pairs = []
-    for item in items:
-        key, separator, value = item.partition("=")
-        if not separator or not key.strip().startswith("spark."):
-            raise UsageProblem(
-                f"--conf {item!r} is not a Spark property",
-                "",
-                "Write it as spark.name=value, for example --conf spark.executor.memory=2g",
-            )
-        pairs.append((key.strip(), value))
-    return tuple(pairs)
-
-
 @dataclass(frozen=True, slots=True)
 class SessionPlan:
     """How Spark will be started: everything decided before a process runs.
 
     Attributes:
+        archive: the class archive to start from, if there is one.
         own_jars: its jars are those of the installed pyspark, not of another SPARK_HOME.
-        conf: properties that acidctl or the user sets.
-        inherited: those of ``spark-defaults.conf``, or of the file that PYSPARK_SUBMIT_ARGS names in its place: weaker.
+        conf: all properties for Java.
         submit_arguments: the rest of PYSPARK_SUBMIT_ARGS, which every process of the machine may see.
     """
 
     master: str
     java: Java
     spark_home: str
+    archive: Path | None
     own_jars: bool
     environ: dict[str, str]
     conf: dict[str, str]
-    inherited: dict[str, str]
     submit_arguments: tuple[str, ...]
 
 
@@ -90,10 +71,7 @@ def plan_session(options: SparkOptions, environ: Mapping[str, str], package: Pat
     """Decide master, Java, SPARK_HOME, environment and properties.
 
     Args:
-        options: the user's wishes.
-        environ: the environment.
         package: the folder of the installed ``pyspark``.
-        pyspark_version: its version.
 
     Raises:
         EnvironmentProblem: no Java, or a SPARK_HOME that is broken or of another version.
@@ -103,11 +81,11 @@ def plan_session(options: SparkOptions, environ: Mapping[str, str], package: Pat
     if not own_jars:
         _check_spark_home(spark_home, pyspark_version)
     user = dict(options.conf)
-    submit = _SubmitArguments.of(tuple(shlex.split(environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))))
+    submitted = shlex.split(environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
     # What `spark-submit` would read itself: a master there is the user's choice.
-    defaults = submit.inherited(Path(environ.get("SPARK_CONF_DIR") or Path(spark_home, "conf")))
-    master = options.master or user.get("spark.master") or _master_in(submit.rest)
-    master = master or submit.conf.get("spark.master") or defaults.get("spark.master") or DEFAULT_MASTER
+    rest, asked, defaults = _taken_apart(submitted, Path(environ.get("SPARK_CONF_DIR") or Path(spark_home, "conf")))
+    choices = (options.master, *(found.get("spark.master") for found in (user, asked, defaults)))
+    master = next(filter(None, choices), DEFAULT_MASTER)
     java = choose_java(environ)
 
     local = is_local(master)
@@ -138,68 +116,52 @@ def plan_session(options: SparkOptions, environ: Mapping[str, str], package: Pat
             f"spark.executorEnv.{key}": value for key, value in environ.items() if key.startswith(PREFIX) and value
         }
     # An administrator's file comes before our taste, the command line before both.
-    asked = {"spark.app.name", "spark.master"} | ({"spark.yarn.queue"} if options.queue else set())
-    kept = conf.keys() | {"spark.driver.extraJavaOptions"}
-    conf |= {key: value for key, value in defaults.items() if key in kept - asked}
-    conf |= submit.conf | user | {"spark.master": master}
-    return SessionPlan(master, java, spark_home, own_jars, environment, conf, defaults, submit.rest)
+    ours = {"spark.app.name", "spark.master"} | ({"spark.yarn.queue"} if options.queue else set())
+    conf |= {key: value for key, value in defaults.items() if key not in ours}
+    conf |= asked | user | {"spark.master": master}
+    archive = usable_archive(java, spark_home, environ) if own_jars else None
+    return SessionPlan(master, java, spark_home, archive, own_jars, environment, conf, rest)
 
 
-@dataclass(frozen=True, slots=True)
-class _SubmitArguments:
-    """PYSPARK_SUBMIT_ARGS, taken apart: properties go to Java by a file.
+def _taken_apart(arguments: Iterable[str], folder: Path) -> tuple[tuple[str, ...], dict[str, str], dict[str, str]]:
+    """PYSPARK_SUBMIT_ARGS, whose properties go to Java by a file.
 
-    Attributes:
-        rest: what is left for the command line.
-        files: names of files of properties; the last counts.
-        with_defaults: ``spark-defaults.conf`` counts beside such a file.
+    Args:
+        folder: of ``spark-defaults.conf``, which a file of properties stands in for, unless both are asked for.
+
+    Returns:
+        what is left for the command line, the properties in it, and those of the files that count.
+
+    Raises:
+        EnvironmentProblem: a file cannot be read.
     """
-
-    rest: tuple[str, ...]
-    conf: dict[str, str]
-    files: tuple[str, ...]
-    with_defaults: bool
-
-    @classmethod
-    def of(cls, arguments: tuple[str, ...]) -> _SubmitArguments:
-        """Up to the application, as spark-submit does."""
-        rest: list[str] = []
-        conf: dict[str, str] = {}
-        files: list[str] = []
-        with_defaults = False
-        left = iter(arguments)
-        for argument in left:
-            flag, equals, value = argument.partition("=")
-            if flag not in ("--conf", "-c", "--properties-file", "--driver-java-options", "--load-spark-defaults"):
-                rest.append(argument)
-            elif flag == "--load-spark-defaults":
-                with_defaults = True
-            else:
-                value = value if equals and flag.startswith("--") else next(left, "")
-                if flag == "--properties-file":
-                    files.append(value)
-                elif flag == "--driver-java-options":
-                    conf["spark.driver.extraJavaOptions"] = value
-                else:
-                    key, _, setting = value.partition("=")
-                    conf[key] = setting
-        return cls(tuple(rest), conf, tuple(files), with_defaults)
-
-    def inherited(self, folder: Path) -> dict[str, str]:
-        """The properties of the files that count.
-
-        Args:
-            folder: of ``spark-defaults.conf``.
-
-        Raises:
-            EnvironmentProblem: one cannot be read.
-        """
-        found: dict[str, str] = {}
-        if not self.files or self.with_defaults:
-            found |= _properties_of(folder / "spark-defaults.conf", must_be_there=False)
-        for name in self.files[-1:]:
-            found |= _properties_of(Path(name), must_be_there=True)
-        return found
+    rest: list[str] = []
+    conf: dict[str, str] = {}
+    flags: dict[str, str] = {}
+    file, with_defaults = None, False
+    left = iter(arguments)
+    for argument in left:
+        flag, equals, value = argument.partition("=")
+        if flag == "--load-spark-defaults":
+            with_defaults = True
+            continue
+        if flag not in ("--conf", "-c", "--properties-file", *_AS_PROPERTY):
+            rest.append(argument)
+            continue
+        value = value if equals and flag.startswith("--") else next(left, "")
+        if flag == "--properties-file":
+            file = value
+        elif flag in _AS_PROPERTY:
+            flags[_AS_PROPERTY[flag]] = value
+        else:
+            key, _, setting = value.partition("=")
+            conf[key] = setting
+    inherited: dict[str, str] = {}
+    if file is None or with_defaults:
+        inherited |= _properties_of(folder / "spark-defaults.conf", must_be_there=False)
+    if file is not None:
+        inherited |= _properties_of(Path(file), must_be_there=True)
+    return tuple(rest), conf | flags, inherited
 
 
 def _defaults(master: str, options: SparkOptions, *, loopback: bool, fast_workers: bool) -> dict[str, str]:
@@ -241,17 +203,10 @@ def _properties_of(path: Path, *, must_be_there: bool) -> dict[str, str]:
     return {key: trimmed(value) for key, value in parsed(text).items() if key.startswith("spark.")}
 
 
-def _master_in(arguments: tuple[str, ...]) -> str | None:
-    for flag, value in itertools.pairwise(arguments):
-        if flag == "--master":
-            return value
-    return next((a.removeprefix("--master=") for a in arguments if a.startswith("--master=")), None)
-
-
 def _check_spark_home(spark_home: str, pyspark_version: str) -> None:
     if not Path(spark_home, "bin", "spark-submit").is_file():
         raise EnvironmentProblem(
-            f"SPARK_HOME={spark_home} is no Spark: it has no bin/spark-submit",
+            f"SPARK_HOME={spark_home} is not a Spark: it has no bin/spark-submit",
             "",
             "Correct SPARK_HOME, or unset it to use the Spark that comes with PySpark",
         )

@@ -19,8 +19,8 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import HistoryError
 from acidctl.rows.past.diff import table_difference
 from acidctl.rows.scan.table import Table
-from acidctl.spark.datasource.options import SourceOptions
-from acidctl.spark.datasource.plan import plan_table
+from acidctl.spark.datasource.load_options import SourceOptions
+from acidctl.spark.datasource.table_plan import plan_table
 
 ABORTED = "t:4:9223372036854775807::3"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.spark.processes import marked, wait_until
 
-from acidctl.spark.driver import archive
+from acidctl.spark.driver import class_archive
 from acidctl.spark.driver.java import choose_java
 
 pytestmark = pytest.mark.spark
@@ -25,13 +25,14 @@ TOOLS = (
 
 FIVE_TASKS = """
 import os, sys
-from acidctl.spark.engine import run_tasks
-from acidctl.spark.driver.session import SparkOptions, start_session
+from acidctl.spark.jobs import run_tasks
+from acidctl.spark.driver.session import start_session
+from acidctl.spark.driver.session_plan import SparkOptions
 from support.spark.spark_toys import Toy, play
 
 options = SparkOptions(master="local[2]")
 with start_session(options) as session:
-    results = dict(run_tasks([Toy("square", n) for n in range(5)], play, options, session=session))
+    results = dict(run_tasks([Toy("square", n) for n in range(5)], play, session))
     assert results == {n: n * n for n in range(5)}, results
     print(session.java.source, session.java.version_text)
 """
@@ -71,13 +72,14 @@ def test_no_java_on_the_machine(child_environ: dict[str, str], tmp_path: Path, m
 
 DOCTOR = """
 from acidctl.spark import probe
+from acidctl.spark.driver.session_plan import SparkOptions
 
 assert probe.gather().archive is None
 made = probe.prepare()
 assert made is not None and probe.gather().archive == made
-check = probe.spark_check()
+check = probe.spark_check(SparkOptions())
 print(made)
-print(check.seconds > 0, check.spark, check.java, check.master, len(check.executor.packages))
+print(check.seconds > 0, check.spark, check.java, check.master)
 """
 
 
@@ -90,9 +92,9 @@ def test_the_doctor_and_the_class_archive(child_environ: dict[str, str], tmp_pat
     )
     assert run.stderr == ""
     made, told = run.stdout.splitlines()
-    assert Path(made).stat().st_size > archive.SMALLEST
+    assert Path(made).stat().st_size > class_archive.SMALLEST
     java = choose_java(child_environ)
-    assert told == f"True {pyspark.__version__} {java.version_text} local[*] 4"
+    assert told == f"True {pyspark.__version__} {java.version_text} local[*]"
     assert sorted(p.name for p in Path(made).parent.iterdir() if not p.name.startswith("java-")) == [Path(made).name]
     assert wait_until(lambda: not marked(mark), 10)
 
@@ -145,6 +147,6 @@ def spoil_archive(environ: dict[str, str]) -> None:
     """A class archive that is no archive: Java must go on without it."""
     import pyspark
 
-    path = archive.archive_path(choose_java(environ), str(Path(pyspark.__file__).parent), environ)
+    path = class_archive.archive_path(choose_java(environ), str(Path(pyspark.__file__).parent), environ)
     assert path is not None
-    path.write_bytes(os.urandom(archive.SMALLEST + 1))
+    path.write_bytes(os.urandom(class_archive.SMALLEST + 1))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from support.spark.fake_java import banner, fake_java
 
 from acidctl.demo.walkthrough import write_walkthrough
 from acidctl.errors import EnvironmentProblem
-from acidctl.spark.driver.properties import options_file, parsed, split_options, trimmed, write_private, written
+from acidctl.spark.driver.properties import options_file, parsed, split_options, trimmed, written
 from acidctl.spark.driver.session_plan import SparkOptions, plan_session
 from acidctl.storage.registry import open_location
 
@@ -35,12 +34,12 @@ def test_properties_as_people_write_them_are_parsed() -> None:
     text = (
         "# a comment\n ! another\\\nspark.a 1\n  spark.b   two words  \nspark.c=three\r\nspark.d : four\nspark.e\n"
         "spark.f=over \\\n   two lines\nspark.g=C:\\\\x\\u0041\\q\nspark.a = last\n"
-        "\n=nothing\nspark.h\\ i=j\nspark.k=\\"
+        "\n=nothing\nspark.h\\ i=j\nspark.l\\\n \\tm = n\n\\\n# a comment, too\nspark.k=\\"
     )
     assert parsed(text) == {
         "spark.a": "last", "spark.b": "two words  ", "spark.c": "three", "spark.d": "four", "spark.e": "",
         "spark.f": "over two lines", "spark.g": "C:\\xAq",
-        "": "nothing", "spark.h i": "j", "spark.k": "",
+        "": "nothing", "spark.h i": "j", "spark.l\tm": "n", "spark.k": "",
     }  # fmt: skip
     assert trimmed(" a b \t\x01\n") == "a b \t\x01\n"
 
@@ -55,18 +54,6 @@ def test_properties_as_people_write_them_are_parsed() -> None:
 )  # fmt: skip
 def test_options_are_split_as_spark_does(text: str, options: list[str]) -> None:
     assert split_options(text) == options
-
-
-def test_written_file_is_private(tmp_path: Path) -> None:
-    path = tmp_path / "x"
-    before = os.umask(0)
-    write_private(path, "secret")
-    os.umask(before)
-    assert (path.read_text(), path.stat().st_mode & 0o777) == ("secret", 0o600)
-    link = tmp_path / "link"
-    link.symlink_to(path)
-    with pytest.raises(OSError, match="symbolic"):
-        write_private(link, "other")
 
 
 # --- from PYSPARK_SUBMIT_ARGS and spark-defaults.conf ---
@@ -87,7 +74,7 @@ def settings(environ: dict[str, str], home: Path, arguments: str = "pyspark-shel
     options = SparkOptions(conf=tuple((f"spark.{key}", value) for key, value in conf.items()))
     made = plan_session(options, environ | {"PYSPARK_SUBMIT_ARGS": arguments}, home, "4.3.0")
     assert not [word for word in made.submit_arguments if "spark." in word or "hush" in word]
-    return made.inherited | made.conf
+    return made.conf
 
 
 def test_typed_settings_win_over_arguments_and_defaults(environ: dict[str, str], tmp_path: Path) -> None:
@@ -137,7 +124,8 @@ def test_java_reads_the_options(tmp_path: Path) -> None:
 
 SESSION = """
 import sys
-from acidctl.spark.driver.session import SparkOptions, start_session
+from acidctl.spark.driver.session import start_session
+from acidctl.spark.driver.session_plan import SparkOptions
 from support.spark.awkward import AWKWARD
 from acidctl.spark.driver.properties import written
 

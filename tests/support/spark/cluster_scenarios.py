@@ -7,13 +7,15 @@ import pickle
 import signal
 import sys
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from acidctl.errors import AcidctlError
-from acidctl.spark.driver.session import SparkOptions, start_session
-from acidctl.spark.engine import run_tasks
+from acidctl.spark.driver.session import Session, start_session
+from acidctl.spark.driver.session_plan import SparkOptions
+from acidctl.spark.jobs import run_tasks
 from acidctl.spark.worker import executor_facts
 from support.spark.cluster import children
 
@@ -41,11 +43,9 @@ def plain_and_lost(options: SparkOptions, workers: list[int]) -> dict[str, Any]:
     notices: list[str] = []
     began = time.monotonic()
     with start_session(options) as session:
-        facts = dict(run_tasks([0.3] * 8, executor_facts, options, [1 << 30] * 8, session=session))
+        facts = dict(run_tasks([0.3] * 8, executor_facts, session, [1 << 30] * 8))
         first = time.monotonic() - began
-        iterator = run_tasks(
-            [1.0] * 6, executor_facts, options, [1 << 30] * 6, session=session, on_notice=notices.append
-        )
+        iterator = run_tasks([1.0] * 6, executor_facts, session, [1 << 30] * 6, on_notice=notices.append)
         after = dict([next(iterator)])
         for executor in children(workers[0]):
             os.kill(executor, signal.SIGKILL)
@@ -54,7 +54,7 @@ def plain_and_lost(options: SparkOptions, workers: list[int]) -> dict[str, Any]:
         for worker in workers:
             for pid in (worker, *children(worker)):
                 os.kill(pid, signal.SIGKILL)
-        deserted = failing(options, session=session)
+        deserted = failing(session)
     return {
         "deserted": deserted,
         "facts": facts,
@@ -65,11 +65,12 @@ def plain_and_lost(options: SparkOptions, workers: list[int]) -> dict[str, Any]:
     }
 
 
-def failing(options: SparkOptions, **more: Any) -> Any:
+def failing(where: SparkOptions | Session) -> Any:
     """The error's class and three lines, and the seconds until then."""
     began = time.monotonic()
     try:
-        list(run_tasks([0.0], executor_facts, options, **more))
+        with start_session(where) if isinstance(where, SparkOptions) else nullcontext(where) as session:
+            list(run_tasks([0.0], executor_facts, session))
     except AcidctlError as error:
         return type(error).__name__, error.what, error.why, error.hint, time.monotonic() - began
     return None

@@ -6,8 +6,9 @@ import os
 import signal
 import sys
 
-from acidctl.spark.driver.session import SparkOptions
-from acidctl.spark.engine import run_tasks
+from acidctl.spark.driver.session import start_session
+from acidctl.spark.driver.session_plan import SparkOptions
+from acidctl.spark.jobs import run_tasks
 from support.spark.spark_toys import Toy, play
 
 
@@ -16,7 +17,8 @@ def main() -> int:
     # A shell may have started this with interrupts ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        list(run_tasks([Toy("sleep", 600, sys.argv[1])] * 2, play, SparkOptions(master="local[2]")))
+        with start_session(SparkOptions(master="local[2]")) as session:
+            list(run_tasks([Toy("sleep", 600, sys.argv[1])] * 2, play, session))
     except KeyboardInterrupt:
         return 130
     return 0

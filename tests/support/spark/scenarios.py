@@ -1,4 +1,4 @@
-"""One Spark session that plays every scenario of test_engine.py, in a process of its own.
+"""One Spark session that plays every scenario of test_jobs.py, in a process of its own.
 
 Apart from pytest's process, since that one may hold another Spark session already, and so that the whole stderr and
 what is left of the processes can be looked at.
@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from acidctl.errors import AcidctlError
-from acidctl.spark.driver.session import Session, SparkOptions, start_session
-from acidctl.spark.engine import run_tasks
+from acidctl.spark.driver.session import Session, start_session
+from acidctl.spark.driver.session_plan import SparkOptions
+from acidctl.spark.jobs import run_tasks
 from support.spark import spark_toys, validation_scenarios
 from support.spark.spark_toys import Stubborn, Toy, describe, play
 
@@ -26,7 +27,7 @@ OPTIONS = SparkOptions(master="local[2]")
 
 def collect(session: Session, tasks: list[Any], function: Any = play, **more: Any) -> list[tuple[int, Any]]:
     """Every result in the order of arrival; errors with their attributes as plain values."""
-    results = run_tasks(tasks, function, OPTIONS, session=session, **more)
+    results = run_tasks(tasks, function, session, **more)
     return [(index, plain(value)) for index, value in results]
 
 
@@ -42,9 +43,7 @@ def results(session: Session) -> Any:
     """Values and errors come back by index; one bad task does not hurt the others."""
     kinds = ["ours", "foreign", "unpicklable result", "unpicklable error", "exit", "noise"]
     tasks: list[Any] = [Toy("square", 3), *(Toy(kind) for kind in kinds), Stubborn(), Toy("square", 4)]
-    seen: list[int] = []
-    got = collect(session, tasks, on_result=lambda index, _: seen.append(index))
-    return {"results": dict(got), "order": [index for index, _ in got], "seen": seen}
+    return dict(collect(session, tasks))
 
 
 def streaming(session: Session) -> Any:
@@ -53,7 +52,7 @@ def streaming(session: Session) -> Any:
     folder.mkdir()
     tasks = [Toy("wait", 60, str(folder)), *(Toy("square", n) for n in range(4))]
     arrived = []
-    for index, result in run_tasks(tasks, play, OPTIONS, [1 << 30, 1, 1, 1, 1], session=session):
+    for index, result in run_tasks(tasks, play, session, [1 << 30, 1, 1, 1, 1]):
         arrived.append((index, result))
         if len(arrived) == 4:
             (folder / "answer").touch()
@@ -76,7 +75,7 @@ def abandoned(session: Session) -> Any:
     """The iterator is closed early: what runs is cancelled, and the session works on."""
     folder = os.environ["SCENARIO_FOLDER"]
     tasks = [Toy("square", 1), Toy("sleep", 120, folder), Toy("sleep", 120, folder)]
-    iterator = run_tasks(tasks, play, OPTIONS, session=session)
+    iterator = run_tasks(tasks, play, session)
     first = next(iterator)
     while not list(Path(folder).glob("started-*")):
         time.sleep(0.05)
@@ -100,7 +99,8 @@ def nested(session: Session) -> Any:
     refused = []
     for options in (SparkOptions(master="local[7]"), SparkOptions(conf=(("spark.master", "local[7]"),))):
         try:
-            list(run_tasks([Toy("square", 6)], play, options))
+            with start_session(options):
+                pass
         except AcidctlError as error:
             refused.append(plain(error)[:3])
     return {"same": same, "refused": refused, "after": collect(session, [Toy("square", 6)])}
@@ -134,7 +134,7 @@ def killed(session: Session) -> Any:
     folder = Path(os.environ["SCENARIO_FOLDER"], "killed")
     folder.mkdir()
     assert session.driver is not None
-    iterator = run_tasks([Toy("square", 1), Toy("sleep", 120, str(folder))], play, OPTIONS, session=session)
+    iterator = run_tasks([Toy("square", 1), Toy("sleep", 120, str(folder))], play, session)
     next(iterator)
     while not list(folder.glob("started-*")):
         time.sleep(0.05)

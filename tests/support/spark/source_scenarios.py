@@ -1,4 +1,4 @@
-"""The driver of test_source.py: Spark sessions that read tables, in a process of their own.
+"""The driver of test_hive_acid.py: Spark sessions that read tables, in a process of their own.
 
 Arguments: a master, a folder with the tables to read, a file for the outcomes.
 """
@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from acidctl.spark.datasource import explain, register
 from acidctl.spark.driver.session import start_session
 from acidctl.spark.driver.session_plan import SparkOptions
-from acidctl.spark.source import explain, register
 from acidctl.spark.worker import executor_facts
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"

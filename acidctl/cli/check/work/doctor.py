@@ -6,7 +6,7 @@ from typing import Any
 
 from acidctl.cli.output.console import put_json, put_line
 from acidctl.cli.output.redact import hidden
-from acidctl.spark.driver.session import SparkOptions
+from acidctl.spark.driver.session_plan import SparkOptions
 from acidctl.spark.probe import Facts, gather, prepare, spark_check
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import socket
 import time
@@ -112,7 +113,8 @@ def _runner(engine: EngineChoice, locations: tuple[str, ...], options: Options) 
     shown = locations[0].rstrip("/").rpartition("/")[2] if len(locations) == 1 else f"{len(locations)}-locations"
     wanted = engine.spark(f"{socket.gethostname()}-validator-{shown}")
     with ExitStack() as stack:
-        yield SparkRunner(lambda: stack.enter_context(start_session(wanted)), options.limits, note)
+        open_session = functools.cache(lambda: stack.enter_context(start_session(wanted)))
+        yield SparkRunner(open_session, options.limits, note)
 
 
 def _run(

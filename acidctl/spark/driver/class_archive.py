@@ -19,7 +19,6 @@ from acidctl.spark.driver.java import Java
 
 SMALLEST = 1 << 20
 UNUSED_SECONDS = 30 * 86400.0
-_FLAG = "-XX:SharedArchiveFile="
 
 
 def archive_path(java: Java, spark_home: str, environ: Mapping[str, str]) -> Path | None:
@@ -28,9 +27,8 @@ def archive_path(java: Java, spark_home: str, environ: Mapping[str, str]) -> Pat
     Java archives no classes when a folder with files is on the class path, and Spark puts its configuration
     folders there.
     """
-    if any(environ.get(name) for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")):
-        return None
-    if Path(spark_home, "conf").exists():
+    names = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
+    if any(environ.get(name) for name in names) or Path(spark_home, "conf").exists():
         return None
     try:
         folder = cache_dir(environ)
@@ -43,54 +41,35 @@ def archive_path(java: Java, spark_home: str, environ: Mapping[str, str]) -> Pat
     return folder / f"spark-{hashlib.sha256(chr(0).join(facts).encode()).hexdigest()[:16]}.jsa"
 
 
-def flags(java: Java, spark_home: str, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Java's flags for the archive when there is one, else none.  Never raises."""
+def usable_archive(java: Java, spark_home: str, environ: Mapping[str, str]) -> Path | None:
+    """The archive when there is one that Java can take, else None.  Never raises."""
     path = archive_path(java, spark_home, environ)
     if path is None or any(character.isspace() for character in str(path)):
-        return ()
+        return None
     try:
         stat = path.stat()
         if stat.st_uid != os.getuid() or stat.st_size < SMALLEST:
-            return ()
-        os.utime(path)  # archives that nobody uses are removed by `clean`
+            return None
+        os.utime(path)  # archives that nobody uses are removed by `install`
     except OSError:
-        return ()
-    return (f"{_FLAG}{path}",)
-
-
-def without(java_flags: tuple[str, ...]) -> tuple[str, ...]:
-    """The flags but for the archive's."""
-    return tuple(flag for flag in java_flags if not flag.startswith(_FLAG))
-
-
-def discard(java_flags: tuple[str, ...]) -> None:
-    """Remove the archive that the flags name."""
-    for flag in java_flags:
-        if flag.startswith(_FLAG):
-            with contextlib.suppress(OSError):
-                Path(flag.removeprefix(_FLAG)).unlink()
+        return None
+    return path
 
 
 def install(made: Path, path: Path) -> bool:
-    """Put a freshly made archive in place, atomically; False when Java made none."""
+    """Put a freshly made archive in place, atomically; False when Java made none.
+
+    What killed processes left behind goes, as do archives that were not used for a month.
+    """
     try:
         if made.stat().st_size < SMALLEST:
             return False
         made.replace(path)
     except OSError:
         return False
-    clean(path)
+    for pattern, seconds in (("spark-*.jsa", UNUSED_SECONDS), (".spark-*.making", 86400.0)):
+        for other in path.parent.glob(pattern):
+            with contextlib.suppress(OSError):
+                if other != path and time.time() - other.stat().st_mtime > seconds:
+                    other.unlink()
     return True
-
-
-def clean(keep: Path) -> None:
-    """Remove archives that were not used for a month, and what killed processes left behind."""
-    now = time.time()
-    for other in keep.parent.glob("spark-*.jsa"):
-        with contextlib.suppress(OSError):
-            if other != keep and now - other.stat().st_mtime > UNUSED_SECONDS:
-                other.unlink()
-    for leftover in keep.parent.glob(".spark-*.making"):
-        with contextlib.suppress(OSError):
-            if now - leftover.stat().st_mtime > 86400:
-                leftover.unlink()

@@ -65,17 +65,16 @@ class SourceOptions:
             raise UsageProblem(
                 "no path is given", "", 'write spark.read.format("hive_acid").load("/path/of/the/table")'
             )
-        inferring = given.get("partitiontypes", "infer").lower()
-        if inferring not in ("infer", "string"):
-            raise _unusable("partitionTypes", inferring, "write infer or string")
+        form = Form(_one_of(given, "writeIdsForm", Form.HIVE3, *Form))
+        write_ids, valid_txns, table = (given.get(name) for name in ("writeids", "validtxns", "table"))
         return cls(
             path=path,
-            lists=_lists(given),
+            lists=read_lists(write_ids, valid_txns=valid_txns, form=form, table=table),
             at=_at(given.get("at")),
-            row_id=_flag("rowId", given.get("rowid", "false")),
+            row_id=_one_of(given, "rowId", "false", "true", "false") == "true",
             columns=_columns(given.get("columns")),
             target_bytes=_size(given.get("targetbytes")),
-            infer_partitions=inferring == "infer",
+            infer_partitions=_one_of(given, "partitionTypes", "infer", "infer", "string") == "infer",
             storage=tuple(sorted(storage.items())),
         )
 
@@ -93,13 +92,11 @@ def _refuse_unknown(given: list[str]) -> None:
             )
 
 
-def _lists(given: Mapping[str, str]) -> SnapshotLists:
-    form = given.get("writeidsform", Form.HIVE3.value).lower()
-    if form not in list(Form):
-        raise _unusable("writeIdsForm", form, f"write {', '.join(Form)}")
-    return read_lists(
-        given.get("writeids"), valid_txns=given.get("validtxns"), form=Form(form), table=given.get("table")
-    )
+def _one_of(given: Mapping[str, str], name: str, usual: str, *choices: str) -> str:
+    found = given.get(name.lower(), usual).lower()
+    if found not in choices:
+        raise _unusable(name, found, f"write {' or '.join(choices)}")
+    return found
 
 
 def _at(text: str | None) -> int | None:
@@ -124,12 +121,6 @@ def _columns(text: str | None) -> tuple[str, ...] | None:
     if not all(names):
         raise _unusable("columns", text, "write names separated by commas: id,value")
     return tuple(names)
-
-
-def _flag(name: str, text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise _unusable(name, text, "write true or false")
-    return text.lower() == "true"
 
 
 def _size(text: str | None) -> int:

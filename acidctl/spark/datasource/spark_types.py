@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import types as st
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
+from pyspark.sql.pandas.types import from_arrow_type
 
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.orc.read.wide_timestamps import WideTimestamp, parts
@@ -79,11 +79,6 @@ def spark_type(orc: OrcType) -> st.DataType:
     """The type that Spark shows for a column."""
     column = SparkForm().column(pa.nulls(0, arrow_type(orc)), orc, None, "")
     return from_arrow_type(column.type, prefer_timestamp_ntz=True)
-
-
-def arrow_target(kind: st.DataType) -> pa.DataType:
-    """The Arrow type that Spark expects for one of its own, to the letter."""
-    return to_arrow_type(kind, timezone="UTC")
 
 
 def check_asked(field: st.StructField, found: st.DataType, path: str) -> None:

@@ -14,7 +14,6 @@ from acidctl.errors import AcidctlError, EnvironmentProblem, MemoryProblem, Stor
 from acidctl.spark.driver.gateway import last_words
 
 CONNECT_SECONDS = 5.0
-PACKAGES_HINT = "Install acidctl's packages for the executors' Python, or name another one with PYSPARK_PYTHON"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ def stage_failure(text: str) -> StageFailure | None:
     return StageFailure(int(found[1]), found[2], _short(found[3]), crashed is not None)
 
 
-def explain(error: BaseException, log: str, master: str, status: int | None) -> AcidctlError:
+def explained(error: BaseException, log: str, master: str, status: int | None) -> AcidctlError:
     """The error to show for `error`.
 
     Args:
@@ -65,7 +64,7 @@ def explain(error: BaseException, log: str, master: str, status: int | None) -> 
         result = error
     else:
         # An exception of Java asks Java for its text: this must happen while Java still runs, and only here.
-        text = text_of(error)
+        text = message_of(error)
         # The log may hold older troubles that were overcome, so the error itself goes first.
         result = _known(text, master) or _known(log, master) or _unknown(text, log, status)
         log = f"{text}\n{log}"
@@ -91,7 +90,7 @@ def tells_of_an_end(error: BaseException) -> bool:
     return "SparkContext was shut down" in text or "stopped SparkContext" in text
 
 
-def text_of(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     """What an exception says, even when Java, which has to be asked for it, is gone."""
     try:
         return str(error) or type(error).__name__
@@ -125,20 +124,19 @@ def addresses_of(master: str) -> list[tuple[str, int]]:
         UsageProblem: not a master URL.
     """
     if not re.match(r"(local(\[.*\])?|local-cluster\[.*\]|yarn|spark://.+|k8s://.+)$", master):
-        raise UsageProblem(
-            f"--master {master!r} is no master that Spark knows",
-            "",
-            "Use local[4], local[*], spark://host:7077, yarn or k8s://https://host:port",
-        )
+        raise _no_master(master, "")
     found = []
     for address in master.removeprefix("spark://").split(",") if master.startswith("spark://") else ():
         host, _, port = address.rpartition(":")
         if not host or not port.isdigit() or not 0 < int(port) < 65536:
-            raise UsageProblem(
-                f"--master {master!r} is no master that Spark knows", "", "Write it as spark://host:7077"
-            )
+            raise _no_master(master, "an address is HOST:PORT")
         found.append((host, int(port)))
     return found
+
+
+def _no_master(master: str, why: str) -> UsageProblem:
+    hint = "Use local[4], local[*], spark://host:7077, yarn or k8s://https://host:port"
+    return UsageProblem(f"--master {master!r} is not a master that Spark knows", why, hint)
 
 
 def check_master(master: str) -> None:
@@ -150,21 +148,17 @@ def check_master(master: str) -> None:
     """
     problems = []
     for host, port in addresses_of(master):
+        why = os.strerror(errno.ECONNREFUSED)
         try:
-            _try_connection(host.strip("[]"), port)
+            with socket.create_connection((host.strip("[]"), port), timeout=CONNECT_SECONDS) as connection:
+                # The system may pick the free port itself as the near end here: TCP then connects it to itself.
+                if connection.getsockname() != connection.getpeername():
+                    return
         except OSError as error:
-            problems.append(f"{host}:{port}: {error.strerror or error}")
-        else:
-            return
+            why = error.strerror or str(error)
+        problems.append(f"{host}:{port}: {why}")
     if problems:
         raise unreachable(master, "; ".join(problems))
-
-
-def _try_connection(host: str, port: int) -> None:
-    with socket.create_connection((host, port), timeout=CONNECT_SECONDS) as connection:
-        # On this machine the system may pick the free port itself as the near end: TCP then connects it to itself.
-        if connection.getsockname() == connection.getpeername():
-            raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
 
 
 def _short(text: str) -> str:
@@ -202,7 +196,7 @@ RULES: tuple[Rule, ...] = (
         lambda m, _: EnvironmentProblem(
             f"The executors' Python cannot import {m[1].split('.', maxsplit=1)[0]}",
             "it is not installed there",
-            PACKAGES_HINT,
+            "Install acidctl's packages for the executors' Python, or name another one with PYSPARK_PYTHON",
         ),
     ),
     (
@@ -223,9 +217,7 @@ RULES: tuple[Rule, ...] = (
     ),
     (
         r"(Could not parse Master URL|Master must either be|Invalid master URL)[^\n]*",
-        lambda m, master: UsageProblem(
-            f"--master {master!r} is no master that Spark knows", m[0], "Use local[4], spark://host:7077 or yarn"
-        ),
+        lambda m, master: _no_master(master, m[0]),
     ),
     (
         r"Cluster deploy mode is not applicable[^\n]*",
@@ -305,15 +297,11 @@ def _unknown(text: str, log: str, status: int | None) -> AcidctlError:
     thrown = re.search(r"^: (\S.*)", text, re.MULTILINE)  # how Py4J tells what Java threw
     # Once Java has ended, Py4J only tells that it lost the connection.
     why = _short(thrown[1]) if thrown else _short(last_words(log) or text)
-    if status is not None and status < 0:
-        why = "often by the system, when memory runs out" if status == -signal.SIGKILL else why
-        return EnvironmentProblem(
-            f"The Java process of Spark was killed by signal {-status}", why, "Free some memory, or use --engine local"
-        )
-    if status is not None:
-        return EnvironmentProblem(
-            f"The Java process of Spark ended with status {status}",
-            why,
-            "See what it logged with --debug, or use --engine local",
-        )
-    return EnvironmentProblem("Spark failed", why, "See what it logged with --debug, or use --engine local")
+    hint = "See what it logged with --debug, or use --engine local"
+    if status is None:
+        return EnvironmentProblem("Spark failed", why, hint)
+    if status >= 0:
+        return EnvironmentProblem(f"The Java process of Spark ended with status {status}", why, hint)
+    why = "often by the system, when memory runs out" if status == -signal.SIGKILL else why
+    what = f"The Java process of Spark was killed by signal {-status}"
+    return EnvironmentProblem(what, why, "Free some memory, or use --engine local")

@@ -16,7 +16,7 @@ pytest.importorskip("pyspark.sql.datasource", reason="PySpark older than 4.0")
 
 from pyspark.sql import datasource as api
 
-from acidctl.spark.source import HiveAcidDataSource
+from acidctl.spark.datasource.hive_acid import HiveAcidDataSource
 
 COLUMNS = {name: kind for name, kind in (TYPES | ADDED).items() if name not in ("st", "f", "d")}
 COMPARISONS = {
@@ -31,8 +31,8 @@ COMPARISONS = {
 def load(table: Path, filters: list[Any], **options: str) -> list[pa.RecordBatch]:
     """What the tasks give for the filters."""
     source = HiveAcidDataSource({"path": str(table), **{name.lower(): value for name, value in options.items()}})
-    reader = source.reader(source.schema())
-    assert list(reader.use_filters(filters)) == filters  # Spark applies them all itself
+    reader: Any = source.reader(source.schema())
+    assert list(reader.pushFilters(filters)) == filters  # Spark applies them all itself
     return [batch for one in reader.partitions() for batch in reader.read(one)]
 
 

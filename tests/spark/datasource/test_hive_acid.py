@@ -34,8 +34,8 @@ pytest.importorskip("pyspark.sql.datasource", reason="PySpark older than 4.0")
 
 from pyspark.sql import datasource as api
 
-from acidctl.spark.datasource.options import SourceOptions
-from acidctl.spark.source import HiveAcidDataSource, HiveAcidError, explain
+from acidctl.spark.datasource.hive_acid import HiveAcidDataSource, HiveAcidError, explain
+from acidctl.spark.datasource.load_options import SourceOptions
 
 CODE = "from support.spark import source_scenarios; source_scenarios.main()"
 NAMES = ("alltypes_random", "original_files", "update_chain", "streaming_batch")
@@ -193,7 +193,9 @@ def test_option_with_a_bad_value_is_refused(name: str, value: str) -> None:
 def test_errors_can_be_explained_whatever_is_around_them() -> None:
     with pytest.raises(HiveAcidError) as caught:
         HiveAcidDataSource({"path": "/no/such\npath"}).schema()
-    found = explain(RuntimeError(f"Py4J\nTraceback\nacidctl.spark.source.HiveAcidError: {caught.value}\n\tat java"))
+    found = explain(
+        RuntimeError(f"Py4J\nTraceback\nacidctl.spark.datasource.hive_acid.HiveAcidError: {caught.value}\n\tat java")
+    )
     assert isinstance(found, NotFoundError)
     assert "/no/such" in found.what
     assert found.hint
@@ -368,7 +370,7 @@ def test_a_data_frame_keeps_its_snapshot(outcome: dict[str, Any]) -> None:
     [
         ("no such path", "NotFoundError", r"/nowhere", "check the spelling"),
         ("not a table", "UsageProblem", r"base_0000001 is a directory of a location", "give the location"),
-        ("two tables", "UsageProblem", r"db holds 2 tables", "load one table"),
+        ("two tables", "UsageProblem", r"db holds 2 tables", "give the path of one table"),
         ("no data", "NotFoundError", r"no data file in .*/empty tells the columns", r"spark\.read\.schema"),
         ("no path", "UsageProblem", r"no path is given", "load"),
         ("bad option", "UsageProblem", r"option rowId cannot be 'maybe'", "true or false"),

@@ -6,28 +6,23 @@ without ids those that come before, for their rows are numbered on from file to 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from acidctl.acid.layout import Role
 from acidctl.acid.listing import Listing
 from acidctl.acid.names import FLUSH_LENGTH_SUFFIX
-from acidctl.errors import BadDataError, UsageProblem
-from acidctl.location.find import Found
 from acidctl.location.snapshot import Snapshot
-from acidctl.location.walk import Location, find_locations
 from acidctl.orc.tail import stripe_length
 from acidctl.orc.types import OrcType
 from acidctl.rows.read.events import EventFile, open_event_files
-from acidctl.rows.read.past_snapshot import seen_at
 from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.rows.read.stripe_key_ranges import StripeRange, stripe_ranges
 from acidctl.rows.scan.columns import PartitionColumn
-from acidctl.rows.scan.table import partition_kind, typed
-from acidctl.spark.datasource.options import SourceOptions
-from acidctl.storage.port import FileSystem
-from acidctl.storage.registry import open_location
+from acidctl.rows.scan.table import table_at, typed
+from acidctl.spark.datasource.filters import Condition, may_match, partition_bounds
+from acidctl.spark.datasource.load_options import SourceOptions
 
 PARALLEL_LOCATIONS = 16
 # Opening a file costs about as much as reading this many bytes.
@@ -40,7 +35,6 @@ class FileFacts:
 
     Attributes:
         path: relative to the location.
-        side: path of the streaming side file, if it counts.
         counter: of files without ids, what numbers their rows together; None for files with ids.
         max_write_id: 0 for original files.
         stripes: (bytes, rows, keys) of each; None for keys that are not known.
@@ -48,7 +42,6 @@ class FileFacts:
     """
 
     path: str
-    side: str | None
     role: Role
     bucket: int
     counter: tuple[str, int] | None
@@ -60,10 +53,10 @@ class FileFacts:
 
 @dataclass(frozen=True, slots=True)
 class LocationPlan:
-    """One location: its snapshot, and its files in read order."""
+    """One location: its snapshot, the partition columns with their values, and its files in read order."""
 
     snapshot: Snapshot
-    partition: tuple[tuple[str, str], ...]
+    partition: tuple[PartitionColumn, ...]
     files: tuple[FileFacts, ...]
 
 
@@ -72,40 +65,31 @@ class TablePlan:
     """All that a load reads.
 
     Attributes:
+        options: by which.
         path: as the user knows it.
-        locations: in the order of their paths.
+        locations: in the order of their paths; at least one.
         row_type: the table's columns; None when no location has a data file.
-        partitions: partition columns, each with its type by Hive's name.
     """
 
+    options: SourceOptions
     path: str
     locations: tuple[LocationPlan, ...]
     row_type: OrcType | None
-    partitions: tuple[tuple[str, str], ...]
-
-    def partition_of(self, location: LocationPlan) -> tuple[PartitionColumn, ...]:
-        """The partition columns with their values in one location."""
-        return tuple(
-            PartitionColumn(name, kind, typed(text, kind))
-            for (_, text), (name, kind) in zip(location.partition, self.partitions, strict=True)
-        )
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class LocationSplit:
     """What a task reads in one location: small, picklable.
 
     Attributes:
         snapshot: trimmed to the files that matter.
         only: stripes by the file's path.
         partition: the partition columns with their values.
-        rows: in the stripes, dead ones included.
     """
 
     snapshot: Snapshot
     only: dict[str, range]
     partition: tuple[PartitionColumn, ...]
-    rows: int
 
 
 def plan_table(options: SourceOptions) -> TablePlan:
@@ -117,45 +101,23 @@ def plan_table(options: SourceOptions) -> TablePlan:
         HistoryError: a compaction destroyed what the snapshot needs.
         UsageProblem: the path holds several tables.
     """
-    fs, root = open_location(options.path, dict(options.storage))
-    found = [location for location, _ in find_locations(fs, root)]
-    keys = _one_table(found, fs.display(root))
+    table = table_at(options.path, dict(options.storage), options.lists)
+    snapshots = table.snapshots_at(options.at)
     with ThreadPoolExecutor(PARALLEL_LOCATIONS) as pool:
-        plans = tuple(pool.map(lambda location: _plan_location(fs, location, options), found))
-    rows = [file for plan in plans for file in plan.files if file.role is not Role.DELETE]
-    rows.sort(key=lambda file: file.max_write_id)
-    partitions = tuple(
-        (key, partition_kind([plan.partition[place][1] for plan in plans]) if options.infer_partitions else "string")
-        for place, key in enumerate(keys)
+        files = list(pool.map(lambda one: tuple(map(_facts, open_event_files(one, one.files()))), snapshots))
+    partitions = [tuple(table.partition_of(location)) for location in table.found]
+    if not options.infer_partitions:
+        partitions = [
+            tuple(PartitionColumn(name, "string", typed(text, "string")) for name, text in location.partition)
+            for location in table.found
+        ]
+    rows = sorted((file for of in files for file in of if file.role is not Role.DELETE), key=lambda f: f.max_write_id)
+    return TablePlan(
+        options,
+        table.path,
+        tuple(map(LocationPlan, snapshots, partitions, files)),
+        merge_row_types([file.row_type for file in rows]) if rows else None,
     )
-    row_type = merge_row_types([file.row_type for file in rows]) if rows else None
-    return TablePlan(fs.display(root), plans, row_type, partitions)
-
-
-def _one_table(found: Sequence[Location], shown: str) -> tuple[str, ...]:
-    """The partition keys that all locations share."""
-    tables = sorted({location.table for location in found})
-    if len(tables) > 1 or not found:
-        raise UsageProblem(
-            f"{shown} holds {len(tables) or 'no'} tables",
-            ", ".join(tables[:5]) + (", ..." if len(tables) > 5 else ""),
-            "load one table, or one location of it",
-        )
-    layouts = sorted({tuple(key for key, _ in location.partition) for location in found})
-    if len(layouts) > 1:
-        raise BadDataError(
-            f"{shown} is not one partitioned table",
-            "its locations have the partition keys " + " and ".join(f"({', '.join(keys)})" for keys in layouts[:3]),
-            "move away what does not belong to the table, or load one location of it",
-        )
-    return layouts[0]
-
-
-def _plan_location(fs: FileSystem, location: Location, options: SourceOptions) -> LocationPlan:
-    snapshot = seen_at(Found(fs, location, False), options.lists, options.at)
-    snapshot.require_history()
-    files = tuple(_facts(source) for source in open_event_files(snapshot, snapshot.files()))
-    return LocationPlan(snapshot, location.partition, files)
 
 
 def _facts(source: EventFile) -> FileFacts:
@@ -175,7 +137,6 @@ def _facts(source: EventFile) -> FileFacts:
             first += stripe.numberOfRows
     return FileFacts(
         file.path,
-        file.path + FLUSH_LENGTH_SUFFIX if file.flush_length_path else None,
         file.role,
         file.bucket,
         counter,
@@ -188,27 +149,25 @@ def _facts(source: EventFile) -> FileFacts:
     )
 
 
-def works(table: TablePlan, locations: Iterable[LocationPlan], target_bytes: int) -> list[tuple[Work, ...]]:
-    """The tasks: stripes of about `target_bytes` each, bucket by bucket; small locations share one."""
-    tasks: list[tuple[Work, ...]] = []
-    filling: list[Work] = []
-    filled = 0
-    for location in locations:
-        only: dict[str, range] = {}
+def plan_splits(table: TablePlan, conditions: list[Condition]) -> list[tuple[LocationSplit, ...]]:
+    """The tasks: stripes of about so many bytes as the options say, bucket by bucket; small locations share one.
+
+    Args:
+        conditions: those on partition columns leave locations out.
+    """
+    target_bytes = table.options.target_bytes
+    locations = [one for one in table.locations if may_match(conditions, partition_bounds(one.partition).get)]
+    tasks: list[dict[int, dict[str, range]]] = []  # stripes by file by the location's place
+    filled = target_bytes
+    for place, location in enumerate(locations):
         for path, stripes, cost in _pieces(location, target_bytes):
-            if filled and filled + cost > target_bytes:
-                if only:
-                    filling.append(_work(table, location, only))
-                tasks.append(tuple(filling))
-                filling, filled, only = [], 0, {}
+            if filled + cost > target_bytes:
+                tasks.append({})
+                filled = 0
             # Pieces of one file never share a task: the first of two has filled it.
-            only[path] = stripes
+            tasks[-1].setdefault(place, {})[path] = stripes
             filled += cost
-        if only:
-            filling.append(_work(table, location, only))
-    if filling:
-        tasks.append(tuple(filling))
-    return tasks
+    return [tuple(_split_of(locations[place], only) for place, only in task.items()) for task in tasks]
 
 
 def _pieces(location: LocationPlan, target_bytes: int) -> Iterator[tuple[str, range, int]]:
@@ -223,7 +182,7 @@ def _pieces(location: LocationPlan, target_bytes: int) -> Iterator[tuple[str, ra
                 start, cost = number + 1, FILE_COST
 
 
-def _work(table: TablePlan, location: LocationPlan, only: dict[str, range]) -> Work:
+def _split_of(location: LocationPlan, only: dict[str, range]) -> LocationSplit:
     snapshot = location.snapshot
     chosen = [file for file in location.files if file.path in only]
     ranges = [file.stripes[number][2] for file in chosen for number in only[file.path]]
@@ -243,14 +202,13 @@ def _work(table: TablePlan, location: LocationPlan, only: dict[str, range]) -> W
             kept.add(donors[0])
         else:  # none that the snapshot sees; one that it does not see tells as well
             kept |= {entry.path for entry in snapshot.listing.entries if "/bucket_" in entry.path}
-    sides = {file.side for file in location.files if file.path in kept and file.side}
     state = snapshot.state
     tops = {path.partition("/")[0] for path in kept}
     trimmed = replace(
         snapshot,
         listing=Listing(
             snapshot.listing.location,
-            tuple(entry for entry in snapshot.listing.entries if entry.path in kept or entry.path in sides),
+            tuple(entry for entry in snapshot.listing.entries if entry.path.removesuffix(FLUSH_LENGTH_SUFFIX) in kept),
         ),
         state=replace(
             state,
@@ -261,8 +219,7 @@ def _work(table: TablePlan, location: LocationPlan, only: dict[str, range]) -> W
         ),
         base_formats={},
     )
-    count = sum(file.stripes[number][1] for file in chosen for number in only[file.path])
-    return Work(trimmed, only, table.partition_of(location), count)
+    return LocationSplit(trimmed, only, location.partition)
 
 
 def may_hit(killers: Sequence[StripeRange | None], rows: Sequence[StripeRange | None]) -> bool:

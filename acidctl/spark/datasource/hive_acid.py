@@ -1,0 +1,183 @@
+"""The Spark data source ``hive_acid``: rows of Hive ACID tables as a DataFrame.
+
+    from acidctl.spark.datasource import register
+
+    register(spark)
+    orders = spark.read.format("hive_acid").option("rowId", "true").load("/warehouse/sales.db/orders")
+
+The table is listed once, when ``load()`` is called; every action on the DataFrame reads that snapshot.  With a schema
+of the user's own (``spark.read.schema(...)``) Spark asks for none, and the table is listed when a query is planned.
+
+Importing this module needs PySpark and nothing else that is heavy: Spark's executors import it as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from acidctl.errors import AcidctlError
+from acidctl.spark.worker import as_acidctl_error
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+    from acidctl.spark.datasource.filters import Condition
+    from acidctl.spark.datasource.reading import Reading
+    from acidctl.spark.datasource.table_plan import TablePlan
+
+
+class HiveAcidError(Exception):
+    """What acidctl says inside a failure of Spark's: one line what, then why and what to do.
+
+    Spark shows it as the end of a Python traceback; :func:`explain` finds it there.
+    """
+
+
+def register(spark: SparkSession) -> None:
+    """Make ``spark.read.format("hive_acid")`` known to a session, and ship this package to a cluster's executors.
+
+    On a cluster the executors' Python needs pyarrow, numpy, fsspec and protobuf; acidctl itself comes as a zip file.
+
+    Raises:
+        EnvironmentProblem: acidctl runs from something that is not a folder, so it cannot be shipped.
+    """
+    from acidctl.spark.driver.session_plan import is_local  # noqa: PLC0415 - only the driver's
+    from acidctl.spark.shipping import ship_package  # noqa: PLC0415 - only the driver's
+
+    if type(spark).__module__.startswith("pyspark.sql.connect"):  # Spark Connect has no SparkContext
+        ship_package(lambda path: spark.addArtifacts(path, pyfile=True))
+    elif not is_local(spark.sparkContext.master or ""):
+        ship_package(spark.sparkContext.addPyFile)
+    spark.dataSource.register(HiveAcidDataSource)
+
+
+_SAID = re.compile(
+    r"HiveAcidError: \[(?P<code>[a-z-]+)\] (?P<what>[^\n]*)(?:\n  why: (?P<why>[^\n]*))?(?:\n  hint: (?P<hint>[^\n]*))?"
+)
+
+
+def explain(error: BaseException) -> AcidctlError | None:
+    """The error of acidctl's inside one that Spark raised; None when Spark failed by itself.
+
+    try:
+        orders.count()
+    except Exception as error:
+        print(explain(error) or error)
+    """
+    found = _SAID.search(str(error))
+    if found is None:
+        return None
+    kind = next((cls for cls in AcidctlError.__subclasses__() if cls.code == found["code"]), AcidctlError)
+    return kind(found["what"], found["why"] or "", found["hint"] or "")
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """Errors in the words of acidctl, and without the frames that nobody needs."""
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, AcidctlError | ImportError | MemoryError):
+            raise  # a bug: its own traceback says more
+        known = as_acidctl_error(error)
+        parts = ((f"[{known.code}]", known.what), ("  why:", known.why), ("  hint:", known.hint))
+        lines = [" ".join([name, *text.split("\n")]) for name, text in parts if text]
+        raise HiveAcidError("\n".join(lines)) from None
+
+
+class HiveAcidDataSource(DataSource):
+    """The data source; its options are listed in :mod:`acidctl.spark.datasource.load_options`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name for ``format(...)``."""
+        return "hive_acid"
+
+    def schema(self) -> StructType:
+        """The columns: ``ROW__ID`` if wanted, the table's, then the partition columns."""
+        with _told():
+            from acidctl.spark.datasource.reading import table_schema  # noqa: PLC0415 - may be missing: told
+
+            table = self._plan()
+            # Spark pickles this object now and hands it to the planner: the snapshot of this moment goes along.
+            self._table: TablePlan | None = table
+            return table_schema(table)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """What plans and reads."""
+        with _told():
+            from acidctl.spark.datasource.reading import plan_reading  # noqa: PLC0415 - may be missing: told
+
+            table = getattr(self, "_table", None) or self._plan()
+            # Spark ships this object to every task, which needs none of the plan.
+            self._table = None
+            return HiveAcidReader(table, plan_reading(table, schema))
+
+    def _plan(self) -> TablePlan:
+        from acidctl.spark.datasource.load_options import SourceOptions  # noqa: PLC0415 - only the driver's
+        from acidctl.spark.datasource.table_plan import plan_table  # noqa: PLC0415 - only the driver's
+
+        return plan_table(SourceOptions.parse(self.options))
+
+
+class HiveAcidReader(DataSourceReader):
+    """Plans on the driver, reads on the executors.
+
+    Args:
+        table: what there is; stays on the driver.
+        reading: how columns come about.
+    """
+
+    def __init__(self, table: TablePlan, reading: Reading) -> None:
+        self._table: TablePlan | None = table
+        self._reading = reading
+        self._conditions: list[Condition] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the plan: the tasks have their own share of it."""
+        return self.__dict__ | {"_table": None}
+
+    @property
+    def pushFilters(self) -> Any:  # noqa: N802 - Spark's name
+        """What takes Spark's filters, where Spark wants that.
+
+        Spark refuses sources that do while ``spark.sql.python.filterPushdown.enabled`` is off, its default, lest the
+        user believe that filters are pushed.  This source answers the same with and without, so it must work with
+        both: to that check (``pushFilters.__func__``) it looks like the base class' own, which takes no filter.
+        """
+
+        def push(filters: list[Any]) -> Iterable[Any]:
+            """Remember what can exclude partitions or stripes; Spark applies every filter itself all the same."""
+            with _told():
+                from acidctl.spark.datasource.filters import conditions  # noqa: PLC0415 - may be missing: told
+
+                self._conditions = conditions(filters)
+            return filters
+
+        push.__func__ = getattr(DataSourceReader, "pushFilters", None)  # type: ignore[attr-defined]  # Spark 4.0: none
+        return push
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """The share of each task, stripes of one or more locations; at least one."""
+        with _told():
+            from acidctl.spark.datasource.table_plan import plan_splits  # noqa: PLC0415 - may be missing: told
+
+            assert self._table is not None  # only a copy in an executor has none
+            return [InputPartition(task) for task in plan_splits(self._table, self._conditions) or [()]]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one partition, in Arrow batches of bounded size."""
+        with _told():
+            from acidctl.spark.datasource.reading import read_split  # noqa: PLC0415 - may be missing: told
+
+            for split in partition.value:
+                yield from read_split(split, self._reading, self._conditions)
