@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from acidctl import __version__
 from acidctl.cli.command_table import AFTER_INTERRUPT, ALIASES, SECTIONS, SUMMARIES, command_named
-from acidctl.cli.options.places import FILE
+from acidctl.cli.options.param_types import FILE
 from acidctl.cli.output.last_line import listings
 from acidctl.cli.output.streams import ending_signals, standard_streams
 from acidctl.errors import NO_THREAD, AcidctlError, ExitStatus, out_of_memory, out_of_threads
@@ -242,7 +242,7 @@ def _bug(error: Exception, debug: bool) -> int:
 
 
 def _say(what: str, why: str, hint: str, status: int, code: str = "") -> None:
-    from acidctl.cli.report.failures import show_error  # noqa: PLC0415 - only a failure needs it
+    from acidctl.cli.output.console import show_error  # noqa: PLC0415 - only a failure needs it
 
     show_error(what, why, hint, status=status, code=code)
 

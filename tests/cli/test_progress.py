@@ -15,7 +15,7 @@ from support.memory_store import MemoryFileSystem
 from support.terminals import Terminals
 
 from acidctl.acid.triggers import CompactionKind
-from acidctl.cli.maintain.work.compact_results import Working
+from acidctl.cli.maintain.work.compact import Working
 from acidctl.cli.output.last_line import LastLine, Listed, listings
 from acidctl.cli.output.progress import Bar, shown
 from acidctl.compaction import local_engine

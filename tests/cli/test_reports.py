@@ -18,7 +18,7 @@ from support.tables import CLEAN_NOW
 
 from acidctl.acid.advice import SMALL_FILE
 from acidctl.cli.report import metrics, run_report
-from acidctl.cli.report.figures import figures_of
+from acidctl.cli.report.standing import standing_of
 from acidctl.cli.report.metrics import samples_of, write_metrics
 from acidctl.cli.report.run_report import RunReport
 from acidctl.errors import StorageError
@@ -193,7 +193,7 @@ def test_an_interrupt_while_it_looks_once_more(
     def again(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("acidctl.cli.report.figures.Seen.again", again)
+    monkeypatch.setattr("acidctl.cli.report.standing.Seen.again", again)
     assert acidctl(*MAJOR, *files, crud).status == 130
     found = report(tmp_path)
     assert (found["outcome"], found["totals"]["locations"]) == ("interrupted", {"compacted": 1})
@@ -359,7 +359,7 @@ def test_many_locations(monkeypatch: pytest.MonkeyPatch, crud: Path) -> None:
 def test_nothing_is_kept_where_nobody_asked(crud: Path) -> None:
     run = RunReport("clean")
     run.saw(take_snapshot(LocalFileSystem(FileSystemSpec("file")), str(crud)))
-    run.add("a", "cleaned", removed=5)
+    run.add("a", "cleaned", bytes_by_use={"removed": 5})
     run.failed("b", StorageError("no"))
     assert run.results == {}
     assert run.failures == 1
@@ -375,7 +375,7 @@ def test_figures(acidctl: Acidctl, crud: Path) -> None:
     for path in crud.rglob("*"):
         os.utime(path, (1000, 1000))
     os.utime(crud / "base_0000003", (2000, 2000))
-    found = figures_of(take_snapshot(LocalFileSystem(FileSystemSpec("file")), str(crud)), now=2060)
+    found = standing_of(take_snapshot(LocalFileSystem(FileSystemSpec("file")), str(crud)), now=2060)
     visible = [path for path in crud.rglob("*") if path.is_file() and ".hidden" not in path.parts]
     assert (found.files, found.bytes) == (len(visible), sum(path.stat().st_size for path in visible))
     assert found.directories == {"current": 2, "obsolete": 4, "aborted": 0, "ignored": 0, "small": 0}

@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from acidctl.cli.options.places import DIRECTORY
-from acidctl.cli.options.shared import examples, storage_options
+from acidctl.cli.options import shared
+from acidctl.cli.options.param_types import DIRECTORY
 
 
 @click.command(
     "demo",
-    epilog=examples(
+    epilog=shared.examples(
         "acidctl demo crud_table",
         "acidctl demo --big --rows 5000000 --inserts 20 --deletes 1000 big_table",
         "acidctl demo --big --base --partitions 8 --buckets 4 --seed 7 orders",
@@ -80,7 +80,7 @@ from acidctl.cli.options.shared import examples, storage_options
     show_default=True,
     help="Compression of the ORC files.",
 )
-@storage_options
+@shared.storage_options
 def command(**asked: Any) -> None:
     """Write a demo table to DIR, which must not exist or be empty.
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+_SHOWN = 10
 _LEVELS = {"warning:": "warning", "error:": "error"}
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
@@ -35,6 +36,32 @@ def note(text: str) -> None:
 def warn(text: str) -> None:
     """A warning on standard error."""
     say("warning:", text, fg="yellow")
+
+
+def warn_of(texts: Sequence[str]) -> None:
+    """The first of them as warnings, and how many more there are: thousands of directories may share one fault."""
+    for text in texts[:_SHOWN]:
+        warn(text)
+    if len(texts) > _SHOWN:
+        warn(f"and {len(texts) - _SHOWN} more like these")
+
+
+def show_error(
+    what: str, why: str, hint: str, *, status: int | None = None, code: str = "", location: str = ""
+) -> None:
+    """What, why and what to do: lines on standard error, or a record; nothing in a name reaches the terminal raw."""
+    if log := json_log():
+        what, why, hint = (printable(hidden(text)) for text in (what, why, hint))
+        log.record("error", what, why=why, hint=hint, error=code, location=hidden(location), exitStatus=status)
+        return
+    for label, text, colour in (("error:", what, "red"), ("  why:", why, "yellow"), ("   do:", hint, "yellow")):
+        if text:
+            say(label, text, fg=colour)
+
+
+def broken(text: str, width: int) -> list[str]:
+    """The lines of a text that was made printable, broken between words; longer words stay whole."""
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def say(label: str, text: str, **style: Any) -> None:
@@ -51,13 +78,17 @@ def say(label: str, text: str, **style: Any) -> None:
         if sys.stderr.isatty():
             indent = " " * (len(label) + 1)
             width = max(20, terminal_columns() - len(indent))
-            broken = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
-            lines = [indent * bool(place) + line for place, line in enumerate(broken)] or [""]
+            lines = [indent * bool(place) + line for place, line in enumerate(broken(text, width))]
             shown = label if os.environ.get("NO_COLOR") else click.style(label, **style)
         behind = own_stream(sys.stderr)
         with on_terminal(behind, "\n"):
             behind.write(f"{shown} " + "\n".join(lines) + "\n")
             behind.flush()
+
+
+def can_ask() -> bool:
+    """Whether somebody is there to answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def put_line(text: str = "") -> None:

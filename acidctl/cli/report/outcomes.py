@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from acidctl.cli.output.console import Records, human_count, note, put_line, warn
-from acidctl.cli.report.failures import show_failure
+from acidctl.cli.report.visits import Visits, show_failure, some
 from acidctl.errors import ExitStatus
 from acidctl.outcome import Outcome, Result, Skipped
 
@@ -21,7 +21,7 @@ SCHEMA_VERSION = 1
 _NAMED = 20
 
 
-class Outcomes:
+class Outcomes(Visits):
     """What a command says of each location: a line of text, or one JSON object; errors go to standard error.
 
     Args:
@@ -29,16 +29,16 @@ class Outcomes:
         text_of: a line for an outcome of the command's own kind; empty for none.
     """
 
+    run: RunReport
+
     def __init__(self, output: str, run: RunReport, text_of: Callable[[Outcome], str]) -> None:
-        self.run = run
-        self.output = output
+        super().__init__(run)
+        self.is_table = output == "table"
         self._records = Records(output)
         self._text_of = text_of
-        self.status = 0
         self._seen: set[Result] = set()
         self._failed: list[str] = []
         self._left: list[str] = []
-        self._noted: set[str] = set()
 
     def put(self, outcome: Outcome, *, is_last: bool = True) -> None:
         """Say what became of a location.
@@ -50,9 +50,9 @@ class Outcomes:
             self._seen.add(outcome.result)
             self._left += [outcome.location] * outcome.is_unfinished
             self.run.take(outcome)
-        elif self.output != "table":
+        elif not self.is_table:
             return
-        if self.output != "table":
+        if not self.is_table:
             self._records.put({"schema_version": SCHEMA_VERSION, **outcome.record()})
         elif text := self._text_of(outcome) or _text(outcome):
             put_line(text)
@@ -74,22 +74,18 @@ class Outcomes:
             warn(f"{what}: {some(names, _NAMED)}")
 
     def failed(self, location: str, error: AcidctlError) -> None:
-        """A location failed; an empty one for what is none, such as a directory of a tree that cannot be listed."""
         self.put(Outcome(location=location, result=Result.FAILED, error=error))
 
+    def lost(self, found: Found, error: AcidctlError) -> None:
+        """The same, by the location itself."""
+        self.failed(found.shown, error)
+
     def skipped(self, found: Found, evidence: Evidence) -> None:
-        """A location that is not known to be transactional."""
         self.put(Skipped(location=found.shown, reason=evidence.text, code=evidence.code))
 
     def postponed(self, location: str, why: str) -> None:
         """A location is left for another run."""
         self.put(Outcome(location=location, result=Result.POSTPONED, reason=why))
-
-    def note_once(self, text: str) -> None:
-        """A note that may come from many locations."""
-        if text not in self._noted:
-            self._noted.add(text)
-            note(text)
 
     def exit_status(self, speaks: bool) -> int:
         """Of the whole run; with `speaks` there is a status for nothing to do and for work that was put off."""
@@ -98,12 +94,6 @@ class Outcomes:
         if self._left:
             return ExitStatus.POSTPONED
         return 0 if self._seen - {Result.NOTHING_TO_DO, Result.SKIPPED} else ExitStatus.NOTHING_TO_DO
-
-
-def some(names: Sequence[str], most: int) -> str:
-    """The first of them, and how many more there are."""
-    rest = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + rest
 
 
 def _text(outcome: Outcome) -> str:

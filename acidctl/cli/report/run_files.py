@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from acidctl.acid.names import AcidNameError, is_hidden, parse_directory
-from acidctl.cli.report.failures import show_failure
 from acidctl.cli.report.run_report import RunReport
+from acidctl.cli.report.visits import show_failure
 from acidctl.errors import (
     AccessError,
     AcidctlError,
@@ -52,8 +52,10 @@ def recorded(report: str | None, metrics: str | None) -> Iterator[RunReport]:
         run.end(run.exit_status or 0)
     except BaseException as error:
         run.end(_status_of(error), error)
-        with _told():
+        try:
             _write(run, targets)
+        except AcidctlError as problem:
+            show_failure("", problem)
         raise
     _write(run, targets)
 
@@ -67,15 +69,6 @@ def _status_of(error: BaseException) -> int:
     if isinstance(error, click.ClickException):
         return error.exit_code
     return error.exit_status if isinstance(error, AcidctlError) else AcidctlError.exit_status
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    """What goes wrong in the block is said, and goes no further."""
-    try:
-        yield
-    except AcidctlError as error:
-        show_failure("", error)
 
 
 def _write(run: RunReport, targets: list[tuple[Path, str]]) -> None:

@@ -15,7 +15,7 @@ from acidctl.cli.config.settings import GENERAL, Value, merge, options_of, varia
 from acidctl.cli.config.variables import wrong_variables
 from acidctl.cli.output.console import console, note, put_json, put_line, table_of
 from acidctl.cli.output.redact import HIDDEN, hidden, is_secret_name
-from acidctl.cli.report.failures import Failures
+from acidctl.cli.report.visits import Visits
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.orc.limits import LIMITS
 from acidctl.printable import printable_json
@@ -49,10 +49,10 @@ def show(given: str | None, profile: str | None, *, origin: bool, with_defaults:
         console().print(table_of(names, [row[: len(names)] for row in rows]))
     else:
         note("nothing is set: see `acidctl config path`")
-    failures = Failures()
+    visits = Visits()
     for problem in _wrong_variables():
-        failures.add(problem)
-    return failures.worst
+        visits.failed("", problem)
+    return visits.status
 
 
 def path(given: str | None, output: str) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import textwrap
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from acidctl.cli.output.console import Records, console, human_count
+from acidctl.cli.output.console import Records, broken, console, human_count
 from acidctl.cli.output.redact import hidden
-from acidctl.cli.report.failures import Failures
+from acidctl.cli.report.visits import Visits
 from acidctl.errors import AcidctlError, ExitStatus
+from acidctl.location.find import Found
 from acidctl.printable import printable
 from acidctl.validation.findings import Finding, Severity, Unchecked
 from acidctl.validation.model import Report
@@ -29,39 +29,39 @@ _MOST_LINES = 5
 _MOST_TEXT = 500
 
 
-class Printer:
-    """Prints reports as they come, and sums them up."""
+class FindingsPrinter(Visits):
+    """Prints reports as they come, and sums them up.
+
+    Attributes:
+        given: locations that the user named: of these it is said that nothing was found.
+        unlisted: locations with a directory that may not be listed, which their reports tell.
+    """
 
     def __init__(self, output: str, run: RunReport, *, verbose: bool) -> None:
+        super().__init__(run)
+        self._report = run
         self._output = output
         self._records = Records(output)
-        self._run = run
         self._verbose = verbose
-        self._failures = Failures(run)
-        self._given: set[str] = set()
+        self.given: set[str] = set()
+        self.unlisted: set[str] = set()
         self._hinted: set[str] = set()
         self._counts = dict.fromkeys(Severity, 0)
         self._unchecked = self._locations = self._files = self._rows = 0
         self._began = time.monotonic()
         self._screen: Console | None = None
 
-    def begun(self, location: str, *, is_given: bool) -> None:
-        """A location is about to be checked."""
-        if is_given:
-            self._given.add(location)
-
-    def cannot_list(self, error: AcidctlError) -> None:
-        """A path below a location that was given cannot be listed."""
-        self._failures.add(error)
+    def closed(self, found: Found, error: AcidctlError) -> None:
+        self.unlisted.add(found.shown)
 
     def report(self, report: Report) -> None:
         """Print one."""
         for severity in Severity:
             self._counts[severity] += report.count(severity)
-        self._run.add(
+        self._report.add(
             report.location,
             "findings" if report.findings else "unchecked" if report.unchecked else "nothing-found",
-            read=report.bytes,
+            bytes_by_use={"read": report.bytes},
             findings={severity.value: report.count(severity) for severity in Severity},
             unchecked=len(report.unchecked),
             rows=report.rows,
@@ -94,7 +94,7 @@ class Printer:
         ]
         if self._counts[Severity.INFO] and not self._verbose:
             found.append(f"{human_count(self._counts[Severity.INFO], 'remark')} (-v shows them)")
-        if self._unchecked or self._failures.worst:
+        if self._unchecked or self.status:
             found.append(f"{self._unchecked or 'some'} could not be checked")
         seconds = time.monotonic() - self._began
         spent = f" in {seconds:.1f} s" if seconds >= 1 else ""
@@ -105,14 +105,14 @@ class Printer:
         bad = self._counts[Severity.ERROR] + (self._counts[Severity.WARNING] if fail_on == "warning" else 0)
         if bad:
             return ExitStatus.FINDINGS
-        return ExitStatus.UNCHECKED if self._unchecked or self._failures.worst else 0
+        return ExitStatus.UNCHECKED if self._unchecked or self.status else 0
 
     # --- for people ---
 
     def _show(self, report: Report) -> None:
         shown = [f for f in report.findings if self._verbose or f.severity is not Severity.INFO]
         if not shown and not report.unchecked:
-            if self._verbose or report.location in self._given:
+            if self._verbose or report.location in self.given:
                 self._line(f"{report.location}: nothing found", "green")
             return
         self._line(report.location, "bold")
@@ -154,8 +154,7 @@ class Printer:
             self._line(" " * (indent + 2 * bool(place)) + line, style)
 
     def _broken(self, text: str, indent: int) -> list[str]:
-        width = max(30, self._console.width - indent)
-        return textwrap.wrap(printable(text), width, break_long_words=False, break_on_hyphens=False) or [""]
+        return broken(printable(text), max(30, self._console.width - indent))
 
     def _line(self, text: str, style: str = "") -> None:
         from rich.text import Text  # noqa: PLC0415 - only for people

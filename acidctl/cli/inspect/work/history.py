@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from acidctl.cli.output.console import Records, console, note, put_csv
-from acidctl.cli.output.odd_layouts import OddLayouts
+from acidctl.cli.output.console import Records, console, put_csv
 from acidctl.cli.output.screen import Column, FittedTable, Row
-from acidctl.cli.output.strangers import Strangers
-from acidctl.cli.report.failures import Failures
+from acidctl.cli.report.visits import Visits
 from acidctl.errors import AcidctlError
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
@@ -33,26 +31,22 @@ def work(
     output: str,
 ) -> int:
     """Show the history as asked; the exit status."""
-    failures = Failures()
+    visits = Visits()
     header: tuple[str, ...] | None = _COLUMNS
     known = lists.is_told
-    notes: dict[str, None] = {}
-    odd = OddLayouts()
     records = Records(output)
-    strangers = Strangers(failures.add)
-    for found in find((location,), storage, lists, strangers.observer):
+    for found in find((location,), storage, lists, visits.observer):
         try:
             snapshot = found.snapshot(lists)
             history = read_history(snapshot)
         except AcidctlError as error:
             if found.is_given:
                 raise
-            failures.add(error, found.shown)
+            visits.failed(found.shown, error)
             continue
-        notes |= dict.fromkeys(map(text_of, snapshot.state.notes))
-        odd.add(odd_layout(snapshot))
+        visits.remember(map(text_of, snapshot.state.notes), odd_layout(snapshot))
         for problem in history.problems:
-            failures.warn(problem)
+            visits.gap(problem)
         if output == "table":
             _print(found.shown, history, known=known)
         elif output == "csv":
@@ -62,11 +56,9 @@ def work(
             header = None
         else:
             records.put(_report(found.shown, history, known=known))
-    for text in notes:
-        note(text)
-    odd.tell()
-    strangers.tell()
-    return failures.worst
+    visits.tell_notes()
+    visits.tell_strangers()
+    return visits.status
 
 
 def _report(location: str, history: History, *, known: bool) -> dict[str, Any]:

@@ -10,11 +10,8 @@ from acidctl.cli.inspect.work.report import compaction_line, location_report, su
 from acidctl.cli.inspect.work.timeline import bars, marks_for
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import Records, console, human_bytes, human_count, note, put_csv, put_line
-from acidctl.cli.output.odd_layouts import OddLayouts
-from acidctl.cli.output.readable import readable
 from acidctl.cli.output.screen import STATE_STYLES, Column, FittedTable, Row
-from acidctl.cli.output.strangers import Strangers
-from acidctl.cli.report.failures import Failures
+from acidctl.cli.report.visits import Visits
 from acidctl.errors import AcidctlError
 from acidctl.location.find import Found, find
 from acidctl.location.lists import SnapshotLists
@@ -57,33 +54,32 @@ def work(
     """List as asked; the exit status."""
     if output != "table":
         refuse_unused(f"-o {output}", "timeline")
-    failures = Failures()
-    printer = _PRINTERS[output](show_all=show_all, timeline=timeline, rows=rows)
-    strangers = Strangers(failures.add)
-    for found in find(paths or (".",), storage, lists, strangers.observer):
+    visits = Visits()
+    printer = _PRINTERS[output](visits, show_all=show_all, timeline=timeline, rows=rows)
+    for found in find(paths or (".",), storage, lists, visits.observer):
         try:
-            seen = readable(found, failures.add)
+            seen = visits.readable(found)
             snapshot = seen.snapshot(lists)
-            report = location_report(snapshot, seen.evidence(), rows=rows, on_error=failures.warn)
+            report = location_report(snapshot, seen.evidence(), rows=rows, on_error=visits.gap)
         except AcidctlError as error:
-            failures.add(error, found.shown)
+            visits.failed(found.shown, error)
             continue
         if states:
             report["entries"] = [entry for entry in report["entries"] if entry["state"] in states]
         if sort_key:
             report["entries"].sort(key=SORT_KEYS[sort_key])
         printer.location(found, snapshot, report, detail=recursive or found.is_given)
-    printer.close(failures.worst)
-    strangers.tell()
-    return failures.worst
+    printer.close(visits.status)
+    visits.tell_strangers()
+    return visits.status
 
 
 class _Json:
-    """One object a location."""
+    """One object per location."""
 
     form = "json"
 
-    def __init__(self, **_: bool) -> None:
+    def __init__(self, visits: Visits, **_: bool) -> None:
         self._records = Records(self.form)
 
     def location(self, found: Found, snapshot: Snapshot, report: dict[str, Any], *, detail: bool) -> None:
@@ -98,14 +94,14 @@ class _JsonLines(_Json):
 
 
 class _Csv:
-    """One line an entry."""
+    """One line per entry."""
 
-    def __init__(self, **_: bool) -> None:
-        self._odd = OddLayouts()
+    def __init__(self, visits: Visits, **_: bool) -> None:
+        self._visits = visits
         self._header: tuple[str, ...] | None = _COLUMNS
 
     def location(self, found: Found, snapshot: Snapshot, report: dict[str, Any], *, detail: bool) -> None:
-        self._odd.add(report["summary"]["warnings"])
+        self._visits.remember(odd=report["summary"]["warnings"])
         rows = ([report["location"], *(entry[column] for column in _COLUMNS[1:])] for entry in report["entries"])
         put_csv(self._header, rows)
         self._header = None
@@ -113,25 +109,23 @@ class _Csv:
     def close(self, status: int) -> None:
         if self._header:
             put_csv(self._header, ())
-        self._odd.tell()
+        self._visits.tell_notes()
 
 
 class _Tables:
     """Tables for people; the lines of a tree's locations are gathered into one."""
 
-    def __init__(self, *, show_all: bool, timeline: bool, rows: bool) -> None:
+    def __init__(self, visits: Visits, *, show_all: bool, timeline: bool, rows: bool) -> None:
+        self._visits = visits
         self._show_all, self._timeline, self._rows = show_all, timeline, rows
         self._overview: list[dict[str, Any]] = []
         self._page = _FIRST_PAGE
         self._due = 0
         self._unknown = 0
-        self._notes: dict[str, None] = {}
-        self._odd = OddLayouts()
         self._seen = 0
 
     def location(self, found: Found, snapshot: Snapshot, report: dict[str, Any], *, detail: bool) -> None:
-        self._notes |= dict.fromkeys(report["summary"]["notes"])
-        self._odd.add(report["summary"]["warnings"])
+        self._visits.remember(report["summary"]["notes"], report["summary"]["warnings"])
         self._seen += 1
         if not detail:
             self._due += report["summary"]["compaction"] is not None
@@ -205,9 +199,7 @@ class _Tables:
             )
         if not self._seen and not status:
             note("no table was found there")
-        for text in self._notes:
-            note(text)
-        self._odd.tell()
+        self._visits.tell_notes()
 
     def _print_overview(self) -> None:
         self._overview_table().print(console())

@@ -11,10 +11,8 @@ from acidctl.acid.layout import current_files
 from acidctl.acid.triggers import CompactionKind
 from acidctl.cli.options.shared import global_words, snapshot_words, storage_words
 from acidctl.cli.output.console import Records, console, human_bytes, note, put_csv
-from acidctl.cli.output.odd_layouts import OddLayouts
 from acidctl.cli.output.screen import Column, FittedTable, Row
-from acidctl.cli.output.strangers import Strangers
-from acidctl.cli.report.failures import Failures
+from acidctl.cli.report.visits import Visits
 from acidctl.errors import AcidctlError
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
@@ -48,28 +46,26 @@ def work(
     Args:
         shown: locations in the table, where `limit` says nothing.
     """
-    failures = Failures()
+    visits = Visits()
     records = Records(output)
     ranked: list[dict[str, Any]] = []
-    odd = OddLayouts()
-    strangers = Strangers(failures.add)
     told, program = [*snapshot_words(), *storage_words()], ["acidctl", *global_words()]
-    for found in strangers.known(find(locations, storage, lists, strangers.observer)):
+    for found in visits.known(find(locations, storage, lists, visits.observer)):
         try:
             snapshot = found.snapshot(lists)
-            odd.add(odd_layout(snapshot))
+            visits.remember(odd=odd_layout(snapshot))
             snapshot.require_history()
             advice = advise(snapshot.listing, snapshot.state)
             delete_rows = _delete_rows(snapshot, advice) if rows else None
             ranked.append(_record(found.shown, advice, delete_rows, [*_offline(advice), *told], program))
         except AcidctlError as error:
-            failures.add(error, found.shown)
+            visits.failed(found.shown, error)
     ranked.sort(key=lambda one: one["location"])
     ranked.sort(key=ORDERS[order], reverse=True)
-    _show(ranked, limit or (shown if output == "table" else None), output, records, failed=failures.worst > 0)
-    odd.tell()
-    strangers.tell()
-    return failures.worst
+    _show(ranked, limit or (shown if output == "table" else None), output, records, failed=visits.status > 0)
+    visits.tell_notes()
+    visits.tell_strangers()
+    return visits.status
 
 
 def _delete_rows(snapshot: Snapshot, advice: Advice) -> int:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from acidctl.acid.layout import TableType
 from acidctl.cleaning.saved import read_plans, who_may_change
-from acidctl.cli.maintain.work.clean import CleaningWork, way, within
-from acidctl.cli.maintain.work.clean_results import Printer
+from acidctl.cli.maintain.work.clean import CleaningPrinter, CleaningProcedure, cut_to, way
 from acidctl.cli.options.many_locations import TIME_IS_UP, Stop
 from acidctl.cli.output.console import note
-from acidctl.errors import AcidctlError, RefusedError
+from acidctl.errors import RefusedError
 from acidctl.location.neighbours import Surroundings
 
 if TYPE_CHECKING:
@@ -50,18 +49,20 @@ def work(
         for one in saved:
             one.policy.require_safe()
     locking = replace(locking, age=min(filter(None, (one.policy.older_than for one in saved)), default=0.0))
-    work = CleaningWork(yes, locking, jobs, Stop.after(deadline), way(no_trash, trash))
-    printer = Printer(output, run)
+    work = CleaningProcedure(yes, locking, jobs, Stop.after(deadline), way(no_trash, trash))
+    printer = CleaningPrinter(output, run)
     surroundings = Surroundings()
-    plans = []
-    for one, result in work.each(saved, lambda one: one.plan(storage, lists, said, surroundings)):
-        if isinstance(result, AcidctlError):
-            printer.failed(one.url, result)
-        elif result is None:
+    planned = []
+    for one, found in work.each(
+        saved,
+        lambda one: one.plan(storage, lists, said, surroundings),
+        lambda one, error: printer.failed(one.url, error),
+    ):
+        if found is None:
             printer.postponed(one.url, TIME_IS_UP)
         else:
-            plans.append(result)
-    plans = printer.plans(within(plans, max_bytes), dry_run=dry_run)
+            planned.append(found)
+    plans = printer.plans(cut_to(planned, max_bytes), dry_run=dry_run)
     if not dry_run:
         work.carry_out(plans, printer)
     elif plans:
