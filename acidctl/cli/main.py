@@ -134,7 +134,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     try:
         with standard_streams(), ending_signals(), _seldom_collected():
             # Wherever it stands: whoever meets an error appends it to the line.
-            line = lifted([arg for arg in given if arg != "--debug"])
+            line = with_program_options_first([arg for arg in given if arg != "--debug"])
             if "json" in (value_of("--log-format", line), os.environ.get("ACIDCTL_LOG_FORMAT")):
                 _log_json(next((arg for arg in line if arg in SUMMARIES), ""))
             status = _run(line, debug)
@@ -156,7 +156,7 @@ def _seldom_collected() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def lifted(args: Sequence[str]) -> list[str]:
+def with_program_options_first(args: Sequence[str]) -> list[str]:
     """The line with the program's own options before the command, where click looks for them."""
     ours: list[str] = []
     rest: list[str] = []
@@ -207,38 +207,26 @@ def _run(args: Sequence[str], debug: bool) -> int:
         return ExitStatus.INTERRUPTED
     except BrokenPipeError:
         return ExitStatus.BROKEN_PIPE
-    except AcidctlError as error:
-        if debug:
-            _trace()
-        _say(error.what, error.why, error.hint, error.exit_status, error.code)
-        return error.exit_status
-    except MemoryError as error:
-        if debug:
-            _trace()
-        problem = out_of_memory(detail=" ".join(str(error).split())[:300])
-        _say(problem.what, problem.why, problem.hint, problem.exit_status, problem.code)
-        return problem.exit_status
-    except RuntimeError as error:
-        if NO_THREAD not in str(error):
-            return _bug(error, debug)
-        limit = out_of_threads()
-        _say(limit.what, limit.why, limit.hint, limit.exit_status, limit.code)
-        return limit.exit_status
     except Exception as error:  # noqa: BLE001 - the last resort: a bug is reported as one, without a wall of text
-        return _bug(error, debug)
+        if debug:
+            _trace()
+        problem = _problem_of(error)
+        code = "" if type(problem) is AcidctlError else problem.code
+        _say(problem.what, problem.why, problem.hint, problem.exit_status, code)
+        return problem.exit_status
     return result if isinstance(result, int) else 0
 
 
-def _bug(error: Exception, debug: bool) -> int:
-    if debug:
-        _trace()
-    _say(
-        f"unexpected {type(error).__name__}: {error}",
-        "this is a bug in acidctl",
-        "run again with --debug, report it",
-        AcidctlError.exit_status,
-    )
-    return AcidctlError.exit_status
+def _problem_of(error: Exception) -> AcidctlError:
+    """What a user is told of it."""
+    if isinstance(error, AcidctlError):
+        return error
+    if isinstance(error, MemoryError):
+        return out_of_memory(detail=" ".join(str(error).split())[:300])
+    if isinstance(error, RuntimeError) and NO_THREAD in str(error):
+        return out_of_threads()
+    what = f"unexpected {type(error).__name__}: {error}"
+    return AcidctlError(what, "this is a bug in acidctl", "run again with --debug, report it")
 
 
 def _say(what: str, why: str, hint: str, status: int, code: str = "") -> None:

@@ -19,7 +19,7 @@ from support.terminals import Terminals
 
 from acidctl.cli.command_table import command_named
 from acidctl.cli.config.settings import Layer, merge, options_of, variable_of
-from acidctl.cli.main import lifted, value_of
+from acidctl.cli.main import value_of, with_program_options_first
 from acidctl.cli.output import redact
 from acidctl.errors import StorageError, UsageProblem
 from acidctl.storage.options import StorageOptions
@@ -480,15 +480,15 @@ def test_path(acidctl: Acidctl, project: Callable[..., Path]) -> None:
 
 
 def test_options_of_the_program_stand_anywhere() -> None:
-    assert lifted(["ls", "--profile", "p", "x", "--log-format=json"]) == [
+    assert with_program_options_first(["ls", "--profile", "p", "x", "--log-format=json"]) == [
         "--profile",
         "p",
         "--log-format=json",
         "ls",
         "x",
     ]
-    assert lifted(["ls", "--", "--profile", "p"]) == ["ls", "--", "--profile", "p"]
-    assert lifted(["ls", "--config"]) == ["--config", "ls"]
+    assert with_program_options_first(["ls", "--", "--profile", "p"]) == ["ls", "--", "--profile", "p"]
+    assert with_program_options_first(["ls", "--config"]) == ["--config", "ls"]
     assert value_of("--log-format", ["--log-format", "text", "--log-format=json", "ls"]) == "json"
     assert value_of("--log-format", ["ls"]) == ""
 

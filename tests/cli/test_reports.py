@@ -18,9 +18,9 @@ from support.tables import CLEAN_NOW
 
 from acidctl.acid.advice import SMALL_FILE
 from acidctl.cli.report import metrics, run_report
-from acidctl.cli.report.standing import standing_of
 from acidctl.cli.report.metrics import samples_of, write_metrics
 from acidctl.cli.report.run_report import RunReport
+from acidctl.cli.report.standing import standing_of
 from acidctl.errors import StorageError
 from acidctl.location.own_files import replace_file
 from acidctl.location.snapshot import take_snapshot

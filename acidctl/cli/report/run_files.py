@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -77,7 +76,8 @@ def _write(run: RunReport, targets: list[tuple[Path, str]]) -> None:
     for path, kind in targets:
         try:
             if kind == "report":
-                replace_file(path, _json(run.as_json()))
+                # ASCII, so that names that are not UTF-8 have a form, too.
+                replace_file(path, json.dumps(run.as_json(), indent=2).encode("ascii") + b"\n")
             else:
                 from acidctl.cli.report.metrics import write_metrics  # noqa: PLC0415 - with prometheus_client
 
@@ -163,8 +163,3 @@ def _all_ours(head: bytes) -> bool:
     lines = head.split(b"\n")[: -1 if len(head) == _HEAD else None]
     names = (line.removeprefix(b"# HELP ").removeprefix(b"# TYPE ") for line in lines if line)
     return all(name.startswith(b"acidctl_") for name in names)
-
-
-def _json(value: dict[str, Any]) -> bytes:
-    # ASCII, so that names that are no UTF-8 have a form, too.
-    return json.dumps(value, indent=2).encode("ascii") + b"\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from acidctl.cli.output.console import Records, broken, console, human_count
@@ -18,7 +19,6 @@ from acidctl.validation.rules import RULES, Rule
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.text import Text
 
     from acidctl.cli.report.run_report import RunReport
 
@@ -27,6 +27,7 @@ STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO:
 _MOST_LINES = 5
 """Findings of one rule that are shown of a location; ``--verbose`` shows all."""
 _MOST_TEXT = 500
+_MARGIN = 14
 
 
 class FindingsPrinter(Visits):
@@ -49,7 +50,6 @@ class FindingsPrinter(Visits):
         self._counts = dict.fromkeys(Severity, 0)
         self._unchecked = self._locations = self._files = self._rows = 0
         self._began = time.monotonic()
-        self._screen: Console | None = None
 
     def closed(self, found: Found, error: AcidctlError) -> None:
         self.unlisted.add(found.shown)
@@ -70,23 +70,17 @@ class FindingsPrinter(Visits):
         self._locations += 1
         self._files += report.files
         self._rows += report.rows
-        if self._output == "json":
-            self._records.put(as_json(report))
-        elif self._output == "jsonl":
-            for line in _json_lines(report):
-                self._records.put(line)
-        else:
+        if self._output == "table":
             self._show(report)
+        for record in (as_json(report),) if self._output == "json" else _json_lines(report):
+            self._records.put(record)
 
     def close(self) -> None:
         """The summary line."""
         if self._output != "table":
             return
-        looked = [human_count(self._locations, "location")]
-        if self._files:
-            looked.append(human_count(self._files, "file"))
-        if self._rows:
-            looked.append(human_count(self._rows, "row"))
+        counts = ((self._files, "file"), (self._rows, "row"))
+        looked = [human_count(self._locations, "location"), *(human_count(*one) for one in counts if one[0])]
         found = [
             human_count(self._counts[severity], noun)
             for severity, noun in ((Severity.ERROR, "error"), (Severity.WARNING, "warning"))
@@ -122,50 +116,39 @@ class FindingsPrinter(Visits):
         for (rule_id, severity), findings in groups.items():
             self._group(RULES[rule_id], severity, findings)
         for one in report.unchecked:
-            self._indented(f"not checked: {one.path}: {_told(one)}" if one.path else f"not checked: {_told(one)}", 2)
+            self._indented(": ".join(filter(None, ("not checked", one.path, _clipped(hidden(str(one.error)))))), 2)
         self._line("")
 
     def _group(self, rule: Rule, severity: Severity, findings: list[Finding]) -> None:
         from rich.text import Text  # noqa: PLC0415 - only for people
 
-        heading = Text("  ")
-        heading.append(f"{severity.value:7} ", STYLES[severity])
-        heading.append(f"{rule.id:3} ", "bold")
-        self._wrapped(heading, rule.what, 14)
+        first, *rest = broken(printable(rule.what), self._width(_MARGIN))
+        styled = (f"{severity.value:7} ", STYLES[severity]), (f"{rule.id:3} ", "bold")
+        self._console.print(Text.assemble("  ", *styled, first), soft_wrap=True)
+        for line in rest:
+            self._line(" " * _MARGIN + line)
         most = len(findings) if self._verbose else _MOST_LINES
         for finding in findings[:most]:
-            self._indented(f"{_clipped(finding.path)}: {finding.message}" if finding.path else finding.message, 14)
+            self._indented(f"{_clipped(finding.path)}: {finding.message}" if finding.path else finding.message)
         if len(findings) > most:
-            self._indented(f"and {len(findings) - most:,} more (-v shows them)", 14, "dim")
+            self._indented(f"and {len(findings) - most:,} more (-v shows them)", style="dim")
         if rule.id not in self._hinted:
             self._hinted.add(rule.id)
-            self._indented(f"{rule.why} {rule.hint}", 14, "dim")
+            self._indented(f"{rule.why} {rule.hint}", style="dim")
 
-    def _wrapped(self, heading: Text, text: str, indent: int) -> None:
-        """Text behind a heading of `indent` columns."""
-        first, *rest = self._broken(text, indent)
-        heading.append(first)
-        self._console.print(heading, soft_wrap=True)
-        for line in rest:
-            self._line(" " * indent + line)
-
-    def _indented(self, text: str, indent: int, style: str = "") -> None:
-        for place, line in enumerate(self._broken(text, indent + 2)):
+    def _indented(self, text: str, indent: int = _MARGIN, style: str = "") -> None:
+        for place, line in enumerate(broken(printable(text), self._width(indent + 2))):
             self._line(" " * (indent + 2 * bool(place)) + line, style)
 
-    def _broken(self, text: str, indent: int) -> list[str]:
-        return broken(printable(text), max(30, self._console.width - indent))
+    def _width(self, indent: int) -> int:
+        return max(30, self._console.width - indent)
 
     def _line(self, text: str, style: str = "") -> None:
-        from rich.text import Text  # noqa: PLC0415 - only for people
+        self._console.print(printable(text), style=style or None, soft_wrap=True)
 
-        self._console.print(Text(printable(text), style), soft_wrap=True)
-
-    @property
+    @cached_property
     def _console(self) -> Console:
-        if self._screen is None:
-            self._screen = console()
-        return self._screen
+        return console()
 
 
 def as_json(report: Report) -> dict[str, Any]:
@@ -211,10 +194,6 @@ def _finding(finding: Finding) -> dict[str, Any]:
 def _unchecked(one: Unchecked) -> dict[str, Any]:
     error = one.error
     return {"path": one.path, "message": hidden(str(error)), "code": error.code, "hint": error.hint}
-
-
-def _told(one: Unchecked) -> str:
-    return _clipped(hidden(str(one.error)))
 
 
 def _clipped(text: str) -> str:

@@ -10,7 +10,7 @@ from acidctl.acid.layout import TableType
 from acidctl.cli.options.many_locations import Procedure
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import Records, console, human_bytes, human_count, note, put_line, warn
-from acidctl.cli.output.screen import Column, FittedTable, Row
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
 from acidctl.cli.report.outcomes import SCHEMA_VERSION, Outcomes
 from acidctl.cli.report.visits import Visits
 from acidctl.errors import AcidctlError, ExitStatus
@@ -238,7 +238,7 @@ class RepairPrinter(Outcomes):
         self.put(one, is_last=is_last)
         if self.is_table and one.plan.fixes:
             rows = tuple(Row((fix.path, human_bytes(fix.bytes), fix.problem), fix.remedy) for fix in one.plan.fixes)
-            columns = (Column("what"), Column("size", right=True), Column("problem"))
+            columns = (ScreenColumn("what"), ScreenColumn("size", right=True), ScreenColumn("problem"))
             FittedTable(columns, "repair", rows).print(console())
         for refused in one.plan.refused:
             warn(f"{one.location}: {refused.path} cannot be repaired safely: {refused.why}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from acidctl.cli.output.console import Records, console, put_csv
-from acidctl.cli.output.screen import Column, FittedTable, Row
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, on_screen
 from acidctl.cli.report.visits import Visits
 from acidctl.errors import AcidctlError
 from acidctl.location.find import find
@@ -96,15 +96,15 @@ def _print(location: str, history: History, *, known: bool) -> None:
     screen = console()
     screen.print(printable(location), style="bold", soft_wrap=True)
     columns = (
-        Column("write id", right=True),
-        *([Column("state")] if known else []),
-        *(Column(name, right=True) for name in ("inserted", "updated", "deleted")),
-        Column("written (UTC)"),
+        ScreenColumn("write id", right=True),
+        *([ScreenColumn("state")] if known else []),
+        *(ScreenColumn(name, right=True) for name in ("inserted", "updated", "deleted")),
+        ScreenColumn("written (UTC)"),
     )
 
     def row(line: WriteIdHistory) -> Row:
         inserted = f"{line.inserted:,}" + ("" if line.is_complete else " left")
-        written = (iso_time(line.modified) or "-").replace("T", " ").rstrip("Z")
+        written = on_screen(iso_time(line.modified))
         where = " ".join(line.directories) or "compacted into " + " ".join(line.compacted_into)
         if line.held_in:
             where = f"in {' '.join(line.held_in)}, which was compacted or streamed"

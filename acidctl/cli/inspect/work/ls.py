@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 from acidctl.cli.inspect.work.report import compaction_line, location_report, summary_line
 from acidctl.cli.inspect.work.timeline import bars, marks_for
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import Records, console, human_bytes, human_count, note, put_csv, put_line
-from acidctl.cli.output.screen import STATE_STYLES, Column, FittedTable, Row
+from acidctl.cli.output.screen import STATE_STYLES, FittedTable, Row, ScreenColumn, fitted, on_screen
 from acidctl.cli.report.visits import Visits
 from acidctl.errors import AcidctlError
 from acidctl.location.find import Found, find
@@ -154,39 +154,30 @@ class _Tables:
         screen.print(printable(summary_line(report)) + more)
 
     def _table(self, entries: list[dict[str, Any]]) -> FittedTable:
-        columns = [
-            Column("name"),
-            Column("kind", worth=5),
-            Column("write ids", worth=6, is_clear=False),
-            Column("stmt", right=True, worth=2, beside=True, is_clear=False),
-            Column("vis txn", right=True, worth=1, beside=True, is_clear=False),
-            Column("state"),
-            Column("files", right=True, worth=3, beside=True, is_clear=False),
-            Column("size", right=True, worth=8),
-            Column("rows", right=True, worth=7, is_clear=False),
-            Column("modified (UTC)", worth=4),
-        ]
-        rows = []
-        for entry in entries:
-            low, high = entry["minWriteId"], entry["maxWriteId"]
-            cells = (
-                entry["name"],
-                entry["kind"],
-                "" if low is None else str(high) if low == high else f"{low} to {high}",
-                _number(entry["statementId"]),
-                _number(entry["visibilityTxnId"]),
-                entry["state"],
-                str(entry["files"]),
-                human_bytes(entry["bytes"]),
-                _number(entry["rows"]),
-                (entry["modified"] or "-").replace("T", " ").rstrip("Z"),
-            )
-            styles = ((5, STATE_STYLES[entry["state"]]),)
-            rows.append(Row(cells, entry["reason"], entry["reasonCode"] in ("committed", "chosen-base"), styles))
-        if not self._rows:
-            del columns[8]
-            rows = [replace(row, cells=row.cells[:8] + row.cells[9:]) for row in rows]
-        return FittedTable(tuple(columns), "reason", tuple(rows))
+        def row(entry: dict[str, Any], cells: tuple[str, ...]) -> Row:
+            is_plain = entry["reasonCode"] in ("committed", "chosen-base")
+            return Row(cells, entry["reason"], is_plain, ((5, STATE_STYLES[entry["state"]]),))
+
+        return fitted(
+            [
+                (ScreenColumn("name"), itemgetter("name")),
+                (ScreenColumn("kind", worth=5), itemgetter("kind")),
+                (ScreenColumn("write ids", worth=6, is_clear=False), _write_ids),
+                (ScreenColumn("stmt", True, 2, beside=True, is_clear=False), lambda e: _number(e["statementId"])),
+                (
+                    ScreenColumn("vis txn", True, 1, beside=True, is_clear=False),
+                    lambda e: _number(e["visibilityTxnId"]),
+                ),
+                (ScreenColumn("state"), itemgetter("state")),
+                (ScreenColumn("files", True, 3, beside=True, is_clear=False), lambda e: str(e["files"])),
+                (ScreenColumn("size", True, 8), lambda e: human_bytes(e["bytes"])),
+                *([(ScreenColumn("rows", True, 7, is_clear=False), lambda e: _number(e["rows"]))] * self._rows),
+                (ScreenColumn("modified (UTC)", worth=4), lambda e: on_screen(e["modified"])),
+            ],
+            "reason",
+            entries,
+            row,
+        )
 
     def close(self, status: int) -> None:
         if self._overview:
@@ -202,34 +193,27 @@ class _Tables:
         self._visits.tell_notes()
 
     def _print_overview(self) -> None:
-        self._overview_table().print(console())
-        self._overview = []
+        def count(what: str) -> Callable[[dict[str, Any]], str]:
+            return lambda report: str(report["summary"][what]["entries"])
 
-    def _overview_table(self) -> FittedTable:
-        columns = (
-            Column("location"),
-            Column("base", worth=4, is_clear=False),
-            Column("deltas", right=True, is_clear=False),
-            Column("current", right=True, worth=1, beside=True, is_clear=False),
-            Column("obsolete", right=True, is_clear=False),
-            Column("aborted", right=True, worth=2, is_clear=False),
-            Column("size", right=True, worth=3),
-        )
-        rows = []
-        for report in self._overview:
-            summary = report["summary"]
-            cells = (
-                report["location"],
-                report["base"] or "-",
-                str(summary["deltas"]),
-                str(summary["current"]["entries"]),
-                str(summary["obsolete"]["entries"]),
-                str(summary["aborted"]["entries"]),
-                human_bytes(summary["bytes"]),
-            )
-            due = summary["compaction"] is not None
-            rows.append(Row(cells, compaction_line(report), is_plain=not due))
-        return FittedTable(columns, "compaction", tuple(rows))
+        def row(report: dict[str, Any], cells: tuple[str, ...]) -> Row:
+            return Row(cells, compaction_line(report), is_plain=report["summary"]["compaction"] is None)
+
+        fitted(
+            [
+                (ScreenColumn("location"), itemgetter("location")),
+                (ScreenColumn("base", worth=4, is_clear=False), lambda report: report["base"] or "-"),
+                (ScreenColumn("deltas", True, is_clear=False), lambda report: str(report["summary"]["deltas"])),
+                (ScreenColumn("current", True, 1, beside=True, is_clear=False), count("current")),
+                (ScreenColumn("obsolete", True, is_clear=False), count("obsolete")),
+                (ScreenColumn("aborted", True, 2, is_clear=False), count("aborted")),
+                (ScreenColumn("size", True, 3), lambda report: human_bytes(report["summary"]["bytes"])),
+            ],
+            "compaction",
+            self._overview,
+            row,
+        ).print(console())
+        self._overview = []
 
 
 _PRINTERS: dict[str, type[_Json] | type[_Csv] | type[_Tables]] = {
@@ -242,6 +226,11 @@ _PRINTERS: dict[str, type[_Json] | type[_Csv] | type[_Tables]] = {
 
 def _is_unknown(report: dict[str, Any]) -> bool:
     return not report["transactional"]["known"] and report["transactional"]["code"] != "empty"
+
+
+def _write_ids(entry: dict[str, Any]) -> str:
+    low, high = entry["minWriteId"], entry["maxWriteId"]
+    return "" if low is None else str(high) if low == high else f"{low} to {high}"
 
 
 def _number(value: int | None) -> str:

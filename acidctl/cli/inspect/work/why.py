@@ -70,7 +70,7 @@ def work(*, location: str, names: tuple[str, ...], lists: SnapshotLists, storage
     return visits.status
 
 
-def chosen(snapshot: Snapshot, names: Sequence[str], proofs: Sequence[Proof]) -> list[Proof]:
+def _named(snapshot: Snapshot, names: Sequence[str], proofs: Sequence[Proof]) -> list[Proof]:
     """The proofs that were asked for; all of them without names.
 
     Raises:
@@ -119,7 +119,7 @@ class _Report:
     def __init__(self, snapshot: Snapshot, names: Sequence[str]) -> None:
         self._snapshot = snapshot
         self._evidence = evidence_of(snapshot)
-        self._proofs = chosen(snapshot, names, prove_all(self._evidence))
+        self._proofs = _named(snapshot, names, prove_all(self._evidence))
         self._history = explain_history(self._evidence)
         self._detailed = bool(names)
 
@@ -249,11 +249,9 @@ def _long(screen: Console, proof: Proof) -> None:
 def _title(screen: Console, proof: Proof, text: str = "") -> None:
     from rich.text import Text  # noqa: PLC0415 - JSON needs none of rich
 
-    line = Text(printable(proof.name))
-    line.append("  ")
-    line.append(proof.verdict.state.value, STATE_STYLES[proof.verdict.state.value])
-    line.append(f"  {printable(text)}" if text else "")
-    screen.print(line, soft_wrap=True)
+    state = proof.verdict.state.value
+    rest = f"  {printable(text)}" if text else ""
+    screen.print(Text.assemble(printable(proof.name), "  ", (state, STATE_STYLES[state]), rest), soft_wrap=True)
 
 
 def _cleaning(screen: Console, proof: Proof) -> None:
@@ -270,8 +268,6 @@ def _labelled(screen: Console, label: str, text: str) -> None:
     from rich.text import Text  # noqa: PLC0415 - JSON needs none of rich
 
     for place, part in enumerate(broken(printable(text), max(20, screen.width - _INDENT))):
-        line = Text("  ")
-        line.append((label if not place else "").ljust(_INDENT - 2), "dim")
-        line.append(part)
+        line = Text.assemble("  ", ((label if not place else "").ljust(_INDENT - 2), "dim"), part)
         line.rstrip()
         screen.print(line, soft_wrap=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from acidctl.acid.advice import Advice, advise
@@ -11,7 +12,7 @@ from acidctl.acid.layout import current_files
 from acidctl.acid.triggers import CompactionKind
 from acidctl.cli.options.shared import global_words, snapshot_words, storage_words
 from acidctl.cli.output.console import Records, console, human_bytes, note, put_csv
-from acidctl.cli.output.screen import Column, FittedTable, Row
+from acidctl.cli.output.screen import Row, ScreenColumn, fitted
 from acidctl.cli.report.visits import Visits
 from acidctl.errors import AcidctlError
 from acidctl.location.find import find
@@ -119,7 +120,8 @@ def _show(ranked: Sequence[dict[str, Any]], limit: int | None, output: str, reco
         for record in ranked[:limit]:
             records.put(record)
     elif output == "csv":
-        names = [name for name in _record_names() if name != "schema_version"]
+        none = _record("", Advice(0, 0, 0, 0, (), 0, 0, None, 0, 0), None)
+        names = [name for name in none if name != "schema_version"]
         put_csv(names, [[record[name] for name in names] for record in ranked[:limit]])
     elif ranked:
         _table(ranked[:limit])
@@ -130,34 +132,27 @@ def _show(ranked: Sequence[dict[str, Any]], limit: int | None, output: str, reco
         note("no table was found there")
 
 
-def _record_names() -> Sequence[str]:
-    return list(_record("", Advice(0, 0, 0, 0, (), 0, 0, None, 0, 0), None))
-
-
 def _table(ranked: Sequence[dict[str, Any]]) -> None:
-    columns = [
-        Column("location"),
-        Column("cost", right=True, is_clear=False),
-        Column("dirs", right=True, worth=4, is_clear=False),
-        Column("files", right=True, worth=5, is_clear=False),
-        Column("small", right=True, worth=2, beside=True, is_clear=False),
-        Column("deletes", right=True, worth=3, is_clear=False),
-        Column("size", right=True, worth=1, beside=True),
-    ]
-    rows = []
-    for one in ranked:
-        deletes = human_bytes(one["deleteBytes"]) if one["deleteRows"] is None else f"{one['deleteRows']:,} rows"
-        cells = (
-            one["location"],
-            human_bytes(one["cost"]),
-            str(one["directories"]),
-            str(one["files"]),
-            str(one["smallFiles"]),
-            deletes if one["deleteFiles"] else "-",
-            human_bytes(one["bytes"]),
-        )
-        rows.append(Row(cells, _remark(one), is_plain=one["compaction"] is None))
-    FittedTable(tuple(columns), "compaction", tuple(rows)).print(console())
+    fitted(
+        [
+            (ScreenColumn("location"), itemgetter("location")),
+            (ScreenColumn("cost", True, is_clear=False), lambda one: human_bytes(one["cost"])),
+            (ScreenColumn("dirs", True, 4, is_clear=False), lambda one: str(one["directories"])),
+            (ScreenColumn("files", True, 5, is_clear=False), lambda one: str(one["files"])),
+            (ScreenColumn("small", True, 2, beside=True, is_clear=False), lambda one: str(one["smallFiles"])),
+            (ScreenColumn("deletes", True, 3, is_clear=False), _deletes),
+            (ScreenColumn("size", True, 1, beside=True), lambda one: human_bytes(one["bytes"])),
+        ],
+        "compaction",
+        ranked,
+        lambda one, cells: Row(cells, _remark(one), is_plain=one["compaction"] is None),
+    ).print(console())
+
+
+def _deletes(one: dict[str, Any]) -> str:
+    if not one["deleteFiles"]:
+        return "-"
+    return human_bytes(one["deleteBytes"]) if one["deleteRows"] is None else f"{one['deleteRows']:,} rows"
 
 
 def _remark(one: dict[str, Any]) -> str:

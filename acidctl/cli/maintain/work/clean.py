@@ -23,7 +23,7 @@ from acidctl.cli.options.many_locations import TIME_IS_UP, Procedure, Stop, with
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import console, human_bytes, human_count, note
 from acidctl.cli.output.progress import progress
-from acidctl.cli.output.screen import Column, FittedTable, Row
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
 from acidctl.cli.report.outcomes import Outcomes
 from acidctl.cli.report.run_files import refuse_replacing
 from acidctl.cli.report.visits import some
@@ -272,7 +272,7 @@ def _table(plan: CleaningPlan) -> None:
         )
         for removal in plan.removals
     )
-    columns = (Column("name"), Column("state"), Column("size", right=True))
+    columns = (ScreenColumn("name"), ScreenColumn("state"), ScreenColumn("size", right=True))
     FittedTable(columns, "reason", rows).print(console())
 
 
