@@ -78,7 +78,7 @@ class LazyGroup(click.Group):
     default="text",
     show_default=True,
     envvar="ACIDCTL_LOG_FORMAT",
-    help="json: every line on standard error is an object.",
+    help="json: every line on standard error is one object.",
 )
 @click.option("--profile", metavar="NAME", envvar="ACIDCTL_PROFILE", help="Use this profile of the configuration.")
 @click.option(
@@ -105,7 +105,7 @@ def cli(ctx: click.Context, log_format: str, profile: str | None, config_file: s
         _log_json(ctx.invoked_subcommand or "")
     if ctx.invoked_subcommand == "config":
         return  # which looks itself, to tell what is wrong
-    from acidctl.cli.config.files import load  # noqa: PLC0415 - --help does without
+    from acidctl.cli.config.setting_files import load  # noqa: PLC0415 - --help does without
     from acidctl.orc.limits import configure  # noqa: PLC0415 - --help does without
 
     try:
@@ -127,7 +127,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     if args is None:
         forget_current_directory()
         leave_out_pandas()
-        # NumPy's OpenBLAS, which nothing here uses, starts a thread a core, and ends a process that may have no more.
+        # OpenBLAS, which nothing here uses, starts one thread per core, and ends a process that may have no more.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     given = list(sys.argv[1:] if args is None else args)
     debug = "--debug" in given or bool(os.environ.get("ACIDCTL_DEBUG"))

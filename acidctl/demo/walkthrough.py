@@ -25,7 +25,7 @@ STEPS: tuple[tuple[Kind, int, list[Event]], ...] = (
     (Kind.DELTA, 2, [Event(0, 2, _BUCKET, 0, 2, (3, "CC"))]),
     (Kind.DELETE_DELTA, 3, [Event(2, 2, _BUCKET, 0, 3, None)]),
 )
-"""INSERT (1,'A'),(2,'B'),(3,'C'); UPDATE id=3 SET value='CC'; DELETE id=3: a statement a write id."""
+"""INSERT (1,'A'),(2,'B'),(3,'C'); UPDATE id=3 SET value='CC'; DELETE id=3: one statement per write id."""
 
 
 def write_walkthrough(fs: FileSystem, path: str) -> list[str]:

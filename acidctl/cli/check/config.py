@@ -35,7 +35,7 @@ def command() -> None:
 @click.option("-a", "--all", "with_defaults", is_flag=True, help="Defaults, too.")
 @shared.output_option("table", "json", "toml", default="table")
 @click.pass_context
-def show(ctx: click.Context, origin: bool, with_defaults: bool, output: str) -> int:
+def show_command(ctx: click.Context, origin: bool, with_defaults: bool, output: str) -> int:
     """Print what files and environment set for each command, after checking all of it. Secrets are shown as ***.
 
     A variable of the environment because of which a command would refuse to run is told, too.
@@ -51,7 +51,7 @@ def show(ctx: click.Context, origin: bool, with_defaults: bool, output: str) -> 
 @command.command("path", short_help="Print where the files are.", epilog=shared.examples("acidctl config path"))
 @shared.output_option("table", "json", default="table")
 @click.pass_context
-def path(ctx: click.Context, output: str) -> None:
+def path_command(ctx: click.Context, output: str) -> None:
     """Print the paths of the user's file and of the project's, and whether they are used."""
     from acidctl.cli.check.work import config  # noqa: PLC0415 - loaded when it runs
 

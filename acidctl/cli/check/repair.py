@@ -154,7 +154,7 @@ def undo_command(**options: Any) -> None:
     """Take a repair of one LOCATION back: what was there before it is there again."""
     from acidctl.cli.check.work import repair  # noqa: PLC0415 - loaded when it runs
 
-    repair.undo(**options)
+    repair.undo_one(**options)
 
 
 @command.command(

@@ -70,7 +70,7 @@ _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
 def command(*, list_rules: bool, **asked: Any) -> int:
     """Check every location at or below LOCATION against the rules of Hive's ACID format; change nothing.
 
-    Without options only names, sizes and times are looked at, from one listing a location. --footers reads the tails
+    Without options only names, sizes and times are looked at, from one listing per location. --footers reads the tails
     of the current data files, --deep all of their rows.
 
     Files are read in processes of their own: one that ends its reader is a finding, and the rest goes on. With

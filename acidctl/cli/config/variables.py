@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 from click.core import ParameterSource
 
-from acidctl.cli.config.settings import CommandPath, options_of, variable_of
+from acidctl.cli.config.layers import CommandPath, options_of, variable_of
 from acidctl.errors import UsageProblem
 from acidctl.nearest import did_you_mean
 

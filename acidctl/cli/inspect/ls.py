@@ -44,7 +44,7 @@ def command(**asked: Any) -> int:
     """List the directories of ACID tables with kind, write ids, state and the reason for it.
 
     PATH is a location, a partitioned table, a database or a warehouse; the current directory by default. A tree of
-    several locations gives a line a location, and with --recursive every entry of each.
+    several locations gives one line per location, and with --recursive every entry of each.
 
     Without --write-ids every write id on disk counts as committed.
     """

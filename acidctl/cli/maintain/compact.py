@@ -16,7 +16,7 @@ _engine_options = shared.together(
         "--jobs",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Processes of --engine local; without it one a core.",
+        help="Processes of --engine local; without it one per core.",
     ),
     click.option(
         "--task-bytes",
@@ -60,7 +60,7 @@ _when_options = shared.together(
         "--max-bytes",
         type=SIZE,
         metavar="SIZE",
-        help="Read at most so much: those with most deltas a byte first.",
+        help="Read at most so much: those with most deltas per byte first.",
     ),
 )
 
@@ -135,7 +135,7 @@ _writing_options = shared.together(
 @shared.changed_storage_options
 @shared.output_option("table", "json", "jsonl", default="table")
 def command(**asked: Any) -> int:
-    """Compact every location at or below LOCATION: one Spark session, one task a bucket.
+    """Compact every location at or below LOCATION: one Spark session, one task per bucket.
 
     The inputs stay until `acidctl clean`. The result is written to a hidden directory, read back and compared, and
     appears by a rename; whatever fails before that leaves the table as it was.

@@ -116,7 +116,7 @@ def _json_text(value: Any, *, lines: bool) -> str:
 
 
 class Records:
-    """Results on standard output as they come: one JSON array, or with `jsonl` an object a line.
+    """Results on standard output as they come: one JSON array, or with `jsonl` one object per line.
 
     The array is closed when the command ends, however it does; without a result it is ``[]``.
 

@@ -1,4 +1,4 @@
-"""``--log-format json``: whatever goes to standard error becomes one JSON object a line."""
+"""``--log-format json``: whatever goes to standard error becomes one JSON object per line."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from unittest.mock import patch
 from validation.test_isolation import three_stripes
 from validation.test_planted import CASES
 
-from acidctl.cli.check.work.findings import as_json
+from acidctl.cli.check.work.findings_printer import as_json
 from acidctl.location.walk import find_locations
 from acidctl.spark.driver.session import Session
 from acidctl.spark.isolated import SparkRunner

@@ -130,7 +130,7 @@ def _confirm(due: Sequence[PlannedRepair], yes: bool) -> None:
     Procedure(yes).confirm(f"{what} would be repaired", f"Repair: {what}?", "nothing was repaired")
 
 
-def undo(
+def undo_one(
     *,
     location: str,
     list_only: bool,

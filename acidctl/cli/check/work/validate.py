@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from acidctl.cli.check.work.findings import FindingsPrinter
+from acidctl.cli.check.work.findings_printer import FindingsPrinter
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import note
 from acidctl.cli.output.progress import progress

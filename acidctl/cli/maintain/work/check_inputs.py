@@ -25,7 +25,7 @@ def sound(planned: Sequence[Planned], jobs: int | None, printer: Outcomes) -> It
     """Those of locations in which `acidctl validate --deep` finds no error; the others are refused.
 
     Args:
-        jobs: processes that read; None for one a core.
+        jobs: processes that read; None for one per core.
     """
     options = Options(Depth.DEEP, processes=jobs or len(os.sched_getaffinity(0)), now=time.time())
     snapshots = [one.plan.snapshot for one in planned]

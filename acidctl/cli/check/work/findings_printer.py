@@ -172,7 +172,7 @@ def as_json(report: Report) -> dict[str, Any]:
 
 
 def _json_lines(report: Report) -> Iterator[dict[str, Any]]:
-    """A line a finding, and one for each thing that was not checked."""
+    """One record per finding, and one for each thing that was not checked."""
     where = {"schema_version": SCHEMA_VERSION, "location": report.location}
     for finding in report.findings:
         yield where | _finding(finding)

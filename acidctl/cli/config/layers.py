@@ -92,7 +92,7 @@ class Settings:
         return found
 
 
-def merge(
+def merged_settings(
     layers: Sequence[Layer], commands: Callable[[str], click.Command | None], profile: str | None = None
 ) -> Settings:
     """The settings of all files: of each the profile first, then what it says without one.
