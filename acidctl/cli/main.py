@@ -46,7 +46,7 @@ class LazyGroup(click.Group):
         try:
             name, command, rest = super().resolve_command(ctx, args)
             if name and command and not ctx.resilient_parsing:
-                from acidctl.cli.config.variables import take_variables  # noqa: PLC0415 - --help does without
+                from acidctl.cli.config.layers import take_variables  # noqa: PLC0415 - --help does without
                 from acidctl.cli.options.shared import with_values  # noqa: PLC0415 - --help does without
 
                 name = ALIASES.get(name, name)
@@ -248,7 +248,7 @@ def _source_of(error: click.ClickException) -> str:
     """Where a bad value is from, when it does not stand on the command line."""
     if not isinstance(error, click.BadParameter) or error.ctx is None or error.param is None:
         return ""
-    from acidctl.cli.config.variables import source_of  # noqa: PLC0415 - only a failure needs it
+    from acidctl.cli.config.layers import source_of  # noqa: PLC0415 - only a failure needs it
 
     return source_of(error.ctx, error.param)
 

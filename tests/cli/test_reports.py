@@ -19,8 +19,7 @@ from support.tables import CLEAN_NOW
 from acidctl.acid.advice import SMALL_FILE
 from acidctl.cli.report import metrics, run_report
 from acidctl.cli.report.metrics import samples_of, write_metrics
-from acidctl.cli.report.run_report import RunReport
-from acidctl.cli.report.standing import standing_of
+from acidctl.cli.report.run_report import RunReport, standing_of
 from acidctl.errors import StorageError
 from acidctl.location.own_files import replace_file
 from acidctl.location.snapshot import take_snapshot
@@ -193,7 +192,7 @@ def test_an_interrupt_while_it_looks_once_more(
     def again(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("acidctl.cli.report.standing.Seen.again", again)
+    monkeypatch.setattr("acidctl.cli.report.run_report.Seen.again", again)
     assert acidctl(*MAJOR, *files, crud).status == 130
     found = report(tmp_path)
     assert (found["outcome"], found["totals"]["locations"]) == ("interrupted", {"compacted": 1})

@@ -64,9 +64,7 @@ _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
     show_default=True,
     help="End a process that reads one stripe for longer: its file is a finding.",
 )
-@shared.snapshot_options
-@shared.storage_options
-@shared.output_option("table", "json", "jsonl", default="table")
+@shared.reading_options("table", "json", "jsonl", default="table")
 def command(*, list_rules: bool, **asked: Any) -> int:
     """Check every location at or below LOCATION against the rules of Hive's ACID format; change nothing.
 
@@ -78,9 +76,9 @@ def command(*, list_rules: bool, **asked: Any) -> int:
     other, here.
     """
     if list_rules:
-        from acidctl.cli.check.work import list_rules as rules  # noqa: PLC0415 - loaded when it runs
+        from acidctl.cli.check.work.findings_printer import list_rules as show_rules  # noqa: PLC0415 - loaded when it runs
 
-        return rules.work(asked["output"])
+        return show_rules(asked["output"])
     from acidctl.cli.check.work.validate import work  # noqa: PLC0415 - loaded when it runs
 
     return work(**asked)

@@ -20,9 +20,7 @@ from acidctl.cli.options.param_types import DIRECTORY
 )
 @click.argument("location", metavar="LOCATION", type=DIRECTORY)
 @click.argument("row", metavar="ROWID")
-@shared.snapshot_options
-@shared.storage_options
-@shared.output_option("text", "json", default="text")
+@shared.reading_options("text", "json", default="text")
 def command(**asked: Any) -> None:
     """Show where the row ROWID of a LOCATION was inserted, which compactions rewrote it, and what deleted it.
 

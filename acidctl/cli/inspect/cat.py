@@ -37,9 +37,7 @@ from acidctl.cli.options.param_types import DIRECTORY, NEW_FILE
 @click.option("--deleted", is_flag=True, help="The rows that deletes and updates removed, not those that are left.")
 @click.option("--count", is_flag=True, help="Print the number of rows only.")
 @shared.limit_option
-@shared.snapshot_options
-@shared.storage_options
-@shared.output_option(*shared.EXPORT_FORMS, default="jsonl")
+@shared.reading_options(*shared.EXPORT_FORMS, default="jsonl")
 @click.option("--out", type=NEW_FILE, metavar="PATH", help=shared.WHOLE_FILE)
 @click.option("--to", type=NEW_FILE, metavar="PATH", hidden=True, help="What --out was called.")
 @click.option("--skip-bad-files", is_flag=True, help="Go on without what cannot be read; say so, and fail, at the end.")

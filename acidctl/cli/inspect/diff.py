@@ -25,9 +25,7 @@ from acidctl.cli.options.param_types import DIRECTORY, NEW_FILE
 @click.option("--row-id", is_flag=True, help="Put ROW__ID after the change.")
 @shared.columns_option
 @click.option("--count", is_flag=True, help="Print the number of rows that went and came only.")
-@shared.snapshot_options
-@shared.storage_options
-@shared.output_option(*shared.ROW_FORMS, default="jsonl")
+@shared.reading_options(*shared.ROW_FORMS, default="jsonl")
 @click.option("--out", "to_file", type=NEW_FILE, metavar="PATH", help=shared.WHOLE_FILE)
 def command(**asked: Any) -> None:
     """Print the rows of a LOCATION or a TABLE that disappeared (-) and appeared (+) between two write ids, as

@@ -19,9 +19,7 @@ from acidctl.cli.options.param_types import DIRECTORY
     ),
 )
 @click.argument("location", metavar="LOCATION|TABLE", type=DIRECTORY)
-@shared.snapshot_options
-@shared.storage_options
-@shared.output_option("table", "json", "jsonl", "csv", default="table")
+@shared.reading_options("table", "json", "jsonl", "csv", default="table")
 def command(**asked: Any) -> int:
     """Show what every write id did to a LOCATION: rows inserted, updated and deleted, and where its directories went.
 

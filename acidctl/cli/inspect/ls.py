@@ -37,9 +37,7 @@ from acidctl.cli.options.param_types import DIRECTORY
 @click.option("--rows", is_flag=True, help="Count rows, from the files' footers only.")
 @click.option("--timeline", is_flag=True, help="Draw each directory as a bar over the write ids.")
 @click.option("-a", "--all", "show_all", is_flag=True, help="Show hidden entries in the table too.")
-@shared.snapshot_options
-@shared.storage_options
-@shared.output_option("table", "json", "jsonl", "csv", default="table")
+@shared.reading_options("table", "json", "jsonl", "csv", default="table")
 def command(**asked: Any) -> int:
     """List the directories of ACID tables with kind, write ids, state and the reason for it.
 

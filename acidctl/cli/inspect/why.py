@@ -21,9 +21,7 @@ from acidctl.cli.options.param_types import DIRECTORY
 )
 @click.argument("location", metavar="LOCATION", type=DIRECTORY)
 @click.argument("names", nargs=-1, metavar="[NAME...]")
-@shared.snapshot_options
-@shared.storage_options
-@shared.output_option("table", "json", "jsonl", default="table")
+@shared.reading_options("table", "json", "jsonl", default="table")
 def command(**asked: Any) -> int:
     """Explain the state of every directory of LOCATION, or in more detail of those that are named.
 

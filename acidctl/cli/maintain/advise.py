@@ -37,9 +37,7 @@ _SHOWN = 20
     help=f"Show the first N locations; without it {_SHOWN} in the table, and all in the other forms.",
 )
 @click.option("--rows", is_flag=True, help="Count the delete events too, from the files' footers.")
-@shared.snapshot_options
-@shared.storage_options
-@shared.output_option("table", "json", "jsonl", "csv", default="table")
+@shared.reading_options("table", "json", "jsonl", "csv", default="table")
 def command(**asked: Any) -> int:
     """Rank the locations at or below LOCATION by what they cost their readers.
 

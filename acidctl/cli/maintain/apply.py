@@ -33,6 +33,7 @@ from acidctl.cli.options.param_types import FILE
 @shared.snapshot_options
 @shared.changed_storage_options
 @shared.output_option("table", "json", "jsonl", default="table")
+@shared.procedure
 def command(**asked: Any) -> int:
     """Carry out the cleaning that FILE plans, in every location that is still as it was.
 

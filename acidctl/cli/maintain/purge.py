@@ -30,6 +30,7 @@ from acidctl.cli.options.param_types import DURATION
 @shared.jobs_option
 @shared.changed_storage_options
 @shared.output_option("table", "json", "jsonl", default="table")
+@shared.procedure
 def command(**asked: Any) -> int:
     """Delete what cleaning runs moved to the trash of every location at or below LOCATION. This cannot be undone."""
     from acidctl.cli.maintain.work.purge import work  # noqa: PLC0415 - loaded when it runs

@@ -29,6 +29,7 @@ from acidctl.cli.options import shared
 @shared.jobs_option
 @shared.changed_storage_options
 @shared.output_option("table", "json", "jsonl", default="table")
+@shared.procedure
 def command(**asked: Any) -> int:
     """Undo a cleaning: move back what it took from every location at or below LOCATION.
 

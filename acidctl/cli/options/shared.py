@@ -15,6 +15,8 @@ from acidctl.cli.output.redact import HIDDEN, is_secret_name, remember_pair
 from acidctl.storage.options import StorageOptions
 
 if TYPE_CHECKING:
+    from acidctl.acid.layout import TableType
+    from acidctl.cli.options.many_locations import Procedure
     from acidctl.location.lists import SnapshotLists
     from acidctl.location.lock import Locking
 
@@ -288,6 +290,18 @@ def _locking(lock: bool | None, lock_wait: float, break_lock: bool) -> Locking:
     return Locking(lock, lock_wait, break_lock, warn)
 
 
+def _procedure(yes: bool, locking: Locking, jobs: int, deadline: float | None) -> Procedure:
+    from acidctl.cli.options.many_locations import Procedure, Stop  # noqa: PLC0415 - --help does without
+
+    return Procedure(yes, locking, jobs, Stop.after(deadline))
+
+
+def _table_type(table_type: str | None) -> TableType | None:
+    from acidctl.acid.layout import TableType  # noqa: PLC0415 - --help does without
+
+    return TableType(table_type) if table_type else None
+
+
 columns_option = passed_as(
     "columns",
     _columns,
@@ -313,11 +327,16 @@ lock_options = passed_as(
 )
 """``--lock``, ``--lock-wait`` and ``--break-lock``: passed on as the keyword `locking`, a Locking."""
 limit_option = click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Stop after N rows.")
-table_type_option = typed_option(
-    "--table-type",
-    type=click.Choice(["full-acid", "insert-only"]),
-    help="What the table is, where its files do not show it; ORC without ACID columns may be either.",
+table_type_option = passed_as(
+    "table_type",
+    _table_type,
+    typed_option(
+        "--table-type",
+        type=click.Choice(["full-acid", "insert-only"]),
+        help="What the table is, where its files do not show it; ORC without ACID columns may be either.",
+    ),
 )
+"""``--table-type``: passed on as a TableType, or None."""
 exit_code_option = click.option("--exit-code", is_flag=True, help="Exit with 12 when there was nothing to do.")
 yes_option = typed_option("-y", "--yes", is_flag=True, help="Do not ask.")
 jobs_option = click.option(
@@ -330,6 +349,20 @@ unattended_options = together(
     jobs_option,
 )
 """For many locations with nobody watching."""
+
+
+def procedure(function: F) -> F:
+    """``--yes``, ``--jobs``, ``--deadline`` and those of locks: passed on as the keyword `work`, a Procedure.
+
+    It stands last of the decorators, as it is made of what others pass on.
+    """
+    decorate: Callable[[F], F] = passed_as("work", _procedure)
+    return decorate(function)
+
+
+def reading_options(*forms: str, default: str) -> Callable[[F], F]:
+    """The snapshot, the storage and the form of the output, for commands that look."""
+    return together(snapshot_options, storage_options, output_option(*forms, default=default))
 
 
 def report_options(function: F) -> F:

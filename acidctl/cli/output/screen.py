@@ -99,7 +99,7 @@ class FittedTable:
                 line.stylize("dim" if row is heading else "")
                 yield line
             return
-        kept = [i for i in kept if i in filled or i not in by_worth]
+        kept = [i for i in range(len(self.columns)) if i in filled or i not in by_worth]
         kept, is_fitting = fitting(kept, [i for i in by_worth if i in kept], 0)
         if not is_fitting:
             spare = [i for i in reversed(by_worth) if i in filled]

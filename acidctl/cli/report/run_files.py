@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 
 from acidctl.acid.names import AcidNameError, is_hidden, parse_directory
+from acidctl.cli.report.outcomes import show_failure
 from acidctl.cli.report.run_report import RunReport
-from acidctl.cli.report.visits import show_failure
 from acidctl.errors import (
     AccessError,
     AcidctlError,

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from acidctl.cli.command_table import SUMMARIES, command_named
-from acidctl.cli.config.layers import GENERAL, Value, merged_settings, options_of, variable_of
+from acidctl.cli.config.layers import GENERAL, Value, merged_settings, options_of, variable_of, wrong_variables
 from acidctl.cli.config.setting_files import how_to_trust, project_path, read_files, user_path
-from acidctl.cli.config.variables import wrong_variables
 from acidctl.cli.output.console import console, note, put_json, put_line, table_of
 from acidctl.cli.output.redact import HIDDEN, hidden, is_secret_name
-from acidctl.cli.report.visits import Visits
+from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.orc.limits import LIMITS
 from acidctl.printable import printable_json

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from acidctl.cli.output.console import Records, broken, console, human_count
+import click
+
+from acidctl.cli.options.shared import refuse_unused
+from acidctl.cli.output.console import Records, broken, console, human_count, put_json, put_line
 from acidctl.cli.output.redact import hidden
-from acidctl.cli.report.visits import Visits
+from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.location.find import Found
 from acidctl.printable import printable
@@ -28,6 +32,7 @@ _MOST_LINES = 5
 """Findings of one rule that are shown of a location; ``--verbose`` shows all."""
 _MOST_TEXT = 500
 _MARGIN = 14
+_ITS_OWN = ("list_rules", "output")
 
 
 class FindingsPrinter(Visits):
@@ -198,3 +203,37 @@ def _unchecked(one: Unchecked) -> dict[str, Any]:
 
 def _clipped(text: str) -> str:
     return text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + "..."
+
+
+def list_rules(output: str) -> int:
+    """The registry: a table for people, an object or lines for programs."""
+    refuse_unused("--list-rules", *(name for name in click.get_current_context().params if name not in _ITS_OWN))
+    if output == "json":
+        rules = [_rule(rule) for rule in RULES.values()]
+        put_json({"schema_version": SCHEMA_VERSION, "rules": rules}, lines=False)
+        return 0
+    if output == "jsonl":
+        for rule in RULES.values():
+            put_json(_rule(rule), lines=True)
+        return 0
+    for rule in RULES.values():
+        where = f"--{rule.depth.value}" if rule.depth.rank else "always"
+        readers = f", --for {' '.join(rule.readers)}" if rule.readers else ""
+        put_line(f"{rule.id:4}{rule.severity.value} ({where}{readers})")
+        for text in (rule.what, rule.why, rule.hint):
+            for line in textwrap.wrap(text, 92):
+                put_line(f"    {line}")
+    return 0
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "severity": rule.severity.value,
+        "depth": rule.depth.value,
+        "what": rule.what,
+        "why": rule.why,
+        "hint": rule.hint,
+        "section": rule.section,
+        "readers": list(rule.readers),
+    }

@@ -11,8 +11,7 @@ from acidctl.cli.options.many_locations import Procedure
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import Records, console, human_bytes, human_count, note, put_line, warn
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
-from acidctl.cli.report.outcomes import SCHEMA_VERSION, Outcomes
-from acidctl.cli.report.visits import Visits
+from acidctl.cli.report.outcomes import SCHEMA_VERSION, Outcomes, Visits
 from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.location.evidence import refuse_part_of_others
 from acidctl.location.find import Found, find
@@ -55,14 +54,13 @@ def work(
     output: str,
     run: RunReport,
     locking: Locking,
-    table_type: str | None,
+    table_type: TableType | None,
     force: bool = False,
     offline: bool = False,
 ) -> int:
     """Plan, show, ask, do; the exit status."""
     printer = RepairPrinter(output, run)
-    said = TableType(table_type) if table_type else None
-    planned = list(_plans(Kind(kind), _places(locations, storage, said, printer), printer, force=force))
+    planned = list(_plans(Kind(kind), _places(locations, storage, table_type, printer), printer, force=force))
     printer.tell_strangers()
     due = [one for one in planned if one.has_work]
     for one in planned:

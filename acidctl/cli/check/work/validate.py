@@ -126,9 +126,13 @@ def _run(
     def folder(fs: FileSystem, path: str, table: str) -> None:
         folders.append(Place(fs, path, holds=table))
 
+    def drained() -> Iterator[Place]:
+        while folders:
+            yield folders.pop(0)
+
     def places() -> Iterator[Place]:
         for found in find(locations, storage, lists, replace(printer.observer, container=folder)):
-            yield from _taken(folders)
+            yield from drained()
             at = found.location
             printer.given |= {found.shown} if found.is_given else set()
             try:
@@ -142,16 +146,9 @@ def _run(
             else:
                 look = None if found.shown in printer.unlisted else seen.look  # which tells of what is closed
                 yield Place(found.fs, at.path, counted.write_ids, counted.txns, at.partition, look)
-        yield from _taken(folders)
+        yield from drained()
 
     with progress("checking parts") as bar:
         for report in validate(places(), options, bar.reach, runner):
             printer.report(report)
     printer.tell_strangers()
-
-
-def _taken(folders: list[Place]) -> list[Place]:
-    """What has come since it was asked last."""
-    taken = list(folders)
-    folders.clear()
-    return taken

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from acidctl.cli.output.console import Records, console, put_csv
+from acidctl.cli.output.console import Records, console
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, on_screen
-from acidctl.cli.report.visits import Visits
+from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
@@ -32,9 +33,8 @@ def work(
 ) -> int:
     """Show the history as asked; the exit status."""
     visits = Visits()
-    header: tuple[str, ...] | None = _COLUMNS
     known = lists.is_told
-    records = Records(output)
+    records = Records(output, _COLUMNS, _csv_rows)
     for found in find((location,), storage, lists, visits.observer):
         try:
             snapshot = found.snapshot(lists)
@@ -49,11 +49,6 @@ def work(
             visits.gap(problem)
         if output == "table":
             _print(found.shown, history, known=known)
-        elif output == "csv":
-            report = _report(found.shown, history, known=known)
-            rows = [[found.shown, *(_cell(line[name]) for name in _COLUMNS[1:])] for line in report["writeIds"]]
-            put_csv(header, rows)
-            header = None
         else:
             records.put(_report(found.shown, history, known=known))
     visits.tell_notes()
@@ -86,10 +81,8 @@ def _report(location: str, history: History, *, known: bool) -> dict[str, Any]:
     }
 
 
-def _cell(value: Any) -> Any:
-    if isinstance(value, list):
-        return " ".join(value)
-    return str(value).lower() if isinstance(value, bool) else value
+def _csv_rows(report: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    return ({"location": report["location"], **line} for line in report["writeIds"])
 
 
 def _print(location: str, history: History, *, known: bool) -> None:

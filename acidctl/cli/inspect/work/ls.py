@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from operator import itemgetter
 from typing import Any
 
 from acidctl.cli.inspect.work.report import compaction_line, location_report, summary_line
 from acidctl.cli.inspect.work.timeline import bars, marks_for
 from acidctl.cli.options.shared import refuse_unused
-from acidctl.cli.output.console import Records, console, human_bytes, human_count, note, put_csv, put_line
+from acidctl.cli.output.console import Records, console, human_bytes, human_count, note, put_line
 from acidctl.cli.output.screen import STATE_STYLES, FittedTable, Row, ScreenColumn, fitted, on_screen
-from acidctl.cli.report.visits import Visits
+from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError
-from acidctl.location.find import Found, find
+from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.printable import printable
@@ -55,7 +55,8 @@ def work(
     if output != "table":
         refuse_unused(f"-o {output}", "timeline")
     visits = Visits()
-    printer = _PRINTERS[output](visits, show_all=show_all, timeline=timeline, rows=rows)
+    tables = _Tables(show_all=show_all, timeline=timeline, rows=rows)
+    records = Records(output, _COLUMNS, _csv_rows)
     for found in find(paths or (".",), storage, lists, visits.observer):
         try:
             seen = visits.readable(found)
@@ -68,55 +69,28 @@ def work(
             report["entries"] = [entry for entry in report["entries"] if entry["state"] in states]
         if sort_key:
             report["entries"].sort(key=SORT_KEYS[sort_key])
-        printer.location(found, snapshot, report, detail=recursive or found.is_given)
-    printer.close(visits.status)
+        if output in ("table", "csv"):
+            visits.remember(report["summary"]["notes"] if output == "table" else (), report["summary"]["warnings"])
+        if output == "table":
+            tables.location(snapshot, report, detail=recursive or found.is_given)
+        records.put(report)
+    records.put_header()
+    if output == "table":
+        tables.close(visits.status)
+    visits.tell_notes()
     visits.tell_strangers()
     return visits.status
 
 
-class _Json:
-    """One object per location."""
-
-    form = "json"
-
-    def __init__(self, visits: Visits, **_: bool) -> None:
-        self._records = Records(self.form)
-
-    def location(self, found: Found, snapshot: Snapshot, report: dict[str, Any], *, detail: bool) -> None:
-        self._records.put(report)
-
-    def close(self, status: int) -> None:
-        pass
-
-
-class _JsonLines(_Json):
-    form = "jsonl"
-
-
-class _Csv:
-    """One line per entry."""
-
-    def __init__(self, visits: Visits, **_: bool) -> None:
-        self._visits = visits
-        self._header: tuple[str, ...] | None = _COLUMNS
-
-    def location(self, found: Found, snapshot: Snapshot, report: dict[str, Any], *, detail: bool) -> None:
-        self._visits.remember(odd=report["summary"]["warnings"])
-        rows = ([report["location"], *(entry[column] for column in _COLUMNS[1:])] for entry in report["entries"])
-        put_csv(self._header, rows)
-        self._header = None
-
-    def close(self, status: int) -> None:
-        if self._header:
-            put_csv(self._header, ())
-        self._visits.tell_notes()
+def _csv_rows(report: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """One row per entry."""
+    return ({"location": report["location"], **entry} for entry in report["entries"])
 
 
 class _Tables:
     """Tables for people; the lines of a tree's locations are gathered into one."""
 
-    def __init__(self, visits: Visits, *, show_all: bool, timeline: bool, rows: bool) -> None:
-        self._visits = visits
+    def __init__(self, *, show_all: bool, timeline: bool, rows: bool) -> None:
         self._show_all, self._timeline, self._rows = show_all, timeline, rows
         self._overview: list[dict[str, Any]] = []
         self._page = _FIRST_PAGE
@@ -124,8 +98,8 @@ class _Tables:
         self._unknown = 0
         self._seen = 0
 
-    def location(self, found: Found, snapshot: Snapshot, report: dict[str, Any], *, detail: bool) -> None:
-        self._visits.remember(report["summary"]["notes"], report["summary"]["warnings"])
+    def location(self, snapshot: Snapshot, report: dict[str, Any], *, detail: bool) -> None:
+        """Print it, or with others, later, as one line."""
         self._seen += 1
         if not detail:
             self._due += report["summary"]["compaction"] is not None
@@ -190,7 +164,6 @@ class _Tables:
             )
         if not self._seen and not status:
             note("no table was found there")
-        self._visits.tell_notes()
 
     def _print_overview(self) -> None:
         def count(what: str) -> Callable[[dict[str, Any]], str]:
@@ -214,14 +187,6 @@ class _Tables:
             row,
         ).print(console())
         self._overview = []
-
-
-_PRINTERS: dict[str, type[_Json] | type[_Csv] | type[_Tables]] = {
-    "json": _Json,
-    "jsonl": _JsonLines,
-    "csv": _Csv,
-    "table": _Tables,
-}
 
 
 def _is_unknown(report: dict[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from acidctl.cli.output.console import Records, console, human_bytes, human_count, put_line, table_of
-from acidctl.cli.report.visits import Visits
+from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError
 from acidctl.orc.meta import describe
 from acidctl.orc.source import ByteSource

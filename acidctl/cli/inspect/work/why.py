@@ -11,7 +11,7 @@ from acidctl.acid.state import EntryKind
 from acidctl.cleaning.explain import evidence_of, explain_history, prove_all, why_not_chosen
 from acidctl.cli.output.console import Records, broken, console, note
 from acidctl.cli.output.screen import STATE_STYLES
-from acidctl.cli.report.visits import Visits
+from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError, NotFoundError, UsageProblem
 from acidctl.location.find import find
 from acidctl.nearest import asked, did_you_mean
@@ -22,7 +22,6 @@ from acidctl.wording import joined, text_of
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from acidctl.acid.writeids import IdRun
     from acidctl.cleaning.explain import Proof, Step
     from acidctl.location.lists import SnapshotLists
     from acidctl.location.snapshot import Snapshot
@@ -194,7 +193,7 @@ def _record(proof: Proof) -> dict[str, Any]:
         "reason": text_of(verdict.reason),
         "reasonCode": verdict.reason.code,
         "supersededBy": list(verdict.reason.by),
-        "writeIds": [_run_record(run) for run in proof.write_ids],
+        "writeIds": [{"first": run.first, "last": run.last, "status": run.status.value} for run in proof.write_ids],
         "visibilityTxn": {"id": proof.txn[0], "status": proof.txn[1].value} if proof.txn else None,
         "steps": [_step_record(step) for step in proof.steps],
         "cleaning": {
@@ -205,10 +204,6 @@ def _record(proof: Proof) -> dict[str, Any]:
             "nextCodes": [one.code for one in proof.next],
         },
     }
-
-
-def _run_record(run: IdRun) -> dict[str, Any]:
-    return {"first": run.first, "last": run.last, "status": run.status.value}
 
 
 def _may_text(proof: Proof) -> str:

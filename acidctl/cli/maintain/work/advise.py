@@ -11,9 +11,9 @@ from acidctl.acid.advice import Advice, advise
 from acidctl.acid.layout import current_files
 from acidctl.acid.triggers import CompactionKind
 from acidctl.cli.options.shared import global_words, snapshot_words, storage_words
-from acidctl.cli.output.console import Records, console, human_bytes, note, put_csv
+from acidctl.cli.output.console import Records, console, human_bytes, note
 from acidctl.cli.output.screen import Row, ScreenColumn, fitted
-from acidctl.cli.report.visits import Visits
+from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
@@ -48,7 +48,8 @@ def work(
         shown: locations in the table, where `limit` says nothing.
     """
     visits = Visits()
-    records = Records(output)
+    names = list(_record("", Advice(0, 0, 0, 0, (), 0, 0, None, 0, 0), None))
+    records = Records(output, names[1:])  # CSV has no version of a schema
     ranked: list[dict[str, Any]] = []
     told, program = [*snapshot_words(), *storage_words()], ["acidctl", *global_words()]
     for found in visits.known(find(locations, storage, lists, visits.observer)):
@@ -58,7 +59,9 @@ def work(
             snapshot.require_history()
             advice = advise(snapshot.listing, snapshot.state)
             delete_rows = _delete_rows(snapshot, advice) if rows else None
-            ranked.append(_record(found.shown, advice, delete_rows, [*_offline(advice), *told], program))
+            # Both kinds of delta may appear one after the other.
+            offline = ["--offline"] if advice.kind is CompactionKind.MINOR and advice.delete_files else []
+            ranked.append(_record(found.shown, advice, delete_rows, [*offline, *told], program))
         except AcidctlError as error:
             visits.failed(found.shown, error)
     ranked.sort(key=lambda one: one["location"])
@@ -75,11 +78,6 @@ def _delete_rows(snapshot: Snapshot, advice: Advice) -> int:
     wanted = set(advice.delete_files)
     files = (file for file in current_files(snapshot.state, snapshot.listing) if file.path in wanted)
     return sum(footer_rows(snapshot, file, full=True) or 0 for file in files)
-
-
-def _offline(advice: Advice) -> list[str]:
-    """What the command of an advice would ask for: whether both kinds of delta may appear one after the other."""
-    return ["--offline"] if advice.kind is CompactionKind.MINOR and advice.delete_files else []
 
 
 def _record(
@@ -116,17 +114,13 @@ def _record(
 
 
 def _show(ranked: Sequence[dict[str, Any]], limit: int | None, output: str, records: Records, *, failed: bool) -> None:
-    if output in ("json", "jsonl"):
+    if output != "table":
+        records.put_header()
         for record in ranked[:limit]:
             records.put(record)
-    elif output == "csv":
-        none = _record("", Advice(0, 0, 0, 0, (), 0, 0, None, 0, 0), None)
-        names = [name for name in none if name != "schema_version"]
-        put_csv(names, [[record[name] for name in names] for record in ranked[:limit]])
     elif ranked:
         _table(ranked[:limit])
-        left = len(ranked[limit:])
-        if left > 0:
+        if left := len(ranked[limit:]):
             note(f"{left} more, which come after these; --limit shows them")
     elif not failed:
         note("no table was found there")

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from acidctl.acid.layout import TableType
 from acidctl.acid.reasons import Code
 from acidctl.acid.state import EntryKind
+from acidctl.cleaning import request
 from acidctl.cleaning.apply import How
 from acidctl.cleaning.outcomes import Cleaned, PlannedCleaning
-from acidctl.cleaning.plan import CleaningPlan, Removal
-from acidctl.cleaning.request import RefusedCleaning, carry_out, plan_location
+from acidctl.cleaning.plan import CleaningPlan
+from acidctl.cleaning.request import RefusedCleaning, plan_location
 from acidctl.cleaning.retention import Policy
 from acidctl.cli.options.many_locations import TIME_IS_UP, Procedure, Stop, with_tables
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import console, human_bytes, human_count, note
 from acidctl.cli.output.progress import progress
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
-from acidctl.cli.report.outcomes import Outcomes
+from acidctl.cli.report.outcomes import Outcomes, some
 from acidctl.cli.report.run_files import refuse_replacing
-from acidctl.cli.report.visits import some
 from acidctl.location.find import Found, find, once
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
@@ -35,7 +33,6 @@ from acidctl.wording import text_of
 
 if TYPE_CHECKING:
     from acidctl.cli.report.run_report import RunReport
-    from acidctl.location.lock import Locking
     from acidctl.outcome import Outcome
 
 NAMES_SHOWN = 8
@@ -48,18 +45,14 @@ def work(
     *,
     locations: tuple[str, ...],
     dry_run: bool,
-    yes: bool,
-    no_trash: bool,
-    trash: str,
+    how: str,
     plan_file: str | None,
     older_than: float,
     unsafe_retention: bool,
     leftovers: bool,
-    locking: Locking,
+    work: Procedure,
     max_bytes: int | None,
-    deadline: float | None,
-    jobs: int,
-    table_type: str | None,
+    table_type: TableType | None,
     exit_code: bool,
     lists: SnapshotLists,
     storage: dict[str, str],
@@ -68,17 +61,16 @@ def work(
 ) -> int:
     """Clean as asked; the exit status."""
     if plan_file is not None:
-        how = ("no_trash", "trash", "dry_run", "jobs", "lock", "lock_wait", "break_lock")  # asked for by `apply`
-        refuse_unused("--plan", *how)
+        asked_by_apply = ("no_trash", "trash", "dry_run", "jobs", "lock", "lock_wait", "break_lock")
+        refuse_unused("--plan", *asked_by_apply)
         refuse_replacing(Path(plan_file), "plan")
     policy = Policy(older_than, leftovers)
     if not (dry_run or unsafe_retention):
         policy.require_safe()
-    locking = replace(locking, age=policy.older_than)
-    work = CleaningProcedure(yes, locking, jobs, Stop.after(deadline), way(no_trash, trash))
+    work.locking = replace(work.locking, age=policy.older_than)
     printer = CleaningPrinter(output, run, locations)
     places = once(find(locations, storage, lists, printer.observer, surroundings=Surroundings()))
-    known = printer.changeable(places, TableType(table_type) if table_type else None)
+    known = printer.changeable(places, table_type)
     every = with_tables(known, locations, storage) if leftovers else ((found, False) for found in known)
     planned = cut_to(_plans(every, lists, policy, work.stop, printer), max_bytes)
     plans = printer.plans(planned, dry_run=dry_run or plan_file is not None)
@@ -89,17 +81,10 @@ def work(
         write_plans(plan_file, plans)
         note(f"saved {human_count(len(plans), 'plan')}: acidctl apply {plan_file}")
     elif not dry_run:
-        work.carry_out(plans, printer)
+        carry_out(plans, how, work, printer)
     if (dry_run or plan_file is not None) and plans:
         return printer.status
     return printer.exit_status(exit_code)
-
-
-def way(no_trash: bool, trash: str) -> str:
-    """Where to what is removed goes: trash, hdfs or delete."""
-    if no_trash and trash == "hdfs":
-        raise click.UsageError("--no-trash deletes at once: leave out --trash hdfs.")
-    return "delete" if no_trash else "hdfs" if trash == "hdfs" else "trash"
 
 
 def cut_to(plans: Iterable[CleaningPlan], budget: int | None) -> Iterator[CleaningPlan]:
@@ -136,36 +121,29 @@ def _plans(
             yield answer.plan
 
 
-@dataclass(slots=True)
-class CleaningProcedure(Procedure):
-    """How plans are carried out, the same for all locations.
+def carry_out(plans: Sequence[CleaningPlan], how: str, work: Procedure, printer: CleaningPrinter) -> None:
+    """Ask, and do it.
 
-    Attributes:
+    Args:
         how: trash, hdfs or delete.
-        run_id: in the trash of every location, so that `acidctl restore` finds what was cleaned together.
     """
-
-    how: str = "trash"
-    run_id: str = ""
-
-    def carry_out(self, plans: Sequence[CleaningPlan], printer: CleaningPrinter) -> None:
-        """Ask, and do it."""
-        self.run_id = new_run_id()
-        if plans:
-            count = human_count(sum(len(plan.removals) for plan in plans), "entry", "entries")
-            size = human_bytes(sum(plan.bytes for plan in plans))
-            verbs = {"trash": "Move to the trash", "hdfs": "Move to the trash of HDFS", "delete": "Delete for good"}
-            question = f"{verbs[self.how]}: {count}, {size}?"
-            self.confirm(f"{count} ({size}) would be removed", question, "nothing was removed")
-        with progress("cleaning", sum(len(plan.removals) for plan in plans)) as bar:
-            apply = partial(self._apply, on_removed=lambda _: bar.advance())
-            for plan, done in self.each(plans, apply, lambda plan, error: printer.failed(plan.shown, error)):
-                printer.done(done or Cleaned.after(plan))
-        printer.summary()
-
-    def _apply(self, plan: CleaningPlan, on_removed: Callable[[Removal], None]) -> Cleaned:
-        how, stop = How(self.how), self.stop.is_due
-        return carry_out(plan, how, self.locking, run_id=self.run_id, should_stop=stop, on_removed=on_removed)
+    removals, size = sum(len(plan.removals) for plan in plans), human_bytes(sum(plan.bytes for plan in plans))
+    if plans:
+        count = human_count(removals, "entry", "entries")
+        verbs = {"trash": "Move to the trash", "hdfs": "Move to the trash of HDFS", "delete": "Delete for good"}
+        work.confirm(f"{count} ({size}) would be removed", f"{verbs[how]}: {count}, {size}?", "nothing was removed")
+    with progress("cleaning", removals) as bar:
+        clean = partial(
+            request.carry_out,
+            how=How(how),
+            locking=work.locking,
+            run_id=new_run_id(),  # in the trash of every location, so that `restore` finds what was cleaned together
+            should_stop=work.stop.is_due,
+            on_removed=lambda _: bar.advance(),
+        )
+        for plan, done in work.each(plans, clean, lambda plan, error: printer.failed(plan.shown, error)):
+            printer.done(done or Cleaned.after(plan))
+    printer.summary()
 
 
 # --- what it says ---

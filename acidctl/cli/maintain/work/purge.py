@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from acidctl.cleaning.outcomes import InTrash, in_trash
 from acidctl.cleaning.trash import TrashRun, list_runs
 from acidctl.cleaning.undo import delete
-from acidctl.cli.options.many_locations import Procedure, Stop, with_tables
+from acidctl.cli.options.many_locations import Procedure, with_tables
 from acidctl.cli.output.console import human_bytes, human_count, note, put_line
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import Outcomes
@@ -19,24 +19,19 @@ from acidctl.outcome import Outcome, Result
 
 if TYPE_CHECKING:
     from acidctl.cli.report.run_report import RunReport
-    from acidctl.location.lock import Locking
 
 
 def work(
     *,
     locations: tuple[str, ...],
     dry_run: bool,
-    yes: bool,
     older_than: float | None,
-    locking: Locking,
-    deadline: float | None,
-    jobs: int,
+    work: Procedure,
     storage: dict[str, str],
     output: str,
     run: RunReport,
 ) -> int:
     """Purge as asked; the exit status."""
-    work = Procedure(yes, locking, jobs, Stop.after(deadline))
     printer = Outcomes(output, run, _text_of)
     latest = None if older_than is None else time.time() - older_than
     every = _due(locations, storage, latest, work, printer)

@@ -10,12 +10,11 @@ from acidctl.cleaning.outcomes import InTrash, Restored, in_trash
 from acidctl.cleaning.trash import TRASH, TrashRun, list_runs
 from acidctl.cleaning.undo import USABLE, bring_back, newest
 from acidctl.cli.maintain.work.clean import MOST_NOTES, NAMES_SHOWN
-from acidctl.cli.options.many_locations import TIME_IS_UP, Procedure, Stop, with_tables
+from acidctl.cli.options.many_locations import TIME_IS_UP, Procedure, with_tables
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import human_bytes, human_count, note, put_line, warn
 from acidctl.cli.output.progress import progress
-from acidctl.cli.report.outcomes import Outcomes
-from acidctl.cli.report.visits import some
+from acidctl.cli.report.outcomes import Outcomes, some
 from acidctl.errors import NotFoundError
 from acidctl.location.find import Found, find, once
 from acidctl.location.lists import SnapshotLists
@@ -25,7 +24,6 @@ from acidctl.storage.registry import open_location
 
 if TYPE_CHECKING:
     from acidctl.cli.report.run_report import RunReport
-    from acidctl.location.lock import Locking
 
 
 def work(
@@ -34,10 +32,7 @@ def work(
     list_only: bool,
     run_id: str | None,
     dry_run: bool,
-    yes: bool,
-    locking: Locking,
-    deadline: float | None,
-    jobs: int,
+    work: Procedure,
     storage: dict[str, str],
     output: str,
     run: RunReport,
@@ -45,7 +40,6 @@ def work(
     """Restore as asked; the exit status."""
     if list_only:
         refuse_unused("--list", "run_id", "dry_run", "yes", "jobs", "deadline", "lock", "lock_wait", "break_lock")
-    work = Procedure(yes, locking, jobs, Stop.after(deadline))
     printer = RestorePrinter(output, run)
     every = _runs(locations, storage, work, printer)
     is_one = len(every) == 1 and every[0].found.is_given
