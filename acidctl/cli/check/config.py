@@ -43,7 +43,7 @@ def show_command(ctx: click.Context, origin: bool, with_defaults: bool, output: 
     from acidctl.cli.check.work import config  # noqa: PLC0415 - loaded when it runs
 
     program = ctx.find_root().params
-    return config.show(
+    return config.show_settings(
         program["config_file"], program["profile"], origin=origin, with_defaults=with_defaults, output=output
     )
 
@@ -55,4 +55,4 @@ def path_command(ctx: click.Context, output: str) -> None:
     """Print the paths of the user's file and of the project's, and whether they are used."""
     from acidctl.cli.check.work import config  # noqa: PLC0415 - loaded when it runs
 
-    config.path(ctx.find_root().params["config_file"], output)
+    config.show_paths(ctx.find_root().params["config_file"], output)

@@ -70,7 +70,7 @@ def read_files(given: str | None) -> Files:
 
 
 def load(given: str | None, profile: str | None, commands: Callable[[str], click.Command | None]) -> Settings:
-    """The settings of all files; errors as for :func:`read_files` and :func:`acidctl.cli.config.layers.merge`."""
+    """The settings of all files; errors as for :func:`read_files` and :func:`merged_settings`."""
     files = read_files(given)
     if files.ignored:
         from acidctl.cli.output.console import note  # noqa: PLC0415 - only to complain

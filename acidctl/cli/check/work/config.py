@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _DEFAULT = "default"
 
 
-def show(given: str | None, profile: str | None, *, origin: bool, with_defaults: bool, output: str) -> int:
+def show_settings(given: str | None, profile: str | None, *, origin: bool, with_defaults: bool, output: str) -> int:
     """Print the settings; the exit status.
 
     Args:
@@ -54,7 +54,7 @@ def show(given: str | None, profile: str | None, *, origin: bool, with_defaults:
     return visits.status
 
 
-def path(given: str | None, output: str) -> None:
+def show_paths(given: str | None, output: str) -> None:
     """Print where the files are, and whether they are used."""
     try:
         files = read_files(given)

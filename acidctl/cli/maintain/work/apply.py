@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from acidctl.acid.layout import TableType
 from acidctl.cleaning.saved import read_plans, who_may_change
-from acidctl.cli.maintain.work.clean import CleaningPrinter, carry_out, cut_to
+from acidctl.cli.maintain.work.clean import CleaningPrinter, clean_all, cut_to
 from acidctl.cli.options.many_locations import TIME_IS_UP, Procedure
 from acidctl.cli.output.console import note
 from acidctl.errors import RefusedError
@@ -57,7 +57,7 @@ def work(
             planned.append(found)
     plans = printer.plans(cut_to(planned, max_bytes), dry_run=dry_run)
     if not dry_run:
-        carry_out(plans, how, work, printer)
+        clean_all(plans, how, work, printer)
     elif plans:
         return printer.status
     return printer.exit_status(exit_code)

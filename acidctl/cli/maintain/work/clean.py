@@ -81,7 +81,7 @@ def work(
         write_plans(plan_file, plans)
         note(f"saved {human_count(len(plans), 'plan')}: acidctl apply {plan_file}")
     elif not dry_run:
-        carry_out(plans, how, work, printer)
+        clean_all(plans, how, work, printer)
     if (dry_run or plan_file is not None) and plans:
         return printer.status
     return printer.exit_status(exit_code)
@@ -121,7 +121,7 @@ def _plans(
             yield answer.plan
 
 
-def carry_out(plans: Sequence[CleaningPlan], how: str, work: Procedure, printer: CleaningPrinter) -> None:
+def clean_all(plans: Sequence[CleaningPlan], how: str, work: Procedure, printer: CleaningPrinter) -> None:
     """Ask, and do it.
 
     Args:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acidctl.cleaning.outcomes import InTrash, Restored, in_trash
@@ -42,38 +41,32 @@ def work(
         refuse_unused("--list", "run_id", "dry_run", "yes", "jobs", "deadline", "lock", "lock_wait", "break_lock")
     printer = RestorePrinter(output, run)
     every = _runs(locations, storage, work, printer)
-    is_one = len(every) == 1 and every[0].found.is_given
+    is_one = len(every) == 1 and every[0][0].is_given
     if list_only:
         _list_runs(every, printer, is_one=is_one)
         return printer.status
     due = _chosen(every, run_id, " ".join(locations), printer)
     printer.is_alone = len(due) == 1
     if dry_run or not is_one:
-        for place, one in due:
-            printer.put(in_trash(place.found.fs, one, Result.PLANNED), is_last=dry_run)
+        for found, one in due:
+            printer.put(in_trash(found.fs, one, Result.PLANNED), is_last=dry_run)
     if dry_run or not due:
         return printer.status
-    if len(due) > 1 or not due[0][0].found.is_given:
+    if len(due) > 1 or not due[0][0].is_given:
         count, size = human_count(len(due), "location"), human_bytes(sum(one.bytes for _, one in due))
         work.confirm(f"{count} ({size}) would be restored", f"Restore: {count}, {size}?", "nothing was restored")
     _restore(due, work, printer)
     return printer.status
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A location with the runs in its trash, oldest first."""
-
-    found: Found
-    runs: tuple[TrashRun, ...]
-
-
-_Due = list[tuple[_Place, "TrashRun"]]
+_Trash = tuple[Found, list[TrashRun]]
+"""A location with the runs in its trash, oldest first."""
+_Due = list[tuple[Found, TrashRun]]
 
 
 def _runs(
     locations: tuple[str, ...], storage: dict[str, str], work: Procedure, printer: RestorePrinter
-) -> list[_Place]:
+) -> list[_Trash]:
     """Every place that has a trash."""
     every = []
     places = once(_places(locations, storage, printer))
@@ -81,7 +74,7 @@ def _runs(
         if runs is None:
             printer.postponed(found.shown, TIME_IS_UP)
         elif runs:
-            every.append(_Place(found, tuple(runs)))
+            every.append((found, runs))
     return every
 
 
@@ -95,7 +88,7 @@ def _places(locations: tuple[str, ...], storage: dict[str, str], printer: Restor
         yield found
 
 
-def _chosen(every: Sequence[_Place], run_id: str | None, given: str, printer: RestorePrinter) -> _Due:
+def _chosen(every: Sequence[_Trash], run_id: str | None, given: str, printer: RestorePrinter) -> _Due:
     """One run of each location: the newest that matches.
 
     Nothing was moved by a run without a manifest: those are passed over, as long as there is another.
@@ -108,24 +101,24 @@ def _chosen(every: Sequence[_Place], run_id: str | None, given: str, printer: Re
     if not every:
         why = "there is no trash at or below it, or it was purged"
         raise NotFoundError(f"nothing to restore in {given}", why, "acidctl purge and --no-trash leave nothing behind")
-    last = max((run.id for place in every for run in place.runs if run.state in USABLE), default="")
+    last = max((run.id for _, runs in every for run in runs if run.state in USABLE), default="")
     due, passed_over, others = [], [], 0
-    for place in every:
-        matching = [run for run in place.runs if run.id.startswith(last if run_id is None else run_id)]
+    for found, runs in every:
+        matching = [run for run in runs if run.id.startswith(last if run_id is None else run_id)]
         chosen = newest(matching)
-        broken = [run for run in (place.runs if chosen and run_id is None else matching) if run.state not in USABLE]
+        broken = [run for run in (runs if chosen and run_id is None else matching) if run.state not in USABLE]
         if chosen:
-            due.append((place, chosen))
+            due.append((found, chosen))
             broken = [run for run in broken if run.id > chosen.id]
         elif not matching:
-            others += any(run.state in USABLE for run in place.runs)
-        passed_over += [(place, run) for run in broken[-1:]]
+            others += any(run.state in USABLE for run in runs)
+        passed_over += [(found, run) for run in broken[-1:]]
     if not due and passed_over:
         return passed_over[-1:]  # which says why it cannot be restored
     if not due:
         raise NotFoundError(f"no such run in the trash of {given}", "", "see `acidctl restore --list`")
-    for place, run in passed_over[:MOST_NOTES]:
-        note(f"{place.found.shown}: passed over {run.id}: it was interrupted, nothing can be restored from it")
+    for found, run in passed_over[:MOST_NOTES]:
+        note(f"{found.shown}: passed over {run.id}: it was interrupted, nothing can be restored from it")
     if others:
         count = human_count(others, "location holds", "locations hold")
         note(f"{count} other runs: --list shows them, --run ID restores one")
@@ -134,14 +127,14 @@ def _chosen(every: Sequence[_Place], run_id: str | None, given: str, printer: Re
 
 def _restore(due: _Due, work: Procedure, printer: RestorePrinter) -> None:
     with progress("restoring", len(due)) as bar:
-        for (place, _), done in work.each(
+        for (found, _), done in work.each(
             due,
-            lambda one: bring_back(one[0].found.fs, one[1], work.locking),
-            lambda one, error: printer.lost(one[0].found, error),
+            lambda one: bring_back(one[0].fs, one[1], work.locking),
+            lambda one, error: printer.lost(one[0], error),
         ):
             bar.advance()
             if done is None:
-                printer.postponed(place.found.shown, TIME_IS_UP)
+                printer.postponed(found.shown, TIME_IS_UP)
             else:
                 printer.done(done)
     if len(due) > 1:
@@ -161,16 +154,16 @@ def _phase(run: TrashRun) -> str:
     return f"cannot be used: {run.problem}" if run.problem else _PHASES[run.state]
 
 
-def _list_runs(every: Sequence[_Place], printer: RestorePrinter, *, is_one: bool) -> None:
+def _list_runs(every: Sequence[_Trash], printer: RestorePrinter, *, is_one: bool) -> None:
     """Print the runs of one location by their entries, those of several by their ids."""
     if not every:
         note("the trash is empty")
     together: dict[str, list[TrashRun]] = {}
-    for place in every:
-        for run in place.runs:
+    for found, its_runs in every:
+        for run in its_runs:
             together.setdefault(run.id, []).append(run)
             if not printer.is_table:
-                printer.put(in_trash(place.found.fs, run))
+                printer.put(in_trash(found.fs, run))
     if not printer.is_table:
         return
     for run_id, runs in sorted(together.items()):
