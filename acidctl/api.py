@@ -43,7 +43,8 @@ from acidctl.location.lock import Locking
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.snapshot import Snapshot
 from acidctl.nearest import member
-from acidctl.repair.apply import apply_repair, plan_repair, require_offline, undo_last
+from acidctl.repair import request as repairs
+from acidctl.repair.apply import undo_last
 from acidctl.repair.backup import RepairRun
 from acidctl.repair.plan import Kind, RepairPlan, Scope
 from acidctl.rows.past.blame import Blame, RowId, blame, parse_row_id
@@ -313,8 +314,7 @@ class Location:
             path: relative to the location, to look at that only.
             force: what was written just now counts as finished.
         """
-        snapshot = self._changeable(None).snapshot(SnapshotLists())
-        return plan_repair(snapshot, member(Kind, kind, "repair"), Scope(time.time(), path, force))
+        return self._plan_repair(kind, path, force=force).plan
 
     def repair(
         self, kind: str, path: str = "", *, force: bool = False, offline: bool = False, locking: Locking | None = None
@@ -329,9 +329,16 @@ class Location:
             RefusedError: a directory would be missing for a moment.
             AcidctlError: it failed; what was begun is finished by the next repair.
         """
-        plan = self.plan_repair(kind, path, force=force)
-        require_offline(plan, offline=offline)
-        return apply_repair(plan, Scope(time.time(), path, force), locking)
+        planned = self._plan_repair(kind, path, force=force)
+        repairs.require_possible(planned, offline=offline)
+        return repairs.carry_out(planned, locking).run
+
+    def _plan_repair(self, kind: str, path: str, *, force: bool) -> repairs.PlannedRepair:
+        scope = Scope(time.time(), path, force)
+        answer = repairs.plan_location(self._changeable(None), member(Kind, kind, "repair"), scope)
+        if isinstance(answer, repairs.RefusedRepair):
+            raise answer.error
+        return answer
 
     def undo_repair(self, run_id: str | None = None, *, locking: Locking | None = None) -> RepairRun:
         """Take a repair back: the newest, or the one named.

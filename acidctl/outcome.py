@@ -24,9 +24,12 @@ class Result(StrEnum):
     IN_TRASH = "in-trash"
     RESTORED = "restored"
     PURGED = "purged"
+    REFUSED = "refused"
+    REPAIRED = "repaired"
+    UNDONE = "undone"
 
 
-CHANGING = frozenset({Result.COMPACTED, Result.CLEANED, Result.STOPPED, Result.RESTORED})
+CHANGING = frozenset({Result.COMPACTED, Result.CLEANED, Result.STOPPED, Result.RESTORED, Result.REPAIRED})
 """Results after which a location is not what it was."""
 
 

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from acidctl import __version__
 from acidctl.cli.command_table import AFTER_INTERRUPT, ALIASES, SECTIONS, SUMMARIES, command_named
-from acidctl.cli.options.places import FILE
+from acidctl.cli.options.param_types import FILE
 from acidctl.cli.output.last_line import listings
 from acidctl.cli.output.streams import ending_signals, standard_streams
 from acidctl.errors import NO_THREAD, AcidctlError, ExitStatus, out_of_memory, out_of_threads
@@ -46,7 +46,7 @@ class LazyGroup(click.Group):
         try:
             name, command, rest = super().resolve_command(ctx, args)
             if name and command and not ctx.resilient_parsing:
-                from acidctl.cli.config.variables import take_variables  # noqa: PLC0415 - --help does without
+                from acidctl.cli.config.layers import take_variables  # noqa: PLC0415 - --help does without
                 from acidctl.cli.options.shared import with_values  # noqa: PLC0415 - --help does without
 
                 name = ALIASES.get(name, name)
@@ -78,7 +78,7 @@ class LazyGroup(click.Group):
     default="text",
     show_default=True,
     envvar="ACIDCTL_LOG_FORMAT",
-    help="json: every line on standard error is an object.",
+    help="json: every line on standard error is one object.",
 )
 @click.option("--profile", metavar="NAME", envvar="ACIDCTL_PROFILE", help="Use this profile of the configuration.")
 @click.option(
@@ -105,7 +105,7 @@ def cli(ctx: click.Context, log_format: str, profile: str | None, config_file: s
         _log_json(ctx.invoked_subcommand or "")
     if ctx.invoked_subcommand == "config":
         return  # which looks itself, to tell what is wrong
-    from acidctl.cli.config.files import load  # noqa: PLC0415 - --help does without
+    from acidctl.cli.config.setting_files import load  # noqa: PLC0415 - --help does without
     from acidctl.orc.limits import configure  # noqa: PLC0415 - --help does without
 
     try:
@@ -127,14 +127,14 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     if args is None:
         forget_current_directory()
         leave_out_pandas()
-        # NumPy's OpenBLAS, which nothing here uses, starts a thread a core, and ends a process that may have no more.
+        # OpenBLAS, which nothing here uses, starts one thread per core, and ends a process that may have no more.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     given = list(sys.argv[1:] if args is None else args)
     debug = "--debug" in given or bool(os.environ.get("ACIDCTL_DEBUG"))
     try:
         with standard_streams(), ending_signals(), _seldom_collected():
             # Wherever it stands: whoever meets an error appends it to the line.
-            line = lifted([arg for arg in given if arg != "--debug"])
+            line = with_program_options_first([arg for arg in given if arg != "--debug"])
             if "json" in (value_of("--log-format", line), os.environ.get("ACIDCTL_LOG_FORMAT")):
                 _log_json(next((arg for arg in line if arg in SUMMARIES), ""))
             status = _run(line, debug)
@@ -156,7 +156,7 @@ def _seldom_collected() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def lifted(args: Sequence[str]) -> list[str]:
+def with_program_options_first(args: Sequence[str]) -> list[str]:
     """The line with the program's own options before the command, where click looks for them."""
     ours: list[str] = []
     rest: list[str] = []
@@ -207,42 +207,30 @@ def _run(args: Sequence[str], debug: bool) -> int:
         return ExitStatus.INTERRUPTED
     except BrokenPipeError:
         return ExitStatus.BROKEN_PIPE
-    except AcidctlError as error:
-        if debug:
-            _trace()
-        _say(error.what, error.why, error.hint, error.exit_status, error.code)
-        return error.exit_status
-    except MemoryError as error:
-        if debug:
-            _trace()
-        problem = out_of_memory(detail=" ".join(str(error).split())[:300])
-        _say(problem.what, problem.why, problem.hint, problem.exit_status, problem.code)
-        return problem.exit_status
-    except RuntimeError as error:
-        if NO_THREAD not in str(error):
-            return _bug(error, debug)
-        limit = out_of_threads()
-        _say(limit.what, limit.why, limit.hint, limit.exit_status, limit.code)
-        return limit.exit_status
     except Exception as error:  # noqa: BLE001 - the last resort: a bug is reported as one, without a wall of text
-        return _bug(error, debug)
+        if debug:
+            _trace()
+        problem = _problem_of(error)
+        code = "" if type(problem) is AcidctlError else problem.code
+        _say(problem.what, problem.why, problem.hint, problem.exit_status, code)
+        return problem.exit_status
     return result if isinstance(result, int) else 0
 
 
-def _bug(error: Exception, debug: bool) -> int:
-    if debug:
-        _trace()
-    _say(
-        f"unexpected {type(error).__name__}: {error}",
-        "this is a bug in acidctl",
-        "run again with --debug, report it",
-        AcidctlError.exit_status,
-    )
-    return AcidctlError.exit_status
+def _problem_of(error: Exception) -> AcidctlError:
+    """What a user is told of it."""
+    if isinstance(error, AcidctlError):
+        return error
+    if isinstance(error, MemoryError):
+        return out_of_memory(detail=" ".join(str(error).split())[:300])
+    if isinstance(error, RuntimeError) and NO_THREAD in str(error):
+        return out_of_threads()
+    what = f"unexpected {type(error).__name__}: {error}"
+    return AcidctlError(what, "this is a bug in acidctl", "run again with --debug, report it")
 
 
 def _say(what: str, why: str, hint: str, status: int, code: str = "") -> None:
-    from acidctl.cli.report.failures import show_error  # noqa: PLC0415 - only a failure needs it
+    from acidctl.cli.output.console import show_error  # noqa: PLC0415 - only a failure needs it
 
     show_error(what, why, hint, status=status, code=code)
 
@@ -260,7 +248,7 @@ def _source_of(error: click.ClickException) -> str:
     """Where a bad value is from, when it does not stand on the command line."""
     if not isinstance(error, click.BadParameter) or error.ctx is None or error.param is None:
         return ""
-    from acidctl.cli.config.variables import source_of  # noqa: PLC0415 - only a failure needs it
+    from acidctl.cli.config.layers import source_of  # noqa: PLC0415 - only a failure needs it
 
     return source_of(error.ctx, error.param)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -13,17 +12,6 @@ from acidctl.orc.types import OrcType
 from acidctl.orc.write.acid_writer import AcidWriter
 from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.storage.port import FileSystem
-
-
-class Event(NamedTuple):
-    """One event, spelled out."""
-
-    operation: int
-    original: int
-    bucket: int
-    row_id: int
-    current: int
-    row: tuple[object, ...] | None
 
 
 def write_directory(

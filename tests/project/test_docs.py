@@ -19,7 +19,7 @@ from support.paths import REPO
 
 from acidctl.acid.state import State
 from acidctl.cli.command_table import SUMMARIES
-from acidctl.cli.main import cli, lifted
+from acidctl.cli.main import cli, with_program_options_first
 from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.validation.rules import RULES
 
@@ -192,7 +192,7 @@ def parse(words: list[str]) -> None:
     from acidctl.cli.options.shared import with_values
     from acidctl.location.lists import read_lists
 
-    context: click.Context = cli.make_context("acidctl", lifted(words))
+    context: click.Context = cli.make_context("acidctl", with_program_options_first(words))
     while isinstance(group := context.command, click.Group):
         name, command, rest = group.resolve_command(context, [*context._protected_args, *context.args])
         assert command is not None

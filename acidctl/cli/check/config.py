@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from acidctl.cli.options.shared import examples, output_option
+from acidctl.cli.options import shared
 
 
 @click.group(
     "config",
-    epilog=examples("acidctl config show --origin", "acidctl config path"),
+    epilog=shared.examples("acidctl config show --origin", "acidctl config path"),
     no_args_is_help=True,
 )
 def command() -> None:
@@ -27,15 +27,15 @@ def command() -> None:
 @command.command(
     "show",
     short_help="Print every setting that is set, checked.",
-    epilog=examples(
+    epilog=shared.examples(
         "acidctl config show --origin", "acidctl config show --profile prod -o json", "acidctl config show --all"
     ),
 )
 @click.option("--origin", is_flag=True, help="Say where each is from.")
 @click.option("-a", "--all", "with_defaults", is_flag=True, help="Defaults, too.")
-@output_option("table", "json", "toml", default="table")
+@shared.output_option("table", "json", "toml", default="table")
 @click.pass_context
-def show(ctx: click.Context, origin: bool, with_defaults: bool, output: str) -> int:
+def show_command(ctx: click.Context, origin: bool, with_defaults: bool, output: str) -> int:
     """Print what files and environment set for each command, after checking all of it. Secrets are shown as ***.
 
     A variable of the environment because of which a command would refuse to run is told, too.
@@ -43,16 +43,16 @@ def show(ctx: click.Context, origin: bool, with_defaults: bool, output: str) -> 
     from acidctl.cli.check.work import config  # noqa: PLC0415 - loaded when it runs
 
     program = ctx.find_root().params
-    return config.show(
+    return config.show_settings(
         program["config_file"], program["profile"], origin=origin, with_defaults=with_defaults, output=output
     )
 
 
-@command.command("path", short_help="Print where the files are.", epilog=examples("acidctl config path"))
-@output_option("table", "json", default="table")
+@command.command("path", short_help="Print where the files are.", epilog=shared.examples("acidctl config path"))
+@shared.output_option("table", "json", default="table")
 @click.pass_context
-def path(ctx: click.Context, output: str) -> None:
+def path_command(ctx: click.Context, output: str) -> None:
     """Print the paths of the user's file and of the project's, and whether they are used."""
     from acidctl.cli.check.work import config  # noqa: PLC0415 - loaded when it runs
 
-    config.path(ctx.find_root().params["config_file"], output)
+    config.show_paths(ctx.find_root().params["config_file"], output)

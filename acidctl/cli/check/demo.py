@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
 
-from acidctl.cli.options.places import DIRECTORY
-from acidctl.cli.options.shared import examples, storage_options
+from acidctl.cli.options import shared
+from acidctl.cli.options.param_types import DIRECTORY
+from acidctl.cli.options.shared import F
+
+
+def _count(option: str, least: int, default: int, text: str, *name: str, most: int | None = None) -> Callable[[F], F]:
+    kind = click.IntRange(least, most)
+    return click.option(option, *name, type=kind, metavar="N", default=default, show_default=True, help=text)
 
 
 @click.command(
     "demo",
-    epilog=examples(
+    epilog=shared.examples(
         "acidctl demo crud_table",
         "acidctl demo --big --rows 5000000 --inserts 20 --deletes 1000 big_table",
         "acidctl demo --big --base --partitions 8 --buckets 4 --seed 7 orders",
@@ -22,55 +29,12 @@ from acidctl.cli.options.shared import examples, storage_options
 @click.option(
     "--big", is_flag=True, help="Write generated rows instead of the walk-through; the options below shape them."
 )
-@click.option(
-    "--rows",
-    type=click.IntRange(min=0),
-    metavar="N",
-    default=1_000_000,
-    show_default=True,
-    help="Rows of each location.",
-)
-@click.option(
-    "--inserts",
-    "write_ids",
-    type=click.IntRange(min=1),
-    metavar="N",
-    default=10,
-    show_default=True,
-    help="Write ids that insert, a delta each.",
-)
-@click.option(
-    "--deletes",
-    type=click.IntRange(min=0),
-    metavar="N",
-    default=1_000,
-    show_default=True,
-    help="Rows to delete, chosen at random.",
-)
-@click.option(
-    "--delete-write-ids",
-    type=click.IntRange(min=1),
-    metavar="N",
-    default=1,
-    show_default=True,
-    help="Write ids that delete, a delete delta each.",
-)
-@click.option(
-    "--buckets",
-    type=click.IntRange(1, 4096),
-    metavar="N",
-    default=1,
-    show_default=True,
-    help="Bucket files of each directory.",
-)
-@click.option(
-    "--partitions",
-    type=click.IntRange(min=0),
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="Partitions p=0, p=1 and so on; 0 for none.",
-)
+@_count("--rows", 0, 1_000_000, "Rows of each location.")
+@_count("--inserts", 1, 10, "Write ids that insert, one delta each.", "write_ids")
+@_count("--deletes", 0, 1_000, "Rows to delete, chosen at random.")
+@_count("--delete-write-ids", 1, 1, "Write ids that delete, one delete delta each.")
+@_count("--buckets", 1, 1, "Bucket files of each directory.", most=4096)
+@_count("--partitions", 0, 0, "Partitions p=0, p=1 and so on; 0 for none.")
 @click.option("--seed", type=int, metavar="N", default=0, show_default=True, help="The same seed gives the same rows.")
 @click.option("--base", is_flag=True, help="Put the rows of the first write id into a compacted base.")
 @click.option(
@@ -80,7 +44,7 @@ from acidctl.cli.options.shared import examples, storage_options
     show_default=True,
     help="Compression of the ORC files.",
 )
-@storage_options
+@shared.storage_options
 def command(**asked: Any) -> None:
     """Write a demo table to DIR, which must not exist or be empty.
 

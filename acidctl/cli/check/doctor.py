@@ -6,19 +6,19 @@ from typing import Any
 
 import click
 
-from acidctl.cli.options.shared import examples, output_option
+from acidctl.cli.options import shared
 
 
 @click.command(
     "doctor",
-    epilog=examples("acidctl doctor", "acidctl doctor --spark --master yarn", "acidctl doctor --faster-start"),
+    epilog=shared.examples("acidctl doctor", "acidctl doctor --spark --master yarn", "acidctl doctor --faster-start"),
 )
 @click.option("--spark", is_flag=True, help="Start Spark too and run one task.")
 @click.option(
     "--faster-start", is_flag=True, help="Make Java's class archive: later starts of Spark take half the time."
 )
 @click.option("--master", metavar="URL", help="Spark master; starts Spark as --spark does.")
-@output_option("table", "json", default="table")
+@shared.output_option("table", "json", default="table")
 def command(**asked: Any) -> None:
     """Show what acidctl runs on: Python, packages, every Java that was found and which one is used."""
     from acidctl.cli.check.work.doctor import work  # noqa: PLC0415 - loaded when it runs

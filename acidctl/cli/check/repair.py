@@ -6,37 +6,25 @@ from typing import Any
 
 import click
 
-from acidctl.cli.options.places import DIRECTORY
-from acidctl.cli.options.shared import (
-    changed_storage_options,
-    examples,
-    exit_code_option,
-    locations_argument,
-    lock_options,
-    output_option,
-    report_options,
-    table_type_option,
-    together,
-    typed_option,
-)
+from acidctl.cli.options import shared
+from acidctl.cli.options.param_types import DIRECTORY
 
 _dry_run = click.option("-n", "--dry-run", is_flag=True, help="Show what would be done and stop.")
-_yes = typed_option("-y", "--yes", is_flag=True, help="Do not ask.")
-_output = output_option("table", "json", "jsonl", default="table")
+_output = shared.output_option("table", "json", "jsonl", default="table")
 
 
-_force = typed_option("--force", is_flag=True, help="Count whoever wrote within the last hour as dead.")
+_force = shared.typed_option("--force", is_flag=True, help="Count whoever wrote within the last hour as dead.")
 
 
-_common = together(
-    report_options,
-    locations_argument(),
+_common = shared.together(
+    shared.report_options,
+    shared.locations_argument(),
     _dry_run,
-    _yes,
-    lock_options,
-    table_type_option,
-    exit_code_option,
-    changed_storage_options,
+    shared.yes_option,
+    shared.lock_options,
+    shared.table_type_option,
+    shared.exit_code_option,
+    shared.changed_storage_options,
     _output,
 )
 """What the four repairs share."""
@@ -44,7 +32,7 @@ _common = together(
 
 @click.group(
     "repair",
-    epilog=examples(
+    epilog=shared.examples(
         "acidctl repair key-index --dry-run /warehouse/sales.db",
         "acidctl repair flush-length --yes orders/delta_0000007_0000016",
         "acidctl repair undo orders",
@@ -66,14 +54,14 @@ def command() -> None:
 @command.command(
     "key-index",
     short_help="Write the key index of a file anew from its rows.",
-    epilog=examples(
+    epilog=shared.examples(
         "acidctl repair key-index --dry-run /warehouse/sales.db",
         "acidctl repair key-index --yes orders",
         "acidctl repair key-index orders/base_0000012/bucket_00000",
     ),
 )
 @_common
-def key_index(**options: Any) -> int:
+def key_index_command(**options: Any) -> int:
     """Write hive.acid.key.index anew where it is missing or wrong (rule V30), as Hive's fixacidkeyindex does.
 
     Stripes are copied byte for byte, and of the footer nothing but this entry changes. LOCATION may also be a
@@ -85,7 +73,7 @@ def key_index(**options: Any) -> int:
 @command.command(
     "flush-length",
     short_help="Cut a dead streaming writer's file to what it committed.",
-    epilog=examples(
+    epilog=shared.examples(
         "acidctl repair flush-length --dry-run /warehouse/sales.db",
         "acidctl repair flush-length --yes orders",
         "acidctl repair flush-length orders/delta_0000007_0000016/bucket_00000",
@@ -93,7 +81,7 @@ def key_index(**options: Any) -> int:
 )
 @_common
 @_force
-def flush_length(**options: Any) -> int:
+def flush_length_command(**options: Any) -> int:
     """Cut files of dead streaming writers to their last committed length, and take the side files away (rule V36).
 
     Rows beyond that length were never committed, and no reader returns them. A file that was written within the last
@@ -105,16 +93,16 @@ def flush_length(**options: Any) -> int:
 @command.command(
     "nested",
     short_help="Mend a directory that was renamed into another.",
-    epilog=examples(
+    epilog=shared.examples(
         "acidctl repair nested --dry-run /warehouse/sales.db",
         "acidctl repair nested --yes orders",
         "acidctl repair nested --yes --offline orders/base_0000012",
     ),
 )
-@typed_option("--offline", is_flag=True, help="Nothing reads the table now: two renames may be needed.")
+@shared.typed_option("--offline", is_flag=True, help="Nothing reads the table now: two renames may be needed.")
 @_common
 @_force
-def nested(**options: Any) -> int:
+def nested_command(**options: Any) -> int:
     """Mend directories that a rename put into another of the same name (rule V17, HIVE-25600).
 
     Where the outer directory holds the same events, the inner one goes into the backup. Where the outer one holds no
@@ -126,11 +114,13 @@ def nested(**options: Any) -> int:
 @command.command(
     "version-file",
     short_help="Write a missing _orc_acid_version.",
-    epilog=examples("acidctl repair version-file --dry-run /warehouse/sales.db", "acidctl repair version-file orders"),
+    epilog=shared.examples(
+        "acidctl repair version-file --dry-run /warehouse/sales.db", "acidctl repair version-file orders"
+    ),
 )
 @_common
 @_force
-def version_file(**options: Any) -> int:
+def version_file_command(**options: Any) -> int:
     """Write _orc_acid_version where it is missing or torn and the files are of version 2 beyond doubt (rule V13).
 
     Directories of ACID version 1 get none: they need a major compaction first.
@@ -139,47 +129,47 @@ def version_file(**options: Any) -> int:
 
 
 def _run(kind: str, **options: Any) -> int:
-    from acidctl.cli.check.work.repair_run import repair  # noqa: PLC0415 - loaded when it runs
+    from acidctl.cli.check.work.repair import work  # noqa: PLC0415 - loaded when it runs
 
-    return repair(kind, **options)
+    return work(kind, **options)
 
 
 @command.command(
     "undo",
     short_help="Take a repair back.",
-    epilog=examples(
+    epilog=shared.examples(
         "acidctl repair undo --list orders",
         "acidctl repair undo orders",
         "acidctl repair undo orders --run 20261121T2224",
     ),
 )
-@report_options
+@shared.report_options
 @click.argument("location", metavar="LOCATION", type=DIRECTORY)
-@typed_option("--list", "list_only", is_flag=True, help="List the repairs and stop.")
-@typed_option("--run", "run_id", metavar="ID", help="Which repair, or how its id begins; the newest by default.")
-@lock_options
-@changed_storage_options
+@shared.typed_option("--list", "list_only", is_flag=True, help="List the repairs and stop.")
+@shared.typed_option("--run", "run_id", metavar="ID", help="Which repair, or how its id begins; the newest by default.")
+@shared.lock_options
+@shared.changed_storage_options
 @_output
-def undo(**options: Any) -> None:
+def undo_command(**options: Any) -> None:
     """Take a repair of one LOCATION back: what was there before it is there again."""
-    from acidctl.cli.check.work.repair_run import undo_one  # noqa: PLC0415 - loaded when it runs
+    from acidctl.cli.check.work import repair  # noqa: PLC0415 - loaded when it runs
 
-    undo_one(**options)
+    repair.undo_one(**options)
 
 
 @command.command(
     "forget",
     short_help="Delete the backups of repairs for good.",
-    epilog=examples("acidctl repair forget --dry-run /warehouse/sales.db", "acidctl repair forget --yes orders"),
+    epilog=shared.examples("acidctl repair forget --dry-run /warehouse/sales.db", "acidctl repair forget --yes orders"),
 )
-@report_options
-@locations_argument()
+@shared.report_options
+@shared.locations_argument()
 @_dry_run
-@_yes
-@lock_options
-@changed_storage_options
-def forget(**options: Any) -> int:
+@shared.yes_option
+@shared.lock_options
+@shared.changed_storage_options
+def forget_command(**options: Any) -> int:
     """Delete the backups of repairs in every location at or below LOCATION. This cannot be undone."""
-    from acidctl.cli.check.work.repair_run import forget_all  # noqa: PLC0415 - loaded when it runs
+    from acidctl.cli.check.work.repair import forget_all  # noqa: PLC0415 - loaded when it runs
 
     return forget_all(**options)

@@ -6,23 +6,15 @@ from typing import Any
 
 import click
 
-from acidctl.cli.options.engine import engine_options
-from acidctl.cli.options.shared import (
-    examples,
-    locations_argument,
-    output_option,
-    report_options,
-    snapshot_options,
-    storage_options,
-    typed_option,
-)
+from acidctl.cli.options import shared
+from acidctl.cli.options.engine_choice import engine_options
 
 _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
 
 
 @click.command(
     "validate",
-    epilog=examples(
+    epilog=shared.examples(
         "acidctl validate /warehouse/sales.db",
         "acidctl validate --deep orders",
         "acidctl validate --for trino --for impala webhdfs://namenode:9870/warehouse/sales.db/orders",
@@ -31,8 +23,8 @@ _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
         "acidctl validate --list-rules",
     ),
 )
-@report_options
-@locations_argument(required=False)
+@shared.report_options
+@shared.locations_argument(required=False)
 @click.option("--footers", is_flag=True, help="Look at the tail of every current data file, too.")
 @click.option("--deep", is_flag=True, help="Read every row, too: order, duplicates, write ids, deletes, statistics.")
 @click.option("-a", "--all", "all_directories", is_flag=True, help="Open the files of obsolete directories, too.")
@@ -55,7 +47,7 @@ _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
 @click.option(
     "--schema", metavar="COLUMNS", help="The table's columns, 'id int, name string': files must be readable as these."
 )
-@typed_option("--list-rules", is_flag=True, help="Print every rule with what to do, and stop.")
+@shared.typed_option("--list-rules", is_flag=True, help="Print every rule with what to do, and stop.")
 @click.option("-v", "--verbose", is_flag=True, help="Show remarks too, and every finding of a rule.")
 @engine_options("local", "<host>-validator-<location>")
 @click.option(
@@ -72,13 +64,11 @@ _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
     show_default=True,
     help="End a process that reads one stripe for longer: its file is a finding.",
 )
-@snapshot_options
-@storage_options
-@output_option("table", "json", "jsonl", default="table")
+@shared.reading_options("table", "json", "jsonl", default="table")
 def command(*, list_rules: bool, **asked: Any) -> int:
     """Check every location at or below LOCATION against the rules of Hive's ACID format; change nothing.
 
-    Without options only names, sizes and times are looked at, from one listing a location. --footers reads the tails
+    Without options only names, sizes and times are looked at, from one listing per location. --footers reads the tails
     of the current data files, --deep all of their rows.
 
     Files are read in processes of their own: one that ends its reader is a finding, and the rest goes on. With
@@ -86,9 +76,9 @@ def command(*, list_rules: bool, **asked: Any) -> int:
     other, here.
     """
     if list_rules:
-        from acidctl.cli.check.work import list_rules as rules  # noqa: PLC0415 - loaded when it runs
+        from acidctl.cli.check.work.findings_printer import list_rules as show_rules  # noqa: PLC0415 - loaded when it runs
 
-        return rules.work(asked["output"])
+        return show_rules(asked["output"])
     from acidctl.cli.check.work.validate import work  # noqa: PLC0415 - loaded when it runs
 
     return work(**asked)

@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from acidctl.cli.options.places import DIRECTORY
-from acidctl.cli.options.shared import examples, output_option, snapshot_options, storage_options
+from acidctl.cli.options import shared
+from acidctl.cli.options.param_types import DIRECTORY
 
 
 @click.command(
     "blame",
-    epilog=examples(
+    epilog=shared.examples(
         "acidctl blame orders 1:536870912:2",
         "acidctl blame orders 1:bucket=0:2",
         """acidctl blame orders '{"writeid":1,"bucketid":536870912,"rowid":2}'""",
@@ -20,9 +20,7 @@ from acidctl.cli.options.shared import examples, output_option, snapshot_options
 )
 @click.argument("location", metavar="LOCATION", type=DIRECTORY)
 @click.argument("row", metavar="ROWID")
-@snapshot_options
-@storage_options
-@output_option("text", "json", default="text")
+@shared.reading_options("text", "json", default="text")
 def command(**asked: Any) -> None:
     """Show where the row ROWID of a LOCATION was inserted, which compactions rewrote it, and what deleted it.
 

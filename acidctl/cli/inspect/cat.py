@@ -6,22 +6,13 @@ from typing import Any
 
 import click
 
-from acidctl.cli.options.places import DIRECTORY, NEW_FILE
-from acidctl.cli.options.shared import (
-    EXPORT_FORMS,
-    WHOLE_FILE,
-    columns_option,
-    examples,
-    limit_option,
-    output_option,
-    snapshot_options,
-    storage_options,
-)
+from acidctl.cli.options import shared
+from acidctl.cli.options.param_types import DIRECTORY, NEW_FILE
 
 
 @click.command(
     "cat",
-    epilog=examples(
+    epilog=shared.examples(
         "acidctl cat orders --limit 10",
         "acidctl cat orders --partition day=2024-02-29 --columns id,address.city --where 'id > 100'",
         "acidctl cat orders --deleted --row-id --where 'ROW__ID.writeid = 12'",
@@ -31,7 +22,7 @@ from acidctl.cli.options.shared import (
 )
 @click.argument("location", metavar="LOCATION|TABLE", type=DIRECTORY)
 @click.option("--row-id", is_flag=True, help="Put ROW__ID first: writeid, bucketid, rowid.")
-@columns_option
+@shared.columns_option
 @click.option(
     "--where",
     metavar="CONDITION",
@@ -45,11 +36,9 @@ from acidctl.cli.options.shared import (
 )
 @click.option("--deleted", is_flag=True, help="The rows that deletes and updates removed, not those that are left.")
 @click.option("--count", is_flag=True, help="Print the number of rows only.")
-@limit_option
-@snapshot_options
-@storage_options
-@output_option(*EXPORT_FORMS, default="jsonl")
-@click.option("--out", type=NEW_FILE, metavar="PATH", help=WHOLE_FILE)
+@shared.limit_option
+@shared.reading_options(*shared.EXPORT_FORMS, default="jsonl")
+@click.option("--out", type=NEW_FILE, metavar="PATH", help=shared.WHOLE_FILE)
 @click.option("--to", type=NEW_FILE, metavar="PATH", hidden=True, help="What --out was called.")
 @click.option("--skip-bad-files", is_flag=True, help="Go on without what cannot be read; say so, and fail, at the end.")
 def command(**asked: Any) -> None:

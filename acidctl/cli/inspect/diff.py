@@ -6,21 +6,13 @@ from typing import Any
 
 import click
 
-from acidctl.cli.options.places import DIRECTORY, NEW_FILE
-from acidctl.cli.options.shared import (
-    ROW_FORMS,
-    WHOLE_FILE,
-    columns_option,
-    examples,
-    output_option,
-    snapshot_options,
-    storage_options,
-)
+from acidctl.cli.options import shared
+from acidctl.cli.options.param_types import DIRECTORY, NEW_FILE
 
 
 @click.command(
     "diff",
-    epilog=examples(
+    epilog=shared.examples(
         "acidctl diff orders --from 11 --to 12",
         "acidctl diff orders --from 11 --key id --columns id,status",
         "acidctl diff orders --from 11 --to 12 --count",
@@ -31,12 +23,10 @@ from acidctl.cli.options.shared import (
 @click.option("--to", "end", type=click.IntRange(min=0), metavar="WRITE_ID", help="What is; without it the newest.")
 @click.option("--key", metavar="COLUMNS", help="Columns that tell a row: what went and came of one key is an update.")
 @click.option("--row-id", is_flag=True, help="Put ROW__ID after the change.")
-@columns_option
+@shared.columns_option
 @click.option("--count", is_flag=True, help="Print the number of rows that went and came only.")
-@snapshot_options
-@storage_options
-@output_option(*ROW_FORMS, default="jsonl")
-@click.option("--out", "to_file", type=NEW_FILE, metavar="PATH", help=WHOLE_FILE)
+@shared.reading_options(*shared.ROW_FORMS, default="jsonl")
+@click.option("--out", "to_file", type=NEW_FILE, metavar="PATH", help=shared.WHOLE_FILE)
 def command(**asked: Any) -> None:
     """Print the rows of a LOCATION or a TABLE that disappeared (-) and appeared (+) between two write ids, as
     `acidctl cat --at` would print them at either.

@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from acidctl.cli.options.places import FILE
-from acidctl.cli.options.shared import ROW_FORMS, columns_option, examples, limit_option, output_option, storage_options
+from acidctl.cli.options import shared
+from acidctl.cli.options.param_types import FILE
 
 
 @click.command(
     "dump",
-    epilog=examples(
+    epilog=shared.examples(
         "acidctl dump delta_0000001_0000001_0000/bucket_00000",
         "acidctl dump --decode --where 'operation = 2 AND originalTransaction >= 10' orders",
         "acidctl dump --columns rowId,row.id -o csv base_0000003",
@@ -20,12 +20,12 @@ from acidctl.cli.options.shared import ROW_FORMS, columns_option, examples, limi
 )
 @click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR...", type=FILE)
 @click.option("--decode", is_flag=True, help="Add the operation's name, and the bucket and statement id of `bucket`.")
-@columns_option
+@shared.columns_option
 @click.option("--where", metavar="CONDITION", help="Only events whose synthetic columns meet a condition in SQL.")
-@limit_option
+@shared.limit_option
 @click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Skip the first N rows.")
-@storage_options
-@output_option(*ROW_FORMS, default="jsonl")
+@shared.storage_options
+@shared.output_option(*shared.ROW_FORMS, default="jsonl")
 def command(**asked: Any) -> None:
     """Print every event of the files at FILE or below DIR, deleted and aborted ones included.
 

@@ -6,22 +6,20 @@ from typing import Any
 
 import click
 
-from acidctl.cli.options.places import DIRECTORY
-from acidctl.cli.options.shared import examples, output_option, snapshot_options, storage_options
+from acidctl.cli.options import shared
+from acidctl.cli.options.param_types import DIRECTORY
 
 
 @click.command(
     "history",
-    epilog=examples(
+    epilog=shared.examples(
         "acidctl history orders",
         "acidctl history --write-ids 'sales.orders:12:9:9:7' orders",
         "acidctl history -o json orders | jq '.[].writeIds[] | select(.deleted > 1000)'",
     ),
 )
 @click.argument("location", metavar="LOCATION|TABLE", type=DIRECTORY)
-@snapshot_options
-@storage_options
-@output_option("table", "json", "jsonl", "csv", default="table")
+@shared.reading_options("table", "json", "jsonl", "csv", default="table")
 def command(**asked: Any) -> int:
     """Show what every write id did to a LOCATION: rows inserted, updated and deleted, and where its directories went.
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from acidctl.cli.options.places import DIRECTORY
-from acidctl.cli.options.shared import examples, output_option, snapshot_options, storage_options
+from acidctl.cli.options import shared
+from acidctl.cli.options.param_types import DIRECTORY
 
 
 @click.command(
     "ls",
-    epilog=examples(
+    epilog=shared.examples(
         "acidctl ls /warehouse/sales.db/orders",
         "acidctl ls --state obsolete --sort size webhdfs://namenode:9870/warehouse/sales.db",
         "acidctl ls --write-ids 'sales.orders:12:9:9:7' --timeline orders",
@@ -37,14 +37,12 @@ from acidctl.cli.options.shared import examples, output_option, snapshot_options
 @click.option("--rows", is_flag=True, help="Count rows, from the files' footers only.")
 @click.option("--timeline", is_flag=True, help="Draw each directory as a bar over the write ids.")
 @click.option("-a", "--all", "show_all", is_flag=True, help="Show hidden entries in the table too.")
-@snapshot_options
-@storage_options
-@output_option("table", "json", "jsonl", "csv", default="table")
+@shared.reading_options("table", "json", "jsonl", "csv", default="table")
 def command(**asked: Any) -> int:
     """List the directories of ACID tables with kind, write ids, state and the reason for it.
 
     PATH is a location, a partitioned table, a database or a warehouse; the current directory by default. A tree of
-    several locations gives a line a location, and with --recursive every entry of each.
+    several locations gives one line per location, and with --recursive every entry of each.
 
     Without --write-ids every write id on disk counts as committed.
     """

@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from acidctl.cli.options.places import DIRECTORY
-from acidctl.cli.options.shared import examples, output_option, snapshot_options, storage_options
+from acidctl.cli.options import shared
+from acidctl.cli.options.param_types import DIRECTORY
 
 
 @click.command(
     "why",
-    epilog=examples(
+    epilog=shared.examples(
         "acidctl why /warehouse/sales.db/orders",
         "acidctl why orders delta_0000003_0000003_0000",
         "acidctl why --write-ids 'sales.orders:12:9:9:7' --valid-txns '900:880:880:' orders base_0000010",
@@ -21,9 +21,7 @@ from acidctl.cli.options.shared import examples, output_option, snapshot_options
 )
 @click.argument("location", metavar="LOCATION", type=DIRECTORY)
 @click.argument("names", nargs=-1, metavar="[NAME...]")
-@snapshot_options
-@storage_options
-@output_option("table", "json", "jsonl", default="table")
+@shared.reading_options("table", "json", "jsonl", default="table")
 def command(**asked: Any) -> int:
     """Explain the state of every directory of LOCATION, or in more detail of those that are named.
 

@@ -6,13 +6,7 @@ from typing import Any
 
 import click
 
-from acidctl.cli.options.shared import (
-    examples,
-    locations_argument,
-    output_option,
-    snapshot_options,
-    storage_options,
-)
+from acidctl.cli.options import shared
 
 _SHOWN = 20
 """Locations in the table, unless --limit says more."""
@@ -20,14 +14,14 @@ _SHOWN = 20
 
 @click.command(
     "advise",
-    epilog=examples(
+    epilog=shared.examples(
         "acidctl advise /warehouse",
         "acidctl advise --sort gain --limit 5 hdfs://nn/warehouse/sales.db",
         "acidctl advise --rows --sort deletes orders",
         "acidctl advise -o jsonl /warehouse | jq -r 'select(.gain > 1) | .command'",
     ),
 )
-@locations_argument()
+@shared.locations_argument()
 @click.option(
     "--sort",
     "order",
@@ -43,9 +37,7 @@ _SHOWN = 20
     help=f"Show the first N locations; without it {_SHOWN} in the table, and all in the other forms.",
 )
 @click.option("--rows", is_flag=True, help="Count the delete events too, from the files' footers.")
-@snapshot_options
-@storage_options
-@output_option("table", "json", "jsonl", "csv", default="table")
+@shared.reading_options("table", "json", "jsonl", "csv", default="table")
 def command(**asked: Any) -> int:
     """Rank the locations at or below LOCATION by what they cost their readers.
 

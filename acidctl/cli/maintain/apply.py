@@ -7,43 +7,33 @@ from typing import Any
 import click
 
 from acidctl.cli.maintain.clean import how_options
-from acidctl.cli.options.places import FILE
-from acidctl.cli.options.shared import (
-    changed_storage_options,
-    examples,
-    exit_code_option,
-    lock_options,
-    output_option,
-    report_options,
-    snapshot_options,
-    table_type_option,
-    typed_option,
-)
-from acidctl.cli.options.unattended import unattended_options
+from acidctl.cli.options import shared
+from acidctl.cli.options.param_types import FILE
 
 
 @click.command(
     "apply",
-    epilog=examples(
+    epilog=shared.examples(
         "acidctl apply --dry-run monday.json",
         "acidctl apply --yes monday.json",
         "acidctl apply --yes --trash hdfs --storage-option user=hive monday.json",
     ),
 )
-@report_options
+@shared.report_options
 @click.argument("plan_file", metavar="FILE", type=FILE)
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plans that still hold and stop.")
 @how_options
-@typed_option(
+@shared.typed_option(
     "--unsafe-retention", is_flag=True, help="Apply a plan of --older-than below 1h: nothing reads the tables."
 )
-@lock_options
-@unattended_options
-@table_type_option
-@exit_code_option
-@snapshot_options
-@changed_storage_options
-@output_option("table", "json", "jsonl", default="table")
+@shared.lock_options
+@shared.unattended_options
+@shared.table_type_option
+@shared.exit_code_option
+@shared.snapshot_options
+@shared.changed_storage_options
+@shared.output_option("table", "json", "jsonl", default="table")
+@shared.procedure
 def command(**asked: Any) -> int:
     """Carry out the cleaning that FILE plans, in every location that is still as it was.
 

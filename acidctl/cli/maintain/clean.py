@@ -6,39 +6,39 @@ from typing import Any
 
 import click
 
-from acidctl.cli.options.amounts import DURATION
-from acidctl.cli.options.places import NEW_FILE
-from acidctl.cli.options.shared import (
-    changed_storage_options,
-    examples,
-    exit_code_option,
-    locations_argument,
-    lock_options,
-    output_option,
-    report_options,
-    snapshot_options,
-    table_type_option,
-    together,
-    typed_option,
-)
-from acidctl.cli.options.unattended import unattended_options
+from acidctl.cli.options import shared
+from acidctl.cli.options.param_types import DURATION, NEW_FILE
 
-how_options = together(
-    typed_option("-y", "--yes", is_flag=True, help="Do not ask."),
-    typed_option("--no-trash", is_flag=True, help="Delete at once instead of moving to the location's trash."),
-    click.option(
-        "--trash",
-        type=click.Choice(["location", "hdfs"]),
-        default="location",
-        show_default=True,
-        help="hdfs: move to the user's .Trash instead, from which HDFS deletes by its own times.",
+
+def _way(no_trash: bool, trash: str) -> str:
+    """Where to what is removed goes: trash, hdfs or delete."""
+    if no_trash and trash == "hdfs":
+        raise click.UsageError("--no-trash deletes at once: leave out --trash hdfs.")
+    return "delete" if no_trash else "hdfs" if trash == "hdfs" else "trash"
+
+
+how_options = shared.together(
+    shared.yes_option,
+    shared.passed_as(
+        "how",
+        _way,
+        shared.typed_option(
+            "--no-trash", is_flag=True, help="Delete at once instead of moving to the location's trash."
+        ),
+        click.option(
+            "--trash",
+            type=click.Choice(["location", "hdfs"]),
+            default="location",
+            show_default=True,
+            help="hdfs: move to the user's .Trash instead, from which HDFS deletes by its own times.",
+        ),
     ),
 )
 
 
 @click.command(
     "clean",
-    epilog=examples(
+    epilog=shared.examples(
         "acidctl clean --dry-run /warehouse/sales.db",
         "acidctl clean --yes --older-than 36h --leftovers orders",
         "acidctl clean --write-ids 'sales.orders:12:9:9:7' --valid-txns '900:880:880:' orders",
@@ -47,11 +47,13 @@ how_options = together(
         "acidctl clean --yes --no-trash orders",
     ),
 )
-@report_options
-@locations_argument()
+@shared.report_options
+@shared.locations_argument()
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and stop.")
 @how_options
-@typed_option("--plan", "plan_file", metavar="FILE", type=NEW_FILE, help="Save the plan for `acidctl apply`, and stop.")
+@shared.typed_option(
+    "--plan", "plan_file", metavar="FILE", type=NEW_FILE, help="Save the plan for `acidctl apply`, and stop."
+)
 @click.option(
     "--older-than",
     type=DURATION,
@@ -60,15 +62,16 @@ how_options = together(
     metavar="TIME",
     help="Keep what was superseded, or written, less than this long ago: 24h, 90m, 7d, 0.",
 )
-@typed_option("--unsafe-retention", is_flag=True, help="Allow --older-than below 1h: nothing reads the tables.")
+@shared.typed_option("--unsafe-retention", is_flag=True, help="Allow --older-than below 1h: nothing reads the tables.")
 @click.option("--leftovers", is_flag=True, help="Remove abandoned _tmp_*, _tmp.delta_* and .hive-staging* too.")
-@lock_options
-@unattended_options
-@table_type_option
-@exit_code_option
-@snapshot_options
-@changed_storage_options
-@output_option("table", "json", "jsonl", default="table")
+@shared.lock_options
+@shared.unattended_options
+@shared.table_type_option
+@shared.exit_code_option
+@shared.snapshot_options
+@shared.changed_storage_options
+@shared.output_option("table", "json", "jsonl", default="table")
+@shared.procedure
 def command(**asked: Any) -> int:
     """Remove the obsolete and aborted directories of every location at or below LOCATION.
 
@@ -77,7 +80,7 @@ def command(**asked: Any) -> int:
 
     Queries that are running may still read what is obsolete for new ones. So an entry stays until what supersedes it is
     as old as --older-than, by the newest time in it; that must be longer than the longest query and the
-    time that a writer takes from its last file to its commit, together.
+    time that a writer takes from its last file to its commit, shared.together.
     """
     from acidctl.cli.maintain.work.clean import work  # noqa: PLC0415 - loaded when it runs
 

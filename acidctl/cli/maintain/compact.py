@@ -6,29 +6,17 @@ from typing import Any
 
 import click
 
-from acidctl.cli.options.amounts import DURATION, SIZE, WINDOW
-from acidctl.cli.options.engine import engine_options
-from acidctl.cli.options.shared import (
-    changed_storage_options,
-    examples,
-    exit_code_option,
-    locations_argument,
-    lock_options,
-    output_option,
-    report_options,
-    snapshot_options,
-    table_type_option,
-    together,
-    typed_option,
-)
+from acidctl.cli.options import shared
+from acidctl.cli.options.engine_choice import engine_options
+from acidctl.cli.options.param_types import DURATION, SIZE, WINDOW
 
-_engine_options = together(
+_engine_options = shared.together(
     engine_options("spark", "<host>-compactor-<database>.<table>"),
     click.option(
         "--jobs",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Processes of --engine local; without it one a core.",
+        help="Processes of --engine local; without it one per core.",
     ),
     click.option(
         "--task-bytes",
@@ -41,7 +29,7 @@ _engine_options = together(
 )
 
 
-_when_options = together(
+_when_options = shared.together(
     click.option(
         "--property",
         "properties",
@@ -72,12 +60,12 @@ _when_options = together(
         "--max-bytes",
         type=SIZE,
         metavar="SIZE",
-        help="Read at most so much: those with most deltas a byte first.",
+        help="Read at most so much: those with most deltas per byte first.",
     ),
 )
 
 
-_writing_options = together(
+_writing_options = shared.together(
     click.option(
         "--verify",
         type=click.Choice(["keys", "bytes", "full"]),
@@ -110,7 +98,7 @@ _writing_options = together(
 
 @click.command(
     "compact",
-    epilog=examples(
+    epilog=shared.examples(
         "acidctl compact --major orders",
         "acidctl compact --auto --dry-run /warehouse/sales.db",
         "acidctl compact --major --master yarn --queue etl --conf spark.executor.memory=4g orders",
@@ -118,36 +106,36 @@ _writing_options = together(
         "acidctl compact --auto --window 01:00-05:00 --max-bytes 500g hdfs://nn/warehouse/sales.db",
     ),
 )
-@report_options
-@locations_argument()
-@typed_option("--major", is_flag=True, help="Merge base and deltas into a new base, deletes applied.")
-@typed_option("--minor", is_flag=True, help="Merge deltas into one delta and one delete delta.")
-@typed_option("--auto", is_flag=True, help="What Hive's thresholds ask for, location by location.")
+@shared.report_options
+@shared.locations_argument()
+@shared.typed_option("--major", is_flag=True, help="Merge base and deltas into a new base, deletes applied.")
+@shared.typed_option("--minor", is_flag=True, help="Merge deltas into one delta and one delete delta.")
+@shared.typed_option("--auto", is_flag=True, help="What Hive's thresholds ask for, location by location.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and stop.")
-@typed_option(
+@shared.typed_option(
     "--offline",
     is_flag=True,
     help="Nothing reads the tables meanwhile: lets a minor compaction rename twice, and an object store show several "
     "buckets.",
 )
-@typed_option(
+@shared.typed_option(
     "--visibility-txn",
     type=click.IntRange(min=1),
     metavar="TXN",
     help="Name the results _v<TXN>, the compaction's own transaction (Hive 4): visible when it is committed.",
 )
-@table_type_option
-@typed_option("--force", is_flag=True, help="Go on although a writer seems to be at work.")
+@shared.table_type_option
+@shared.typed_option("--force", is_flag=True, help="Go on although a writer seems to be at work.")
 @_when_options
 @_engine_options
 @_writing_options
-@lock_options
-@exit_code_option
-@snapshot_options
-@changed_storage_options
-@output_option("table", "json", "jsonl", default="table")
+@shared.lock_options
+@shared.exit_code_option
+@shared.snapshot_options
+@shared.changed_storage_options
+@shared.output_option("table", "json", "jsonl", default="table")
 def command(**asked: Any) -> int:
-    """Compact every location at or below LOCATION: one Spark session, one task a bucket.
+    """Compact every location at or below LOCATION: one Spark session, one task per bucket.
 
     The inputs stay until `acidctl clean`. The result is written to a hidden directory, read back and compared, and
     appears by a rename; whatever fails before that leaves the table as it was.

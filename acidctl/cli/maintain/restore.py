@@ -6,38 +6,30 @@ from typing import Any
 
 import click
 
-from acidctl.cli.options.shared import (
-    changed_storage_options,
-    examples,
-    locations_argument,
-    lock_options,
-    output_option,
-    report_options,
-    typed_option,
-)
-from acidctl.cli.options.unattended import deadline_option, jobs_option
+from acidctl.cli.options import shared
 
 
 @click.command(
     "restore",
-    epilog=examples(
+    epilog=shared.examples(
         "acidctl restore orders",
         "acidctl restore --list /warehouse/sales.db",
         "acidctl restore --dry-run /warehouse/sales.db",
         "acidctl restore --yes --run 20261121T2224 /warehouse/sales.db",
     ),
 )
-@report_options
-@locations_argument()
-@typed_option("--list", "list_only", is_flag=True, help="List the runs in the trash and stop.")
-@typed_option("--run", "run_id", metavar="ID", help="Which run, or how its id begins; the newest by default.")
+@shared.report_options
+@shared.locations_argument()
+@shared.typed_option("--list", "list_only", is_flag=True, help="List the runs in the trash and stop.")
+@shared.typed_option("--run", "run_id", metavar="ID", help="Which run, or how its id begins; the newest by default.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be restored and stop.")
-@typed_option("-y", "--yes", is_flag=True, help="Do not ask.")
-@lock_options
-@deadline_option
-@jobs_option
-@changed_storage_options
-@output_option("table", "json", "jsonl", default="table")
+@shared.yes_option
+@shared.lock_options
+@shared.deadline_option
+@shared.jobs_option
+@shared.changed_storage_options
+@shared.output_option("table", "json", "jsonl", default="table")
+@shared.procedure
 def command(**asked: Any) -> int:
     """Undo a cleaning: move back what it took from every location at or below LOCATION.
 

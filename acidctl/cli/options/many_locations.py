@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import click
 
-from acidctl.cli.options.shared import can_ask
+from acidctl.cli.output.console import can_ask
 from acidctl.errors import AcidctlError, RefusedError
 from acidctl.location.find import Found
 from acidctl.location.lock import Locking
@@ -122,7 +122,7 @@ def in_order(items: Iterable[T], work: Callable[[T], R], jobs: int, stop: Stop) 
 
 
 @dataclass(slots=True)
-class Work:
+class Procedure:
     """How a command goes about its locations.
 
     Attributes:
@@ -136,8 +136,14 @@ class Work:
     jobs: int = 1
     stop: Stop = field(default_factory=Stop)
 
-    def each(self, items: Iterable[T], work: Callable[[T], R]) -> Iterator[tuple[T, R | AcidctlError | None]]:
-        """Each item with its result or its error; None where the end came first."""
+    def each(
+        self, items: Iterable[T], work: Callable[[T], R], failed: Callable[[T, AcidctlError], None]
+    ) -> Iterator[tuple[T, R | None]]:
+        """Each item with its result; None where the end came first.
+
+        Args:
+            failed: told of the errors, instead.
+        """
 
         def tried(item: T) -> R | AcidctlError | None:
             try:
@@ -145,7 +151,11 @@ class Work:
             except AcidctlError as error:
                 return error
 
-        return in_order(items, tried, self.jobs, self.stop)
+        for item, done in in_order(items, tried, self.jobs, self.stop):
+            if isinstance(done, AcidctlError):
+                failed(item, done)
+            else:
+                yield item, done
 
     def confirm(self, what: str, question: str, undone: str) -> None:
         """Ask, where somebody can answer.

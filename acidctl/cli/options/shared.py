@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import functools
-import sys
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 from click.core import ParameterSource
 
-from acidctl.cli.options.amounts import DURATION
-from acidctl.cli.options.places import DIRECTORY, FILE, NEW_FILE
+from acidctl.cli.options.param_types import DIRECTORY, DURATION, FILE, NEW_FILE, SIZE
 from acidctl.cli.output.redact import HIDDEN, is_secret_name, remember_pair
 from acidctl.storage.options import StorageOptions
+
+if TYPE_CHECKING:
+    from acidctl.acid.layout import TableType
+    from acidctl.cli.options.many_locations import Procedure
+    from acidctl.location.lists import SnapshotLists
+    from acidctl.location.lock import Locking
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,11 +35,6 @@ typed_option = functools.partial(click.option, allow_from_autoenv=False)
 says what is true of one moment, or says what is to be done at all."""
 
 
-def can_ask() -> bool:
-    """Whether somebody is there to answer."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
 def examples(*lines: str) -> str:
     """An epilog of examples; ``\\b`` keeps click from wrapping it."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
@@ -47,6 +47,25 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
         for option in reversed(options):
             function = option(function)
         return function
+
+    return decorate
+
+
+def passed_as(keyword: str, make: Callable[..., Any], *options: Callable[[F], F]) -> Callable[[F], F]:
+    """Several options as one decorator: the command gets one keyword instead of their values.
+
+    Args:
+        make: takes the value of each option by the name of its parameter; gives the value of the keyword.
+    """
+    names = tuple(inspect.signature(make).parameters)
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def wrapper(*args: Any, **given: Any) -> Any:
+            made = make(**{name: given.pop(name) for name in names})
+            return function(*args, **given, **{keyword: made})
+
+        return together(*options)(cast("F", wrapper))
 
     return decorate
 
@@ -106,69 +125,67 @@ def with_values(command: click.Command, words: list[str]) -> list[str]:
     return [f"{word}={bare[word]}" if word in bare else word for word in words[:end]] + words[end:]
 
 
-def snapshot_options(function: F) -> F:
-    """The lists of Hive's, and what stands for them: passed on as the keyword `lists`, a SnapshotLists."""
+def _lists(
+    write_ids: str | None,
+    write_ids_from: str | None,
+    table_name: str | None,
+    valid_txns: str | None,
+    write_ids_form: str,
+    assume_committed: float | None,
+) -> SnapshotLists:
+    from acidctl.acid.assumption import Assumption  # noqa: PLC0415 - --help does without
+    from acidctl.acid.writeids import Form  # noqa: PLC0415 - --help does without
+    from acidctl.location.lists import read_lists  # noqa: PLC0415 - --help does without
 
-    @typed_option(
+    return read_lists(
+        write_ids,
+        write_ids_from=write_ids_from,
+        valid_txns=valid_txns,
+        form=Form(write_ids_form),
+        table=table_name,
+        assumption=None if assume_committed is None else Assumption(assume_committed),
+    )
+
+
+snapshot_options = passed_as(
+    "lists",
+    _lists,
+    typed_option(
         "--write-ids",
         metavar="STRING",
         help="Hive's valid write-id list, db.table:hwm:minOpen:open:aborted; of several tables txn$list$list.",
-    )
-    @typed_option(
-        "--write-ids-from", metavar="FILE", type=FILE, help="The same from a file, a list a line; - is standard input."
-    )
-    @typed_option(
+    ),
+    typed_option(
+        "--write-ids-from",
+        metavar="FILE",
+        type=FILE,
+        help="The same from a file, one list per line; - is standard input.",
+    ),
+    typed_option(
         "--table", "table_name", metavar="NAME", help="The table's name in the list, where the path does not show it."
-    )
-    @typed_option(
+    ),
+    typed_option(
         "--valid-txns",
         metavar="STRING",
         help="Hive's valid transaction list: hwm:minOpen:open:aborted. Decides which _v directories count.",
-    )
-    @click.option(
+    ),
+    click.option(
         "--write-ids-form",
         type=click.Choice(["hive3", "hive2", "hive1"]),
         default="hive3",
         show_default=True,
         help="Form of --write-ids: hive2 is hwm:minOpen:exc:..., hive1 is hwm:exc:...",
-    )
-    @typed_option(
+    ),
+    typed_option(
         "--assume-committed",
         cls=BareOption,
         bare="1h",
         type=DURATION,
         metavar="[=AGE]",
         help="Where no list says it: what is older than AGE (1h) counts as committed, and nothing from there on.",
-    )
-    @functools.wraps(function)
-    def wrapper(
-        *args: Any,
-        write_ids: str | None,
-        write_ids_from: str | None,
-        table_name: str | None,
-        valid_txns: str | None,
-        write_ids_form: str,
-        assume_committed: float | None,
-        **kwargs: Any,
-    ) -> Any:
-        from acidctl.acid.assumption import Assumption  # noqa: PLC0415 - --help does without
-        from acidctl.acid.writeids import Form  # noqa: PLC0415 - --help does without
-        from acidctl.location.lists import read_lists  # noqa: PLC0415 - --help does without
-
-        lists = read_lists(
-            write_ids,
-            write_ids_from=write_ids_from,
-            valid_txns=valid_txns,
-            form=Form(write_ids_form),
-            table=table_name,
-            assumption=None if assume_committed is None else Assumption(assume_committed),
-        )
-        return function(*args, lists=lists, **kwargs)
-
-    return wrapper  # type: ignore[return-value]
-
-
-_TOLD = ("write_ids", "write_ids_from", "table_name", "valid_txns", "write_ids_form", "assume_committed")
+    ),
+)
+"""The lists of Hive's, and what stands for them: passed on as the keyword `lists`, a SnapshotLists."""
 
 
 def snapshot_words() -> list[str]:
@@ -178,7 +195,7 @@ def snapshot_words() -> list[str]:
     for param in context.command.params:
         value = context.params.get(param.name or "")
         given = context.get_parameter_source(param.name or "") not in (None, ParameterSource.DEFAULT)
-        if param.name in _TOLD and given and value is not None:
+        if param.name in inspect.signature(_lists).parameters and given and value is not None:
             shown = f"{value:f}".rstrip("0").rstrip(".") + "s" if param.name == "assume_committed" else value
             words.append(f"{param.opts[0]}={shown}")
     is_told = any(word.startswith(("--write-ids=", "--write-ids-from=", "--assume-committed=")) for word in words)
@@ -205,51 +222,47 @@ def global_words() -> list[str]:
     ]
 
 
-def storage_options(function: F) -> F:
-    """``--storage-option k=v``: passed on as the keyword `storage`, a dictionary."""
-
-    @click.option(
-        "--storage-option",
-        "storage_option",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="An option for the storage: user, token, kerberos=true, keytab, principal, timeout=60, retries=3 (HDFS); "
-        "key, secret, endpoint_url, timeout, retries (S3); whatever fsspec's file system takes. Repeatable.",
-    )
-    @functools.wraps(function)
-    def wrapper(*args: Any, storage_option: tuple[str, ...], **kwargs: Any) -> Any:
-        if storage_option and _all_local(kwargs):
-            refuse_unused("the local disk", "storage_option")
-        given = dict(key_and_value(item, "--storage-option") for item in storage_option)
-        settings = click.get_current_context().find_root().meta.get("acidctl.settings")
-        storage = StorageOptions(given, settings.storage_values() if settings else {})
-        return function(*args, storage=storage, **kwargs)
-
-    return wrapper  # type: ignore[return-value]
+def _storage(storage_option: tuple[str, ...]) -> StorageOptions:
+    context = click.get_current_context()
+    if storage_option and _all_local(context.params):
+        refuse_unused("the local disk", "storage_option")
+    given = dict(key_and_value(item, "--storage-option") for item in storage_option)
+    settings = context.find_root().meta.get("acidctl.settings")
+    return StorageOptions(given, settings.storage_values() if settings else {})
 
 
-def _all_local(arguments: Mapping[str, Any]) -> bool:
+def _changed_storage(storage_option: tuple[str, ...], follow_links: bool) -> StorageOptions:
+    storage = _storage(storage_option)
+    storage.own_links = not follow_links
+    return storage
+
+
+def _all_local(arguments: dict[str, Any]) -> bool:
     """Whether paths were given, and none of them is a URL of another store."""
     given = [arguments.get(name) or () for name in ("location", "locations", "paths", "files")]
     paths = [path for one in given for path in ((one,) if isinstance(one, str) else one)]
     return bool(paths) and all("://" not in path or path.lower().startswith(("file:", "local:")) for path in paths)
 
 
-def changed_storage_options(function: F) -> F:
-    """The same for a command that changes what is there: it goes through nobody's links, unless ``--follow-links``."""
-
-    @typed_option(
-        "--follow-links",
-        is_flag=True,
-        help="Go through symbolic links even if they lead to what is not their owner's.",
-    )
-    @storage_options
-    @functools.wraps(function)
-    def wrapper(*args: Any, follow_links: bool, storage: StorageOptions, **kwargs: Any) -> Any:
-        storage.own_links = not follow_links
-        return function(*args, storage=storage, **kwargs)
-
-    return wrapper  # type: ignore[return-value]
+_storage_option = click.option(
+    "--storage-option",
+    "storage_option",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="An option for the storage: user, token, kerberos=true, keytab, principal, timeout=60, retries=3 (HDFS); "
+    "key, secret, endpoint_url, timeout, retries (S3); whatever fsspec's file system takes. Repeatable.",
+)
+storage_options = passed_as("storage", _storage, _storage_option)
+"""``--storage-option k=v``: passed on as the keyword `storage`, a dictionary."""
+changed_storage_options = passed_as(
+    "storage",
+    _changed_storage,
+    typed_option(
+        "--follow-links", is_flag=True, help="Go through symbolic links even if they lead to what is not their owner's."
+    ),
+    _storage_option,
+)
+"""The same for a command that changes what is there: it goes through nobody's links, unless ``--follow-links``."""
 
 
 def locations_argument(*, required: bool = True) -> Callable[[F], F]:
@@ -261,65 +274,95 @@ def locations_argument(*, required: bool = True) -> Callable[[F], F]:
     return lambda function: argument(recursive(function))
 
 
-def columns_option(function: F) -> F:
-    """``--columns a,b``: passed on as the keyword `columns`, a list or None."""
-
-    @click.option("--columns", metavar="NAMES", help="Only these columns, separated by commas, in this order.")
-    @functools.wraps(function)
-    def wrapper(*args: Any, columns: str | None, **kwargs: Any) -> Any:
-        names = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
-        if names is not None and not names:
-            raise click.BadParameter("no column is named", param_hint="--columns")
-        return function(*args, columns=names, **kwargs)
-
-    return wrapper  # type: ignore[return-value]
+def _columns(columns: str | None) -> list[str] | None:
+    names = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
+    if names is not None and not names:
+        raise click.BadParameter("no column is named", param_hint="--columns")
+    return names
 
 
-def limit_option(function: F) -> F:
-    """``--limit N``."""
-    return click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Stop after N rows.")(function)
+def _locking(lock: bool | None, lock_wait: float, break_lock: bool) -> Locking:
+    from acidctl.cli.output.console import warn  # noqa: PLC0415 - --help does without
+    from acidctl.location.lock import Locking  # noqa: PLC0415 - --help does without
+
+    if lock is False and (lock_wait or break_lock):
+        raise click.UsageError("--no-lock takes no lock: leave out --lock-wait and --break-lock.")
+    return Locking(lock, lock_wait, break_lock, warn)
 
 
-def table_type_option(function: F) -> F:
-    """``--table-type``."""
-    return typed_option(
-        "--table-type",
-        type=click.Choice(["full-acid", "insert-only"]),
-        help="What the table is, where its files do not show it; ORC without ACID columns may be either.",
-    )(function)
+def _procedure(yes: bool, locking: Locking, jobs: int, deadline: float | None) -> Procedure:
+    from acidctl.cli.options.many_locations import Procedure, Stop  # noqa: PLC0415 - --help does without
+
+    return Procedure(yes, locking, jobs, Stop.after(deadline))
 
 
-def exit_code_option(function: F) -> F:
-    """``--exit-code``."""
-    return click.option("--exit-code", is_flag=True, help="Exit with 12 when there was nothing to do.")(function)
+def _table_type(table_type: str | None) -> TableType | None:
+    from acidctl.acid.layout import TableType  # noqa: PLC0415 - --help does without
+
+    return TableType(table_type) if table_type else None
 
 
-def lock_options(function: F) -> F:
-    """``--lock``, ``--lock-wait`` and ``--break-lock``: passed on as the keyword `locking`, a Locking."""
-
-    @click.option(
+columns_option = passed_as(
+    "columns",
+    _columns,
+    click.option("--columns", metavar="NAMES", help="Only these columns, separated by commas, in this order."),
+)
+"""``--columns a,b``: passed on as the keyword `columns`, a list or None."""
+lock_options = passed_as(
+    "locking",
+    _locking,
+    click.option(
         "--lock/--no-lock",
         default=None,
         help="Hold the lock of each location meanwhile, so that two runs never meet: done where the store can.",
-    )
-    @click.option(
+    ),
+    click.option(
         "--lock-wait", type=DURATION, default="0", metavar="TIME", help="Wait so long for another run's lock, e.g. 10m."
-    )
-    @typed_option(
+    ),
+    typed_option(
         "--break-lock",
         is_flag=True,
         help="Remove a lock that was torn, or is of another machine: its process has ended, you know.",
-    )
-    @functools.wraps(function)
-    def wrapper(*args: Any, lock: bool | None, lock_wait: float, break_lock: bool, **kwargs: Any) -> Any:
-        from acidctl.cli.output.console import warn  # noqa: PLC0415 - --help does without
-        from acidctl.location.lock import Locking  # noqa: PLC0415 - --help does without
+    ),
+)
+"""``--lock``, ``--lock-wait`` and ``--break-lock``: passed on as the keyword `locking`, a Locking."""
+limit_option = click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Stop after N rows.")
+table_type_option = passed_as(
+    "table_type",
+    _table_type,
+    typed_option(
+        "--table-type",
+        type=click.Choice(["full-acid", "insert-only"]),
+        help="What the table is, where its files do not show it; ORC without ACID columns may be either.",
+    ),
+)
+"""``--table-type``: passed on as a TableType, or None."""
+exit_code_option = click.option("--exit-code", is_flag=True, help="Exit with 12 when there was nothing to do.")
+yes_option = typed_option("-y", "--yes", is_flag=True, help="Do not ask.")
+jobs_option = click.option(
+    "--jobs", type=click.IntRange(min=1), default=4, show_default=True, metavar="N", help="Locations at a time."
+)
+deadline_option = click.option("--deadline", type=DURATION, metavar="TIME", help="End after this long, e.g. 2h or 30m.")
+unattended_options = together(
+    click.option("--max-bytes", type=SIZE, metavar="SIZE", help="Remove at most so much; the rest is left for later."),
+    deadline_option,
+    jobs_option,
+)
+"""For many locations with nobody watching."""
 
-        if lock is False and (lock_wait or break_lock):
-            raise click.UsageError("--no-lock takes no lock: leave out --lock-wait and --break-lock.")
-        return function(*args, locking=Locking(lock, lock_wait, break_lock, warn), **kwargs)
 
-    return wrapper  # type: ignore[return-value]
+def procedure(function: F) -> F:
+    """``--yes``, ``--jobs``, ``--deadline`` and those of locks: passed on as the keyword `work`, a Procedure.
+
+    It stands last of the decorators, as it is made of what others pass on.
+    """
+    decorate: Callable[[F], F] = passed_as("work", _procedure)
+    return decorate(function)
+
+
+def reading_options(*forms: str, default: str) -> Callable[[F], F]:
+    """The snapshot, the storage and the form of the output, for commands that look."""
+    return together(snapshot_options, storage_options, output_option(*forms, default=default))
 
 
 def report_options(function: F) -> F:

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+_SHOWN = 10
 _LEVELS = {"warning:": "warning", "error:": "error"}
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
@@ -35,6 +36,32 @@ def note(text: str) -> None:
 def warn(text: str) -> None:
     """A warning on standard error."""
     say("warning:", text, fg="yellow")
+
+
+def warn_of(texts: Sequence[str]) -> None:
+    """The first of them as warnings, and how many more there are: thousands of directories may share one fault."""
+    for text in texts[:_SHOWN]:
+        warn(text)
+    if len(texts) > _SHOWN:
+        warn(f"and {len(texts) - _SHOWN} more like these")
+
+
+def show_error(
+    what: str, why: str, hint: str, *, status: int | None = None, code: str = "", location: str = ""
+) -> None:
+    """What, why and what to do: lines on standard error, or a record; nothing in a name reaches the terminal raw."""
+    if log := json_log():
+        what, why, hint = (printable(hidden(text)) for text in (what, why, hint))
+        log.record("error", what, why=why, hint=hint, error=code, location=hidden(location), exitStatus=status)
+        return
+    for label, text, colour in (("error:", what, "red"), ("  why:", why, "yellow"), ("   do:", hint, "yellow")):
+        if text:
+            say(label, text, fg=colour)
+
+
+def broken(text: str, width: int) -> list[str]:
+    """The lines of a text that was made printable, broken between words; longer words stay whole."""
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def say(label: str, text: str, **style: Any) -> None:
@@ -51,13 +78,17 @@ def say(label: str, text: str, **style: Any) -> None:
         if sys.stderr.isatty():
             indent = " " * (len(label) + 1)
             width = max(20, terminal_columns() - len(indent))
-            broken = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
-            lines = [indent * bool(place) + line for place, line in enumerate(broken)] or [""]
+            lines = [indent * bool(place) + line for place, line in enumerate(broken(text, width))]
             shown = label if os.environ.get("NO_COLOR") else click.style(label, **style)
         behind = own_stream(sys.stderr)
         with on_terminal(behind, "\n"):
             behind.write(f"{shown} " + "\n".join(lines) + "\n")
             behind.flush()
+
+
+def can_ask() -> bool:
+    """Whether somebody is there to answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def put_line(text: str = "") -> None:
@@ -85,30 +116,44 @@ def _json_text(value: Any, *, lines: bool) -> str:
 
 
 class Records:
-    """Results on standard output as they come: one JSON array, or with `jsonl` an object a line.
+    """Results on standard output as they come: one JSON array, with `jsonl` one object per line, or rows of `csv`.
 
     The array is closed when the command ends, however it does; without a result it is ``[]``.
 
     Args:
-        output: the form that was asked for; of others than these two nothing is written.
+        output: the form that was asked for; of others than these three nothing is written.
+        columns: of CSV.
+        rows_of: the rows of a result, by column; without it a result is one row.
     """
 
-    def __init__(self, output: str) -> None:
-        self._lines = output == "jsonl"
-        self._is_wanted = output in ("json", "jsonl")
+    def __init__(
+        self,
+        output: str,
+        columns: Sequence[str] = (),
+        rows_of: Callable[[Any], Iterable[Mapping[str, Any]]] = lambda value: (value,),
+    ) -> None:
+        self._output = output
+        self._columns, self._rows_of = columns, rows_of
         self._begun = False
         if output == "json":
             click.get_current_context().call_on_close(self._close)
 
     def put(self, value: Any) -> None:
         """One result."""
-        if not self._is_wanted:
-            return
-        text = _json_text(value, lines=self._lines)
-        if self._lines:
-            self._write(f"{text}\n")
-        else:
-            self._write((",\n  " if self._begun else "[\n  ") + text.replace("\n", "\n  "))
+        if self._output == "csv":
+            self.put_header()
+            _put_csv([_cell(row[name]) for name in self._columns] for row in self._rows_of(value))
+        elif self._output == "jsonl":
+            self._write(_json_text(value, lines=True) + "\n")
+        elif self._output == "json":
+            text = _json_text(value, lines=False).replace("\n", "\n  ")
+            self._write((",\n  " if self._begun else "[\n  ") + text)
+
+    def put_header(self) -> None:
+        """Of CSV, once: where there may be no result."""
+        if self._output == "csv" and not self._begun:
+            _put_csv([self._columns])
+            self._begun = True
 
     def _write(self, text: str) -> None:
         with uninterrupted():
@@ -120,17 +165,21 @@ class Records:
         self._write("\n]\n" if self._begun else "[]\n")
 
 
-def put_csv(header: Sequence[str] | None, rows: Iterable[Sequence[object]]) -> None:
-    """RFC 4180 on standard output, names made printable; None for the header where one was put before."""
+def _put_csv(rows: Iterable[Sequence[object]]) -> None:
+    """RFC 4180, names made printable."""
     import csv  # noqa: PLC0415 - only for -o csv
 
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    if header:
-        writer.writerow(header)
-    writer.writerows(["" if cell is None else printable(str(cell)) for cell in row] for row in rows)
+    lines = (["" if cell is None else printable(str(cell)) for cell in row] for row in rows)
+    csv.writer(text, lineterminator="\n").writerows(lines)
     out_stream().write(text.getvalue().encode("utf-8"))
     out_stream().flush()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, list):
+        return " ".join(value)
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def console() -> Console:
@@ -161,11 +210,13 @@ def console() -> Console:
     )
 
 
-def table_of(names: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> Table:
+def table_of(
+    names: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = (), *, style: str = "dim"
+) -> Table:
     """A borderless table; every cell is made printable here."""
     from rich.table import Table  # noqa: PLC0415 - only for people
 
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    table = Table(box=None, pad_edge=False, header_style=style)
     for name in names:
         table.add_column(printable(name), justify="right" if name in right else "left", overflow="fold")
     for row in rows:

@@ -1,4 +1,4 @@
-"""``--log-format json``: whatever goes to standard error becomes one JSON object a line."""
+"""``--log-format json``: whatever goes to standard error becomes one JSON object per line."""
 
 from __future__ import annotations
 
@@ -16,22 +16,39 @@ from acidctl.printable import printable
 SCHEMA_VERSION = 1
 
 
-class JsonLog(io.TextIOBase):
-    """Stands in for standard error: records, and whatever else is written there, line by line.
+class StandIn(io.TextIOBase):
+    """Takes the place of a standard stream for text.
 
-    It is no terminal: nothing asks there, and no bar is drawn.
-
-    Args:
-        stream: where the lines go.
-        command: what runs, ``compact``; in every line.
+    Attributes:
+        behind: the stream itself.
     """
 
     encoding = "utf-8"
     errors = "backslashreplace"
 
-    def __init__(self, stream: TextIO, command: str) -> None:
+    def __init__(self, behind: TextIO) -> None:
         super().__init__()
-        self._stream = stream
+        self.behind = behind
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self.behind.fileno()
+
+
+class JsonLog(StandIn):
+    """Stands in for standard error: records, and whatever else is written there, line by line.
+
+    It is no terminal: nothing asks there, and no bar is drawn.
+
+    Args:
+        behind: where the lines go.
+        command: what runs, ``compact``; in every line.
+    """
+
+    def __init__(self, behind: TextIO, command: str) -> None:
+        super().__init__(behind)
         self._command = command
         self._rest = ""
         self._lock = threading.RLock()
@@ -43,8 +60,8 @@ class JsonLog(io.TextIOBase):
         line |= {"message": message} | {name: fact for name, fact in facts.items() if fact not in ("", None)}
         with self._lock, suppress(OSError):
             # ASCII: escapes keep a terminal safe from what names hold, and every reader understands them.
-            self._stream.write(json.dumps(line) + "\n")
-            self._stream.flush()
+            self.behind.write(json.dumps(line) + "\n")
+            self.behind.flush()
 
     def write(self, text: str, /) -> int:
         """Lines of others: a library's warning, Java's words."""
@@ -63,14 +80,8 @@ class JsonLog(io.TextIOBase):
             if line.strip():
                 self.record("info", printable(hidden(line)))
 
-    def writable(self) -> bool:
-        return True
-
     def isatty(self) -> bool:
         return False
-
-    def fileno(self) -> int:
-        return self._stream.fileno()
 
 
 def json_log() -> JsonLog | None:

@@ -50,10 +50,10 @@ class Bar:
         seconds = time.monotonic() - self._begun
         if seconds < _AFTER_SECONDS:
             return ""
-        return shown(self._doing, self._done, self._total, seconds, columns, is_bytes=self._is_bytes)
+        return bar_text(self._doing, self._done, self._total, seconds, columns, is_bytes=self._is_bytes)
 
 
-def shown(doing: str, done: int, total: int | None, seconds: float, columns: int, *, is_bytes: bool) -> str:
+def bar_text(doing: str, done: int, total: int | None, seconds: float, columns: int, *, is_bytes: bool) -> str:
     """``compacting 3 buckets [#####...................]  1.2 GiB of 5.1 GiB, 310.0 MiB/s, 0:13 left``."""
 
     def amount(count: int) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
 
+from acidctl.cli.output.console import broken
 from acidctl.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+T = TypeVar("T")
 _GAP = 2
 
 STATE_STYLES = {"current": "green", "obsolete": "yellow", "aborted": "red", "ignored": "dim"}
@@ -20,7 +21,7 @@ STATE_STYLES = {"current": "green", "obsolete": "yellow", "aborted": "red", "ign
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ScreenColumn:
     """A column of a :class:`FittedTable`.
 
     Attributes:
@@ -42,7 +43,7 @@ class Row:
     """One row.
 
     Attributes:
-        cells: one a column; made safe here.
+        cells: one per column; made printable when it is shown.
         remark: the last cell, or a line of its own below the row where the screen is narrow.
         is_plain: nobody needs the remark: it is left out where it would take a line.
         styles: of cells, by column.
@@ -63,7 +64,7 @@ class FittedTable:
     the first column has a line of its own.  Cells are never cut: a terminal wraps a name that is wider than itself.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[ScreenColumn, ...]
     remark: str
     rows: tuple[Row, ...]
 
@@ -74,84 +75,65 @@ class FittedTable:
 
     def lines(self, width: int) -> Iterator[Text]:
         """The lines, none wider than `width` but for names that are."""
-        cells = [tuple(map(printable, row.cells)) for row in self.rows]
-        remarks = [printable(row.remark) for row in self.rows]
-        widths = [_widest([c.heading, *(row[i] for row in cells)]) for i, c in enumerate(self.columns)]
-        remark_width = _widest([self.remark, *remarks]) + _GAP
-        by_worth = sorted((c.worth, i) for i, c in enumerate(self.columns) if c.worth is not None)
-        kept = list(range(len(self.columns)))
+        rows = [replace(row, cells=tuple(map(printable, row.cells)), remark=printable(row.remark)) for row in self.rows]
+        heading = Row(tuple(column.heading for column in self.columns), self.remark)
+        widths = [_widest([row.cells[i] for row in (heading, *rows)]) for i in range(len(self.columns))]
+        remark_width = _widest([row.remark for row in (heading, *rows)]) + _GAP
+        by_worth = [i for _, i in sorted((c.worth, i) for i, c in enumerate(self.columns) if c.worth is not None)]
+        filled = [i for i in range(len(self.columns)) if any(row.cells[i] for row in rows)]
 
-        def fits(more: int = 0) -> bool:
-            return sum(widths[i] + _GAP for i in kept) - _GAP + more <= width
+        def fitting(kept: list[int], going: Sequence[int], beside: int) -> tuple[list[int], bool]:
+            """The columns that are left when as many went as must, and whether they fit beside so much else."""
+            for i in (*going, None):
+                if sum(widths[k] + _GAP for k in kept) - _GAP + beside <= width:
+                    return kept, True
+                kept = [k for k in kept if k != i]
+            return kept, False
 
-        for _, i in by_worth:
-            if self.columns[i].beside and not fits(remark_width):
-                kept.remove(i)
-        if fits(remark_width):
-            yield from self._beside(kept, widths, cells, remarks)
+        going = [i for i in by_worth if self.columns[i].beside]
+        kept, is_beside = fitting(list(range(len(self.columns))), going, remark_width)
+        if is_beside:
+            for row in (heading, *rows):
+                line = self._line(kept, widths, row)
+                line.append(" " * _GAP + row.remark)
+                line.stylize("dim" if row is heading else "")
+                yield line
             return
-        kept = [i for i in range(len(self.columns)) if any(row[i] for row in cells) or self.columns[i].worth is None]
-        for _, i in by_worth:
-            if i in kept and not fits():
-                kept.remove(i)
-        if fits():
-            yield from self._below(kept, widths, cells, width)
-        else:
-            spare = [i for worth, i in reversed(by_worth) if any(row[i] for row in cells)]
-            yield from self._stacked(self._second_line(kept, spare, cells, width), cells, width)
-
-    def _beside(
-        self, kept: Sequence[int], widths: Sequence[int], cells: Sequence[tuple[str, ...]], remarks: Sequence[str]
-    ) -> Iterator[Text]:
-        heading = self._heading(kept, widths)
-        heading.append(" " * _GAP + self.remark)
-        heading.stylize("dim")
-        yield heading
-        for row, shown, remark in zip(self.rows, cells, remarks, strict=True):
-            line = self._line(kept, widths, row, shown)
-            line.append(" " * _GAP + remark)
-            yield line
-
-    def _below(
-        self, kept: Sequence[int], widths: Sequence[int], cells: Sequence[tuple[str, ...]], width: int
-    ) -> Iterator[Text]:
-        heading = self._heading(kept, widths)
-        heading.stylize("dim")
-        heading.rstrip()
-        yield heading
-        for row, shown in zip(self.rows, cells, strict=True):
-            line = self._line(kept, widths, row, shown)
+        kept = [i for i in range(len(self.columns)) if i in filled or i not in by_worth]
+        kept, is_fitting = fitting(kept, [i for i in by_worth if i in kept], 0)
+        if not is_fitting:
+            spare = [i for i in reversed(by_worth) if i in filled]
+            yield from self._stacked(self._second_line(kept, spare, rows, width), rows, width)
+            return
+        for row in (heading, *rows):
+            line = self._line(kept, widths, row)
+            line.stylize("dim" if row is heading else "")
             line.rstrip()
             yield line
-            yield from _remark_lines(row, width)
+            yield from () if row is heading else _remark_lines(row, width)
 
-    def _stacked(self, kept: Sequence[int], cells: Sequence[tuple[str, ...]], width: int) -> Iterator[Text]:
+    def _stacked(self, kept: Sequence[int], rows: Sequence[Row], width: int) -> Iterator[Text]:
         from rich.text import Text  # noqa: PLC0415 - only for people
 
-        for row, shown in zip(self.rows, cells, strict=True):
+        for row in rows:
             styles = dict(row.styles)
-            yield Text(shown[kept[0]], styles.get(kept[0], ""))
+            yield Text(row.cells[kept[0]], styles.get(kept[0], ""))
             line = Text(" ")
             for i in kept[1:]:
                 column = self.columns[i]
-                if shown[i]:
+                if row.cells[i]:
                     line.append(" " if len(line) == 1 else " " * _GAP)
                     line.append("" if column.is_clear else f"{column.heading} ", "dim")
-                    line.append(shown[i], styles.get(i, ""))
+                    line.append(row.cells[i], styles.get(i, ""))
             yield line
             yield from _remark_lines(row, width)
 
-    def _second_line(
-        self, kept: Sequence[int], spare: Sequence[int], cells: Sequence[tuple[str, ...]], width: int
-    ) -> Sequence[int]:
+    def _second_line(self, kept: Sequence[int], spare: Sequence[int], rows: Sequence[Row], width: int) -> Sequence[int]:
         """The columns of the stacked form: what stays always, and what else has room beside it, in their order."""
 
         def size(i: int) -> int:
-            return (
-                _GAP
-                + _widest([row[i] for row in cells])
-                + (0 if self.columns[i].is_clear else len(self.columns[i].heading) + 1)
-            )
+            heading = 0 if self.columns[i].is_clear else len(self.columns[i].heading) + 1
+            return _GAP + _widest([row.cells[i] for row in rows]) + heading
 
         chosen, left = list(kept), width - sum(map(size, kept[1:]))
         for i in spare:
@@ -161,32 +143,49 @@ class FittedTable:
             left -= size(i)
         return sorted(chosen)
 
-    def _heading(self, kept: Sequence[int], widths: Sequence[int]) -> Text:
-        return self._line(kept, widths, Row((), ""), tuple(column.heading for column in self.columns))
-
-    def _line(self, kept: Sequence[int], widths: Sequence[int], row: Row, shown: tuple[str, ...]) -> Text:
+    def _line(self, kept: Sequence[int], widths: Sequence[int], row: Row) -> Text:
         from rich.cells import cell_len  # noqa: PLC0415 - only for people
         from rich.text import Text  # noqa: PLC0415 - only for people
 
         styles = dict(row.styles)
         line = Text()
         for place, i in enumerate(kept):
-            blank = " " * (widths[i] - cell_len(shown[i]))
+            blank = " " * (widths[i] - cell_len(row.cells[i]))
             line.append(" " * _GAP if place else "")
             line.append(blank if self.columns[i].right else "")
-            line.append(shown[i], styles.get(i, ""))
+            line.append(row.cells[i], styles.get(i, ""))
             line.append("" if self.columns[i].right else blank)
         return line
+
+
+def fitted(
+    columns: Iterable[tuple[ScreenColumn, Callable[[T], str]]],
+    remark: str,
+    items: Iterable[T],
+    row: Callable[[T, tuple[str, ...]], Row],
+) -> FittedTable:
+    """A table with one row per item.
+
+    Args:
+        columns: each with what gives its cell of an item.
+        row: makes the row of an item and its cells.
+    """
+    columns = tuple(columns)
+    rows = (row(item, tuple(cell(item) for _, cell in columns)) for item in items)
+    return FittedTable(tuple(column for column, _ in columns), remark, tuple(rows))
+
+
+def on_screen(time: str | None) -> str:
+    """A time of JSON for people, who are told that it is UTC."""
+    return (time or "-").replace("T", " ").rstrip("Z")
 
 
 def _remark_lines(row: Row, width: int) -> Iterator[Text]:
     from rich.text import Text  # noqa: PLC0415 - only for people
 
-    if row.is_plain or not row.remark:
-        return
-    text = printable(row.remark)
-    for part in textwrap.wrap(text, max(20, width - 4), break_long_words=False, break_on_hyphens=False):
-        yield Text("    " + part, "dim")
+    if row.remark and not row.is_plain:
+        for part in broken(row.remark, max(20, width - 4)):
+            yield Text("    " + part, "dim")
 
 
 def _widest(texts: Sequence[str]) -> int:

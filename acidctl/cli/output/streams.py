@@ -15,6 +15,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
 from acidctl.cli.output.last_line import LAST_LINE
+from acidctl.cli.output.logs import StandIn
 from acidctl.errors import StorageError
 from acidctl.printable import printable
 
@@ -29,21 +30,12 @@ class OutputError(StorageError):
     """Standard output is full, closed or broken in another way than a pipe without a reader."""
 
 
-class Screened(io.TextIOBase):
+class Screened(StandIn):
     """A standard stream for text that anybody writes: of what a terminal would act on, line feeds alone get through.
 
     Libraries warn there, click prints help with defaults from files, and tracebacks quote what they failed on.
-
-    Attributes:
-        behind: the stream itself, for those that made their text printable and add colours.
+    Those that made their text printable and add colours write to what is behind.
     """
-
-    encoding = "utf-8"
-    errors = "backslashreplace"
-
-    def __init__(self, behind: TextIO) -> None:
-        super().__init__()
-        self.behind = behind
 
     @property
     def buffer(self) -> BinaryIO:
@@ -58,14 +50,8 @@ class Screened(io.TextIOBase):
     def flush(self) -> None:
         self.behind.flush()
 
-    def writable(self) -> bool:
-        return True
-
     def isatty(self) -> bool:
         return self.behind.isatty()
-
-    def fileno(self) -> int:
-        return self.behind.fileno()
 
 
 @contextmanager

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from prometheus_client import Metric, generate_latest
@@ -57,7 +59,9 @@ def write_metrics(run: RunReport, path: Path) -> None:
     """
     with _alone(followed(path).parent):
         earlier = path.read_text("utf-8", "replace") if path.is_file() else ""  # not a pipe or /dev/stdout
-        replace_file(path, generate_latest(_Families(_families(run, earlier))))
+        families = _families(run, earlier)
+        collector = SimpleNamespace(collect=lambda: families)
+        replace_file(path, generate_latest(collector))
 
 
 def samples_of(run: RunReport) -> Iterator[Sample]:
@@ -73,36 +77,25 @@ def samples_of(run: RunReport) -> Iterator[Sample]:
         yield "acidctl_locations", (result,), float(count)
     for kind, size in run.bytes().items():
         yield "acidctl_bytes", (kind,), float(size)
-    found: dict[str, int] = {}
+    found: Counter[str] = Counter()
     for one in run.results.values():
-        for severity, count in one.facts.get("findings", {}).items():
-            found[severity] = found.get(severity, 0) + count
+        found.update(one.facts.get("findings", {}))
     for severity, count in found.items():
         yield "acidctl_findings", (severity,), float(count)
     yield from _of_locations(run.results.values())
 
 
 def _of_locations(results: Iterable[LocationResult]) -> Iterator[Sample]:
-    known = [(result, figures) for result in results if (figures := result.latest)]
-    known.sort(key=lambda one: (-one[1].obsolete, -one[1].small, one[0].location))
-    for result, figures in known[:MOST_LOCATIONS]:
+    known = [(result, standing) for result in results if (standing := result.latest)]
+    known.sort(key=lambda one: (-one[1].directories["obsolete"], -one[1].directories["small"], one[0].location))
+    for result, standing in known[:MOST_LOCATIONS]:
         # Escapes: the collector takes UTF-8 only, and names are anything.
         location = printable(hidden(result.location))
         for state in ("current", "obsolete", "aborted", "small"):
-            yield "acidctl_directories", (location, state), float(figures.directories[state])
-        yield "acidctl_oldest_obsolete_age_seconds", (location,), float(figures.oldest_obsolete or 0)
+            yield "acidctl_directories", (location, state), float(standing.directories[state])
+        yield "acidctl_oldest_obsolete_age_seconds", (location,), float(standing.oldest_obsolete or 0)
     if len(known) > MOST_LOCATIONS:
         yield "acidctl_locations_left_out", (), float(len(known) - MOST_LOCATIONS)
-
-
-class _Families:
-    """A collector of what was worked out before."""
-
-    def __init__(self, families: Iterable[Metric]) -> None:
-        self._families = families
-
-    def collect(self) -> Iterable[Metric]:
-        return self._families
 
 
 def _families(run: RunReport, earlier: str) -> list[Metric]:

@@ -1,27 +1,154 @@
-"""Outcomes for people and for programs, one per location; and the exit status that they come to."""
+"""The locations that a command goes through: which it takes, what fails there, and what becomes of each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from acidctl.cli.output.console import Records, human_count, note, put_line, warn
-from acidctl.cli.report.failures import show_failure
-from acidctl.errors import ExitStatus
+from acidctl.cli.output.console import Records, human_count, note, put_line, show_error, warn, warn_of
+from acidctl.errors import AccessError, AcidctlError, ExitStatus, RefusedError
+from acidctl.location.evidence import Evidence, not_known
+from acidctl.location.snapshot import look_at
+from acidctl.location.walk import Observer
 from acidctl.outcome import Outcome, Result, Skipped
 
 if TYPE_CHECKING:
+    from acidctl.acid.layout import TableType
     from acidctl.cli.report.run_report import RunReport
-    from acidctl.errors import AcidctlError
-    from acidctl.location.evidence import Evidence
     from acidctl.location.find import Found
 
 SCHEMA_VERSION = 1
 
-_NAMED = 20
+_FEW, _NAMED = 3, 20
 
 
-class Outcomes:
+class Visits:
+    """What a command meets on its way.
+
+    Attributes:
+        status: the worst exit status of all failures.
+    """
+
+    def __init__(self, run: RunReport | None = None) -> None:
+        self.status = 0
+        self.run = run
+        self._others: list[str] = []
+        self._unknown: list[str] = []
+        self._notes: dict[str, None] = {}
+        self._odd: dict[str, None] = {}
+
+    @property
+    def observer(self) -> Observer:
+        """For the walk: what cannot be listed, and tables of other formats."""
+        return Observer(
+            lambda error: self.failed("", error), lambda path, what: self._others.append(f"{path} is {what}")
+        )
+
+    def failed(self, location: str, error: AcidctlError) -> None:
+        """A location failed, and the command goes on; empty for a directory of a tree that cannot be listed."""
+        show_failure(location, error)
+        self.status = max(self.status, error.exit_status)
+        if self.run:
+            self.run.failed(location, error)
+
+    def gap(self, error: AcidctlError) -> None:
+        """What leaves a gap in the result only: a warning of one line."""
+        warn(str(error))
+        self.status = max(self.status, error.exit_status)
+
+    def skipped(self, found: Found, evidence: Evidence) -> None:
+        """A location that is not known to be transactional is left alone."""
+
+    def known(self, places: Iterable[Found]) -> Iterator[Found]:
+        """The locations that are known to be transactional, and those that were named; for what only reads."""
+        for found in places:
+            try:
+                is_known = found.is_given or found.evidence().may_change
+            except AcidctlError:  # it cannot be listed: its snapshot says so
+                is_known = True
+            if is_known:
+                yield found
+            else:
+                self._unknown.append(found.shown)
+
+    def changeable(self, places: Iterable[Found], said: TableType | None) -> Iterator[Found]:
+        """The locations that may be changed.
+
+        Args:
+            said: what the user says that the table is.
+
+        Raises:
+            RefusedError: one that was named itself is not known to be transactional; or one type is said of two tables.
+        """
+        first = None
+        for found in places:
+            first = first or found.location.table
+            if said is not None and found.location.table != first:
+                raise RefusedError(
+                    "one --table-type cannot speak for several tables",
+                    f"{found.shown} is of {found.location.table}, not of {first}",
+                    "give one table",
+                )
+            try:
+                evidence = found.evidence(said)
+            except AcidctlError:  # it cannot be listed: its snapshot says so
+                yield found
+                continue
+            if evidence.may_change:
+                yield found
+            elif found.is_given:
+                raise not_known(found.shown, evidence)
+            else:
+                self._unknown.append(found.shown)
+                self.skipped(found, evidence)
+
+    def readable(self, found: Found) -> Found:
+        """The location with what can be listed of it, for commands that only show: a directory that is closed is there,
+        by its name, with nothing in it, and counts as a failure.
+
+        Raises:
+            AccessError: the location itself may not be listed.
+        """
+        if found.ahead is not None and not isinstance(found.ahead, AccessError):
+            return found
+        closed: dict[str, AcidctlError] = {}
+        look = look_at(found.fs, found.location.path, found.top, closed.__setitem__)
+        if found.ahead is not None and not closed:
+            raise found.ahead
+        for error in closed.values():
+            self.closed(found, error)
+        return replace(found, ahead=look)
+
+    def closed(self, found: Found, error: AcidctlError) -> None:
+        """A directory of a location may not be listed."""
+        self.failed(found.shown, error)
+
+    def remember(self, notes: Iterable[str] = (), odd: Iterable[str] = ()) -> None:
+        """What is told once at the end, of however many locations it holds.
+
+        Args:
+            odd: warnings of layouts that Hive never writes.
+        """
+        self._notes |= dict.fromkeys(notes)
+        self._odd |= dict.fromkeys(odd)
+
+    def tell_notes(self) -> None:
+        """What was remembered."""
+        for text in self._notes:
+            note(text)
+        warn_of(list(self._odd))
+
+    def tell_strangers(self) -> None:
+        """What was left alone, in a line for each kind."""
+        if self._others:
+            note(f"not entered: {some(self._others, _FEW, '; ')}")
+        if self._unknown:
+            count, names = human_count(len(self._unknown), "location"), some(self._unknown, _FEW, "; ")
+            note(f"{count} left alone, not known to be transactional (`acidctl ls` says why): {names}")
+
+
+class Outcomes(Visits):
     """What a command says of each location: a line of text, or one JSON object; errors go to standard error.
 
     Args:
@@ -29,16 +156,16 @@ class Outcomes:
         text_of: a line for an outcome of the command's own kind; empty for none.
     """
 
+    run: RunReport
+
     def __init__(self, output: str, run: RunReport, text_of: Callable[[Outcome], str]) -> None:
-        self.run = run
-        self.output = output
+        super().__init__(run)
+        self.is_table = output == "table"
         self._records = Records(output)
         self._text_of = text_of
-        self.status = 0
         self._seen: set[Result] = set()
         self._failed: list[str] = []
         self._left: list[str] = []
-        self._noted: set[str] = set()
 
     def put(self, outcome: Outcome, *, is_last: bool = True) -> None:
         """Say what became of a location.
@@ -50,9 +177,9 @@ class Outcomes:
             self._seen.add(outcome.result)
             self._left += [outcome.location] * outcome.is_unfinished
             self.run.take(outcome)
-        elif self.output != "table":
+        elif not self.is_table:
             return
-        if self.output != "table":
+        if not self.is_table:
             self._records.put({"schema_version": SCHEMA_VERSION, **outcome.record()})
         elif text := self._text_of(outcome) or _text(outcome):
             put_line(text)
@@ -74,22 +201,18 @@ class Outcomes:
             warn(f"{what}: {some(names, _NAMED)}")
 
     def failed(self, location: str, error: AcidctlError) -> None:
-        """A location failed; an empty one for what is none, such as a directory of a tree that cannot be listed."""
         self.put(Outcome(location=location, result=Result.FAILED, error=error))
 
+    def lost(self, found: Found, error: AcidctlError) -> None:
+        """The same, by the location itself."""
+        self.failed(found.shown, error)
+
     def skipped(self, found: Found, evidence: Evidence) -> None:
-        """A location that is not known to be transactional."""
         self.put(Skipped(location=found.shown, reason=evidence.text, code=evidence.code))
 
     def postponed(self, location: str, why: str) -> None:
         """A location is left for another run."""
         self.put(Outcome(location=location, result=Result.POSTPONED, reason=why))
-
-    def note_once(self, text: str) -> None:
-        """A note that may come from many locations."""
-        if text not in self._noted:
-            self._noted.add(text)
-            note(text)
 
     def exit_status(self, speaks: bool) -> int:
         """Of the whole run; with `speaks` there is a status for nothing to do and for work that was put off."""
@@ -100,12 +223,6 @@ class Outcomes:
         return 0 if self._seen - {Result.NOTHING_TO_DO, Result.SKIPPED} else ExitStatus.NOTHING_TO_DO
 
 
-def some(names: Sequence[str], most: int) -> str:
-    """The first of them, and how many more there are."""
-    rest = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + rest
-
-
 def _text(outcome: Outcome) -> str:
     """What is said of every kind of outcome in the same way."""
     if outcome.result is Result.NOTHING_TO_DO:
@@ -113,3 +230,15 @@ def _text(outcome: Outcome) -> str:
     if outcome.result is Result.POSTPONED:
         return f"{outcome.location}: left for later: {outcome.reason}"
     return ""
+
+
+def show_failure(location: str, error: AcidctlError) -> None:
+    """One of several locations failed."""
+    what = error.what if location in error.what else f"{location}: {error.what}"
+    show_error(what, error.why, error.hint, status=error.exit_status, code=error.code, location=location)
+
+
+def some(names: Sequence[str], most: int, between: str = ", ") -> str:
+    """The first of them, and how many more there are."""
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return between.join(names[:most]) + rest

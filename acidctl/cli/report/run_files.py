@@ -7,12 +7,11 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import click
 
 from acidctl.acid.names import AcidNameError, is_hidden, parse_directory
-from acidctl.cli.report.failures import show_failure
+from acidctl.cli.report.outcomes import show_failure
 from acidctl.cli.report.run_report import RunReport
 from acidctl.errors import (
     AccessError,
@@ -52,8 +51,10 @@ def recorded(report: str | None, metrics: str | None) -> Iterator[RunReport]:
         run.end(run.exit_status or 0)
     except BaseException as error:
         run.end(_status_of(error), error)
-        with _told():
+        try:
             _write(run, targets)
+        except AcidctlError as problem:
+            show_failure("", problem)
         raise
     _write(run, targets)
 
@@ -69,22 +70,14 @@ def _status_of(error: BaseException) -> int:
     return error.exit_status if isinstance(error, AcidctlError) else AcidctlError.exit_status
 
 
-@contextmanager
-def _told() -> Iterator[None]:
-    """What goes wrong in the block is said, and goes no further."""
-    try:
-        yield
-    except AcidctlError as error:
-        show_failure("", error)
-
-
 def _write(run: RunReport, targets: list[tuple[Path, str]]) -> None:
     """Write every file; the first error is raised when all have been tried."""
     errors: list[AcidctlError] = []
     for path, kind in targets:
         try:
             if kind == "report":
-                replace_file(path, _json(run.as_json()))
+                # ASCII, so that names that are not UTF-8 have a form, too.
+                replace_file(path, json.dumps(run.as_json(), indent=2).encode("ascii") + b"\n")
             else:
                 from acidctl.cli.report.metrics import write_metrics  # noqa: PLC0415 - with prometheus_client
 
@@ -170,8 +163,3 @@ def _all_ours(head: bytes) -> bool:
     lines = head.split(b"\n")[: -1 if len(head) == _HEAD else None]
     names = (line.removeprefix(b"# HELP ").removeprefix(b"# TYPE ") for line in lines if line)
     return all(name.startswith(b"acidctl_") for name in names)
-
-
-def _json(value: dict[str, Any]) -> bytes:
-    # ASCII, so that names that are no UTF-8 have a form, too.
-    return json.dumps(value, indent=2).encode("ascii") + b"\n"

@@ -5,19 +5,23 @@ from __future__ import annotations
 import getpass
 import os
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from acidctl import __version__
+from acidctl.acid.advice import SMALL_FILE
+from acidctl.acid.listing import Ages
+from acidctl.acid.names import is_hidden
+from acidctl.acid.state import EntryKind, State
 from acidctl.cli.output.redact import hidden, hidden_in
 from acidctl.errors import AcidctlError, ExitStatus
+from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.wording import iso_time
 
 if TYPE_CHECKING:
-    from acidctl.cli.report.figures import Figures, Seen
-    from acidctl.location.snapshot import Snapshot
     from acidctl.outcome import Outcome
 
 SCHEMA_VERSION = 1
@@ -25,6 +29,78 @@ GOOD = (ExitStatus.DONE, ExitStatus.NOTHING_TO_DO, ExitStatus.POSTPONED)
 """Exit statuses of a run that did what it could."""
 _LISTINGS = 8
 """Locations that are listed at a time, once more, at the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One location at one time.
+
+    Attributes:
+        files, bytes: of everything that is not hidden.
+        directories: by state; `small` ones, deltas and delete deltas below :data:`SMALL_FILE`, are among the current.
+        oldest_obsolete: seconds since the first of the obsolete entries was superseded; None without one.
+    """
+
+    files: int
+    bytes: int
+    directories: dict[str, int]
+    oldest_obsolete: float | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Its place in the report."""
+        oldest = self.oldest_obsolete
+        return {
+            "files": self.files,
+            "bytes": self.bytes,
+            "directories": self.directories,
+            "oldestObsoleteSeconds": None if oldest is None else round(oldest),
+        }
+
+
+def standing_of(snapshot: Snapshot, now: float | None = None) -> Standing:
+    """Where a listed location stands.
+
+    Args:
+        now: seconds since the epoch.
+    """
+    now = time.time() if now is None else now
+    sizes: dict[str, int] = {}
+    files = 0
+    for entry in snapshot.listing.entries:
+        name = entry.path.partition("/")[0]
+        if not entry.is_dir and not is_hidden(name):
+            sizes[name] = sizes.get(name, 0) + entry.size
+            files += 1
+    directories = [verdict for verdict in snapshot.state.verdicts if verdict.directory is not None]
+    count = {state.value: sum(verdict.state is state for verdict in directories) for state in State}
+    count["small"] = sum(
+        verdict.state is State.CURRENT
+        and verdict.kind is not EntryKind.BASE
+        and sizes.get(verdict.name, 0) < SMALL_FILE
+        for verdict in directories
+    )
+    times = Ages.of(snapshot.listing).times
+    since = []
+    for verdict in snapshot.state.in_state(State.OBSOLETE):
+        known = [when for name in verdict.reason.by or (verdict.name,) if (when := times.get(name)) is not None]
+        since += [min(known)] if known else []
+    return Standing(files, sum(sizes.values()), count, max(0.0, now - min(since)) if since else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A location that can be looked at again, without its listing: (fs, path, write ids, transactions)."""
+
+    where: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Seen:
+        """What is needed of a snapshot."""
+        return cls((snapshot.fs, snapshot.path, snapshot.write_ids, snapshot.txns))
+
+    def again(self) -> Standing:
+        """List it anew; errors as for :func:`acidctl.location.snapshot.take_snapshot`."""
+        return standing_of(take_snapshot(*self.where))
 
 
 @dataclass(slots=True)
@@ -43,15 +119,15 @@ class LocationResult:
     result: str = "not-reached"
     bytes: dict[str, int] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
-    before: Figures | None = None
-    after: Figures | None = None
+    before: Standing | None = None
+    after: Standing | None = None
     error: dict[str, Any] | None = None
     seconds: float | None = None
     seen: Seen | None = None
     is_changed: bool = False
 
     @property
-    def latest(self) -> Figures | None:
+    def latest(self) -> Standing | None:
         """How it stands now; None where that is not known."""
         return self.after if self.is_changed else self.before
 
@@ -82,10 +158,8 @@ class RunReport:
     def saw(self, snapshot: Snapshot) -> None:
         """A location, before anything is done there."""
         if self.is_wanted:
-            from acidctl.cli.report.figures import Seen, figures_of  # noqa: PLC0415 - only for a report
-
             result = self._of(snapshot.fs.display(snapshot.path))
-            result.before = figures_of(snapshot)
+            result.before = standing_of(snapshot)
             result.seen = Seen.of(snapshot)
 
     def add(
@@ -94,19 +168,16 @@ class RunReport:
         result: str,
         *,
         is_changed: bool = False,
-        read: int | None = None,
-        written: int | None = None,
-        removed: int | None = None,
-        restored: int | None = None,
         seconds: float | None = None,
+        bytes_by_use: Mapping[str, int] | None = None,
         **facts: Any,
     ) -> None:
         """What became of a location.
 
         Args:
             is_changed: it is listed once more at the end.
-            read, written, removed, restored: bytes.
             seconds: of work.
+            bytes_by_use: read, written, removed, restored.
         """
         if not self.is_wanted:
             return
@@ -114,10 +185,8 @@ class RunReport:
         found.result = result
         found.is_changed |= is_changed
         found.seconds = seconds
-        counts = {"read": read, "written": written, "removed": removed, "restored": restored}
-        for name, count in counts.items():
-            if count is not None:
-                found.bytes[name] = found.bytes.get(name, 0) + count
+        for name, count in (bytes_by_use or {}).items():
+            found.bytes[name] = found.bytes.get(name, 0) + count
         found.facts |= facts
 
     def take(self, outcome: Outcome) -> None:
@@ -130,7 +199,7 @@ class RunReport:
             outcome.result.value,
             is_changed=outcome.is_changed,
             seconds=outcome.seconds,
-            **outcome.bytes_by_use(),
+            bytes_by_use=outcome.bytes_by_use(),
             **outcome.reported(),
         )
 
@@ -163,10 +232,7 @@ class RunReport:
 
     def counts(self) -> dict[str, int]:
         """Locations by result."""
-        found: dict[str, int] = {}
-        for result in self.results.values():
-            found[result.result] = found.get(result.result, 0) + 1
-        return found
+        return dict(Counter(result.result for result in self.results.values()))
 
     def bytes(self) -> dict[str, int]:
         """Bytes of all locations, by what was done with them."""
@@ -178,6 +244,9 @@ class RunReport:
 
     def as_json(self) -> dict[str, Any]:
         """The file's content, schema_version 1."""
+        ended = "done" if self.is_good else "failed"
+        if self.exit_status == ExitStatus.INTERRUPTED:
+            ended = "interrupted"
         record = {
             "schema_version": SCHEMA_VERSION,
             "acidctl": __version__,
@@ -190,7 +259,7 @@ class RunReport:
             "ended": iso_time(self.ended),
             "seconds": round(self.seconds, 3),
             "exitStatus": self.exit_status,
-            "outcome": self._outcome(),
+            "outcome": ended,
             "errors": self.errors,
             "totals": {"locations": self.counts(), "bytes": self.bytes(), "failures": self.all_failures},
             "locations": [_as_json(result) for result in self.results.values()],
@@ -203,11 +272,6 @@ class RunReport:
         """Failed locations; the run itself counts when nothing else tells that it failed."""
         return self.failures or int(bool(self.errors))
 
-    def _outcome(self) -> str:
-        if self.exit_status == ExitStatus.INTERRUPTED:
-            return "interrupted"
-        return "done" if self.is_good else "failed"
-
     def _of(self, location: str) -> LocationResult:
         return self.results.setdefault(location, LocationResult(location))
 
@@ -215,15 +279,9 @@ class RunReport:
 def as_error(error: Exception) -> dict[str, Any]:
     """An error's lines, and what it is."""
     name = type(error).__name__
-    if isinstance(error, AcidctlError):
-        return {
-            "what": hidden(error.what),
-            "why": hidden(error.why),
-            "hint": hidden(error.hint),
-            "class": name,
-            "code": error.code,
-        }
-    return {"what": hidden(f"{name}: {error}"), "why": "", "hint": "", "class": name, "code": AcidctlError.code}
+    known = error if isinstance(error, AcidctlError) else AcidctlError(f"{name}: {error}")
+    texts = {"what": known.what, "why": known.why, "hint": known.hint}
+    return {key: hidden(text) for key, text in texts.items()} | {"class": name, "code": known.code}
 
 
 def _look_again(result: LocationResult) -> None:
@@ -240,21 +298,9 @@ def _as_json(result: LocationResult) -> dict[str, Any]:
         "bytes": result.bytes,
         "seconds": None if result.seconds is None else round(result.seconds, 3),
         **result.facts,
-        "before": _figures(result.before),
-        "after": _figures(result.latest),
+        "before": result.before and result.before.as_json(),
+        "after": result.latest and result.latest.as_json(),
         "error": result.error,
-    }
-
-
-def _figures(figures: Figures | None) -> dict[str, Any] | None:
-    if figures is None:
-        return None
-    oldest = figures.oldest_obsolete
-    return {
-        "files": figures.files,
-        "bytes": figures.bytes,
-        "directories": figures.directories,
-        "oldestObsoleteSeconds": None if oldest is None else round(oldest),
     }
 
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from support.terminals import Terminals
 
 from acidctl.cli.command_table import command_named
-from acidctl.cli.config.settings import Layer, merge, options_of, variable_of
-from acidctl.cli.main import lifted, value_of
+from acidctl.cli.config.layers import Layer, merged_settings, options_of, variable_of
+from acidctl.cli.main import value_of, with_program_options_first
 from acidctl.cli.output import redact
 from acidctl.errors import StorageError, UsageProblem
 from acidctl.storage.options import StorageOptions
@@ -492,15 +492,15 @@ def test_config_path_says_which_files_are_used(acidctl: Acidctl, project: Callab
 
 
 def test_options_of_the_program_stand_anywhere() -> None:
-    assert lifted(["ls", "--profile", "p", "x", "--log-format=json"]) == [
+    assert with_program_options_first(["ls", "--profile", "p", "x", "--log-format=json"]) == [
         "--profile",
         "p",
         "--log-format=json",
         "ls",
         "x",
     ]
-    assert lifted(["ls", "--", "--profile", "p"]) == ["ls", "--", "--profile", "p"]
-    assert lifted(["ls", "--config"]) == ["--config", "ls"]
+    assert with_program_options_first(["ls", "--", "--profile", "p"]) == ["ls", "--", "--profile", "p"]
+    assert with_program_options_first(["ls", "--config"]) == ["--config", "ls"]
     assert value_of("--log-format", ["--log-format", "text", "--log-format=json", "ls"]) == "json"
     assert value_of("--log-format", ["ls"]) == ""
 
@@ -517,14 +517,14 @@ def test_the_first_that_says_something_wins(files: list[tuple[dict[str, str], di
     ]
     if not any(profile in profiles for _, profiles in files):
         with pytest.raises(UsageProblem):
-            merge(layers, command_named, profile)
+            merged_settings(layers, command_named, profile)
         return
     expected: dict[str, tuple[str, str]] = {}
     for place, (base, profiles) in enumerate(files):
         for table in (profiles.get(profile, {}), base):
             for key, value in table.items():
                 expected.setdefault(key, (value, str(place)))
-    merged = merge(layers, command_named, profile)
+    merged = merged_settings(layers, command_named, profile)
     assert {key: tuple(value) for key, value in merged.options.get(("clean",), {}).items()} == expected
     names = options_of(command_named("clean"))  # type: ignore[arg-type]
     made = merged.default_map(command_named).get("clean", {})
@@ -534,7 +534,7 @@ def test_the_first_that_says_something_wins(files: list[tuple[dict[str, str], di
 def test_nothing_is_loaded_where_there_is_no_file(tmp_path: Path) -> None:
     env = os.environ | {"XDG_CONFIG_HOME": str(tmp_path)}
     for args, absent in (
-        (["--help"], {"platformdirs", "tomllib", "acidctl.cli.config.settings", "prometheus_client"}),
+        (["--help"], {"platformdirs", "tomllib", "acidctl.cli.config.layers", "prometheus_client"}),
         (["ls", "."], {"tomllib", "prometheus_client", "difflib"}),
     ):
         program = f"import sys, json\nfrom acidctl.cli.main import main\ntry: main({args})\nexcept SystemExit: pass\n"

@@ -12,7 +12,7 @@ import pytest
 from pyarrow import orc, parquet
 from support.tables import CLEAN_NOW, json_rows, snapshot_of
 
-from acidctl.cli.options.amounts import DURATION, SIZE, Window
+from acidctl.cli.options.param_types import DURATION, SIZE, DailyWindow
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.rows.scan.scan import Scan
@@ -206,7 +206,7 @@ def test_durations_are_read_with_their_units(text: str, seconds: float) -> None:
 def test_window_gives_the_seconds_that_are_left(window: str, now: str, left: float | None) -> None:
     start, end = (datetime.strptime(part, "%H:%M").time() for part in window.split("-"))
     hour, minute = map(int, now.split(":"))
-    assert Window(start, end).seconds_left(datetime(2026, 11, 22, hour, minute)) == left
+    assert DailyWindow(start, end).seconds_left(datetime(2026, 11, 22, hour, minute)) == left
 
 
 def test_a_location_that_is_named_twice(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]

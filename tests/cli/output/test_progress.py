@@ -15,9 +15,9 @@ from support.memory_store import MemoryFileSystem
 from support.terminals import Terminals
 
 from acidctl.acid.triggers import CompactionKind
-from acidctl.cli.maintain.work.compact_results import Working
+from acidctl.cli.maintain.work.compact import Working
 from acidctl.cli.output.last_line import LastLine, Listed, listings
-from acidctl.cli.output.progress import Bar, shown
+from acidctl.cli.output.progress import Bar, bar_text
 from acidctl.compaction import local_engine
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
@@ -46,7 +46,7 @@ GIB = 1 << 30
 def test_line_shows_share_and_time_within_the_width(
     done: int, total: int | None, seconds: float, columns: int, is_bytes: bool, line: str
 ) -> None:
-    assert shown("at it", done, total, seconds, columns, is_bytes=is_bytes) == line
+    assert bar_text("at it", done, total, seconds, columns, is_bytes=is_bytes) == line
 
 
 class Tty(io.StringIO):

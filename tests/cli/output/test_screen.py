@@ -17,17 +17,17 @@ import pytest
 from support.terminals import without_last_line
 
 from acidctl.cli.inspect.work.timeline import MARKS, marks_for
-from acidctl.cli.output.screen import Column, FittedTable, Row
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
 
 NAME = "delete_delta_0000002_0000002_0000"
 TABLE = FittedTable(
     (
-        Column("name"),
-        Column("kind", worth=2),
-        Column("write ids", worth=3, is_clear=False),
-        Column("stmt", right=True, worth=1, beside=True),
-        Column("state"),
-        Column("size", right=True, worth=4),
+        ScreenColumn("name"),
+        ScreenColumn("kind", worth=2),
+        ScreenColumn("write ids", worth=3, is_clear=False),
+        ScreenColumn("stmt", right=True, worth=1, beside=True),
+        ScreenColumn("state"),
+        ScreenColumn("size", right=True, worth=4),
     ),
     "reason",
     (
@@ -76,7 +76,9 @@ def test_a_narrow_screen_stacks() -> None:
 
 def test_names_are_made_safe_and_wide_characters_count_twice() -> None:
     table = FittedTable(
-        (Column("name"), Column("state")), "reason", (Row(("表\x1b[2J", "ok"), "a\tb"), Row(("x", "ok"), ""))
+        (ScreenColumn("name"), ScreenColumn("state")),
+        "reason",
+        (Row(("表\x1b[2J", "ok"), "a\tb"), Row(("x", "ok"), "")),
     )
     assert lines(80, table) == ["name       state  reason", "表\\x1b[2J  ok     a\\tb", "x          ok     "]
 

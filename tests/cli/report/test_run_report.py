@@ -18,9 +18,8 @@ from support.tables import CLEAN_NOW
 
 from acidctl.acid.advice import SMALL_FILE
 from acidctl.cli.report import metrics, run_report
-from acidctl.cli.report.figures import figures_of
 from acidctl.cli.report.metrics import samples_of, write_metrics
-from acidctl.cli.report.run_report import RunReport
+from acidctl.cli.report.run_report import RunReport, standing_of
 from acidctl.errors import StorageError
 from acidctl.location.own_files import replace_file
 from acidctl.location.snapshot import take_snapshot
@@ -197,7 +196,7 @@ def test_an_interrupt_while_it_looks_once_more(
     def again(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("acidctl.cli.report.figures.Seen.again", again)
+    monkeypatch.setattr("acidctl.cli.report.run_report.Seen.again", again)
     assert acidctl(*MAJOR, *files, crud).status == 130
     found = report(tmp_path)
     assert (found["outcome"], found["totals"]["locations"]) == ("interrupted", {"compacted": 1})
@@ -365,7 +364,7 @@ def test_locations_beyond_the_most_are_left_out_of_metrics_and_counted(
 def test_nothing_is_kept_where_nobody_asked(crud: Path) -> None:
     run = RunReport("clean")
     run.saw(take_snapshot(LocalFileSystem(FileSystemSpec("file")), str(crud)))
-    run.add("a", "cleaned", removed=5)
+    run.add("a", "cleaned", bytes_by_use={"removed": 5})
     run.failed("b", StorageError("no"))
     assert run.results == {}
     assert run.failures == 1
@@ -381,7 +380,7 @@ def test_figures_count_files_bytes_and_ages(acidctl: Acidctl, crud: Path) -> Non
     for path in crud.rglob("*"):
         os.utime(path, (1000, 1000))
     os.utime(crud / "base_0000003", (2000, 2000))
-    found = figures_of(take_snapshot(LocalFileSystem(FileSystemSpec("file")), str(crud)), now=2060)
+    found = standing_of(take_snapshot(LocalFileSystem(FileSystemSpec("file")), str(crud)), now=2060)
     visible = [path for path in crud.rglob("*") if path.is_file() and ".hidden" not in path.parts]
     assert (found.files, found.bytes) == (len(visible), sum(path.stat().st_size for path in visible))
     assert found.directories == {"current": 2, "obsolete": 4, "aborted": 0, "ignored": 0, "small": 0}

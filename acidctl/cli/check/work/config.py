@@ -10,31 +10,30 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from acidctl.cli.command_table import SUMMARIES, command_named
-from acidctl.cli.config.files import how_to_trust, project_path, read_files, user_path
-from acidctl.cli.config.settings import GENERAL, Value, merge, options_of, variable_of
-from acidctl.cli.config.variables import wrong_variables
+from acidctl.cli.config.layers import GENERAL, Value, merged_settings, options_of, variable_of, wrong_variables
+from acidctl.cli.config.setting_files import how_to_trust, project_path, read_files, user_path
 from acidctl.cli.output.console import console, note, put_json, put_line, table_of
 from acidctl.cli.output.redact import HIDDEN, hidden, is_secret_name
-from acidctl.cli.report.failures import Failures
+from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.orc.limits import LIMITS
 from acidctl.printable import printable_json
 
 if TYPE_CHECKING:
-    from acidctl.cli.config.files import Files
-    from acidctl.cli.config.settings import CommandPath, Settings
+    from acidctl.cli.config.layers import CommandPath, Settings
+    from acidctl.cli.config.setting_files import Files
 
 _DEFAULT = "default"
 
 
-def show(given: str | None, profile: str | None, *, origin: bool, with_defaults: bool, output: str) -> int:
+def show_settings(given: str | None, profile: str | None, *, origin: bool, with_defaults: bool, output: str) -> int:
     """Print the settings; the exit status.
 
     Args:
         given: the file of --config.
     """
     files = read_files(given)
-    settings = merge(files.layers, command_named, profile)
+    settings = merged_settings(files.layers, command_named, profile)
     found = dict(sorted(_settings(settings, with_defaults=with_defaults)))
     if files.ignored:
         note(f"{files.ignored} is not used: {how_to_trust(files)}")
@@ -49,13 +48,13 @@ def show(given: str | None, profile: str | None, *, origin: bool, with_defaults:
         console().print(table_of(names, [row[: len(names)] for row in rows]))
     else:
         note("nothing is set: see `acidctl config path`")
-    failures = Failures()
+    visits = Visits()
     for problem in _wrong_variables():
-        failures.add(problem)
-    return failures.worst
+        visits.failed("", problem)
+    return visits.status
 
 
-def path(given: str | None, output: str) -> None:
+def show_paths(given: str | None, output: str) -> None:
     """Print where the files are, and whether they are used."""
     try:
         files = read_files(given)

@@ -9,16 +9,14 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from acidctl.cli.check.work.findings import Printer
+from acidctl.cli.check.work.findings_printer import FindingsPrinter
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import note
 from acidctl.cli.output.progress import progress
-from acidctl.cli.output.readable import readable
-from acidctl.cli.output.strangers import Strangers
 from acidctl.errors import AcidctlError, RefusedError
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
@@ -32,7 +30,7 @@ from acidctl.validation.run import validate
 from acidctl.worker_pool import Limits, Runner
 
 if TYPE_CHECKING:
-    from acidctl.cli.options.engine import EngineChoice
+    from acidctl.cli.options.engine_choice import EngineChoice
     from acidctl.cli.report.run_report import RunReport
 
 
@@ -76,7 +74,7 @@ def work(
         ignored=left_out,
         now=time.time(),
     )
-    printer = Printer(output, run, verbose=verbose)
+    printer = FindingsPrinter(output, run, verbose=verbose)
     with _runner(engine, locations, options) as runner:
         _run(locations, storage, lists, options, printer, runner)
     printer.close()
@@ -122,45 +120,37 @@ def _run(
     storage: dict[str, str],
     lists: SnapshotLists,
     options: Options,
-    printer: Any,
+    printer: FindingsPrinter,
     runner: Runner | None,
 ) -> None:
-    strangers = Strangers(printer.cannot_list)
     folders: list[Place] = []
-    unlisted: set[str] = set()
-
-    def closed(_: AcidctlError, location: str) -> None:
-        unlisted.add(location)
 
     def folder(fs: FileSystem, path: str, table: str) -> None:
         folders.append(Place(fs, path, holds=table))
 
+    def drained() -> Iterator[Place]:
+        while folders:
+            yield folders.pop(0)
+
     def places() -> Iterator[Place]:
-        for found in find(locations, storage, lists, replace(strangers.observer, container=folder)):
-            yield from _taken(folders)
+        for found in find(locations, storage, lists, replace(printer.observer, container=folder)):
+            yield from drained()
             at = found.location
-            printer.begun(found.shown, is_given=found.is_given)
+            printer.given |= {found.shown} if found.is_given else set()
             try:
-                counted = lists.of((seen := readable(found, closed)).look, at.table, time.time())
+                counted = lists.of((seen := printer.readable(found)).look, at.table, time.time())
             except RefusedError as error:
                 if found.is_given and len(locations) == 1:
                     raise
-                printer.cannot_list(error)
+                printer.failed("", error)
             except AcidctlError:  # its report says so
                 yield Place(found.fs, at.path, partition=at.partition)
             else:
-                look = None if found.shown in unlisted else seen.look  # which tells of what is closed
+                look = None if found.shown in printer.unlisted else seen.look  # which tells of what is closed
                 yield Place(found.fs, at.path, counted.write_ids, counted.txns, at.partition, look)
-        yield from _taken(folders)
+        yield from drained()
 
     with progress("checking parts") as bar:
         for report in validate(places(), options, bar.reach, runner):
             printer.report(report)
-    strangers.tell()
-
-
-def _taken(folders: list[Place]) -> list[Place]:
-    """What has come since it was asked last."""
-    taken = list(folders)
-    folders.clear()
-    return taken
+    printer.tell_strangers()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from acidctl.cli.output.console import console, note, put_json, warn
-from acidctl.cli.output.odd_layouts import tell
+from acidctl.cli.output.console import console, note, put_json, warn, warn_of
 from acidctl.errors import NotFoundError, UsageProblem
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
@@ -44,7 +43,7 @@ def work(
     snapshot = places[0].snapshot(lists)
     for text in map(text_of, snapshot.state.notes):
         note(text)
-    tell(odd_layout(snapshot))
+    warn_of(odd_layout(snapshot))
     found = blame(snapshot, wanted)
     for problem in found.problems:
         warn(f"not looked at: {problem}")

@@ -9,8 +9,7 @@ import click
 
 from acidctl.cli.inspect.work.rows_out import begin_document, form_of, write_rows
 from acidctl.cli.options.shared import EXPORT_FORMS, refuse_unused
-from acidctl.cli.output.console import note, out_stream, put_line, warn
-from acidctl.cli.output.odd_layouts import tell
+from acidctl.cli.output.console import note, out_stream, put_line, warn, warn_of
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.rows.scan.table import table_at
 from acidctl.wording import text_of
@@ -67,7 +66,7 @@ def work(
     newest = _newest(scan.snapshots)
     if at is not None and newest < at:
         note(f"write id {at} is beyond the newest one here, {newest}: these are the rows of now")
-    tell(scan.warnings)
+    warn_of(scan.warnings)
     if count:
         found = scan.count()
         put_line(str(found if limit is None else min(found, limit)))

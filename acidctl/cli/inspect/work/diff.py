@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from acidctl.cli.inspect.work.rows_out import begin_document, form_of, write_rows
 from acidctl.cli.options.shared import ROW_FORMS, refuse_unused
-from acidctl.cli.output.console import note, put_json
-from acidctl.cli.output.odd_layouts import tell
+from acidctl.cli.output.console import note, put_json, warn_of
 from acidctl.errors import NotFoundError, UsageProblem
 from acidctl.orc.types import arrow_type
 from acidctl.rows.past.diff import Difference, keyed_type, pair_by_key, table_difference
@@ -56,7 +55,7 @@ def work(
     found = table_difference(table, start, end, columns, row_id=row_id)
     for text in map(text_of, found.notes):
         note(text)
-    tell(found.warnings)
+    warn_of(found.warnings)
     if count:
         gone, new = found.count()
         put_json({"schema_version": SCHEMA_VERSION, "disappeared": gone, "appeared": new}, lines=True)

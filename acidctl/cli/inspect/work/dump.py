@@ -14,7 +14,7 @@ from acidctl.location.walk import find_locations
 from acidctl.nearest import did_you_mean
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.read.bucket_values import decode_all
-from acidctl.rows.read.events import ID_COLUMNS, EventFile, EventReader, ids_batch, read_ids
+from acidctl.rows.read.events import ID_COLUMNS, EventFile, ids_batch, read_ids
 from acidctl.rows.read.files_at_path import event_files_at
 from acidctl.rows.read.schema_evolution import merge_row_types, select_fields
 from acidctl.rows.read.selection import limited
@@ -99,7 +99,7 @@ class _Selection:
                     yield self._project(_decoded(few) if self._decode else few, source)
                     return
                 for stripe in range(events.stripes):
-                    batch = events.batch(stripe) if self._wants_rows else _ids_only(events, stripe)
+                    batch = events.batch(stripe) if self._wants_rows else ids_batch(events.ids(stripe))
                     if self._decode:
                         batch = _decoded(batch)
                     if self._predicate:
@@ -148,11 +148,6 @@ def _predicate(where: str | None, names: Sequence[str]) -> Predicate | None:
     from acidctl.rows.scan.condition import parse_condition  # noqa: PLC0415 - with sqlglot: only for a condition
 
     return parse_condition(where, names)
-
-
-def _ids_only(events: object, stripe: int) -> pa.RecordBatch:
-    assert isinstance(events, EventReader)
-    return ids_batch(events.ids(stripe))
 
 
 def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:

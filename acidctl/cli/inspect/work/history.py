@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from acidctl.cli.output.console import Records, console, note, put_csv
-from acidctl.cli.output.odd_layouts import OddLayouts
-from acidctl.cli.output.screen import Column, FittedTable, Row
-from acidctl.cli.output.strangers import Strangers
-from acidctl.cli.report.failures import Failures
+from acidctl.cli.output.console import Records, console
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, on_screen
+from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
@@ -33,40 +32,28 @@ def work(
     output: str,
 ) -> int:
     """Show the history as asked; the exit status."""
-    failures = Failures()
-    header: tuple[str, ...] | None = _COLUMNS
+    visits = Visits()
     known = lists.is_told
-    notes: dict[str, None] = {}
-    odd = OddLayouts()
-    records = Records(output)
-    strangers = Strangers(failures.add)
-    for found in find((location,), storage, lists, strangers.observer):
+    records = Records(output, _COLUMNS, _csv_rows)
+    for found in find((location,), storage, lists, visits.observer):
         try:
             snapshot = found.snapshot(lists)
             history = read_history(snapshot)
         except AcidctlError as error:
             if found.is_given:
                 raise
-            failures.add(error, found.shown)
+            visits.failed(found.shown, error)
             continue
-        notes |= dict.fromkeys(map(text_of, snapshot.state.notes))
-        odd.add(odd_layout(snapshot))
+        visits.remember(map(text_of, snapshot.state.notes), odd_layout(snapshot))
         for problem in history.problems:
-            failures.warn(problem)
+            visits.gap(problem)
         if output == "table":
             _print(found.shown, history, known=known)
-        elif output == "csv":
-            report = _report(found.shown, history, known=known)
-            rows = [[found.shown, *(_cell(line[name]) for name in _COLUMNS[1:])] for line in report["writeIds"]]
-            put_csv(header, rows)
-            header = None
         else:
             records.put(_report(found.shown, history, known=known))
-    for text in notes:
-        note(text)
-    odd.tell()
-    strangers.tell()
-    return failures.worst
+    visits.tell_notes()
+    visits.tell_strangers()
+    return visits.status
 
 
 def _report(location: str, history: History, *, known: bool) -> dict[str, Any]:
@@ -94,25 +81,23 @@ def _report(location: str, history: History, *, known: bool) -> dict[str, Any]:
     }
 
 
-def _cell(value: Any) -> Any:
-    if isinstance(value, list):
-        return " ".join(value)
-    return str(value).lower() if isinstance(value, bool) else value
+def _csv_rows(report: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    return ({"location": report["location"], **line} for line in report["writeIds"])
 
 
 def _print(location: str, history: History, *, known: bool) -> None:
     screen = console()
     screen.print(printable(location), style="bold", soft_wrap=True)
     columns = (
-        Column("write id", right=True),
-        *([Column("state")] if known else []),
-        *(Column(name, right=True) for name in ("inserted", "updated", "deleted")),
-        Column("written (UTC)"),
+        ScreenColumn("write id", right=True),
+        *([ScreenColumn("state")] if known else []),
+        *(ScreenColumn(name, right=True) for name in ("inserted", "updated", "deleted")),
+        ScreenColumn("written (UTC)"),
     )
 
     def row(line: WriteIdHistory) -> Row:
         inserted = f"{line.inserted:,}" + ("" if line.is_complete else " left")
-        written = (iso_time(line.modified) or "-").replace("T", " ").rstrip("Z")
+        written = on_screen(iso_time(line.modified))
         where = " ".join(line.directories) or "compacted into " + " ".join(line.compacted_into)
         if line.held_in:
             where = f"in {' '.join(line.held_in)}, which was compacted or streamed"

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from operator import itemgetter
 from typing import Any
 
 from acidctl.cli.inspect.work.report import compaction_line, location_report, summary_line
 from acidctl.cli.inspect.work.timeline import bars, marks_for
 from acidctl.cli.options.shared import refuse_unused
-from acidctl.cli.output.console import Records, console, human_bytes, human_count, note, put_csv, put_line
-from acidctl.cli.output.odd_layouts import OddLayouts
-from acidctl.cli.output.readable import readable
-from acidctl.cli.output.screen import STATE_STYLES, Column, FittedTable, Row
-from acidctl.cli.output.strangers import Strangers
-from acidctl.cli.report.failures import Failures
+from acidctl.cli.output.console import Records, console, human_bytes, human_count, note, put_line
+from acidctl.cli.output.screen import STATE_STYLES, FittedTable, Row, ScreenColumn, fitted, on_screen
+from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError
-from acidctl.location.find import Found, find
+from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.printable import printable
@@ -57,63 +54,37 @@ def work(
     """List as asked; the exit status."""
     if output != "table":
         refuse_unused(f"-o {output}", "timeline")
-    failures = Failures()
-    printer = _PRINTERS[output](show_all=show_all, timeline=timeline, rows=rows)
-    strangers = Strangers(failures.add)
-    for found in find(paths or (".",), storage, lists, strangers.observer):
+    visits = Visits()
+    tables = _Tables(show_all=show_all, timeline=timeline, rows=rows)
+    records = Records(output, _COLUMNS, _csv_rows)
+    for found in find(paths or (".",), storage, lists, visits.observer):
         try:
-            seen = readable(found, failures.add)
+            seen = visits.readable(found)
             snapshot = seen.snapshot(lists)
-            report = location_report(snapshot, seen.evidence(), rows=rows, on_error=failures.warn)
+            report = location_report(snapshot, seen.evidence(), rows=rows, on_error=visits.gap)
         except AcidctlError as error:
-            failures.add(error, found.shown)
+            visits.failed(found.shown, error)
             continue
         if states:
             report["entries"] = [entry for entry in report["entries"] if entry["state"] in states]
         if sort_key:
             report["entries"].sort(key=SORT_KEYS[sort_key])
-        printer.location(found, snapshot, report, detail=recursive or found.is_given)
-    printer.close(failures.worst)
-    strangers.tell()
-    return failures.worst
+        if output in ("table", "csv"):
+            visits.remember(report["summary"]["notes"] if output == "table" else (), report["summary"]["warnings"])
+        if output == "table":
+            tables.location(snapshot, report, detail=recursive or found.is_given)
+        records.put(report)
+    records.put_header()
+    if output == "table":
+        tables.close(visits.status)
+    visits.tell_notes()
+    visits.tell_strangers()
+    return visits.status
 
 
-class _Json:
-    """One object a location."""
-
-    form = "json"
-
-    def __init__(self, **_: bool) -> None:
-        self._records = Records(self.form)
-
-    def location(self, found: Found, snapshot: Snapshot, report: dict[str, Any], *, detail: bool) -> None:
-        self._records.put(report)
-
-    def close(self, status: int) -> None:
-        pass
-
-
-class _JsonLines(_Json):
-    form = "jsonl"
-
-
-class _Csv:
-    """One line an entry."""
-
-    def __init__(self, **_: bool) -> None:
-        self._odd = OddLayouts()
-        self._header: tuple[str, ...] | None = _COLUMNS
-
-    def location(self, found: Found, snapshot: Snapshot, report: dict[str, Any], *, detail: bool) -> None:
-        self._odd.add(report["summary"]["warnings"])
-        rows = ([report["location"], *(entry[column] for column in _COLUMNS[1:])] for entry in report["entries"])
-        put_csv(self._header, rows)
-        self._header = None
-
-    def close(self, status: int) -> None:
-        if self._header:
-            put_csv(self._header, ())
-        self._odd.tell()
+def _csv_rows(report: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """One row per entry."""
+    return ({"location": report["location"], **entry} for entry in report["entries"])
 
 
 class _Tables:
@@ -125,13 +96,10 @@ class _Tables:
         self._page = _FIRST_PAGE
         self._due = 0
         self._unknown = 0
-        self._notes: dict[str, None] = {}
-        self._odd = OddLayouts()
         self._seen = 0
 
-    def location(self, found: Found, snapshot: Snapshot, report: dict[str, Any], *, detail: bool) -> None:
-        self._notes |= dict.fromkeys(report["summary"]["notes"])
-        self._odd.add(report["summary"]["warnings"])
+    def location(self, snapshot: Snapshot, report: dict[str, Any], *, detail: bool) -> None:
+        """Print it, or with others, later, as one line."""
         self._seen += 1
         if not detail:
             self._due += report["summary"]["compaction"] is not None
@@ -160,39 +128,30 @@ class _Tables:
         screen.print(printable(summary_line(report)) + more)
 
     def _table(self, entries: list[dict[str, Any]]) -> FittedTable:
-        columns = [
-            Column("name"),
-            Column("kind", worth=5),
-            Column("write ids", worth=6, is_clear=False),
-            Column("stmt", right=True, worth=2, beside=True, is_clear=False),
-            Column("vis txn", right=True, worth=1, beside=True, is_clear=False),
-            Column("state"),
-            Column("files", right=True, worth=3, beside=True, is_clear=False),
-            Column("size", right=True, worth=8),
-            Column("rows", right=True, worth=7, is_clear=False),
-            Column("modified (UTC)", worth=4),
-        ]
-        rows = []
-        for entry in entries:
-            low, high = entry["minWriteId"], entry["maxWriteId"]
-            cells = (
-                entry["name"],
-                entry["kind"],
-                "" if low is None else str(high) if low == high else f"{low} to {high}",
-                _number(entry["statementId"]),
-                _number(entry["visibilityTxnId"]),
-                entry["state"],
-                str(entry["files"]),
-                human_bytes(entry["bytes"]),
-                _number(entry["rows"]),
-                (entry["modified"] or "-").replace("T", " ").rstrip("Z"),
-            )
-            styles = ((5, STATE_STYLES[entry["state"]]),)
-            rows.append(Row(cells, entry["reason"], entry["reasonCode"] in ("committed", "chosen-base"), styles))
-        if not self._rows:
-            del columns[8]
-            rows = [replace(row, cells=row.cells[:8] + row.cells[9:]) for row in rows]
-        return FittedTable(tuple(columns), "reason", tuple(rows))
+        def row(entry: dict[str, Any], cells: tuple[str, ...]) -> Row:
+            is_plain = entry["reasonCode"] in ("committed", "chosen-base")
+            return Row(cells, entry["reason"], is_plain, ((5, STATE_STYLES[entry["state"]]),))
+
+        return fitted(
+            [
+                (ScreenColumn("name"), itemgetter("name")),
+                (ScreenColumn("kind", worth=5), itemgetter("kind")),
+                (ScreenColumn("write ids", worth=6, is_clear=False), _write_ids),
+                (ScreenColumn("stmt", True, 2, beside=True, is_clear=False), lambda e: _number(e["statementId"])),
+                (
+                    ScreenColumn("vis txn", True, 1, beside=True, is_clear=False),
+                    lambda e: _number(e["visibilityTxnId"]),
+                ),
+                (ScreenColumn("state"), itemgetter("state")),
+                (ScreenColumn("files", True, 3, beside=True, is_clear=False), lambda e: str(e["files"])),
+                (ScreenColumn("size", True, 8), lambda e: human_bytes(e["bytes"])),
+                *([(ScreenColumn("rows", True, 7, is_clear=False), lambda e: _number(e["rows"]))] * self._rows),
+                (ScreenColumn("modified (UTC)", worth=4), lambda e: on_screen(e["modified"])),
+            ],
+            "reason",
+            entries,
+            row,
+        )
 
     def close(self, status: int) -> None:
         if self._overview:
@@ -205,51 +164,38 @@ class _Tables:
             )
         if not self._seen and not status:
             note("no table was found there")
-        for text in self._notes:
-            note(text)
-        self._odd.tell()
 
     def _print_overview(self) -> None:
-        self._overview_table().print(console())
+        def count(what: str) -> Callable[[dict[str, Any]], str]:
+            return lambda report: str(report["summary"][what]["entries"])
+
+        def row(report: dict[str, Any], cells: tuple[str, ...]) -> Row:
+            return Row(cells, compaction_line(report), is_plain=report["summary"]["compaction"] is None)
+
+        fitted(
+            [
+                (ScreenColumn("location"), itemgetter("location")),
+                (ScreenColumn("base", worth=4, is_clear=False), lambda report: report["base"] or "-"),
+                (ScreenColumn("deltas", True, is_clear=False), lambda report: str(report["summary"]["deltas"])),
+                (ScreenColumn("current", True, 1, beside=True, is_clear=False), count("current")),
+                (ScreenColumn("obsolete", True, is_clear=False), count("obsolete")),
+                (ScreenColumn("aborted", True, 2, is_clear=False), count("aborted")),
+                (ScreenColumn("size", True, 3), lambda report: human_bytes(report["summary"]["bytes"])),
+            ],
+            "compaction",
+            self._overview,
+            row,
+        ).print(console())
         self._overview = []
-
-    def _overview_table(self) -> FittedTable:
-        columns = (
-            Column("location"),
-            Column("base", worth=4, is_clear=False),
-            Column("deltas", right=True, is_clear=False),
-            Column("current", right=True, worth=1, beside=True, is_clear=False),
-            Column("obsolete", right=True, is_clear=False),
-            Column("aborted", right=True, worth=2, is_clear=False),
-            Column("size", right=True, worth=3),
-        )
-        rows = []
-        for report in self._overview:
-            summary = report["summary"]
-            cells = (
-                report["location"],
-                report["base"] or "-",
-                str(summary["deltas"]),
-                str(summary["current"]["entries"]),
-                str(summary["obsolete"]["entries"]),
-                str(summary["aborted"]["entries"]),
-                human_bytes(summary["bytes"]),
-            )
-            due = summary["compaction"] is not None
-            rows.append(Row(cells, compaction_line(report), is_plain=not due))
-        return FittedTable(columns, "compaction", tuple(rows))
-
-
-_PRINTERS: dict[str, type[_Json] | type[_Csv] | type[_Tables]] = {
-    "json": _Json,
-    "jsonl": _JsonLines,
-    "csv": _Csv,
-    "table": _Tables,
-}
 
 
 def _is_unknown(report: dict[str, Any]) -> bool:
     return not report["transactional"]["known"] and report["transactional"]["code"] != "empty"
+
+
+def _write_ids(entry: dict[str, Any]) -> str:
+    low, high = entry["minWriteId"], entry["maxWriteId"]
+    return "" if low is None else str(high) if low == high else f"{low} to {high}"
 
 
 def _number(value: int | None) -> str:

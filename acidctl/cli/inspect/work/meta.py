@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from acidctl.cli.output.console import Records, console, human_bytes, human_count, put_line, table_of
-from acidctl.cli.report.failures import Failures
+from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
@@ -21,7 +21,7 @@ def work(
     output: str,
 ) -> int:
     """Show the tails as asked; the exit status."""
-    failures = Failures()
+    visits = Visits()
     records = Records(output)
     shown = 0
     for path in paths:
@@ -32,7 +32,7 @@ def work(
         except AcidctlError as error:
             if len(paths) == 1:
                 raise
-            failures.add(error, path)
+            visits.failed(path, error)
             continue
         if output == "table":
             if shown:
@@ -41,7 +41,7 @@ def work(
         else:
             records.put(description)
         shown += 1
-    return failures.worst
+    return visits.status
 
 
 def _print(found: dict[str, Any]) -> None:

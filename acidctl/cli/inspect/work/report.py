@@ -7,9 +7,9 @@ from typing import Any
 
 from acidctl.acid.layout import DataFile, data_files_of, files_by_child, is_full_acid, original_files
 from acidctl.acid.state import EntryKind, State
-from acidctl.acid.triggers import Decision, Thresholds, decide, figures_of
+from acidctl.acid.triggers import Decision, decide, figures_of
 from acidctl.errors import AcidctlError
-from acidctl.location.contents import Child, children_of
+from acidctl.location.contents import children_of
 from acidctl.location.evidence import Evidence
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.scan.odd_layout import odd_layout
@@ -22,21 +22,22 @@ def location_report(
     snapshot: Snapshot,
     evidence: Evidence,
     *,
-    rows: bool = False,
-    thresholds: Thresholds | None = None,
-    on_error: Callable[[AcidctlError], None] | None = None,
+    rows: bool,
+    on_error: Callable[[AcidctlError], None],
 ) -> dict[str, Any]:
     """One location as an object; docs/reference/json.md has the meaning of every key.
 
     Args:
         evidence: whether it is known to be of a transactional table.
         rows: count rows from the files' footers.
-        on_error: called with what is wrong with a footer; the rows of its entry are None then.  Without it, that is
-            raised.
+        on_error: called with what is wrong with a footer; the rows of its entry are None then.
     """
     state = snapshot.state
     counts = _row_counts(snapshot, on_error) if rows else {}
-    entries = [_entry(child, counts) for child in children_of(snapshot)]
+    entries = [
+        {**child.record(), "rows": counts.get(child.verdict.name), "modified": iso_time(child.amount.modified)}
+        for child in children_of(snapshot)
+    ]
     return {
         "schema_version": SCHEMA_VERSION,
         "location": snapshot.fs.display(snapshot.path),
@@ -48,19 +49,11 @@ def location_report(
         },
         "base": state.base.name if state.base else None,
         "entries": entries,
-        "summary": _summary(snapshot, entries, thresholds, is_known=evidence.may_change),
+        "summary": _summary(snapshot, entries, is_known=evidence.may_change),
     }
 
 
-def _entry(child: Child, counts: dict[str, int]) -> dict[str, Any]:
-    return {
-        **child.record(),
-        "rows": counts.get(child.verdict.name),
-        "modified": iso_time(child.amount.modified),
-    }
-
-
-def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None] | None) -> dict[str, int]:
+def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None]) -> dict[str, int]:
     """Rows by child, from the footers of its data files; of the children that hold data.
 
     Text has no footer, and a damaged file none that can be read: a child that holds one is left out.
@@ -78,26 +71,21 @@ def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None] | N
             files = original_files(children.get(verdict.name, ()))
         else:
             continue
-        rows = []
+        rows: list[int | None] = []
         for file in files:
             try:
                 rows.append(footer_rows(snapshot, file, full=full))
             except AcidctlError as error:
-                if on_error is None:
-                    raise
                 on_error(error)
                 rows.append(None)
-        known = [count for count in rows if count is not None]
-        if len(known) == len(rows):
-            counts[verdict.name] = sum(known)
+        if None not in rows:
+            counts[verdict.name] = sum(filter(None, rows))
     return counts
 
 
-def _summary(
-    snapshot: Snapshot, entries: list[dict[str, Any]], thresholds: Thresholds | None, *, is_known: bool
-) -> dict[str, Any]:
+def _summary(snapshot: Snapshot, entries: list[dict[str, Any]], *, is_known: bool) -> dict[str, Any]:
     state = snapshot.state
-    decision = decide(figures_of(snapshot.listing, state), thresholds)
+    decision = decide(figures_of(snapshot.listing, state))
     if not is_known:
         decision = Decision(None, f"{decision.text}, but not known to be transactional")
     states = {which.value: {"entries": 0, "bytes": 0} for which in State}

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 from click.core import ParameterSource
 
-from acidctl.cli.output.console import console, note, out_stream
+from acidctl.cli.output.console import console, note, out_stream, table_of
 from acidctl.errors import UsageProblem
-from acidctl.printable import printable
 from acidctl.rows.export.cells import cell_rows
 from acidctl.rows.export.sinks import JsonArray, Sink, SinkOptions, open_sink
 from acidctl.rows.read.selection import limited
@@ -81,7 +80,7 @@ def write_rows(
     if to is not None:
         if form == "table":
             raise UsageProblem("a table is for people, not for files", "", "use --out with another form: -o csv")
-        from acidctl.cli.inspect.work.new_file import new_file  # noqa: PLC0415 - with hashes: only for --out
+        from acidctl.cli.inspect.work.out_file import new_file  # noqa: PLC0415 - with hashes: only for --out
 
         with new_file(os.fspath(to)) as file:
             _write(batches, form, types, schema, file)
@@ -136,19 +135,11 @@ def _write(
 
 
 def _table(batches: Iterable[pa.RecordBatch], types: OrcType | None, schema: pa.Schema) -> None:
-    from rich.table import Table  # noqa: PLC0415 - only for people
-
     iterator = iter(limited(batches, TABLE_ROWS + 1))
     first = next(iterator, None)
-    names = schema.names if first is None else first.schema.names
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in names:
-        table.add_column(printable(name), overflow="fold")
-    shown = 0
-    for batch in chain([] if first is None else [first], iterator):
-        for cells in cell_rows(batch, TABLE_ROWS - shown, types):
-            table.add_row(*cells)
-            shown += 1
-    console().print(table)
-    if next(iterator, None) is not None or shown == TABLE_ROWS:
+    every = iterator if first is None else chain([first], iterator)
+    rows = [cells for batch in every for cells in cell_rows(batch, TABLE_ROWS, types)]
+    names = (schema if first is None else first.schema).names
+    console().print(table_of(names, rows[:TABLE_ROWS], style="bold"))
+    if len(rows) >= TABLE_ROWS:
         note(f"only the first {TABLE_ROWS} rows are shown; -o jsonl writes all of them")

@@ -1,4 +1,4 @@
-"""The write-id axis of a location: one bar a directory, so that overlaps and gaps are seen at a glance."""
+"""The write-id axis of a location: one bar per directory, so that overlaps and gaps are seen at a glance."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def marks_for(encoding: str) -> Mapping[State, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class WriteIdBar:
     """One row.
 
     Attributes:
@@ -40,7 +40,7 @@ class Bar:
         return " " * self.start + marks[self.verdict.state] * (self.end - self.start) + " " * (width - self.end)
 
 
-def bars(verdicts: Sequence[Verdict], width: int) -> tuple[list[Bar], tuple[int, int]]:
+def bars(verdicts: Sequence[Verdict], width: int) -> tuple[list[WriteIdBar], tuple[int, int]]:
     """Bars for all ACID directories, and the lowest and highest write id of the axis.
 
     A base reaches from the start of the axis to its write id: it holds all before. Where there are more write ids
@@ -63,5 +63,5 @@ def bars(verdicts: Sequence[Verdict], width: int) -> tuple[list[Bar], tuple[int,
         assert directory is not None
         start = 0 if verdict.kind.value == "base" else column(directory.min_write_id)
         end = max(start + 1, column(directory.max_write_id + 1))
-        drawn.append(Bar(verdict, min(start, width - 1), min(end, width)))
+        drawn.append(WriteIdBar(verdict, min(start, width - 1), min(end, width)))
     return drawn, (low, high)

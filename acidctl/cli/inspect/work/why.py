@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from acidctl.acid.names import AcidNameError, parse_directory
 from acidctl.acid.reasons import Code
 from acidctl.acid.state import EntryKind
 from acidctl.cleaning.explain import evidence_of, explain_history, prove_all, why_not_chosen
-from acidctl.cli.output.console import Records, console, note
-from acidctl.cli.output.odd_layouts import OddLayouts
-from acidctl.cli.output.readable import readable
+from acidctl.cli.output.console import Records, broken, console, note
 from acidctl.cli.output.screen import STATE_STYLES
-from acidctl.cli.output.strangers import Strangers
-from acidctl.cli.report.failures import Failures
+from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError, NotFoundError, UsageProblem
 from acidctl.location.find import find
 from acidctl.nearest import asked, did_you_mean
@@ -26,7 +22,6 @@ from acidctl.wording import joined, text_of
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from acidctl.acid.writeids import IdRun
     from acidctl.cleaning.explain import Proof, Step
     from acidctl.location.lists import SnapshotLists
     from acidctl.location.snapshot import Snapshot
@@ -43,26 +38,22 @@ _INDENT = 14
 
 def work(*, location: str, names: tuple[str, ...], lists: SnapshotLists, storage: dict[str, str], output: str) -> int:
     """Explain as asked; the exit status."""
-    failures = Failures()
-    notes: dict[str, None] = {}
-    odd = OddLayouts()
+    visits = Visits()
     records = Records(output)
     seen, below = 0, ""
-    strangers = Strangers(failures.add)
-    for found in find((location,), storage, lists, strangers.observer):
+    for found in find((location,), storage, lists, visits.observer):
         if names and not found.is_given:
             below = below or found.shown
             continue
         try:
-            snapshot = readable(found, failures.add).snapshot(lists)
+            snapshot = visits.readable(found).snapshot(lists)
             report = _Report(snapshot, names)
         except AcidctlError as error:
             if found.is_given:
                 raise
-            failures.add(error, found.shown)
+            visits.failed(found.shown, error)
             continue
-        notes |= dict.fromkeys(map(text_of, snapshot.state.notes))
-        odd.add(odd_layout(snapshot))
+        visits.remember(map(text_of, snapshot.state.notes) if output == "table" else (), odd_layout(snapshot))
         if output == "table":
             report.print(blank=seen > 0)
         else:
@@ -72,16 +63,13 @@ def work(*, location: str, names: tuple[str, ...], lists: SnapshotLists, storage
             break
     if below and not seen:
         raise UsageProblem(f"{location} is no location", f"{below} is one below it", "give the one that holds the NAME")
-    if output == "table":
-        for text in notes:
-            note(text)
-        if not seen and not failures.worst:
-            note("no table was found there")
-    odd.tell()
-    return failures.worst
+    if output == "table" and not seen and not visits.status:
+        note("no table was found there")
+    visits.tell_notes()
+    return visits.status
 
 
-def chosen(snapshot: Snapshot, names: Sequence[str], proofs: Sequence[Proof]) -> list[Proof]:
+def _named(snapshot: Snapshot, names: Sequence[str], proofs: Sequence[Proof]) -> list[Proof]:
     """The proofs that were asked for; all of them without names.
 
     Raises:
@@ -130,7 +118,7 @@ class _Report:
     def __init__(self, snapshot: Snapshot, names: Sequence[str]) -> None:
         self._snapshot = snapshot
         self._evidence = evidence_of(snapshot)
-        self._proofs = chosen(snapshot, names, prove_all(self._evidence))
+        self._proofs = _named(snapshot, names, prove_all(self._evidence))
         self._history = explain_history(self._evidence)
         self._detailed = bool(names)
 
@@ -205,7 +193,7 @@ def _record(proof: Proof) -> dict[str, Any]:
         "reason": text_of(verdict.reason),
         "reasonCode": verdict.reason.code,
         "supersededBy": list(verdict.reason.by),
-        "writeIds": [_run_record(run) for run in proof.write_ids],
+        "writeIds": [{"first": run.first, "last": run.last, "status": run.status.value} for run in proof.write_ids],
         "visibilityTxn": {"id": proof.txn[0], "status": proof.txn[1].value} if proof.txn else None,
         "steps": [_step_record(step) for step in proof.steps],
         "cleaning": {
@@ -216,10 +204,6 @@ def _record(proof: Proof) -> dict[str, Any]:
             "nextCodes": [one.code for one in proof.next],
         },
     }
-
-
-def _run_record(run: IdRun) -> dict[str, Any]:
-    return {"first": run.first, "last": run.last, "status": run.status.value}
 
 
 def _may_text(proof: Proof) -> str:
@@ -251,7 +235,6 @@ def _short(screen: Console, proof: Proof) -> None:
 
 
 def _long(screen: Console, proof: Proof) -> None:
-
     _title(screen, proof)
     for step in proof.steps:
         _labelled(screen, _LABELS[step.topic], _text(step))
@@ -261,11 +244,9 @@ def _long(screen: Console, proof: Proof) -> None:
 def _title(screen: Console, proof: Proof, text: str = "") -> None:
     from rich.text import Text  # noqa: PLC0415 - JSON needs none of rich
 
-    line = Text(printable(proof.name))
-    line.append("  ")
-    line.append(proof.verdict.state.value, STATE_STYLES[proof.verdict.state.value])
-    line.append(f"  {printable(text)}" if text else "")
-    screen.print(line, soft_wrap=True)
+    state = proof.verdict.state.value
+    rest = f"  {printable(text)}" if text else ""
+    screen.print(Text.assemble(printable(proof.name), "  ", (state, STATE_STYLES[state]), rest), soft_wrap=True)
 
 
 def _cleaning(screen: Console, proof: Proof) -> None:
@@ -281,14 +262,7 @@ def _labelled(screen: Console, label: str, text: str) -> None:
     """A label in the margin and a sentence, broken between words on a terminal."""
     from rich.text import Text  # noqa: PLC0415 - JSON needs none of rich
 
-    for place, part in enumerate(_broken(printable(text), screen)):
-        line = Text("  ")
-        line.append((label if not place else "").ljust(_INDENT - 2), "dim")
-        line.append(part)
+    for place, part in enumerate(broken(printable(text), max(20, screen.width - _INDENT))):
+        line = Text.assemble("  ", ((label if not place else "").ljust(_INDENT - 2), "dim"), part)
         line.rstrip()
         screen.print(line, soft_wrap=True)
-
-
-def _broken(text: str, screen: Console) -> Iterator[str]:
-    width = max(20, screen.width - _INDENT)
-    yield from textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from acidctl.acid.advice import Advice, advise
 from acidctl.acid.layout import current_files
 from acidctl.acid.triggers import CompactionKind
 from acidctl.cli.options.shared import global_words, snapshot_words, storage_words
-from acidctl.cli.output.console import Records, console, human_bytes, note, put_csv
-from acidctl.cli.output.odd_layouts import OddLayouts
-from acidctl.cli.output.screen import Column, FittedTable, Row
-from acidctl.cli.output.strangers import Strangers
-from acidctl.cli.report.failures import Failures
+from acidctl.cli.output.console import Records, console, human_bytes, note
+from acidctl.cli.output.screen import Row, ScreenColumn, fitted
+from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
@@ -48,28 +47,29 @@ def work(
     Args:
         shown: locations in the table, where `limit` says nothing.
     """
-    failures = Failures()
-    records = Records(output)
+    visits = Visits()
+    names = list(_record("", Advice(0, 0, 0, 0, (), 0, 0, None, 0, 0), None))
+    records = Records(output, names[1:])  # CSV has no version of a schema
     ranked: list[dict[str, Any]] = []
-    odd = OddLayouts()
-    strangers = Strangers(failures.add)
     told, program = [*snapshot_words(), *storage_words()], ["acidctl", *global_words()]
-    for found in strangers.known(find(locations, storage, lists, strangers.observer)):
+    for found in visits.known(find(locations, storage, lists, visits.observer)):
         try:
             snapshot = found.snapshot(lists)
-            odd.add(odd_layout(snapshot))
+            visits.remember(odd=odd_layout(snapshot))
             snapshot.require_history()
             advice = advise(snapshot.listing, snapshot.state)
             delete_rows = _delete_rows(snapshot, advice) if rows else None
-            ranked.append(_record(found.shown, advice, delete_rows, [*_offline(advice), *told], program))
+            # Both kinds of delta may appear one after the other.
+            offline = ["--offline"] if advice.kind is CompactionKind.MINOR and advice.delete_files else []
+            ranked.append(_record(found.shown, advice, delete_rows, [*offline, *told], program))
         except AcidctlError as error:
-            failures.add(error, found.shown)
+            visits.failed(found.shown, error)
     ranked.sort(key=lambda one: one["location"])
     ranked.sort(key=ORDERS[order], reverse=True)
-    _show(ranked, limit or (shown if output == "table" else None), output, records, failed=failures.worst > 0)
-    odd.tell()
-    strangers.tell()
-    return failures.worst
+    _show(ranked, limit or (shown if output == "table" else None), output, records, failed=visits.status > 0)
+    visits.tell_notes()
+    visits.tell_strangers()
+    return visits.status
 
 
 def _delete_rows(snapshot: Snapshot, advice: Advice) -> int:
@@ -78,11 +78,6 @@ def _delete_rows(snapshot: Snapshot, advice: Advice) -> int:
     wanted = set(advice.delete_files)
     files = (file for file in current_files(snapshot.state, snapshot.listing) if file.path in wanted)
     return sum(footer_rows(snapshot, file, full=True) or 0 for file in files)
-
-
-def _offline(advice: Advice) -> list[str]:
-    """What the command of an advice would ask for: whether both kinds of delta may appear one after the other."""
-    return ["--offline"] if advice.kind is CompactionKind.MINOR and advice.delete_files else []
 
 
 def _record(
@@ -119,49 +114,39 @@ def _record(
 
 
 def _show(ranked: Sequence[dict[str, Any]], limit: int | None, output: str, records: Records, *, failed: bool) -> None:
-    if output in ("json", "jsonl"):
+    if output != "table":
+        records.put_header()
         for record in ranked[:limit]:
             records.put(record)
-    elif output == "csv":
-        names = [name for name in _record_names() if name != "schema_version"]
-        put_csv(names, [[record[name] for name in names] for record in ranked[:limit]])
     elif ranked:
         _table(ranked[:limit])
-        left = len(ranked[limit:])
-        if left > 0:
+        if left := len(ranked[limit:]):
             note(f"{left} more, which come after these; --limit shows them")
     elif not failed:
         note("no table was found there")
 
 
-def _record_names() -> Sequence[str]:
-    return list(_record("", Advice(0, 0, 0, 0, (), 0, 0, None, 0, 0), None))
-
-
 def _table(ranked: Sequence[dict[str, Any]]) -> None:
-    columns = [
-        Column("location"),
-        Column("cost", right=True, is_clear=False),
-        Column("dirs", right=True, worth=4, is_clear=False),
-        Column("files", right=True, worth=5, is_clear=False),
-        Column("small", right=True, worth=2, beside=True, is_clear=False),
-        Column("deletes", right=True, worth=3, is_clear=False),
-        Column("size", right=True, worth=1, beside=True),
-    ]
-    rows = []
-    for one in ranked:
-        deletes = human_bytes(one["deleteBytes"]) if one["deleteRows"] is None else f"{one['deleteRows']:,} rows"
-        cells = (
-            one["location"],
-            human_bytes(one["cost"]),
-            str(one["directories"]),
-            str(one["files"]),
-            str(one["smallFiles"]),
-            deletes if one["deleteFiles"] else "-",
-            human_bytes(one["bytes"]),
-        )
-        rows.append(Row(cells, _remark(one), is_plain=one["compaction"] is None))
-    FittedTable(tuple(columns), "compaction", tuple(rows)).print(console())
+    fitted(
+        [
+            (ScreenColumn("location"), itemgetter("location")),
+            (ScreenColumn("cost", True, is_clear=False), lambda one: human_bytes(one["cost"])),
+            (ScreenColumn("dirs", True, 4, is_clear=False), lambda one: str(one["directories"])),
+            (ScreenColumn("files", True, 5, is_clear=False), lambda one: str(one["files"])),
+            (ScreenColumn("small", True, 2, beside=True, is_clear=False), lambda one: str(one["smallFiles"])),
+            (ScreenColumn("deletes", True, 3, is_clear=False), _deletes),
+            (ScreenColumn("size", True, 1, beside=True), lambda one: human_bytes(one["bytes"])),
+        ],
+        "compaction",
+        ranked,
+        lambda one, cells: Row(cells, _remark(one), is_plain=one["compaction"] is None),
+    ).print(console())
+
+
+def _deletes(one: dict[str, Any]) -> str:
+    if not one["deleteFiles"]:
+        return "-"
+    return human_bytes(one["deleteBytes"]) if one["deleteRows"] is None else f"{one['deleteRows']:,} rows"
 
 
 def _remark(one: dict[str, Any]) -> str:

@@ -7,32 +7,26 @@ from typing import TYPE_CHECKING
 
 from acidctl.acid.layout import TableType
 from acidctl.cleaning.saved import read_plans, who_may_change
-from acidctl.cli.maintain.work.clean import CleaningWork, way, within
-from acidctl.cli.maintain.work.clean_results import Printer
-from acidctl.cli.options.many_locations import TIME_IS_UP, Stop
+from acidctl.cli.maintain.work.clean import CleaningPrinter, clean_all, cut_to
+from acidctl.cli.options.many_locations import TIME_IS_UP, Procedure
 from acidctl.cli.output.console import note
-from acidctl.errors import AcidctlError, RefusedError
+from acidctl.errors import RefusedError
 from acidctl.location.neighbours import Surroundings
 
 if TYPE_CHECKING:
     from acidctl.cli.report.run_report import RunReport
     from acidctl.location.lists import SnapshotLists
-    from acidctl.location.lock import Locking
 
 
 def work(
     *,
     plan_file: str,
     dry_run: bool,
-    yes: bool,
-    no_trash: bool,
-    trash: str,
+    how: str,
     unsafe_retention: bool,
-    locking: Locking,
+    work: Procedure,
     max_bytes: int | None,
-    deadline: float | None,
-    jobs: int,
-    table_type: str | None,
+    table_type: TableType | None,
     exit_code: bool,
     lists: SnapshotLists,
     storage: dict[str, str],
@@ -45,25 +39,25 @@ def work(
         note(f"nothing to clean: {plan_file} holds no plan of a location")
     if not lists.is_told and any(one.has_snapshot for one in saved):
         _trust(plan_file)
-    said = TableType(table_type) if table_type else None
     if not (dry_run or unsafe_retention):
         for one in saved:
             one.policy.require_safe()
-    locking = replace(locking, age=min(filter(None, (one.policy.older_than for one in saved)), default=0.0))
-    work = CleaningWork(yes, locking, jobs, Stop.after(deadline), way(no_trash, trash))
-    printer = Printer(output, run)
+    work.locking = replace(work.locking, age=min(filter(None, (one.policy.older_than for one in saved)), default=0.0))
+    printer = CleaningPrinter(output, run)
     surroundings = Surroundings()
-    plans = []
-    for one, result in work.each(saved, lambda one: one.plan(storage, lists, said, surroundings)):
-        if isinstance(result, AcidctlError):
-            printer.failed(one.url, result)
-        elif result is None:
+    planned = []
+    for one, found in work.each(
+        saved,
+        lambda one: one.plan(storage, lists, table_type, surroundings),
+        lambda one, error: printer.failed(one.url, error),
+    ):
+        if found is None:
             printer.postponed(one.url, TIME_IS_UP)
         else:
-            plans.append(result)
-    plans = printer.plans(within(plans, max_bytes), dry_run=dry_run)
+            planned.append(found)
+    plans = printer.plans(cut_to(planned, max_bytes), dry_run=dry_run)
     if not dry_run:
-        work.carry_out(plans, printer)
+        clean_all(plans, how, work, printer)
     elif plans:
         return printer.status
     return printer.exit_status(exit_code)

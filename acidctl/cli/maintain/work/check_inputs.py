@@ -14,18 +14,18 @@ from acidctl.validation.model import Options, Place
 from acidctl.validation.run import validate
 
 if TYPE_CHECKING:
-    from acidctl.cli.maintain.work.compact_results import Printer
+    from acidctl.cli.report.outcomes import Outcomes
     from acidctl.compaction.request import Planned
     from acidctl.validation.model import Report
 
 _SHOWN = 3
 
 
-def sound(planned: Sequence[Planned], jobs: int | None, printer: Printer) -> Iterator[Planned]:
+def sound(planned: Sequence[Planned], jobs: int | None, printer: Outcomes) -> Iterator[Planned]:
     """Those of locations in which `acidctl validate --deep` finds no error; the others are refused.
 
     Args:
-        jobs: processes that read; None for one a core.
+        jobs: processes that read; None for one per core.
     """
     options = Options(Depth.DEEP, processes=jobs or len(os.sched_getaffinity(0)), now=time.time())
     snapshots = [one.plan.snapshot for one in planned]

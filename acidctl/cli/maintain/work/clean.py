@@ -1,54 +1,58 @@
-"""What `acidctl clean` does: plan every location, show and ask, and remove; `apply` carries out with the same."""
+"""What `acidctl clean` does and says: plan every location, show, ask and remove; `apply` carries out with the same."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from acidctl.acid.layout import TableType
+from acidctl.acid.reasons import Code
+from acidctl.acid.state import EntryKind
+from acidctl.cleaning import request
 from acidctl.cleaning.apply import How
-from acidctl.cleaning.outcomes import Cleaned
-from acidctl.cleaning.plan import CleaningPlan, Removal
-from acidctl.cleaning.request import RefusedCleaning, carry_out, plan_location
+from acidctl.cleaning.outcomes import Cleaned, PlannedCleaning
+from acidctl.cleaning.plan import CleaningPlan
+from acidctl.cleaning.request import RefusedCleaning, plan_location
 from acidctl.cleaning.retention import Policy
-from acidctl.cli.maintain.work.clean_results import Printer
-from acidctl.cli.options.many_locations import TIME_IS_UP, Stop, Work, with_tables
+from acidctl.cli.options.many_locations import TIME_IS_UP, Procedure, Stop, with_tables
 from acidctl.cli.options.shared import refuse_unused
-from acidctl.cli.output.console import human_bytes, human_count, note
+from acidctl.cli.output.console import console, human_bytes, human_count, note
 from acidctl.cli.output.progress import progress
-from acidctl.cli.output.strangers import Strangers
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
+from acidctl.cli.report.outcomes import Outcomes, some
 from acidctl.cli.report.run_files import refuse_replacing
-from acidctl.errors import AcidctlError
 from acidctl.location.find import Found, find, once
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.own_files import new_run_id
+from acidctl.wording import text_of
 
 if TYPE_CHECKING:
     from acidctl.cli.report.run_report import RunReport
-    from acidctl.location.lock import Locking
+    from acidctl.outcome import Outcome
+
+NAMES_SHOWN = 8
+MOST_NOTES = 20
+"""Locations of which it is told one by one what there is to say."""
+_MOST_GIVEN = 3
 
 
 def work(
     *,
     locations: tuple[str, ...],
     dry_run: bool,
-    yes: bool,
-    no_trash: bool,
-    trash: str,
+    how: str,
     plan_file: str | None,
     older_than: float,
     unsafe_retention: bool,
     leftovers: bool,
-    locking: Locking,
+    work: Procedure,
     max_bytes: int | None,
-    deadline: float | None,
-    jobs: int,
-    table_type: str | None,
+    table_type: TableType | None,
     exit_code: bool,
     lists: SnapshotLists,
     storage: dict[str, str],
@@ -57,42 +61,33 @@ def work(
 ) -> int:
     """Clean as asked; the exit status."""
     if plan_file is not None:
-        how = ("no_trash", "trash", "dry_run", "jobs", "lock", "lock_wait", "break_lock")  # asked for by `apply`
-        refuse_unused("--plan", *how)
+        asked_by_apply = ("no_trash", "trash", "dry_run", "jobs", "lock", "lock_wait", "break_lock")
+        refuse_unused("--plan", *asked_by_apply)
         refuse_replacing(Path(plan_file), "plan")
     policy = Policy(older_than, leftovers)
     if not (dry_run or unsafe_retention):
         policy.require_safe()
-    locking = replace(locking, age=policy.older_than)
-    work = CleaningWork(yes, locking, jobs, Stop.after(deadline), way(no_trash, trash))
-    printer = Printer(output, run, locations)
-    strangers = Strangers(lambda error: printer.failed("", error), printer.skipped)
-    places = once(find(locations, storage, lists, strangers.observer, surroundings=Surroundings()))
-    known = strangers.changeable(places, TableType(table_type) if table_type else None)
+    work.locking = replace(work.locking, age=policy.older_than)
+    printer = CleaningPrinter(output, run, locations)
+    places = once(find(locations, storage, lists, printer.observer, surroundings=Surroundings()))
+    known = printer.changeable(places, table_type)
     every = with_tables(known, locations, storage) if leftovers else ((found, False) for found in known)
-    planned = within(_plans(every, lists, policy, work.stop, printer), max_bytes)
+    planned = cut_to(_plans(every, lists, policy, work.stop, printer), max_bytes)
     plans = printer.plans(planned, dry_run=dry_run or plan_file is not None)
-    strangers.tell()
+    printer.tell_strangers()
     if plan_file is not None:
         from acidctl.cleaning.saved import write_plans  # noqa: PLC0415 - only for --plan
 
         write_plans(plan_file, plans)
         note(f"saved {human_count(len(plans), 'plan')}: acidctl apply {plan_file}")
     elif not dry_run:
-        work.carry_out(plans, printer)
+        clean_all(plans, how, work, printer)
     if (dry_run or plan_file is not None) and plans:
         return printer.status
     return printer.exit_status(exit_code)
 
 
-def way(no_trash: bool, trash: str) -> str:
-    """Where to what is removed goes: trash, hdfs or delete."""
-    if no_trash and trash == "hdfs":
-        raise click.UsageError("--no-trash deletes at once: leave out --trash hdfs.")
-    return "delete" if no_trash else "hdfs" if trash == "hdfs" else "trash"
-
-
-def within(plans: Iterable[CleaningPlan], budget: int | None) -> Iterator[CleaningPlan]:
+def cut_to(plans: Iterable[CleaningPlan], budget: int | None) -> Iterator[CleaningPlan]:
     """The plans, each cut to what the earlier ones leave of a budget of bytes; None for no bound."""
     for plan in plans:
         if budget is None:
@@ -108,7 +103,7 @@ def _plans(
     lists: SnapshotLists,
     policy: Policy,
     stop: Stop,
-    printer: Printer,
+    printer: CleaningPrinter,
 ) -> Iterator[CleaningPlan]:
     """The plans of all locations that have one, as they are made: by one thread, since nothing is waited for.
 
@@ -126,35 +121,149 @@ def _plans(
             yield answer.plan
 
 
-@dataclass(slots=True)
-class CleaningWork(Work):
-    """How plans are carried out, the same for all locations.
+def clean_all(plans: Sequence[CleaningPlan], how: str, work: Procedure, printer: CleaningPrinter) -> None:
+    """Ask, and do it.
 
-    Attributes:
+    Args:
         how: trash, hdfs or delete.
-        run_id: in the trash of every location, so that `acidctl restore` finds what was cleaned together.
+    """
+    removals, size = sum(len(plan.removals) for plan in plans), human_bytes(sum(plan.bytes for plan in plans))
+    if plans:
+        count = human_count(removals, "entry", "entries")
+        verbs = {"trash": "Move to the trash", "hdfs": "Move to the trash of HDFS", "delete": "Delete for good"}
+        work.confirm(f"{count} ({size}) would be removed", f"{verbs[how]}: {count}, {size}?", "nothing was removed")
+    with progress("cleaning", removals) as bar:
+        clean = partial(
+            request.carry_out,
+            how=How(how),
+            locking=work.locking,
+            run_id=new_run_id(),  # in the trash of every location, so that `restore` finds what was cleaned together
+            should_stop=work.stop.is_due,
+            on_removed=lambda _: bar.advance(),
+        )
+        for plan, done in work.each(plans, clean, lambda plan, error: printer.failed(plan.shown, error)):
+            printer.done(done or Cleaned.after(plan))
+    printer.summary()
+
+
+# --- what it says ---
+
+
+class CleaningPrinter(Outcomes):
+    """Outcomes of cleanings.
+
+    Args:
+        given: the places that were typed; empty where nothing but a file was.
     """
 
-    how: str = "trash"
-    run_id: str = ""
+    def __init__(self, output: str, run: RunReport, given: Sequence[str] = ()) -> None:
+        super().__init__(output, run, _text_of)
+        self._given = given
+        self._planned_count = 0
+        self._cleaned: list[Cleaned] = []
 
-    def carry_out(self, plans: Sequence[CleaningPlan], printer: Printer) -> None:
-        """Ask, and do it."""
-        self.run_id = new_run_id()
-        if plans:
-            count = human_count(sum(len(plan.removals) for plan in plans), "entry", "entries")
-            size = human_bytes(sum(plan.bytes for plan in plans))
-            verbs = {"trash": "Move to the trash", "hdfs": "Move to the trash of HDFS", "delete": "Delete for good"}
-            question = f"{verbs[self.how]}: {count}, {size}?"
-            self.confirm(f"{count} ({size}) would be removed", question, "nothing was removed")
-        with progress("cleaning", sum(len(plan.removals) for plan in plans)) as bar:
-            for plan, result in self.each(plans, lambda plan: self._apply(plan, lambda _: bar.advance())):
-                if isinstance(result, AcidctlError):
-                    printer.failed(plan.shown, result)
-                else:
-                    printer.done(result or Cleaned.after(plan))
-        printer.summary()
+    def plans(self, planned: Iterable[CleaningPlan], *, dry_run: bool) -> list[CleaningPlan]:
+        """The plans that remove something, before anything is done; each of all is shown when it is made."""
+        plans: list[CleaningPlan] = []
+        kept: list[CleaningPlan] = []
+        notes: dict[str, None] = {}
+        more = 0
+        for plan in planned:
+            self._planned_count += 1
+            notes |= dict.fromkeys(map(text_of, plan.snapshot.state.notes))
+            if plan.removals:
+                plans.append(plan)
+            if plan.kept_back or plan.waiting or plan.postponed:
+                more += len(kept) == MOST_NOTES
+                kept += [plan] * (len(kept) < MOST_NOTES)
+            self.run.saw(plan.snapshot)
+            self.put(PlannedCleaning.of(plan), is_last=dry_run or not plan.removals)
+            if self.is_table and plan.removals:
+                _table(plan)
+        for plan in kept:
+            _kept_back(plan)
+        if more:
+            others = human_count(more, "more location keeps", "more locations keep")
+            note(f"{others} something back: -o jsonl says of each what and why")
+        for text in notes:
+            note(text)
+        return plans
 
-    def _apply(self, plan: CleaningPlan, on_removed: Callable[[Removal], None]) -> Cleaned:
-        how, stop = How(self.how), self.stop.is_due
-        return carry_out(plan, how, self.locking, run_id=self.run_id, should_stop=stop, on_removed=on_removed)
+    def done(self, cleaned: Cleaned) -> None:
+        """A location's plan was carried out, or as much of it as time allowed."""
+        self.put(cleaned)
+        if cleaned.removed:
+            self._cleaned.append(cleaned)
+        for folder in dict.fromkeys(place.rpartition("/")[0] for place in cleaned.places):
+            if self.is_table:
+                note(f"moved to {cleaned.plan.snapshot.fs.display(folder)}: undo by moving back from there")
+
+    def summary(self) -> None:
+        """What became of all locations together."""
+        undo = {one.location: one.run.id for one in self._cleaned if one.run} if self.is_table else {}
+        if len(undo) == 1:
+            (location,) = map(shlex.quote, undo)
+            note(f"undo: acidctl restore {location}   free the space: acidctl purge {location}")
+        elif undo:
+            run_id = next(iter(undo.values()))  # of all of them
+            places = self._given if 0 < len(self._given) <= _MOST_GIVEN else ("LOCATION...",)
+            where = shlex.join(places)
+            note(f"undo: acidctl restore --run {run_id} {where}   free the space: acidctl purge {where}")
+        if self._planned_count > 1:
+            size = human_bytes(sum(one.bytes for one in self._cleaned))
+            self.sum_up(self._planned_count, f"{len(self._cleaned)} cleaned, {size}")
+
+
+def _text_of(outcome: Outcome) -> str:
+    if isinstance(outcome, Cleaned):
+        return _cleaned(outcome)
+    return _planned(outcome.plan) if isinstance(outcome, PlannedCleaning) else ""
+
+
+def _planned(plan: CleaningPlan) -> str:
+    if not plan.removals:
+        return f"{plan.shown}: nothing to clean{' yet' if plan.waiting or plan.postponed else ''}"
+    files = human_count(plan.files, "file")
+    return f"{plan.shown}: {len(plan.removals)} to remove, {files}, {human_bytes(plan.bytes)}"
+
+
+def _cleaned(outcome: Cleaned) -> str:
+    if not outcome.removed:
+        return f"{outcome.location}: left for later"
+    count = f"{len(outcome.removed)}" + (f" of {len(outcome.plan.removals)}" if outcome.left else "")
+    how = f"moved to the trash as {outcome.run.id}" if outcome.run else "deleted"
+    if outcome.places:
+        how = "moved to the trash of HDFS"
+    return f"{outcome.location}: {count} {how}, {human_bytes(outcome.bytes)}"
+
+
+def _table(plan: CleaningPlan) -> None:
+    """What is to go, and why."""
+    rows = tuple(
+        Row(
+            (
+                removal.name,
+                "leftover" if removal.kind is EntryKind.STAGING else removal.state.value,
+                human_bytes(removal.bytes),
+            ),
+            text_of(removal.reason),
+        )
+        for removal in plan.removals
+    )
+    columns = (ScreenColumn("name"), ScreenColumn("state"), ScreenColumn("size", right=True))
+    FittedTable(columns, "reason", rows).print(console())
+
+
+def _kept_back(plan: CleaningPlan) -> None:
+    """What stays, and why: entries of one reason in one line."""
+    by_reason: dict[str, list[str]] = {}
+    codes: set[Code] = set()
+    for name, reason in (*plan.kept_back, *((one.name, one.reason) for one in plan.waiting)):
+        by_reason.setdefault(text_of(reason), []).append(name)
+        codes |= reason.codes
+    for text, names in by_reason.items():
+        note(f"{plan.shown}: kept back: {some(names, NAMES_SHOWN)}: {text}")
+    if plan.postponed:
+        note(f"{plan.shown}: left for later: {some(plan.postponed, NAMES_SHOWN)}: more than --max-bytes")
+    if codes & {Code.TRANSACTION_UNKNOWN, Code.INSERT_OVERWRITE_UNKNOWN}:
+        note("give Hive's lists, or --assume-committed[=AGE] if all older than AGE (1h) is committed")

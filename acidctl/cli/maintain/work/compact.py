@@ -1,10 +1,10 @@
-"""What `acidctl compact` does: plan every location, show and ask where it must, and carry the plans out."""
+"""What `acidctl compact` does and says: plan every location, show and ask where it must, and carry the plans out."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -14,27 +14,43 @@ import click
 from acidctl.acid.assumption import Assumption
 from acidctl.acid.layout import TableType
 from acidctl.acid.triggers import NO_AUTO, Thresholds, is_auto_off
-from acidctl.cli.maintain.work.compact_engine import EngineOptions, open_engine
-from acidctl.cli.maintain.work.compact_results import Printer, working
 from acidctl.cli.options.many_locations import TIME_IS_UP
-from acidctl.cli.options.shared import can_ask, key_and_value, refuse_unused
-from acidctl.cli.output.console import human_bytes, human_count, say
-from acidctl.cli.output.strangers import Strangers
+from acidctl.cli.options.shared import key_and_value, refuse_unused
+from acidctl.cli.output.console import can_ask, human_bytes, human_count, note, say, warn
+from acidctl.cli.output.progress import progress
+from acidctl.cli.report.outcomes import Outcomes
+from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.proof.verify import Verify
-from acidctl.compaction.request import CompactionRequest, Mode, Planned, carry_out, plan_location, refusal, within
+from acidctl.compaction.request import (
+    Answer,
+    CompactionRequest,
+    Mode,
+    Planned,
+    carry_out,
+    plan_location,
+    refusal,
+    within,
+)
+from acidctl.compaction.run import Compacted
+from acidctl.compaction.tasks import JoinTask
 from acidctl.errors import RefusedError
 from acidctl.location.find import find, once
 from acidctl.location.neighbours import Surroundings
 from acidctl.orc.write.writer_settings import WriterSettings
-from acidctl.wording import duration
+from acidctl.wording import duration, text_of
 
 if TYPE_CHECKING:
-    from acidctl.cli.options.amounts import Window
-    from acidctl.cli.options.engine import EngineChoice
+    from acidctl.cli.options.engine_choice import EngineChoice
+    from acidctl.cli.options.param_types import DailyWindow
+    from acidctl.cli.output.progress import Bar
     from acidctl.cli.report.run_report import RunReport
+    from acidctl.compaction.plan import CompactionPlan
+    from acidctl.compaction.run import Engine
+    from acidctl.compaction.tasks import Task
     from acidctl.location.lists import SnapshotLists
     from acidctl.location.lock import Locking
+    from acidctl.outcome import Outcome
 
 _DECIDING = ("compactorthreshold.", "hive.compactor.")
 _SHOWN = 3
@@ -49,12 +65,12 @@ def work(
     dry_run: bool,
     offline: bool,
     visibility_txn: int | None,
-    table_type: str | None,
+    table_type: TableType | None,
     force: bool,
     properties: tuple[str, ...],
     min_deltas: int | None,
     max_ratio: float | None,
-    window: Window | None,
+    window: DailyWindow | None,
     deadline: float | None,
     max_bytes: int | None,
     engine: EngineChoice,
@@ -82,46 +98,49 @@ def work(
         lists = replace(lists, assumption=replace(lists.assumption, force=True))
     table_properties = dict(key_and_value(item, "--property") for item in properties)
     until, closed = _until(window, deadline)
-    options = EngineOptions(engine, jobs, until)
-    options.check()
+    engine.check("--jobs", jobs)
     request = CompactionRequest(
         mode,
         _thresholds(table_properties, min_deltas, max_ratio),
         is_auto_off(table_properties),
         min_deltas or 0,
         visibility_txn or 0,
-        TableType(table_type) if table_type else None,
+        table_type,
         force,
         offline,
         dry_run,
         _writing(compression, stripe_size, row_index_stride, bloom_filter, task_bytes, verify),
         replace(locking, age=lists.age),
     )
-    printer = Printer(output, run)
+    printer = CompactionPrinter(output, run)
     planned: list[Planned] = []
-    strangers = Strangers(lambda error: printer.failed("", error), printer.skipped)
-    places = once(find(locations, storage, lists, strangers.observer, surroundings=Surroundings()))
-    for found in strangers.changeable(places, request.table_type):
-        if closed or _is_past(until):
+    places = once(find(locations, storage, lists, printer.observer, surroundings=Surroundings()))
+    for found in printer.changeable(places, request.table_type):
+        if closed or (until is not None and time.monotonic() >= until):
             printer.postponed(found.shown, closed or TIME_IS_UP)
             continue
         answer = plan_location(found, lists, request)
         printer.answered(answer)
         if isinstance(answer, Planned):
             planned.append(answer)
-    planned = _within(planned, max_bytes, printer)
-    strangers.tell()
+    planned, left = (planned, []) if max_bytes is None else within(planned, max_bytes)
+    for one in left:
+        printer.postponed(one.location, f"{human_bytes(one.plan.input_bytes)} are more than is left of --max-bytes")
+    printer.tell_strangers()
     if check_inputs:
-        planned = _sound(planned, jobs, printer)
+        from acidctl.cli.maintain.work.check_inputs import sound  # noqa: PLC0415 - only for --check-inputs
+
+        planned = list(sound(planned, jobs, printer))
     if dry_run:
-        planned = _that_would_run(planned, request, printer)
+        planned = printer.that_would_run(planned, request)
     if dry_run or asks:
         for one in planned:
             printer.put(one, is_last=dry_run)
     if planned and not dry_run:
         if asks:
             _agree(planned)
-        _carry_out(planned, request, options, printer)
+        with _open_engine(engine, jobs, until, planned) as (bar, running):
+            _carry_out(planned, request, running, bar, printer)
     return printer.exit_status(exit_code)
 
 
@@ -132,24 +151,6 @@ def _mode(major: bool, minor: bool, auto: bool) -> Mode:
     if not auto:
         refuse_unused(f"--{modes[0]}", "properties", "max_ratio")  # they are for the decision
     return modes[0]
-
-
-def _sound(planned: Sequence[Planned], jobs: int | None, printer: Printer) -> list[Planned]:
-    """Those in whose inputs `acidctl validate --deep` finds no error."""
-    from acidctl.cli.maintain.work.check_inputs import sound  # noqa: PLC0415 - only for --check-inputs
-
-    return list(sound(planned, jobs, printer))
-
-
-def _that_would_run(planned: Sequence[Planned], request: CompactionRequest, printer: Printer) -> list[Planned]:
-    """What the run itself would refuse is refused by its dry run."""
-    would = []
-    for one in planned:
-        if error := refusal(one, request):
-            printer.failed(one.location, error)
-        else:
-            would.append(one)
-    return would
 
 
 def _assuming(lists: SnapshotLists) -> SnapshotLists:
@@ -190,7 +191,7 @@ def _agree(planned: Sequence[Planned]) -> None:
         )
 
 
-def _until(window: Window | None, deadline: float | None) -> tuple[float | None, str]:
+def _until(window: DailyWindow | None, deadline: float | None) -> tuple[float | None, str]:
     """When to end, by ``time.monotonic()``; and why nothing may be done now, if so."""
     ends = [] if deadline is None else [deadline]
     if window is not None:
@@ -200,10 +201,6 @@ def _until(window: Window | None, deadline: float | None) -> tuple[float | None,
             return None, f"outside the window {window} (it is {now:%H:%M})"
         ends.append(left)
     return (time.monotonic() + min(ends) if ends else None), ""
-
-
-def _is_past(until: float | None) -> bool:
-    return until is not None and time.monotonic() >= until
 
 
 def _thresholds(properties: dict[str, str], min_deltas: int | None, max_ratio: float | None) -> Thresholds:
@@ -235,27 +232,143 @@ def _writing(
     return Writing(overrides, task_bytes, verify=Verify(verify))
 
 
-def _within(planned: list[Planned], budget: int | None, printer: Printer) -> list[Planned]:
-    """As many as the budget of input bytes allows."""
-    if budget is None:
-        return planned
-    chosen, left = within(planned, budget)
-    for one in left:
-        printer.postponed(one.location, f"{human_bytes(one.plan.input_bytes)} are more than is left of --max-bytes")
-    return chosen
+@contextmanager
+def _open_engine(
+    choice: EngineChoice, jobs: int | None, until: float | None, planned: Sequence[Planned]
+) -> Iterator[tuple[Working, Engine]]:
+    """Where tasks run, on Spark or in processes of this machine, and what shows how far they are.
+
+    Args:
+        until: ``time.monotonic()`` at which what still runs is ended.
+    """
+    plans = [one.plan for one in planned]
+    with working(plans) as bar:
+        if choice.kind == "local":
+            yield bar, LocalEngine(jobs, until, bar.bytes)
+            return
+        from acidctl.spark.compaction_engine import application_name, spark_engine  # noqa: PLC0415 - py4j, PySpark
+
+        with spark_engine(choice.spark(application_name(plans)), until, note) as engine:
+            yield bar, engine
 
 
 def _carry_out(
-    planned: Sequence[Planned], request: CompactionRequest, options: EngineOptions, printer: Printer
+    planned: Sequence[Planned], request: CompactionRequest, engine: Engine, bar: Working, printer: CompactionPrinter
 ) -> None:
-    with (
-        working([one.plan for one in planned]) as bar,
-        open_engine(options, [one.plan for one in planned], bar.bytes) as engine,
-        # Closed at once when interrupted: that removes what was staged.
-        closing(carry_out(planned, request, engine, bar.ended)) as outcomes,
-    ):
+    # Closed at once when interrupted: that removes what was staged.
+    with closing(carry_out(planned, request, engine, bar.ended)) as outcomes:
         for outcome in outcomes:
             if outcome.error:
                 for task in outcome.plan.tasks:  # of a location that somebody else holds none has begun
                     bar.ended(task)
             printer.done(outcome)
+
+
+# --- what it says ---
+
+
+class Working:
+    """How far the tasks of a compaction are, in bytes of their inputs: what is told while they run, and the rest of it
+    at their end; on a cluster all of it then.
+    """
+
+    def __init__(self, bar: Bar) -> None:
+        self._bar = bar
+        self._told: dict[int, int] = {}
+
+    def bytes(self, task: Task, count: int) -> None:
+        """So many more of one task are done."""
+        if id(task) not in self._told and isinstance(task, JoinTask):  # which nobody knew of before
+            self._bar.grow(task.weight)
+        told = self._told.get(id(task), 0)
+        count = min(count, task.weight - told)
+        self._told[id(task)] = told + count
+        self._bar.advance(count)
+
+    def ended(self, task: Task) -> None:
+        """All of its bytes."""
+        self.bytes(task, task.weight)
+
+
+@contextmanager
+def working(plans: Sequence[CompactionPlan]) -> Iterator[Working]:
+    """A bar over the input bytes, on standard error and only on a terminal."""
+    tasks = [task for plan in plans for task in plan.tasks]
+    doing = f"compacting {human_count(len(tasks), 'bucket')}"
+    with progress(doing, sum(task.weight for task in tasks), is_bytes=True) as bar:
+        yield Working(bar)
+
+
+class CompactionPrinter(Outcomes):
+    """Outcomes of compactions."""
+
+    def __init__(self, output: str, run: RunReport) -> None:
+        super().__init__(output, run, _text_of)
+        self._to_clean: list[str] = []
+        self._noted: set[str] = set()
+
+    def answered(self, answer: Answer) -> None:
+        """What planning said of a location; plans that are to be shown are shown later."""
+        if answer.finished:
+            note(f"{answer.location}: finished an interrupted compaction: {', '.join(answer.finished)}")
+        if answer.snapshot:
+            self.run.saw(answer.snapshot)
+        if not isinstance(answer, Planned):
+            self.put(answer)
+            return
+        for text in map(text_of, answer.plan.snapshot.state.notes):
+            if text not in self._noted:
+                note(text)
+            self._noted.add(text)
+
+    def that_would_run(self, planned: Sequence[Planned], request: CompactionRequest) -> list[Planned]:
+        """What the run itself would refuse is refused by its dry run."""
+        errors = [(one, refusal(one, request)) for one in planned]
+        for one, error in errors:
+            if error:
+                self.failed(one.location, error)
+        return [one for one, error in errors if not error]
+
+    def done(self, outcome: Compacted) -> None:
+        """A plan was carried out, or not."""
+        self.put(outcome)
+        if outcome.staging_kept:
+            warn(f"the evidence is kept in {outcome.plan.snapshot.fs.display(outcome.staging_kept)}")
+        if outcome.is_changed and self.is_table:
+            self._to_clean.append(outcome.location)
+
+    def exit_status(self, speaks: bool) -> int:
+        """Of the whole run, after a word on what to do next."""
+        if self._to_clean:
+            more = f" (and {len(self._to_clean) - 1} more)" if len(self._to_clean) > 1 else ""
+            note(f"the inputs are obsolete now and stay until: acidctl clean {self._to_clean[0]}{more}")
+        return super().exit_status(speaks)
+
+
+def _text_of(outcome: Outcome) -> str:
+    if isinstance(outcome, Planned):
+        return _planned(outcome)
+    return _compacted(outcome) if isinstance(outcome, Compacted) and outcome.is_changed else ""
+
+
+def _planned(outcome: Planned) -> str:
+    plan = outcome.plan
+    because = f" ({outcome.reason})" if outcome.is_decided else ""
+    cut = f" in {human_count(outcome.segments, 'segment')}" if outcome.segments else ""
+    return (
+        f"{outcome.location}: {plan.kind.value}{because}: {human_count(len(plan.inputs), 'input')}, "
+        f"{human_count(outcome.buckets, 'bucket')}{cut}, "
+        f"{human_count(plan.rows, 'row')} and {human_count(plan.delete_events, 'delete event')}, "
+        f"{human_bytes(plan.input_bytes)} -> {' + '.join(plan.output_names)}"
+    )
+
+
+def _compacted(outcome: Compacted) -> str:
+    plan = outcome.plan
+    return (
+        f"{outcome.location}: {plan.kind.value}: {human_count(len(plan.inputs), 'input')} -> "
+        f"{' + '.join(outcome.published)}, {human_bytes(plan.input_bytes)} -> {human_bytes(outcome.bytes)}, "
+        f"{human_count(outcome.rows, 'row')}, {outcome.rows_dropped:,} dropped, "
+        f"{human_count(outcome.stripes[0], 'stripe')} copied, {outcome.stripes[1]:,} encoded, "
+        f"{plan.verify.told}, {outcome.seconds:.1f} s of work"
+    )

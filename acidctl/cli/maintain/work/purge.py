@@ -8,44 +8,37 @@ from typing import TYPE_CHECKING
 from acidctl.cleaning.outcomes import InTrash, in_trash
 from acidctl.cleaning.trash import TrashRun, list_runs
 from acidctl.cleaning.undo import delete
-from acidctl.cli.options.many_locations import Stop, Work, with_tables
+from acidctl.cli.options.many_locations import Procedure, with_tables
 from acidctl.cli.output.console import human_bytes, human_count, note, put_line
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import Outcomes
-from acidctl.errors import AcidctlError
 from acidctl.location.find import Found, find, once
 from acidctl.location.journal import unusable
 from acidctl.location.lists import SnapshotLists
-from acidctl.location.walk import Observer
 from acidctl.outcome import Outcome, Result
 
 if TYPE_CHECKING:
     from acidctl.cli.report.run_report import RunReport
-    from acidctl.location.lock import Locking
 
 
 def work(
     *,
     locations: tuple[str, ...],
     dry_run: bool,
-    yes: bool,
     older_than: float | None,
-    locking: Locking,
-    deadline: float | None,
-    jobs: int,
+    work: Procedure,
     storage: dict[str, str],
     output: str,
     run: RunReport,
 ) -> int:
     """Purge as asked; the exit status."""
-    work = Work(yes, locking, jobs, Stop.after(deadline))
     printer = Outcomes(output, run, _text_of)
     latest = None if older_than is None else time.time() - older_than
     every = _due(locations, storage, latest, work, printer)
     for found, runs in every:
         for one in runs:
             printer.put(in_trash(found.fs, one), is_last=dry_run)
-    if not every and output == "table":
+    if not every and printer.is_table:
         put_line("the trash is empty" if older_than is None else "the trash holds nothing that old")
     if every and not dry_run:
         count = human_count(sum(len(runs) for _, runs in every), "cleaning run")
@@ -58,19 +51,14 @@ _Due = tuple["Found", list["TrashRun"]]
 
 
 def _due(
-    locations: tuple[str, ...], storage: dict[str, str], latest: float | None, work: Work, printer: Outcomes
+    locations: tuple[str, ...], storage: dict[str, str], latest: float | None, work: Procedure, printer: Outcomes
 ) -> list[_Due]:
     """The runs of every location that began by then; those whose name tells no time only when no time is asked for."""
     every = []
-    places = once(
-        find(locations, storage, SnapshotLists(), Observer(lambda error: printer.failed("", error)), looks=False)
-    )
+    places = once(find(locations, storage, SnapshotLists(), printer.observer, looks=False))
     # The directory of a table with partitions has a trash of its own: of staging.
     everywhere = (found for found, _ in with_tables(places, locations, storage))
-    for found, runs in work.each(everywhere, lambda found: list_runs(found.fs, found.location.path)):
-        if isinstance(runs, AcidctlError):
-            printer.failed(found.shown, runs)
-            continue
+    for found, runs in work.each(everywhere, lambda found: list_runs(found.fs, found.location.path), printer.lost):
         for one in runs or ():
             if one.problem:  # it stays, and the others go
                 printer.failed(found.shown, unusable(found.fs, one))
@@ -81,23 +69,20 @@ def _due(
     return every
 
 
-def _delete(every: list[_Due], work: Work, printer: Outcomes) -> None:
+def _delete(every: list[_Due], work: Procedure, printer: Outcomes) -> None:
     gone: list[InTrash] = []
     with progress("deleting", sum(len(runs) for _, runs in every)) as bar:
 
         def purge(due: _Due) -> list[InTrash]:
             return delete(due[0].fs, due[1], work.locking, work.stop.is_due, bar.advance)
 
-        for (found, runs), done in work.each(every, purge):
-            if isinstance(done, AcidctlError):
-                printer.failed(found.shown, done)
-                continue
+        for (found, runs), done in work.each(every, purge, lambda due, error: printer.lost(due[0], error)):
             for one in done or ():
                 printer.put(one)
             gone += done or ()
             if left := len(runs) - len(done or ()):
                 note(f"{found.shown}: left for later: {human_count(left, 'cleaning run')}")
-    if printer.output == "table":
+    if printer.is_table:
         size = human_bytes(sum(one.run.bytes for one in gone))
         put_line(f"{human_count(len(gone), 'cleaning run')} deleted, {size}")
 

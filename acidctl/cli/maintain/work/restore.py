@@ -1,30 +1,28 @@
-"""What `acidctl restore` does: find the runs in every trash, choose, ask, and move them back."""
+"""What `acidctl restore` does and says: find the runs in every trash, choose, ask, and move them back."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from acidctl.cleaning.outcomes import in_trash
-from acidctl.cleaning.trash import TrashRun, list_runs
+from acidctl.cleaning.outcomes import InTrash, Restored, in_trash
+from acidctl.cleaning.trash import TRASH, TrashRun, list_runs
 from acidctl.cleaning.undo import USABLE, bring_back, newest
-from acidctl.cli.maintain.work.clean_results import MOST_NOTES
-from acidctl.cli.maintain.work.restore_results import Printer, listed
-from acidctl.cli.options.many_locations import TIME_IS_UP, Stop, Work, with_tables
+from acidctl.cli.maintain.work.clean import MOST_NOTES, NAMES_SHOWN
+from acidctl.cli.options.many_locations import TIME_IS_UP, Procedure, with_tables
 from acidctl.cli.options.shared import refuse_unused
-from acidctl.cli.output.console import human_bytes, human_count, note
+from acidctl.cli.output.console import human_bytes, human_count, note, put_line, warn
 from acidctl.cli.output.progress import progress
-from acidctl.errors import AcidctlError, NotFoundError
+from acidctl.cli.report.outcomes import Outcomes, some
+from acidctl.errors import NotFoundError
 from acidctl.location.find import Found, find, once
 from acidctl.location.lists import SnapshotLists
-from acidctl.location.walk import Location, Observer
-from acidctl.outcome import Result
+from acidctl.location.walk import Location
+from acidctl.outcome import Outcome, Result
 from acidctl.storage.registry import open_location
 
 if TYPE_CHECKING:
     from acidctl.cli.report.run_report import RunReport
-    from acidctl.location.lock import Locking
 
 
 def work(
@@ -33,10 +31,7 @@ def work(
     list_only: bool,
     run_id: str | None,
     dry_run: bool,
-    yes: bool,
-    locking: Locking,
-    deadline: float | None,
-    jobs: int,
+    work: Procedure,
     storage: dict[str, str],
     output: str,
     run: RunReport,
@@ -44,63 +39,56 @@ def work(
     """Restore as asked; the exit status."""
     if list_only:
         refuse_unused("--list", "run_id", "dry_run", "yes", "jobs", "deadline", "lock", "lock_wait", "break_lock")
-    work = Work(yes, locking, jobs, Stop.after(deadline))
-    printer = Printer(output, run)
+    printer = RestorePrinter(output, run)
     every = _runs(locations, storage, work, printer)
-    is_one = len(every) == 1 and every[0].found.is_given
+    is_one = len(every) == 1 and every[0][0].is_given
     if list_only:
-        listed([(place.found, place.runs) for place in every], printer, is_one=is_one)
+        _list_runs(every, printer, is_one=is_one)
         return printer.status
     due = _chosen(every, run_id, " ".join(locations), printer)
     printer.is_alone = len(due) == 1
     if dry_run or not is_one:
-        for place, one in due:
-            printer.planned(in_trash(place.found.fs, one, Result.PLANNED), dry_run=dry_run)
+        for found, one in due:
+            printer.put(in_trash(found.fs, one, Result.PLANNED), is_last=dry_run)
     if dry_run or not due:
         return printer.status
-    if len(due) > 1 or not due[0][0].found.is_given:
+    if len(due) > 1 or not due[0][0].is_given:
         count, size = human_count(len(due), "location"), human_bytes(sum(one.bytes for _, one in due))
         work.confirm(f"{count} ({size}) would be restored", f"Restore: {count}, {size}?", "nothing was restored")
     _restore(due, work, printer)
     return printer.status
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A location with the runs in its trash, oldest first."""
-
-    found: Found
-    runs: tuple[TrashRun, ...]
+_Trash = tuple[Found, list[TrashRun]]
+"""A location with the runs in its trash, oldest first."""
+_Due = list[tuple[Found, TrashRun]]
 
 
-_Due = list[tuple[_Place, "TrashRun"]]
-
-
-def _runs(locations: tuple[str, ...], storage: dict[str, str], work: Work, printer: Printer) -> list[_Place]:
+def _runs(
+    locations: tuple[str, ...], storage: dict[str, str], work: Procedure, printer: RestorePrinter
+) -> list[_Trash]:
     """Every place that has a trash."""
     every = []
     places = once(_places(locations, storage, printer))
-    for found, runs in work.each(places, lambda found: list_runs(found.fs, found.location.path)):
-        if isinstance(runs, AcidctlError):
-            printer.failed(found.shown, runs)
-        elif runs is None:
+    for found, runs in work.each(places, lambda found: list_runs(found.fs, found.location.path), printer.lost):
+        if runs is None:
             printer.postponed(found.shown, TIME_IS_UP)
         elif runs:
-            every.append(_Place(found, tuple(runs)))
+            every.append((found, runs))
     return every
 
 
-def _places(locations: tuple[str, ...], storage: dict[str, str], printer: Printer) -> Iterator[Found]:
+def _places(locations: tuple[str, ...], storage: dict[str, str], printer: RestorePrinter) -> Iterator[Found]:
     """What was named first, whatever it is; then the locations below it, and the directories of their tables."""
     for text in locations:
         fs, path = open_location(text, storage)
         yield Found(fs, Location(path, ""), is_given=True)
-    below = find(locations, storage, SnapshotLists(), Observer(lambda error: printer.failed("", error)), looks=False)
+    below = find(locations, storage, SnapshotLists(), printer.observer, looks=False)
     for found, _ in with_tables(below, locations, storage):
         yield found
 
 
-def _chosen(every: Sequence[_Place], run_id: str | None, given: str, printer: Printer) -> _Due:
+def _chosen(every: Sequence[_Trash], run_id: str | None, given: str, printer: RestorePrinter) -> _Due:
     """One run of each location: the newest that matches.
 
     Nothing was moved by a run without a manifest: those are passed over, as long as there is another.
@@ -113,39 +101,129 @@ def _chosen(every: Sequence[_Place], run_id: str | None, given: str, printer: Pr
     if not every:
         why = "there is no trash at or below it, or it was purged"
         raise NotFoundError(f"nothing to restore in {given}", why, "acidctl purge and --no-trash leave nothing behind")
-    last = max((run.id for place in every for run in place.runs if run.state in USABLE), default="")
+    last = max((run.id for _, runs in every for run in runs if run.state in USABLE), default="")
     due, passed_over, others = [], [], 0
-    for place in every:
-        matching = [run for run in place.runs if run.id.startswith(last if run_id is None else run_id)]
+    for found, runs in every:
+        matching = [run for run in runs if run.id.startswith(last if run_id is None else run_id)]
         chosen = newest(matching)
-        broken = [run for run in (place.runs if chosen and run_id is None else matching) if run.state not in USABLE]
+        broken = [run for run in (runs if chosen and run_id is None else matching) if run.state not in USABLE]
         if chosen:
-            due.append((place, chosen))
+            due.append((found, chosen))
             broken = [run for run in broken if run.id > chosen.id]
         elif not matching:
-            others += any(run.state in USABLE for run in place.runs)
-        passed_over += [(place, run) for run in broken[-1:]]
+            others += any(run.state in USABLE for run in runs)
+        passed_over += [(found, run) for run in broken[-1:]]
     if not due and passed_over:
         return passed_over[-1:]  # which says why it cannot be restored
     if not due:
         raise NotFoundError(f"no such run in the trash of {given}", "", "see `acidctl restore --list`")
-    for place, run in passed_over[:MOST_NOTES]:
-        note(f"{place.found.shown}: passed over {run.id}: it was interrupted, nothing can be restored from it")
+    for found, run in passed_over[:MOST_NOTES]:
+        note(f"{found.shown}: passed over {run.id}: it was interrupted, nothing can be restored from it")
     if others:
         count = human_count(others, "location holds", "locations hold")
         note(f"{count} other runs: --list shows them, --run ID restores one")
     return due
 
 
-def _restore(due: _Due, work: Work, printer: Printer) -> None:
+def _restore(due: _Due, work: Procedure, printer: RestorePrinter) -> None:
     with progress("restoring", len(due)) as bar:
-        for (place, _), done in work.each(due, lambda one: bring_back(one[0].found.fs, one[1], work.locking)):
+        for (found, _), done in work.each(
+            due,
+            lambda one: bring_back(one[0].fs, one[1], work.locking),
+            lambda one, error: printer.lost(one[0], error),
+        ):
             bar.advance()
-            if isinstance(done, AcidctlError):
-                printer.failed(place.found.shown, done)
-            elif done is None:
-                printer.postponed(place.found.shown, TIME_IS_UP)
+            if done is None:
+                printer.postponed(found.shown, TIME_IS_UP)
             else:
                 printer.done(done)
     if len(due) > 1:
         printer.summary(len(due))
+
+
+# --- what it says ---
+
+_PHASES = {
+    "staged": "incomplete: interrupted, nothing can be restored from it",
+    "restored": "restored already",
+    "purged": "incomplete: it was being purged, nothing can be restored from it",
+}
+
+
+def _phase(run: TrashRun) -> str:
+    return f"cannot be used: {run.problem}" if run.problem else _PHASES[run.state]
+
+
+def _list_runs(every: Sequence[_Trash], printer: RestorePrinter, *, is_one: bool) -> None:
+    """Print the runs of one location by their entries, those of several by their ids."""
+    if not every:
+        note("the trash is empty")
+    together: dict[str, list[TrashRun]] = {}
+    for found, its_runs in every:
+        for run in its_runs:
+            together.setdefault(run.id, []).append(run)
+            if not printer.is_table:
+                printer.put(in_trash(found.fs, run))
+    if not printer.is_table:
+        return
+    for run_id, runs in sorted(together.items()):
+        whole = [run for run in runs if run.is_complete]
+        count = human_count(sum(len(run.names) for run in whole), "entry", "entries")
+        what = f"{count}  {human_bytes(sum(run.bytes for run in whole))}"
+        if is_one:
+            names = " ".join(whole[0].names) if whole else ""
+            put_line(f"{run_id}  {what}  {names}" if whole else f"{run_id or TRASH}  {_phase(runs[0])}")
+            continue
+        rest = f"  ({len(runs) - len(whole)} incomplete or damaged)" if len(whole) < len(runs) else ""
+        put_line(f"{run_id or TRASH}  {human_count(len(runs), 'location')}  {what}{rest}")
+
+
+class RestorePrinter(Outcomes):
+    """What is restored, location by location.
+
+    Attributes:
+        is_alone: there is one location.
+    """
+
+    def __init__(self, output: str, run: RunReport) -> None:
+        super().__init__(output, run, self._text)
+        self.is_alone = False
+        self._restored: list[Restored] = []
+        self._changed = 0
+
+    def done(self, outcome: Restored) -> None:
+        """A run is back."""
+        self._restored.append(outcome)
+        self.put(outcome)
+        if outcome.not_compared:
+            why = outcome.not_compared
+            warn(f"{outcome.location}: its state could not be compared with the one before: {why}")
+        changes = outcome.changes
+        self._changed += bool(changes)
+        if not self.is_table:
+            return
+        if changes == () and self.is_alone:
+            note("the state is the one before that cleaning")
+        elif changes and self._changed <= MOST_NOTES:
+            where = "" if self.is_alone else f"{outcome.location}: "
+            note(f"{where}otherwise than before that cleaning: {'; '.join(changes)}")
+
+    def summary(self, locations: int) -> None:
+        """What became of all locations together."""
+        if self._changed:
+            count = human_count(self._changed, "location differs", "locations differ")
+            note(f"{count} from the state before that cleaning: others wrote there meanwhile")
+        size = human_bytes(sum(one.run.bytes for one in self._restored))
+        self.sum_up(locations, f"{len(self._restored)} restored, {size}")
+
+    def _text(self, outcome: Outcome) -> str:
+        if isinstance(outcome, Restored):
+            names = " ".join(outcome.names) if self.is_alone else some(outcome.names, NAMES_SHOWN)
+            done = f"{len(outcome.names)} restored: {names}"
+            return f"{outcome.location}: {done if outcome.names else f'{outcome.run.id} was restored already'}"
+        if not isinstance(outcome, InTrash):
+            return ""
+        run = outcome.run
+        count = f"{human_count(len(run.names), 'entry', 'entries')}, {human_bytes(run.bytes)}"
+        what = f"{count}: {some(run.names, NAMES_SHOWN)}" if run.is_complete else _phase(run)
+        return f"{outcome.location}: {run.id}: {what}"

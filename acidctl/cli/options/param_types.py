@@ -1,17 +1,23 @@
-"""Sizes, durations and times of day on the command line."""
+"""What stands on the command line, as click's types: paths, sizes, durations and times of day."""
 
 from __future__ import annotations
 
 import re
 from datetime import datetime, time, timedelta
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+
+from acidctl.errors import NotFoundError
+from acidctl.printable import printable
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
-class Size(click.ParamType[int]):
+class SizeType(click.ParamType[int]):
     """Bytes: ``512m``, ``2GiB``, ``1000``; units are powers of 1024, as Hadoop's are."""
 
     name = "size"
@@ -25,7 +31,7 @@ class Size(click.ParamType[int]):
         return int(float(found[1]) * 1024 ** " kmgtp".index(found[2] or " "))
 
 
-class Duration(click.ParamType[float]):
+class DurationType(click.ParamType[float]):
     """Seconds: ``90s``, ``30m``, ``2h``, ``1d``, ``1h30m``, ``0``."""
 
     name = "duration"
@@ -39,7 +45,7 @@ class Duration(click.ParamType[float]):
         return sum(float(number) * _SECONDS[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)([smhdw])", text))
 
 
-class Window(NamedTuple):
+class DailyWindow(NamedTuple):
     """A part of every day, in local time; it may go over midnight."""
 
     start: time
@@ -64,21 +70,58 @@ class Window(NamedTuple):
         return f"{self.start:%H:%M}-{self.end:%H:%M}"
 
 
-class WindowType(click.ParamType[Window]):
+class WindowType(click.ParamType[DailyWindow]):
     """``01:00-05:00``."""
 
     name = "window"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Window:
-        if isinstance(value, Window):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> DailyWindow:
+        if isinstance(value, DailyWindow):
             return value
         try:
             start, end = (datetime.strptime(part.strip(), "%H:%M").time() for part in str(value).split("-"))
         except ValueError:
             self.fail(f"{value!r} is no time window: write it as 01:00-05:00", param, ctx)
-        return Window(start, end)
+        return DailyWindow(start, end)
 
 
-SIZE = Size()
-DURATION = Duration()
+class PathType(click.types.StringParamType):
+    """A path or a URL, as it was typed: shells complete it, and nothing looks whether it is there.
+
+    `click.Path` looks, and would exit with 2 where the table of exit statuses has another status.
+    """
+
+    name = "path"
+
+    def __init__(self, completed_as: str) -> None:
+        self._completed_as = completed_as
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "" and self._completed_as == "file":
+            self.fail("the path is empty.", param, ctx)
+        return super().convert(value, param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only for shells
+
+        # What was typed may be a name that the shell completed before.
+        return [CompletionItem(printable(incomplete), type=self._completed_as)]
+
+
+class NewFileType(PathType):
+    """A file that is written: not standard output, where the results go."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "-":
+            self.fail("standard output holds the results: give a file, or ./- for one that is called so.", param, ctx)
+        if str(value).endswith("/"):
+            raise NotFoundError(f"{value} is a directory", "a file is written", "give the name of a file")
+        return super().convert(value, param, ctx)
+
+
+SIZE = SizeType()
+DURATION = DurationType()
 WINDOW = WindowType()
+DIRECTORY = PathType("dir")
+FILE = PathType("file")
+NEW_FILE = NewFileType("file")

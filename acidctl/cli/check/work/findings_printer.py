@@ -5,12 +5,17 @@ from __future__ import annotations
 import textwrap
 import time
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from acidctl.cli.output.console import Records, console, human_count
+import click
+
+from acidctl.cli.options.shared import refuse_unused
+from acidctl.cli.output.console import Records, broken, console, human_count, put_json, put_line
 from acidctl.cli.output.redact import hidden
-from acidctl.cli.report.failures import Failures
+from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError, ExitStatus
+from acidctl.location.find import Found
 from acidctl.printable import printable
 from acidctl.validation.findings import Finding, Severity, Unchecked
 from acidctl.validation.model import Report
@@ -18,7 +23,6 @@ from acidctl.validation.rules import RULES, Rule
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.text import Text
 
     from acidctl.cli.report.run_report import RunReport
 
@@ -27,41 +31,42 @@ STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO:
 _MOST_LINES = 5
 """Findings of one rule that are shown of a location; ``--verbose`` shows all."""
 _MOST_TEXT = 500
+_MARGIN = 14
+_ITS_OWN = ("list_rules", "output")
 
 
-class Printer:
-    """Prints reports as they come, and sums them up."""
+class FindingsPrinter(Visits):
+    """Prints reports as they come, and sums them up.
+
+    Attributes:
+        given: locations that the user named: of these it is said that nothing was found.
+        unlisted: locations with a directory that may not be listed, which their reports tell.
+    """
 
     def __init__(self, output: str, run: RunReport, *, verbose: bool) -> None:
+        super().__init__(run)
+        self._report = run
         self._output = output
         self._records = Records(output)
-        self._run = run
         self._verbose = verbose
-        self._failures = Failures(run)
-        self._given: set[str] = set()
+        self.given: set[str] = set()
+        self.unlisted: set[str] = set()
         self._hinted: set[str] = set()
         self._counts = dict.fromkeys(Severity, 0)
         self._unchecked = self._locations = self._files = self._rows = 0
         self._began = time.monotonic()
-        self._screen: Console | None = None
 
-    def begun(self, location: str, *, is_given: bool) -> None:
-        """A location is about to be checked."""
-        if is_given:
-            self._given.add(location)
-
-    def cannot_list(self, error: AcidctlError) -> None:
-        """A path below a location that was given cannot be listed."""
-        self._failures.add(error)
+    def closed(self, found: Found, error: AcidctlError) -> None:
+        self.unlisted.add(found.shown)
 
     def report(self, report: Report) -> None:
         """Print one."""
         for severity in Severity:
             self._counts[severity] += report.count(severity)
-        self._run.add(
+        self._report.add(
             report.location,
             "findings" if report.findings else "unchecked" if report.unchecked else "nothing-found",
-            read=report.bytes,
+            bytes_by_use={"read": report.bytes},
             findings={severity.value: report.count(severity) for severity in Severity},
             unchecked=len(report.unchecked),
             rows=report.rows,
@@ -70,23 +75,17 @@ class Printer:
         self._locations += 1
         self._files += report.files
         self._rows += report.rows
-        if self._output == "json":
-            self._records.put(as_json(report))
-        elif self._output == "jsonl":
-            for line in _json_lines(report):
-                self._records.put(line)
-        else:
+        if self._output == "table":
             self._show(report)
+        for record in (as_json(report),) if self._output == "json" else _json_lines(report):
+            self._records.put(record)
 
     def close(self) -> None:
         """The summary line."""
         if self._output != "table":
             return
-        looked = [human_count(self._locations, "location")]
-        if self._files:
-            looked.append(human_count(self._files, "file"))
-        if self._rows:
-            looked.append(human_count(self._rows, "row"))
+        counts = ((self._files, "file"), (self._rows, "row"))
+        looked = [human_count(self._locations, "location"), *(human_count(*one) for one in counts if one[0])]
         found = [
             human_count(self._counts[severity], noun)
             for severity, noun in ((Severity.ERROR, "error"), (Severity.WARNING, "warning"))
@@ -94,7 +93,7 @@ class Printer:
         ]
         if self._counts[Severity.INFO] and not self._verbose:
             found.append(f"{human_count(self._counts[Severity.INFO], 'remark')} (-v shows them)")
-        if self._unchecked or self._failures.worst:
+        if self._unchecked or self.status:
             found.append(f"{self._unchecked or 'some'} could not be checked")
         seconds = time.monotonic() - self._began
         spent = f" in {seconds:.1f} s" if seconds >= 1 else ""
@@ -105,14 +104,14 @@ class Printer:
         bad = self._counts[Severity.ERROR] + (self._counts[Severity.WARNING] if fail_on == "warning" else 0)
         if bad:
             return ExitStatus.FINDINGS
-        return ExitStatus.UNCHECKED if self._unchecked or self._failures.worst else 0
+        return ExitStatus.UNCHECKED if self._unchecked or self.status else 0
 
     # --- for people ---
 
     def _show(self, report: Report) -> None:
         shown = [f for f in report.findings if self._verbose or f.severity is not Severity.INFO]
         if not shown and not report.unchecked:
-            if self._verbose or report.location in self._given:
+            if self._verbose or report.location in self.given:
                 self._line(f"{report.location}: nothing found", "green")
             return
         self._line(report.location, "bold")
@@ -122,51 +121,39 @@ class Printer:
         for (rule_id, severity), findings in groups.items():
             self._group(RULES[rule_id], severity, findings)
         for one in report.unchecked:
-            self._indented(f"not checked: {one.path}: {_told(one)}" if one.path else f"not checked: {_told(one)}", 2)
+            self._indented(": ".join(filter(None, ("not checked", one.path, _clipped(hidden(str(one.error)))))), 2)
         self._line("")
 
     def _group(self, rule: Rule, severity: Severity, findings: list[Finding]) -> None:
         from rich.text import Text  # noqa: PLC0415 - only for people
 
-        heading = Text("  ")
-        heading.append(f"{severity.value:7} ", STYLES[severity])
-        heading.append(f"{rule.id:3} ", "bold")
-        self._wrapped(heading, rule.what, 14)
+        first, *rest = broken(printable(rule.what), self._width(_MARGIN))
+        styled = (f"{severity.value:7} ", STYLES[severity]), (f"{rule.id:3} ", "bold")
+        self._console.print(Text.assemble("  ", *styled, first), soft_wrap=True)
+        for line in rest:
+            self._line(" " * _MARGIN + line)
         most = len(findings) if self._verbose else _MOST_LINES
         for finding in findings[:most]:
-            self._indented(f"{_clipped(finding.path)}: {finding.message}" if finding.path else finding.message, 14)
+            self._indented(f"{_clipped(finding.path)}: {finding.message}" if finding.path else finding.message)
         if len(findings) > most:
-            self._indented(f"and {len(findings) - most:,} more (-v shows them)", 14, "dim")
+            self._indented(f"and {len(findings) - most:,} more (-v shows them)", style="dim")
         if rule.id not in self._hinted:
             self._hinted.add(rule.id)
-            self._indented(f"{rule.why} {rule.hint}", 14, "dim")
+            self._indented(f"{rule.why} {rule.hint}", style="dim")
 
-    def _wrapped(self, heading: Text, text: str, indent: int) -> None:
-        """Text behind a heading of `indent` columns."""
-        first, *rest = self._broken(text, indent)
-        heading.append(first)
-        self._console.print(heading, soft_wrap=True)
-        for line in rest:
-            self._line(" " * indent + line)
-
-    def _indented(self, text: str, indent: int, style: str = "") -> None:
-        for place, line in enumerate(self._broken(text, indent + 2)):
+    def _indented(self, text: str, indent: int = _MARGIN, style: str = "") -> None:
+        for place, line in enumerate(broken(printable(text), self._width(indent + 2))):
             self._line(" " * (indent + 2 * bool(place)) + line, style)
 
-    def _broken(self, text: str, indent: int) -> list[str]:
-        width = max(30, self._console.width - indent)
-        return textwrap.wrap(printable(text), width, break_long_words=False, break_on_hyphens=False) or [""]
+    def _width(self, indent: int) -> int:
+        return max(30, self._console.width - indent)
 
     def _line(self, text: str, style: str = "") -> None:
-        from rich.text import Text  # noqa: PLC0415 - only for people
+        self._console.print(printable(text), style=style or None, soft_wrap=True)
 
-        self._console.print(Text(printable(text), style), soft_wrap=True)
-
-    @property
+    @cached_property
     def _console(self) -> Console:
-        if self._screen is None:
-            self._screen = console()
-        return self._screen
+        return console()
 
 
 def as_json(report: Report) -> dict[str, Any]:
@@ -190,7 +177,7 @@ def as_json(report: Report) -> dict[str, Any]:
 
 
 def _json_lines(report: Report) -> Iterator[dict[str, Any]]:
-    """A line a finding, and one for each thing that was not checked."""
+    """One record per finding, and one for each thing that was not checked."""
     where = {"schema_version": SCHEMA_VERSION, "location": report.location}
     for finding in report.findings:
         yield where | _finding(finding)
@@ -214,9 +201,39 @@ def _unchecked(one: Unchecked) -> dict[str, Any]:
     return {"path": one.path, "message": hidden(str(error)), "code": error.code, "hint": error.hint}
 
 
-def _told(one: Unchecked) -> str:
-    return _clipped(hidden(str(one.error)))
-
-
 def _clipped(text: str) -> str:
     return text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + "..."
+
+
+def list_rules(output: str) -> int:
+    """The registry: a table for people, an object or lines for programs."""
+    refuse_unused("--list-rules", *(name for name in click.get_current_context().params if name not in _ITS_OWN))
+    if output == "json":
+        rules = [_rule(rule) for rule in RULES.values()]
+        put_json({"schema_version": SCHEMA_VERSION, "rules": rules}, lines=False)
+        return 0
+    if output == "jsonl":
+        for rule in RULES.values():
+            put_json(_rule(rule), lines=True)
+        return 0
+    for rule in RULES.values():
+        where = f"--{rule.depth.value}" if rule.depth.rank else "always"
+        readers = f", --for {' '.join(rule.readers)}" if rule.readers else ""
+        put_line(f"{rule.id:4}{rule.severity.value} ({where}{readers})")
+        for text in (rule.what, rule.why, rule.hint):
+            for line in textwrap.wrap(text, 92):
+                put_line(f"    {line}")
+    return 0
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "severity": rule.severity.value,
+        "depth": rule.depth.value,
+        "what": rule.what,
+        "why": rule.why,
+        "hint": rule.hint,
+        "section": rule.section,
+        "readers": list(rule.readers),
+    }

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from acidctl.cli.options.shared import key_and_value, refuse_unused, together
+from acidctl.cli.options.shared import F, key_and_value, passed_as, refuse_unused
 
 if TYPE_CHECKING:
     from acidctl.spark.driver.session_plan import SparkOptions
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +56,12 @@ class EngineChoice:
         return SparkOptions(self.master, self.conf, self.name or name, self.queue)
 
 
+def _choice(
+    engine: str, master: str | None, conf: tuple[str, ...], queue: str | None, name: str | None
+) -> EngineChoice:
+    return EngineChoice(engine, master, tuple(key_and_value(item, "--conf") for item in conf), queue, name)
+
+
 def engine_options(default: str, usual_name: str) -> Callable[[F], F]:
     """``--engine``, ``--master``, ``--conf``, ``--queue`` and ``--name``: passed on as the keyword `engine`.
 
@@ -66,36 +69,18 @@ def engine_options(default: str, usual_name: str) -> Callable[[F], F]:
         default: the engine.
         usual_name: of the application, for the help.
     """
-
-    def decorate(function: F) -> F:
-        @together(
-            click.option(
-                "--engine",
-                type=click.Choice(["spark", "local"]),
-                default=default,
-                show_default=True,
-                help="Spark, or processes of this machine without Java.",
-            ),
-            click.option(
-                "--master", metavar="URL", help="Spark master; without it Spark runs on this machine (local[*])."
-            ),
-            click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting. Repeatable."),
-            click.option("--queue", metavar="NAME", help="YARN queue."),
-            click.option("--name", metavar="NAME", help=f"Name of the Spark application; without it {usual_name}."),
-        )
-        @functools.wraps(function)
-        def wrapper(
-            *args: Any,
-            engine: str,
-            master: str | None,
-            conf: tuple[str, ...],
-            queue: str | None,
-            name: str | None,
-            **kwargs: Any,
-        ) -> Any:
-            pairs = tuple(key_and_value(item, "--conf") for item in conf)
-            return function(*args, engine=EngineChoice(engine, master, pairs, queue, name), **kwargs)
-
-        return wrapper  # type: ignore[return-value]
-
-    return decorate
+    return passed_as(
+        "engine",
+        _choice,
+        click.option(
+            "--engine",
+            type=click.Choice(["spark", "local"]),
+            default=default,
+            show_default=True,
+            help="Spark, or processes of this machine without Java.",
+        ),
+        click.option("--master", metavar="URL", help="Spark master; without it Spark runs on this machine (local[*])."),
+        click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting. Repeatable."),
+        click.option("--queue", metavar="NAME", help="YARN queue."),
+        click.option("--name", metavar="NAME", help=f"Name of the Spark application; without it {usual_name}."),
+    )

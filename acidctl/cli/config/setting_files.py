@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from acidctl.cli.config.settings import TRUSTED, Layer, Settings, merge
+from acidctl.cli.config.layers import TRUSTED, Layer, Settings, merged_settings
 from acidctl.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.storage.os_errors import from_os_error
 
@@ -70,7 +70,7 @@ def read_files(given: str | None) -> Files:
 
 
 def load(given: str | None, profile: str | None, commands: Callable[[str], click.Command | None]) -> Settings:
-    """The settings of all files; errors as for :func:`read_files` and :func:`acidctl.cli.config.settings.merge`."""
+    """The settings of all files; errors as for :func:`read_files` and :func:`merged_settings`."""
     files = read_files(given)
     if files.ignored:
         from acidctl.cli.output.console import note  # noqa: PLC0415 - only to complain
@@ -78,7 +78,7 @@ def load(given: str | None, profile: str | None, commands: Callable[[str], click
         note(f"{files.ignored} is not used: {how_to_trust(files)}")
     if not files.layers and not profile:
         return Settings()
-    return merge(files.layers, commands, profile)
+    return merged_settings(files.layers, commands, profile)
 
 
 def how_to_trust(files: Files) -> str:

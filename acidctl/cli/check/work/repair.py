@@ -1,0 +1,271 @@
+"""What the commands of `acidctl repair` do and say: look, plan, show, ask and mend; take back, and forget."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from acidctl.acid.layout import TableType
+from acidctl.cli.options.many_locations import Procedure
+from acidctl.cli.options.shared import refuse_unused
+from acidctl.cli.output.console import Records, console, human_bytes, human_count, note, put_line, warn
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
+from acidctl.cli.report.outcomes import SCHEMA_VERSION, Outcomes, Visits
+from acidctl.errors import AcidctlError, ExitStatus
+from acidctl.location.evidence import refuse_part_of_others
+from acidctl.location.find import Found, find
+from acidctl.location.journal import State
+from acidctl.location.lists import SnapshotLists
+from acidctl.location.neighbours import Surroundings
+from acidctl.location.walk import Location
+from acidctl.outcome import Result
+from acidctl.repair.apply import SETTLED, forget, undo_last
+from acidctl.repair.backup import RepairRun, list_runs
+from acidctl.repair.plan import Kind, Scope
+from acidctl.repair.request import (
+    BackedUp,
+    PlannedRepair,
+    RefusedRepair,
+    Repaired,
+    carry_out,
+    location_of,
+    plan_location,
+    require_possible,
+)
+from acidctl.storage.registry import open_location
+
+if TYPE_CHECKING:
+    from acidctl.cli.report.run_report import RunReport
+    from acidctl.location.evidence import Evidence
+    from acidctl.location.lock import Locking
+    from acidctl.outcome import Outcome
+    from acidctl.storage.options import StorageOptions
+
+
+def work(
+    kind: str,
+    *,
+    locations: tuple[str, ...],
+    dry_run: bool,
+    yes: bool,
+    exit_code: bool,
+    storage: StorageOptions,
+    output: str,
+    run: RunReport,
+    locking: Locking,
+    table_type: TableType | None,
+    force: bool = False,
+    offline: bool = False,
+) -> int:
+    """Plan, show, ask, do; the exit status."""
+    printer = RepairPrinter(output, run)
+    planned = list(_plans(Kind(kind), _places(locations, storage, table_type, printer), printer, force=force))
+    printer.tell_strangers()
+    due = [one for one in planned if one.has_work]
+    for one in planned:
+        printer.planned(one, is_last=dry_run or not one.has_work)
+    if due and not dry_run:
+        for one in due:
+            require_possible(one, offline=offline)
+        _confirm(due, yes)
+        for one in due:
+            try:
+                printer.done(carry_out(one, locking))
+            except AcidctlError as error:
+                printer.failed(one.location, error)
+    # What is broken and stays broken is no success.
+    refused = ExitStatus.REFUSED if any(one.plan.refused for one in planned) else 0
+    status = max(printer.status, refused)
+    return ExitStatus.NOTHING_TO_DO if exit_code and not due and not status else status
+
+
+def _plans(
+    kind: Kind, places: Iterator[tuple[Found, str]], printer: RepairPrinter, *, force: bool
+) -> Iterator[PlannedRepair]:
+    now = time.time()
+    seen: set[tuple[str, str, str]] = set()
+    for found, inside in places:
+        key = (found.fs.url, found.location.path, inside)
+        if key in seen:
+            continue
+        seen.add(key)
+        answer = plan_location(found, kind, Scope(now, inside, force))
+        if isinstance(answer, RefusedRepair):
+            if answer.snapshot:
+                printer.run.saw(answer.snapshot)
+            printer.failed(answer.location, answer.error)
+        else:
+            printer.run.saw(answer.plan.snapshot)
+            yield answer
+
+
+def _places(
+    locations: tuple[str, ...], storage: StorageOptions, said: TableType | None, printer: RepairPrinter
+) -> Iterator[tuple[Found, str]]:
+    """(location, path inside of it)."""
+    surroundings = Surroundings()
+    for text in locations:
+        try:
+            fs, path = open_location(text, storage.of(text))
+            location, inside = location_of(fs, path)
+            top = fs.display(location)
+            places = find([top], storage, SnapshotLists(), printer.observer, surroundings=surroundings)
+            if inside:
+                refuse_part_of_others(top, storage, surroundings)
+                places = iter([Found(open_location(top, storage)[0], Location(location, ""), True)])
+            for found in printer.changeable(places, said):
+                yield found, inside
+        except AcidctlError as error:
+            if len(locations) == 1:
+                raise
+            printer.failed("", error)
+
+
+def _confirm(due: Sequence[PlannedRepair], yes: bool) -> None:
+    count = sum(len(one.plan.fixes) + len(one.left) for one in due)
+    what = f"{human_count(count, 'repair')}, {human_bytes(sum(one.plan.bytes for one in due))}"
+    Procedure(yes).confirm(f"{what} would be repaired", f"Repair: {what}?", "nothing was repaired")
+
+
+def undo_one(
+    *,
+    location: str,
+    list_only: bool,
+    run_id: str | None,
+    locking: Locking,
+    storage: dict[str, str],
+    output: str,
+    run: RunReport,
+) -> None:
+    """`acidctl repair undo`."""
+    if list_only:
+        refuse_unused("--list", "run_id", "lock", "lock_wait", "break_lock")
+    fs, path = open_location(location, storage)
+    fs.list_dir(path)
+    shown = fs.display(path)
+    if list_only:
+        _list_runs(shown, list_runs(fs, path), output)
+        return
+    printer = Outcomes(output, run, _text_of)
+    done = undo_last(fs, path, run_id, locking, _tell_steps)
+    printer.put(BackedUp(location=shown, result=Result.UNDONE, run=done))
+
+
+def _list_runs(shown: str, runs: Sequence[RepairRun], output: str) -> None:
+    records = Records(output)
+    if not runs:
+        note("no repairs")
+    for run in runs:
+        record = BackedUp(location=shown, result=Result.PLANNED, run=run).record()
+        records.put({"schema_version": SCHEMA_VERSION, **record, "result": run.state.value})
+        if output == "table":
+            what = f"{run.kind}  {human_bytes(run.bytes)}  {' '.join(run.paths)}" if run.kind else "changed nothing"
+            put_line(f"{run.id}  {run.state}  {what}")
+
+
+def _tell_steps(run: RepairRun) -> None:
+    """What was done, and is taken back now, last step first."""
+    for step in reversed(run.told):
+        note(f"taking back: {step}")
+
+
+def forget_all(
+    *, locations: tuple[str, ...], dry_run: bool, yes: bool, locking: Locking, storage: dict[str, str], run: RunReport
+) -> int:
+    """`acidctl repair forget`."""
+    visits = Visits(run)
+    every: dict[tuple[str, str], tuple[Found, list[RepairRun]]] = {}
+    for found in find(locations, storage, SnapshotLists(), visits.observer, looks=False):
+        try:
+            if runs := list_runs(found.fs, found.location.path):
+                every[found.fs.url, found.location.path] = found, runs
+        except AcidctlError as error:
+            visits.failed(found.shown, error)
+    going = [one for _, runs in every.values() for one in runs if one.state in SETTLED]
+    for found, runs in every.values():
+        for one in runs:
+            what = f"{one.kind}, {human_bytes(one.bytes)}" if one.kind else "what an interrupted run left"
+            kept = "" if one.state in SETTLED else f", {one.state}: it stays"
+            put_line(f"{found.fs.display(one.path)}: {what}{kept}")
+    if not going:
+        put_line("there are no backups")
+    if not going or dry_run:
+        return visits.status
+    count = human_count(len(going), "backup")
+    Procedure(yes).confirm(f"{count} would be deleted", f"Delete {count} for good?", "nothing was deleted")
+    forgotten = 0
+    for found, _ in every.values():
+        try:
+            gone = forget(found.fs, found.location.path, locking)
+        except AcidctlError as error:
+            visits.failed(found.shown, error)
+            continue
+        forgotten += len(gone)
+        removed = {"removed": sum(one.bytes for one in gone)}
+        run.add(found.shown, "forgotten", bytes_by_use=removed, runs=len(gone))
+    put_line(f"{human_count(forgotten, 'backup')} deleted")
+    return visits.status
+
+
+# --- what they say ---
+
+
+class RepairPrinter(Outcomes):
+    """Plans of repairs, and what was done; what failed or was skipped is no result of its own."""
+
+    def __init__(self, output: str, run: RunReport) -> None:
+        super().__init__(output, run, _text_of)
+
+    def failed(self, location: str, error: AcidctlError) -> None:
+        Visits.failed(self, location, error)
+
+    def skipped(self, found: Found, evidence: Evidence) -> None:
+        self.run.add(found.shown, Result.SKIPPED, reason=evidence.text)
+
+    def planned(self, one: PlannedRepair, *, is_last: bool) -> None:
+        """What is wrong, what will be done, and what cannot be mended."""
+        for left in one.left:
+            what = "being undone" if left.state is State.UNDOING else "interrupted"
+            note(
+                f"{one.location}: {left.id} ({left.kind} of {', '.join(left.paths)}) was {what}: it is finished first; "
+                "until then readers see whole files, old or new"
+            )
+            for step in left.told:
+                note(f"its step: {step}")
+        self.put(one, is_last=is_last)
+        if self.is_table and one.plan.fixes:
+            rows = tuple(Row((fix.path, human_bytes(fix.bytes), fix.problem), fix.remedy) for fix in one.plan.fixes)
+            columns = (ScreenColumn("what"), ScreenColumn("size", right=True), ScreenColumn("problem"))
+            FittedTable(columns, "repair", rows).print(console())
+        for refused in one.plan.refused:
+            warn(f"{one.location}: {refused.path} cannot be repaired safely: {refused.why}")
+        for hint in dict.fromkeys(refused.hint for refused in one.plan.refused if refused.hint):
+            note(hint)
+
+    def done(self, one: Repaired) -> None:
+        """A plan was carried out."""
+        if self.is_table:
+            for left in one.left:
+                put_line(f"{one.location}: {left.id} finished")
+        self.put(one)
+        if self.is_table and one.run:
+            note(f"undo: acidctl repair undo {one.location}   free the space: acidctl repair forget {one.location}")
+
+
+def _text_of(outcome: Outcome) -> str:
+    if isinstance(outcome, BackedUp):
+        run = outcome.run
+        return f"{outcome.location}: {run.id} undone: {run.kind} of {' '.join(run.paths)}"
+    if isinstance(outcome, Repaired):
+        if not outcome.run:
+            return ""
+        count = human_count(len(outcome.run.paths), "repair")
+        return f"{outcome.location}: {count} done as {outcome.run.id}, {human_bytes(outcome.run.bytes)}"
+    if outcome.result is Result.NOTHING_TO_DO:
+        return f"{outcome.location}: nothing to repair"
+    if not isinstance(outcome, PlannedRepair) or not outcome.plan.fixes:
+        return ""
+    plan = outcome.plan
+    count = human_count(len(plan.fixes), "repair")
+    return f"{outcome.location}: {count} of {plan.kind}, {human_bytes(plan.bytes)}"
