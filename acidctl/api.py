@@ -19,11 +19,11 @@ from acidctl.acid.layout import TableType
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.cleaning import request as cleaning
 from acidctl.cleaning.apply import How
-from acidctl.cleaning.explain import Proof, evidence_of, prove_all
+from acidctl.cleaning.explain import VerdictProof, proof_inputs, prove_all
 from acidctl.cleaning.outcomes import Cleaned, InTrash, PlannedCleaning, Restored
 from acidctl.cleaning.request import RefusedCleaning
 from acidctl.cleaning.retention import Policy
-from acidctl.cleaning.trash import TrashRun, list_runs
+from acidctl.cleaning.trash import TrashRun, trash_runs
 from acidctl.cleaning.undo import bring_back, delete, newest
 from acidctl.compaction.request import (
     CompactionRequest,
@@ -46,7 +46,7 @@ from acidctl.nearest import member
 from acidctl.repair import request as repairs
 from acidctl.repair.apply import undo_last
 from acidctl.repair.backup import RepairRun
-from acidctl.repair.plan import Kind, RepairPlan, Scope
+from acidctl.repair.plan import RepairKind, RepairPlan, Scope
 from acidctl.rows.past.blame import Blame, RowId, blame, parse_row_id
 from acidctl.rows.past.diff import Difference, table_difference
 from acidctl.rows.past.history import History, read_history
@@ -140,12 +140,12 @@ class Location:
         """What every directory is, and why; a table for Arrow, too."""
         return LocationState(self.snapshot())
 
-    def why(self) -> tuple[Proof, ...]:
+    def why(self) -> tuple[VerdictProof, ...]:
         """The proof of every verdict, and what must happen before cleaning may take an entry.
 
         :func:`acidctl.wording.text_of` makes sentences of their reasons.
         """
-        return prove_all(evidence_of(self.snapshot()))
+        return prove_all(proof_inputs(self.snapshot()))
 
     def rows(self) -> Table:
         """The rows that a reader sees; see :func:`acidctl.open_table`."""
@@ -282,7 +282,7 @@ class Location:
 
     def trash(self) -> list[TrashRun]:
         """What cleanings moved to the trash of the location, oldest first."""
-        return list_runs(self._found.fs, self._found.location.path)
+        return trash_runs(self._found.fs, self._found.location.path)
 
     def restore(self, run_id: str = "", *, locking: Locking | None = None) -> Restored:
         """Undo a cleaning.
@@ -335,7 +335,7 @@ class Location:
 
     def _plan_repair(self, kind: str, path: str, *, force: bool) -> repairs.PlannedRepair:
         scope = Scope(time.time(), path, force)
-        answer = repairs.plan_location(self._changeable(None), member(Kind, kind, "repair"), scope)
+        answer = repairs.plan_location(self._changeable(None), member(RepairKind, kind, "repair"), scope)
         if isinstance(answer, repairs.RefusedRepair):
             raise answer.error
         return answer

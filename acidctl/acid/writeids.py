@@ -25,7 +25,7 @@ class Range(Enum):
     ALL = "all"
 
 
-class Mode(Enum):
+class ListReader(Enum):
     """Whose list it is: the three of Hive differ in how they judge ranges (sections 7.2 to 7.4)."""
 
     READER = "reader"
@@ -100,10 +100,10 @@ class ValidWriteIds(_Ids):
     """
 
     table: str | None = None
-    mode: Mode = Mode.READER
+    mode: ListReader = ListReader.READER
 
     @classmethod
-    def parse(cls, text: str, form: Form = Form.HIVE3, mode: Mode = Mode.READER) -> ValidWriteIds:
+    def parse(cls, text: str, form: Form = Form.HIVE3, mode: ListReader = ListReader.READER) -> ValidWriteIds:
         """Parse one list in one of Hive's forms.
 
         Hive's own parser takes a string whose end is missing, and one whose name is missing for another one. Hive
@@ -129,7 +129,7 @@ class ValidWriteIds(_Ids):
         return cls(*_parse_ids(ids, text, _EXAMPLE), table=None if name == "null" else name, mode=mode)
 
     @classmethod
-    def _parse_old(cls, text: str, form: Form, mode: Mode) -> ValidWriteIds:
+    def _parse_old(cls, text: str, form: Form, mode: ListReader) -> ValidWriteIds:
         parts, fixed = text.split(":"), 2 if form is Form.HIVE2 else 1
         if len(parts) <= fixed:  # even without exceptions there is a colon at the end
             raise _not_a_list(text, "it was cut", "hwm:minOpen:exc:exc..." if fixed == 2 else "hwm:exc:exc...")
@@ -164,7 +164,7 @@ class ValidWriteIds(_Ids):
         return write_id < self.min_open and write_id <= self.high_watermark
 
     def is_aborted(self, id_: int) -> bool:
-        if self.mode is Mode.CLEANER and id_ > self.high_watermark:
+        if self.mode is ListReader.CLEANER and id_ > self.high_watermark:
             return False  # HIVE-29601: what lies beyond the compaction being cleaned is not the cleaner's
         return _has(self.aborted, id_)
 
@@ -172,10 +172,10 @@ class ValidWriteIds(_Ids):
         """How many of the ids low..high (inclusive) are committed."""
         if high <= self.high_watermark and not self.open and not self.aborted:
             return Range.ALL  # as without any list
-        if self.mode is Mode.COMPACTOR:
+        if self.mode is ListReader.COMPACTOR:
             # A compactor leaves alone whatever reaches past the first open id; aborted rows it drops one by one.
             return Range.ALL if self.high_watermark >= high else Range.NONE
-        if self.mode is Mode.CLEANER and high > self.high_watermark:
+        if self.mode is ListReader.CLEANER and high > self.high_watermark:
             return Range.NONE
         if low > self.high_watermark:
             return Range.NONE
@@ -188,7 +188,7 @@ class ValidWriteIds(_Ids):
         """How many of the ids low..high (inclusive) are aborted."""
         if not self.aborted:
             return Range.NONE
-        if self.high_watermark < low or (self.mode is Mode.CLEANER and high > self.high_watermark):
+        if self.high_watermark < low or (self.mode is ListReader.CLEANER and high > self.high_watermark):
             return Range.NONE
         return _share(_count(self.aborted, low, high), low, high, full=Range.ALL, empty=Range.NONE)
 
@@ -197,11 +197,11 @@ class ValidWriteIds(_Ids):
         first_open = min((self.min_open, *self.open[:1]))
         hwm = self.high_watermark if first_open == MAXL else min(self.high_watermark, first_open - 1)
         aborted = tuple(id_ for id_ in self.aborted if id_ <= hwm)
-        return replace(self, high_watermark=hwm, min_open=MAXL, open=(), aborted=aborted, mode=Mode.COMPACTOR)
+        return replace(self, high_watermark=hwm, min_open=MAXL, open=(), aborted=aborted, mode=ListReader.COMPACTOR)
 
     def for_cleaner(self, highest_write_id: int = MAXL) -> ValidWriteIds:
         """The list a cleaner uses, lowered to the highest write id of the compaction (section 7.4)."""
-        return replace(self, high_watermark=min(self.high_watermark, highest_write_id), mode=Mode.CLEANER)
+        return replace(self, high_watermark=min(self.high_watermark, highest_write_id), mode=ListReader.CLEANER)
 
     def at(self, write_id: int) -> ValidWriteIds:
         """The same list with its high watermark lowered to `write_id`."""

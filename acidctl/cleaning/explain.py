@@ -77,7 +77,7 @@ class CleaningAnswer:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ProofInputs:
     """All that proofs are made from: a location, its state in one snapshot, and the cleaning's answer."""
 
     listing: Listing
@@ -93,7 +93,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ProofStep:
     """One step of a proof.
 
     Attributes:
@@ -108,7 +108,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class VerdictProof:
     """Why one child of a location has its verdict.
 
     Attributes:
@@ -119,7 +119,7 @@ class Proof:
     """
 
     verdict: Verdict
-    steps: tuple[Step, ...]
+    steps: tuple[ProofStep, ...]
     may_clean: MayClean
     cleaning: Reason
     next: tuple[Reason, ...] = ()
@@ -136,7 +136,7 @@ class Proof:
         return self.verdict.reason.code is Code.HIDDEN
 
 
-def evidence_of(snapshot: Snapshot) -> Evidence:
+def proof_inputs(snapshot: Snapshot) -> ProofInputs:
     """What proofs of a location are made from; what may be cleaned is asked of the planner of cleanings."""
     unfinished = frozenset(staging for staging, _ in half_published(snapshot))
     try:
@@ -147,33 +147,33 @@ def evidence_of(snapshot: Snapshot) -> Evidence:
     else:
         waiting = {one.name: one.reason for one in plan.waiting}
         answer = CleaningAnswer(frozenset(plan.names), dict(plan.kept_back), waiting, unfinished=unfinished)
-    return Evidence(snapshot.listing, snapshot.state, snapshot.write_ids, snapshot.txns, answer)
+    return ProofInputs(snapshot.listing, snapshot.state, snapshot.write_ids, snapshot.txns, answer)
 
 
-def prove_all(evidence: Evidence) -> tuple[Proof, ...]:
+def prove_all(evidence: ProofInputs) -> tuple[VerdictProof, ...]:
     """A proof for every child of the location, in the order of its verdicts."""
     children = files_by_child(evidence.listing)
     return tuple(_proof(verdict, evidence, children) for verdict in evidence.state.verdicts)
 
 
-def explain_history(evidence: Evidence) -> tuple[Step, ...]:
+def explain_history(evidence: ProofInputs) -> tuple[ProofStep, ...]:
     """Why the snapshot is refused for "not enough history", and which one would not be; empty when it is read."""
     problem, ids = evidence.state.history_problem, evidence.write_ids
     if problem is None:
         return ()
     opened, aborted = id_list_runs(ids.open, IdStatus.OPEN), id_list_runs(ids.aborted, IdStatus.ABORTED)
     known = reason(Code.LISTS, high_watermark=ids.high_watermark, open=opened, aborted=aborted)
-    steps = [Step(Topic.VERDICT, problem, problem.by, problem.ids), Step(Topic.SNAPSHOT, known, ids=ids.open)]
+    steps = [ProofStep(Topic.VERDICT, problem, problem.by, problem.ids), ProofStep(Topic.SNAPSHOT, known, ids=ids.open)]
     bases = (verdict for verdict in evidence.state.verdicts if verdict.kind is EntryKind.BASE)
-    steps += [Step(Topic.BASE, why_not_chosen(base, evidence), (base.name,)) for base in bases]
+    steps += [ProofStep(Topic.BASE, why_not_chosen(base, evidence), (base.name,)) for base in bases]
     for name in problem.by:
         oldest = evidence.by_name.get(name)
         if oldest and oldest.directory:
-            steps.append(Step(Topic.READERS, _readable_by(oldest, oldest.directory, (name,)), (name,)))
+            steps.append(ProofStep(Topic.READERS, _readable_by(oldest, oldest.directory, (name,)), (name,)))
     return tuple(steps)
 
 
-def why_not_chosen(base: Verdict, evidence: Evidence) -> Reason:
+def why_not_chosen(base: Verdict, evidence: ProofInputs) -> Reason:
     """Of a base that the snapshot does not read: the reason with the ids."""
     best, directory = evidence.state.base, base.directory
     if directory and best and best.directory and base.state is State.OBSOLETE:
@@ -188,7 +188,7 @@ def why_not_chosen(base: Verdict, evidence: Evidence) -> Reason:
     return base.reason
 
 
-def _blocking(directory: AcidDirectory, evidence: Evidence) -> tuple[IdRun, ...]:
+def _blocking(directory: AcidDirectory, evidence: ProofInputs) -> tuple[IdRun, ...]:
     """The open write ids at or below a compacted base."""
     ids = evidence.write_ids
     below = tuple(id_ for id_ in ids.open if id_ <= directory.max_write_id)
@@ -199,31 +199,31 @@ def _blocking(directory: AcidDirectory, evidence: Evidence) -> tuple[IdRun, ...]
 # --- one entry ---------------------------------------------------------------------------------------------------
 
 
-def _proof(verdict: Verdict, evidence: Evidence, children: Mapping[str, list[Entry]]) -> Proof:
+def _proof(verdict: Verdict, evidence: ProofInputs, children: Mapping[str, list[Entry]]) -> VerdictProof:
     directory = verdict.directory
     runs = _runs(verdict, evidence.write_ids)
     txn = None
-    steps = [Step(Topic.WHAT, _what(verdict))]
+    steps = [ProofStep(Topic.WHAT, _what(verdict))]
     if runs:
         blocked = of_status(runs, IdStatus.OPEN, IdStatus.ABORTED, IdStatus.ABOVE)
         ends = tuple(dict.fromkeys(id_ for run in blocked for id_ in (run.first, run.last)))
         known = reason(Code.WRITE_IDS, runs=runs, is_everything=evidence.write_ids.is_everything)
-        steps.append(Step(Topic.WRITE_IDS, known, ids=ends))
+        steps.append(ProofStep(Topic.WRITE_IDS, known, ids=ends))
     if directory and directory.visibility_txn:
         txn = (directory.visibility_txn, txn_status(evidence.txns, directory.visibility_txn))
         step = reason(Code.TRANSACTION, ids=txn[:1], status=txn[1])
-        steps.append(Step(Topic.TRANSACTION, step, ids=txn[:1]))
+        steps.append(ProofStep(Topic.TRANSACTION, step, ids=txn[:1]))
     decided = _decided(verdict, runs, evidence)
     if verdict.state is State.CURRENT and evidence.state.history_problem:
         decided = reason(Code.READ_BUT_REFUSED, decided)
-    steps.append(Step(Topic.VERDICT, decided, verdict.reason.by, verdict.reason.ids))
+    steps.append(ProofStep(Topic.VERDICT, decided, verdict.reason.by, verdict.reason.ids))
     if directory and directory.kind is Kind.BASE and verdict.state is State.IGNORED:
-        steps.append(Step(Topic.READERS, _readable_by(verdict, directory)))
+        steps.append(ProofStep(Topic.READERS, _readable_by(verdict, directory)))
     if verdict.kind is EntryKind.STAGING and verdict.name in children:  # some are listed without what is below
-        steps.append(Step(Topic.CONTENT, _content(children[verdict.name])))
+        steps.append(ProofStep(Topic.CONTENT, _content(children[verdict.name])))
     may, cleaning = _may_clean(verdict, evidence)
     then = tuple(_next(verdict, runs, evidence))
-    return Proof(verdict, tuple(steps), may, cleaning, then, runs, txn)
+    return VerdictProof(verdict, tuple(steps), may, cleaning, then, runs, txn)
 
 
 def _runs(verdict: Verdict, ids: ValidWriteIds) -> tuple[IdRun, ...]:
@@ -262,7 +262,7 @@ def _hidden(name: str) -> Reason:
     return reason(what_is_hidden(name), target=name.removeprefix("_tmp."))
 
 
-def _decided(verdict: Verdict, runs: tuple[IdRun, ...], evidence: Evidence) -> Reason:
+def _decided(verdict: Verdict, runs: tuple[IdRun, ...], evidence: ProofInputs) -> Reason:
     """The reason of the verdict, with more of what it rests on."""
     why, directory, state = verdict.reason, verdict.directory, verdict.state
     if verdict.kind is EntryKind.BASE and state in (State.OBSOLETE, State.IGNORED):
@@ -292,7 +292,7 @@ def _readable_by(verdict: Verdict, directory: AcidDirectory, by: tuple[str, ...]
 # --- what cleaning may do, and what must come first --------------------------------------------------------------
 
 
-def _may_clean(verdict: Verdict, evidence: Evidence) -> tuple[MayClean, Reason]:
+def _may_clean(verdict: Verdict, evidence: ProofInputs) -> tuple[MayClean, Reason]:
     answer, name = evidence.cleaning, verdict.name
     against = answer.waiting.get(name) or answer.kept_back.get(name)
     if verdict.kind in (EntryKind.STAGING, EntryKind.OTHER):
@@ -319,7 +319,7 @@ def _kept_back(verdict: Verdict, answer: CleaningAnswer) -> Reason:
     return reason(why.code, mine[0]) if mine else why
 
 
-def _next(verdict: Verdict, runs: tuple[IdRun, ...], evidence: Evidence) -> Iterator[Reason]:
+def _next(verdict: Verdict, runs: tuple[IdRun, ...], evidence: ProofInputs) -> Iterator[Reason]:
     answer, name = evidence.cleaning, verdict.name
     told = [reason(Code.AS_TOLD, hint=answer.hint)] if answer.hint else []
     if verdict.kind is EntryKind.STAGING:
@@ -375,7 +375,7 @@ def _next_of_kept_back(why: Reason) -> Iterator[Reason]:
     yield from map(reason, codes)
 
 
-def _after_queries(verdict: Verdict, evidence: Evidence) -> Reason:
+def _after_queries(verdict: Verdict, evidence: ProofInputs) -> Reason:
     """Cleaning takes an obsolete entry, when those queries have ended that may still read it."""
     by = evidence.by_name.get(verdict.reason.by[0]) if verdict.reason.by else None
     directory = by.directory if by else None
@@ -396,7 +396,7 @@ def _next_of_current(verdict: Verdict, runs: tuple[IdRun, ...]) -> Reason:
     return reason(Code.COMPACT_EVENTS)
 
 
-def _next_of_ignored(verdict: Verdict, runs: tuple[IdRun, ...], evidence: Evidence) -> Iterator[Reason]:
+def _next_of_ignored(verdict: Verdict, runs: tuple[IdRun, ...], evidence: ProofInputs) -> Iterator[Reason]:
     code, directory = verdict.reason.code, verdict.directory
     if code is Code.UNPARSEABLE:
         yield reason(Code.RENAME)

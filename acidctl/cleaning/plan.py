@@ -16,7 +16,7 @@ from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import AcidState, EntryKind, State, Verdict
 from acidctl.cleaning.contents import Contents
 from acidctl.cleaning.leftovers import find_leftovers, is_query_staging, query_staging
-from acidctl.cleaning.readers import Lists, broken_reader, may_supersede
+from acidctl.cleaning.readers import ReaderLists, broken_reader, may_supersede
 from acidctl.cleaning.retention import Policy
 from acidctl.errors import RefusedError
 from acidctl.location.publication import refuse_half_published
@@ -151,7 +151,7 @@ def plan_cleaning(snapshot: Snapshot, policy: Policy | None = None, now: float |
     ages, children = Ages.of(snapshot.listing), files_by_child(snapshot.listing)
     if any(name.startswith("_tmp_") for name in children):  # the notes of publications lie there
         refuse_half_published(snapshot)
-    lists = Lists(snapshot.write_ids, snapshot.txns, snapshot.base_formats)
+    lists = ReaderLists(snapshot.write_ids, snapshot.txns, snapshot.base_formats)
     judge = _Judge(snapshot, lists, ages, children)
     present = judge.at(None)
     kept_back = judge.kept_back()
@@ -191,7 +191,7 @@ def _removal(name: str, kind: EntryKind, state: State, why: Reason, children: Ma
 class _Judge:
     """Which names the rules let go, in the location as it is or as it was at a moment."""
 
-    def __init__(self, snapshot: Snapshot, lists: Lists, ages: Ages, children: Mapping[str, list[Entry]]) -> None:
+    def __init__(self, snapshot: Snapshot, lists: ReaderLists, ages: Ages, children: Mapping[str, list[Entry]]) -> None:
         self._snapshot, self._cleaner, self._ages, self._children = snapshot, lists.for_cleaner(), ages, children
         self._is_reader = self._cleaner is lists
         self._known: dict[frozenset[str], set[str]] = {}
@@ -351,7 +351,7 @@ def _removal_order(verdict: Verdict) -> tuple[int, int, int, bool, str]:
     return (rank, low, high, verdict.kind is EntryKind.DELETE_DELTA, verdict.name)
 
 
-def _prove(plan: CleaningPlan, ages: Ages, lists: Lists, now: float) -> None:
+def _prove(plan: CleaningPlan, ages: Ages, lists: ReaderLists, now: float) -> None:
     """The location without the planned entries must read exactly the same.
 
     Raises:

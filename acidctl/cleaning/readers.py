@@ -22,7 +22,7 @@ _MOMENTS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Lists:
+class ReaderLists:
     """What decides a state besides the listing."""
 
     write_ids: ValidWriteIds
@@ -32,7 +32,7 @@ class Lists:
     def select(self, listing: Listing) -> AcidState:
         return select(listing, self.write_ids, self.txns, self.formats)
 
-    def for_cleaner(self) -> Lists:
+    def for_cleaner(self) -> ReaderLists:
         """Those of section 10: nothing above the high watermark counts, nor a transaction above the oldest open one.
 
         A query of that open transaction does not see what was committed after it began. Where no list was given, all
@@ -48,7 +48,7 @@ class Lists:
 
 
 def broken_reader(
-    state: AcidState, ages: Ages, lists: Lists, names: set[str], *, policy: Policy, now: float
+    state: AcidState, ages: Ages, lists: ReaderLists, names: set[str], *, policy: Policy, now: float
 ) -> Reason | None:
     """Why a plan may not be carried out; None when no reader is hurt.
 
@@ -136,7 +136,7 @@ def _spread(times: list[float], count: int) -> list[float]:
     return [times[i * (len(times) - 1) // max(1, count - 1)] for i in range(count)]
 
 
-def _reader_at(then: Listing, young: Collection[str], lists: Lists) -> Lists:
+def _reader_at(then: Listing, young: Collection[str], lists: ReaderLists) -> ReaderLists:
     """What a reader that began at a moment knew of the write ids.
 
     All up to the highest on disk were given out; of those of which everything came later the writer was still at work.

@@ -17,7 +17,7 @@ from acidctl.acid.reasons import Code
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import ConflictError, NotFoundError
 from acidctl.location import journal
-from acidctl.location.journal import MANIFEST, Act, Run, State, Step, begin, drop, mark, take_back, unusable, write
+from acidctl.location.journal import MANIFEST, Act, Run, RunState, Step, begin, drop, mark, take_back, unusable, write
 from acidctl.location.own_files import TORN, new_run_id
 from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.storage.port import FileSystem
@@ -49,7 +49,7 @@ class TrashRun(Run):
             snapshot.path,
             run_id or new_run_id(),
             bytes=size,
-            state=State.WRITTEN,
+            state=RunState.WRITTEN,
             content=_content(snapshot.listing.entries, names),
             write_ids=None if snapshot.write_ids.is_everything else str(snapshot.write_ids),
             txns=None if snapshot.txns is None else str(snapshot.txns),
@@ -65,7 +65,7 @@ class TrashRun(Run):
     @property
     def is_complete(self) -> bool:
         """Whether it can be restored."""
-        return self.state is State.WRITTEN
+        return self.state is RunState.WRITTEN
 
     def write_manifest(self, fs: FileSystem) -> None:
         """Make the run's directory."""
@@ -91,7 +91,7 @@ def _steps(run: TrashRun, names: Iterable[str]) -> tuple[Step, ...]:
     return tuple(Step(Act.MOVE, name, f"{run.relative}/{name}") for name in names)
 
 
-def list_runs(fs: FileSystem, location: str) -> list[TrashRun]:
+def trash_runs(fs: FileSystem, location: str) -> list[TrashRun]:
     """The runs in a location's trash, oldest first; the state of those that cannot be used says so."""
     return journal.list_runs(fs, location, TrashRun, _understood)
 
@@ -104,7 +104,7 @@ def _understood(run: TrashRun, said: Any) -> TrashRun:
     _ = (write_ids and ValidWriteIds.parse(write_ids), txns and ValidTxns.parse(txns))
     return replace(
         run,
-        state=State.WRITTEN,  # whatever else lies beside the note
+        state=RunState.WRITTEN,  # whatever else lies beside the note
         steps=steps,
         bytes=int(said["bytes"]),
         content=str(said.get("content") or ""),
@@ -125,13 +125,13 @@ def restore(fs: FileSystem, run: TrashRun) -> tuple[str, ...]:
             nothing was moved.
         NotFoundError: an entry is neither in the trash nor in place; nothing was moved.
     """
-    if run.state is State.UNDONE:
+    if run.state is RunState.UNDONE:
         drop(fs, run)
         return ()
     if run.problem:
         raise unusable(fs, run)
     if not run.is_complete:
-        why = "it was being purged" if run.state is State.FORGOTTEN else "it has no manifest: it was interrupted"
+        why = "it was being purged" if run.state is RunState.FORGOTTEN else "it has no manifest: it was interrupted"
         raise NotFoundError(f"cannot restore {fs.display(run.path)}", why, "look into it, or purge it")
     there = {entry.path for entry in fs.list_dir(run.path).entries}
     in_place = {entry.path for entry in fs.list_dir(run.location).entries}
@@ -143,7 +143,7 @@ def restore(fs: FileSystem, run: TrashRun) -> tuple[str, ...]:
                 "move one of the two away by hand",
             )
         if name not in there and name not in in_place:
-            others = [other.id for other in list_runs(fs, run.location) if other != run and name in other.names]
+            others = [other.id for other in trash_runs(fs, run.location) if other != run and name in other.names]
             hint = f"restore {max(others)} first: it took that away" if others else "list both, and try again"
             raise NotFoundError(
                 f"cannot restore {fs.display(run.path)}", f"{name} is neither in the trash nor in place", hint
@@ -159,7 +159,7 @@ def restore(fs: FileSystem, run: TrashRun) -> tuple[str, ...]:
         )
     for step in steps:
         take_back(fs, run.location, step)
-    mark(fs, run, State.UNDONE)
+    mark(fs, run, RunState.UNDONE)
     drop(fs, run)
     return names
 
@@ -203,7 +203,7 @@ def purge(fs: FileSystem, runs: Sequence[TrashRun]) -> None:
             raise unusable(fs, run)
         if run.is_complete:
             with suppress(NotFoundError):
-                mark(fs, run, State.FORGOTTEN)
+                mark(fs, run, RunState.FORGOTTEN)
         drop(fs, run)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from acidctl.cleaning.outcomes import InTrash, Restored, in_trash
-from acidctl.cleaning.trash import TrashRun, changes_since, list_runs, purge, restore
+from acidctl.cleaning.trash import TrashRun, changes_since, purge, restore, trash_runs
 from acidctl.errors import AcidctlError, ConflictError
-from acidctl.location.journal import State
+from acidctl.location.journal import RunState
 from acidctl.location.lock import Locking
 from acidctl.outcome import Result
 from acidctl.storage.port import FileSystem
 
-USABLE = (State.WRITTEN, State.UNDONE, State.DAMAGED, State.FOREIGN)
+USABLE = (RunState.WRITTEN, RunState.UNDONE, RunState.DAMAGED, RunState.FOREIGN)
 """States of runs that a restore takes up, or says why it cannot; of the others nothing was moved."""
 
 
@@ -33,7 +33,7 @@ def bring_back(fs: FileSystem, run: TrashRun, locking: Locking) -> Restored:
         BadDataError, RefusedError: it is damaged, or somebody else's.
     """
     with locking.at(fs, run.location):
-        now = next((one for one in list_runs(fs, run.location) if one.id == run.id), None)
+        now = next((one for one in trash_runs(fs, run.location) if one.id == run.id), None)
         if now is None:
             why = "somebody else restored or purged it"
             raise ConflictError(f"{fs.display(run.path)} has gone meanwhile", why, "see `acidctl restore --list`")

@@ -17,8 +17,8 @@ from acidctl.compaction import working
 from acidctl.compaction.concat.insert_only import run_concat
 from acidctl.compaction.merge.merge import Chunk, Piece, merge
 from acidctl.compaction.merge.stripe_copy import counts_of, fits, is_small, stripe_copy
-from acidctl.compaction.merge.written import Copier, join, open_writer, proven, stripes_of
-from acidctl.compaction.proof.checksum import Proof, key_checksum
+from acidctl.compaction.merge.written import Copier, join_segments, open_writer, proven, stripes_of
+from acidctl.compaction.proof.checksum import RowProof, key_checksum
 from acidctl.compaction.proof.keys import KeyFacts, key_range
 from acidctl.compaction.proof.sent import SummedSink, require_bytes
 from acidctl.compaction.proof.values import event_checksum
@@ -62,7 +62,7 @@ def run_task(task: Task) -> BucketResult:
     """
     start = time.monotonic()
     if isinstance(task, JoinTask):
-        result = join(task)
+        result = join_segments(task)
     else:
         result = run_concat(task) if isinstance(task, ConcatTask) else _compact(task)
     return replace(result, seconds=time.monotonic() - start)
@@ -140,7 +140,7 @@ class _Side:
         self._target = arrow_type(task.row)
         self._has_sized_text = any(node.kind in SIZED_TEXTS for node in task.row.walk())
         self._proleptic = task.calendar == PROLEPTIC_GREGORIAN
-        self._expected = Proof()
+        self._expected = RowProof()
         self._held_bytes = 0
         self.rows_read = 0
 
@@ -203,9 +203,9 @@ class _Side:
         """Events that the merge leaves out."""
         self._expected -= self._proof(ids, lambda: rows, key_checksum(ids.keys))
 
-    def _proof(self, ids: Ids, rows: Callable[[], pa.Array], checksum: int) -> Proof:
+    def _proof(self, ids: Ids, rows: Callable[[], pa.Array], checksum: int) -> RowProof:
         values = event_checksum(ids, rows(), self._task.row) if self._task.verify.compares_values else 0
-        return Proof(len(ids.current), checksum, values)
+        return RowProof(len(ids.current), checksum, values)
 
     def _pieces(self) -> Iterator[Piece]:
         """The stripes of all files that keep an event, with the range of their keys; ids are read, rows are not."""
@@ -255,7 +255,7 @@ class _Side:
         copy = stripe_copy(source, stripe, counts_of(run), facts)
         copy = copy and replace(copy, ids=run.encoded)
         self.rows_read += run.count
-        self._expected += Proof(run.count, facts.checksum)
+        self._expected += RowProof(run.count, facts.checksum)
         return Piece(facts.first, facts.last, self._loader(source, stripe), copy, is_small=_is_small(source, stripe))
 
     def _is_held(self, source: EventFile, stripe: int) -> bool:

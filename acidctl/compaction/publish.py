@@ -16,7 +16,7 @@ from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED, ORC_ACID_VERSION_2
 from acidctl.acid.state import AcidState
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.plan import CompactionPlan, require_atomic
-from acidctl.compaction.proof.checksum import Proof
+from acidctl.compaction.proof.checksum import RowProof
 from acidctl.compaction.tasks import ATTEMPTS, BucketResult, OutputFile
 from acidctl.errors import AcidctlError, ConflictError, RefusedError, StorageError, VerifyError
 from acidctl.location.lock import require_locked
@@ -181,9 +181,9 @@ def _prove(plan: CompactionPlan, results: Sequence[BucketResult]) -> None:
     read = sum(result.rows_read for result in results)
     if read != announced:
         raise _wrong(shown, f"the tasks read {read} rows where the files' tails announce {announced}")
-    segments = sum((r.segment.expected for r in results if r.segment), Proof())
+    segments = sum((r.segment.expected for r in results if r.segment), RowProof())
     cut = plan.cut_buckets
-    joined = sum((r.inserts.expected for r in results if r.inserts and r.bucket in cut), Proof())
+    joined = sum((r.inserts.expected for r in results if r.inserts and r.bucket in cut), RowProof())
     if segments != joined:
         raise _wrong(shown, f"segments with {segments.rows} rows were put together to {joined.rows}")
     files = [file for result in results for file in (result.inserts, result.deletes) if file]

@@ -254,7 +254,7 @@ def _waits(snapshot: Snapshot) -> bool:
     return bool(assumed and snapshot.state.originals and any(u.is_original for u in assumed.undecided))
 
 
-def within(planned: Sequence[Planned], budget: int) -> tuple[list[Planned], list[Planned]]:
+def within_budget(planned: Sequence[Planned], budget: int) -> tuple[list[Planned], list[Planned]]:
     """As many as a budget of input bytes allows, those with most deltas per byte first; and those that are left."""
     chosen: list[Planned] = []
     left: list[Planned] = []
@@ -265,7 +265,7 @@ def within(planned: Sequence[Planned], budget: int) -> tuple[list[Planned], list
     return chosen, left
 
 
-def refusal(planned: Planned, request: CompactionRequest) -> AcidctlError | None:
+def refused_before_work(planned: Planned, request: CompactionRequest) -> AcidctlError | None:
     """What running a plan would be refused with before any work, for who only shows it."""
     try:
         refuse_before_work(planned.plan, request.offline)

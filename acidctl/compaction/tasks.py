@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from acidctl.acid.layout import DataFile
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.compaction.proof.checksum import Proof
+from acidctl.compaction.proof.checksum import RowProof
 from acidctl.compaction.proof.keys import Key
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.split import StripeSpan
@@ -180,8 +180,8 @@ class OutputFile:
     bytes: int
     stripes: int
     stripes_copied: int
-    expected: Proof
-    found: Proof
+    expected: RowProof
+    found: RowProof
     counts: tuple[int, int, int]
     first: Key
     last: Key
@@ -205,7 +205,7 @@ class Segment:
     number: int
     stripes: tuple[StripeCopy, ...]
     encoded: int
-    expected: Proof
+    expected: RowProof
 
 
 @dataclass(frozen=True, slots=True)

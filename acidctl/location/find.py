@@ -17,7 +17,7 @@ from acidctl.location.evidence import Evidence, evidence_of, refuse_part_of_othe
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.snapshot import Look, Snapshot, look_at, take_snapshot
-from acidctl.location.walk import Location, Observer, find_locations
+from acidctl.location.walk import Observer, WalkedLocation, walk_locations
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
 
@@ -36,7 +36,7 @@ class Found:
     """
 
     fs: FileSystem
-    location: Location
+    location: WalkedLocation
     is_given: bool
     top: Listing | None = None
     ahead: Look | AcidctlError | None = None
@@ -124,10 +124,10 @@ def _walk(fs: FileSystem, root: str, observer: Observer, *, looks: bool) -> Iter
         yield from _ahead(fs, root, observer)
     elif not fs.is_local:
         with ThreadPoolExecutor(_THREADS, "acidctl-walk") as walkers:
-            for location, top in find_locations(fs, root, observer, walkers):
+            for location, top in walk_locations(fs, root, observer, walkers):
                 yield Found(fs, location, location.path == root, top)
     else:
-        for location, top in find_locations(fs, root, observer):
+        for location, top in walk_locations(fs, root, observer):
             yield Found(fs, location, location.path == root, top)
 
 
@@ -153,7 +153,7 @@ def _ahead(fs: FileSystem, root: str, observer: Observer) -> Iterator[Found]:
     with ThreadPoolExecutor(_THREADS, "acidctl-walk") as walkers, ThreadPoolExecutor(_THREADS, "acidctl-look") as pool:
         waiting: deque[tuple[Found, Future[Look | AcidctlError]]] = deque()
         try:
-            for location, top in find_locations(fs, root, observer, walkers):
+            for location, top in walk_locations(fs, root, observer, walkers):
                 found = Found(fs, location, location.path == root, top)
                 waiting.append((found, pool.submit(_look, found)))
                 while waiting and (len(waiting) > 2 * _THREADS or waiting[0][1].done()):

@@ -16,7 +16,14 @@ from enum import StrEnum
 from typing import Any, ClassVar, TypeVar
 
 from acidctl.errors import AcidctlError, BadDataError, NotFoundError
-from acidctl.location.own_files import MOST_BYTES, foreign, not_ours, refusal, require_ours, write_whole
+from acidctl.location.own_files import (
+    MOST_BYTES,
+    foreign,
+    not_ours,
+    not_ours_error,
+    require_ours,
+    write_whole,
+)
 from acidctl.storage.port import FileSystem, join, parent_of
 from acidctl.storage.tail_cache import END
 
@@ -76,7 +83,7 @@ def is_inside(path: object) -> bool:
     return isinstance(path, str) and not {"", ".", ".."} & set(path.split("/"))
 
 
-class State(StrEnum):
+class RunState(StrEnum):
     """How far a run is."""
 
     STAGED = "staged"
@@ -95,10 +102,10 @@ class State(StrEnum):
     """Somebody else made it."""
 
 
-_MARKS = {State.UNDOING: "undo.json", State.DONE: "done.json"}
+_MARKS = {RunState.UNDOING: "undo.json", RunState.DONE: "done.json"}
 """Files beside the note that tell the state of a run."""
 
-_NAMES = {State.UNDONE: "restored.json", State.FORGOTTEN: "purged.json"}
+_NAMES = {RunState.UNDONE: "restored.json", RunState.FORGOTTEN: "purged.json"}
 """What the note is renamed to, so that half of a run never looks like all of it."""
 
 
@@ -119,7 +126,7 @@ class Run:
     id: str
     steps: tuple[Step, ...] = ()
     bytes: int = 0
-    state: State = State.STAGED
+    state: RunState = RunState.STAGED
     problem: str = ""
 
     @property
@@ -174,7 +181,7 @@ def list_runs(fs: FileSystem, location: str, kind: type[R], understand: Callable
         if all(entry.path != kind.folder for entry in fs.list_dir(location).entries):
             return []
         if why := not_ours(fs, location, kind.folder):
-            return [kind(location, "", state=State.FOREIGN, problem=why)]
+            return [kind(location, "", state=RunState.FOREIGN, problem=why)]
         access = fs.access_below(join(location, kind.folder))
         entries = fs.list_dir(join(location, kind.folder)).entries
     except NotFoundError:
@@ -183,7 +190,7 @@ def list_runs(fs: FileSystem, location: str, kind: type[R], understand: Callable
     for entry in entries:
         with suppress(NotFoundError):  # dropped since
             if entry.is_dir and (why := foreign(access.get(entry.path))):
-                runs.append(kind(location, entry.path, state=State.FOREIGN, problem=why))
+                runs.append(kind(location, entry.path, state=RunState.FOREIGN, problem=why))
             elif entry.is_dir:
                 runs.append(_read(fs, kind(location, entry.path), understand))
     return runs
@@ -192,12 +199,12 @@ def list_runs(fs: FileSystem, location: str, kind: type[R], understand: Callable
 def _read(fs: FileSystem, run: R, understand: Callable[[R, Any], R]) -> R:
     present = {entry.path for entry in fs.list_dir(run.path).entries}
     is_written = MANIFEST in present
-    marks, otherwise = (_MARKS, State.WRITTEN) if is_written else (_NAMES, State.STAGED)
+    marks, otherwise = (_MARKS, RunState.WRITTEN) if is_written else (_NAMES, RunState.STAGED)
     run = replace(run, state=next((state for state, mark in marks.items() if mark in present), otherwise))
     if not is_written:
         return run
     if why := not_ours(fs, run.path, MANIFEST):
-        return replace(run, state=State.FOREIGN, problem=f"its {MANIFEST}: {why}")
+        return replace(run, state=RunState.FOREIGN, problem=f"its {MANIFEST}: {why}")
 
     def understood(said: Any) -> R:
         if said["version"] != _VERSION:
@@ -205,7 +212,7 @@ def _read(fs: FileSystem, run: R, understand: Callable[[R, Any], R]) -> R:
         return understand(run, said)
 
     whole = read_note(fs, join(run.path, MANIFEST), understood)
-    return whole or replace(run, state=State.DAMAGED, problem=f"its {MANIFEST} is no manifest of acidctl")
+    return whole or replace(run, state=RunState.DAMAGED, problem=f"its {MANIFEST} is no manifest of acidctl")
 
 
 def read_note(fs: FileSystem, path: str, understand: Callable[[Any], T]) -> T | None:
@@ -226,8 +233,8 @@ def read_note(fs: FileSystem, path: str, understand: Callable[[Any], T]) -> T | 
 
 def unusable(fs: FileSystem, run: Run) -> AcidctlError:
     """What there is to say of a run with a problem."""
-    if run.state is State.FOREIGN:
-        return refusal(fs, run.path, run.problem)
+    if run.state is RunState.FOREIGN:
+        return not_ours_error(fs, run.path, run.problem)
     hint = "move its entries back by hand, or delete them"
     return BadDataError(f"cannot use {fs.display(run.path)}", run.problem, hint)
 
@@ -290,7 +297,7 @@ def take_back(fs: FileSystem, location: str, step: Step) -> None:
             fs.remove_tree(target)
 
 
-def mark(fs: FileSystem, run: Run, state: State) -> None:
+def mark(fs: FileSystem, run: Run, state: RunState) -> None:
     """Say how far a run is: beside its note, or in place of it."""
     if state in _MARKS:
         if not fs.exists(path := join(run.path, _MARKS[state])):

@@ -154,10 +154,10 @@ def foreign(access: Access | None) -> str:
 def require_ours(fs: FileSystem, parent: str, name: str) -> None:
     """Raises RefusedError where such a directory is somebody else's: what goes into it would be his."""
     if why := not_ours(fs, parent, name):
-        raise refusal(fs, join(parent, name), why)
+        raise not_ours_error(fs, join(parent, name), why)
 
 
-def refusal(fs: FileSystem, path: str, why: str) -> RefusedError:
+def not_ours_error(fs: FileSystem, path: str, why: str) -> RefusedError:
     """What there is to say of what is somebody else's."""
     return RefusedError(
         f"will not use {printable(fs.display(path))}",

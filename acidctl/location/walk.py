@@ -63,7 +63,7 @@ _AHEAD = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Location:
+class WalkedLocation:
     """A directory that Hive reads as one unit: an unpartitioned table, or one partition.
 
     Attributes:
@@ -124,12 +124,12 @@ def _tell(directories: int, entries: int) -> None:
         listener(directories, entries)
 
 
-def find_locations(
+def walk_locations(
     fs: FileSystem,
     path: str,
     observer: Observer | None = None,
     pool: Executor | None = None,
-) -> Iterator[tuple[Location, Listing]]:
+) -> Iterator[tuple[WalkedLocation, Listing]]:
     """Every location at or below a path, depth first, children by name, one ``list_dir`` a directory.
 
     The listing of the location's own children comes along: :func:`list_location` goes on from there.
@@ -152,7 +152,7 @@ class _Walk:
         self._waiting = [path]
         self._ahead: dict[str, Future[Listing]] = {}
 
-    def locations(self) -> Iterator[tuple[Location, Listing]]:
+    def locations(self) -> Iterator[tuple[WalkedLocation, Listing]]:
         while self._waiting:
             directory, listing = self._next()
             if listing is None or self._is_of_others(directory, listing):
@@ -319,7 +319,7 @@ def unescape(text: str) -> str:
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
 
 
-def location_at(path: str) -> Location:
+def location_at(path: str) -> WalkedLocation:
     """A path's table and partition by its own components, above the path that was asked for too."""
     partition: list[tuple[str, str]] = []
     table = path
@@ -330,7 +330,7 @@ def location_at(path: str) -> Location:
     database = base_name(parent_of(table))
     if database.endswith(_DATABASE) and database != _DATABASE:
         name = f"{database.removesuffix(_DATABASE)}.{name}"
-    return Location(path, name, tuple(reversed(partition)))
+    return WalkedLocation(path, name, tuple(reversed(partition)))
 
 
 def _children(listing: Listing) -> _Children:
@@ -354,7 +354,7 @@ def _is_partition(entry: Entry) -> bool:
     return "/" not in entry.path and parse_partition(entry.path) is not None
 
 
-def _is_location(fs: FileSystem, directory: str, location: Location, children: _Children) -> bool:
+def _is_location(fs: FileSystem, directory: str, location: WalkedLocation, children: _Children) -> bool:
     if location.partition:
         return bool(children.acid or children.has_files or not children.partitions)
     if children.acid:

@@ -7,28 +7,28 @@ from contextlib import suppress
 from dataclasses import replace
 
 from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, StorageError
-from acidctl.location.journal import Act, State, Step, begin, drop
+from acidctl.location.journal import Act, RunState, Step, begin, drop
 from acidctl.location.lock import Locking
 from acidctl.location.own_files import new_run_id
 from acidctl.location.snapshot import Snapshot, take_snapshot
-from acidctl.repair.backup import BACKUP, RepairRun, finish, list_runs, settle, sweep, undo, write_manifest
+from acidctl.repair.backup import BACKUP, RepairRun, backup_runs, finish, settle, sweep, undo, write_manifest
 from acidctl.repair.copying import stage
 from acidctl.repair.flush_length import plan_flush_length
 from acidctl.repair.key_index import plan_key_index
 from acidctl.repair.nested import plan_nested
-from acidctl.repair.plan import Fix, Kind, RepairPlan, Scope
+from acidctl.repair.plan import Fix, RepairKind, RepairPlan, Scope
 from acidctl.repair.version_file import plan_version_file
 from acidctl.storage.port import FileSystem, join, parent_of
 
 _PLANS = {
-    Kind.KEY_INDEX: plan_key_index,
-    Kind.FLUSH_LENGTH: plan_flush_length,
-    Kind.NESTED: plan_nested,
-    Kind.VERSION_FILE: plan_version_file,
+    RepairKind.KEY_INDEX: plan_key_index,
+    RepairKind.FLUSH_LENGTH: plan_flush_length,
+    RepairKind.NESTED: plan_nested,
+    RepairKind.VERSION_FILE: plan_version_file,
 }
 
 
-def plan_repair(snapshot: Snapshot, kind: Kind, scope: Scope) -> RepairPlan:
+def plan_repair(snapshot: Snapshot, kind: RepairKind, scope: Scope) -> RepairPlan:
     """Find what is wrong in one location, and what mends it.
 
     Raises:
@@ -40,7 +40,7 @@ def plan_repair(snapshot: Snapshot, kind: Kind, scope: Scope) -> RepairPlan:
 
 def unfinished(fs: FileSystem, location: str) -> list[RepairRun]:
     """Repairs that were interrupted between their renames, oldest first."""
-    return [run for run in list_runs(fs, location) if run.state in (State.INTERRUPTED, State.UNDOING)]
+    return [run for run in backup_runs(fs, location) if run.state in (RunState.INTERRUPTED, RunState.UNDOING)]
 
 
 def apply_repair(plan: RepairPlan, scope: Scope, locking: Locking | None = None) -> RepairRun | None:
@@ -61,7 +61,7 @@ def apply_repair(plan: RepairPlan, scope: Scope, locking: Locking | None = None)
     fs, location = before.fs, before.path
     require_renames(fs, location)
     with (locking or Locking()).at(fs, location):
-        settle(fs, list_runs(fs, location))
+        settle(fs, backup_runs(fs, location))
         again = take_snapshot(fs, location, before.write_ids, before.txns)
         paths = frozenset(fix.path for fix in plan.fixes)
         now = plan_repair(again, plan.kind, replace(scope, among=paths)).only(paths)
@@ -94,7 +94,7 @@ def _carry_out(plan: RepairPlan) -> RepairRun:
     empty = RepairRun(location, new_run_id())
     steps = tuple(step for fix in plan.fixes for step in _steps(fix, empty.relative))
     paths = tuple(fix.path for fix in plan.fixes)
-    run = RepairRun(location, empty.id, steps, plan.bytes, State.DONE, kind=plan.kind.value, paths=paths)
+    run = RepairRun(location, empty.id, steps, plan.bytes, RunState.DONE, kind=plan.kind.value, paths=paths)
     try:
         begin(fs, run, sorted({parent_of(join(location, p)) for s in steps for p in _staged(s, run.relative)}))
         for fix in plan.fixes:
@@ -206,7 +206,7 @@ def undo_last(
 
 
 def _undoable(fs: FileSystem, location: str, run_id: str | None) -> list[RepairRun]:
-    runs = [run for run in list_runs(fs, location) if run.state is not State.STAGED]
+    runs = [run for run in backup_runs(fs, location) if run.state is not RunState.STAGED]
     return [run for run in runs if run_id is None or run.id.startswith(run_id)]
 
 
@@ -220,7 +220,7 @@ def _require_newest(fs: FileSystem, run: RepairRun) -> None:
             )
 
 
-SETTLED = State.DONE, State.STAGED
+SETTLED = RunState.DONE, RunState.STAGED
 """The states of runs that can be forgotten: nothing is left to be done or undone."""
 
 
@@ -234,7 +234,7 @@ def forget(fs: FileSystem, location: str, locking: Locking | None = None) -> lis
         ConflictError: the location is locked.
     """
     with (locking or Locking()).at(fs, location):
-        going = [run for run in list_runs(fs, location) if run.state in SETTLED]
+        going = [run for run in backup_runs(fs, location) if run.state in SETTLED]
         for run in going:
             drop(fs, run)
         _leave(fs, location)

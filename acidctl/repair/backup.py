@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from acidctl.errors import ConflictError, NotFoundError
 from acidctl.location import journal
-from acidctl.location.journal import Act, Run, State, Step, do, drop, mark, take_back, unusable, write
+from acidctl.location.journal import Act, Run, RunState, Step, do, drop, mark, take_back, unusable, write
 from acidctl.storage.port import FileSystem, join, parent_of
 
 BACKUP = ".acidctl-backup"
@@ -44,7 +44,7 @@ def write_manifest(fs: FileSystem, run: RepairRun) -> None:
     write(fs, run, {"kind": run.kind, "paths": run.paths, "bytes": run.bytes, "steps": steps})
 
 
-def list_runs(fs: FileSystem, location: str) -> list[RepairRun]:
+def backup_runs(fs: FileSystem, location: str) -> list[RepairRun]:
     """The repairs of a location, oldest first.
 
     Raises:
@@ -73,10 +73,12 @@ def _is_ours(step: Step, run: str) -> bool:
     return step.act is not Act.COPY and not hidden and step.is_within(run)
 
 
-def _reached(fs: FileSystem, run: RepairRun) -> State:
-    if run.state is not State.WRITTEN:
-        return run.state if run.state is not State.UNDONE and run.state is not State.FORGOTTEN else State.STAGED
-    return State.INTERRUPTED if any(_is_pending(fs, run, step) for step in run.steps) else State.DONE
+def _reached(fs: FileSystem, run: RepairRun) -> RunState:
+    if run.state is not RunState.WRITTEN:
+        return (
+            run.state if run.state is not RunState.UNDONE and run.state is not RunState.FORGOTTEN else RunState.STAGED
+        )
+    return RunState.INTERRUPTED if any(_is_pending(fs, run, step) for step in run.steps) else RunState.DONE
 
 
 def _is_pending(fs: FileSystem, run: RepairRun, step: Step) -> bool:
@@ -109,7 +111,7 @@ def finish(fs: FileSystem, run: RepairRun) -> None:
                 f"run `acidctl repair undo {fs.display(run.location)}`: what was prepared is dropped",
             )
         do(fs, run.location, step)
-    mark(fs, run, State.DONE)  # which spares whoever lists the runs a look at every step
+    mark(fs, run, RunState.DONE)  # which spares whoever lists the runs a look at every step
 
 
 def undo(fs: FileSystem, run: RepairRun) -> None:
@@ -119,12 +121,12 @@ def undo(fs: FileSystem, run: RepairRun) -> None:
         ConflictError: a file that it made was changed by somebody else.
         NotFoundError: nothing of it is left to take back.
     """
-    if run.state is State.STAGED:
+    if run.state is RunState.STAGED:
         drop(fs, run)
         return
-    if run.state is not State.UNDOING:
+    if run.state is not RunState.UNDOING:
         _require_own(fs, run)
-        mark(fs, run, State.UNDOING)
+        mark(fs, run, RunState.UNDOING)
     for step in reversed(run.steps):
         if _can_be_taken_back(fs, run, step):
             take_back(fs, run.location, step)
@@ -186,8 +188,8 @@ def _changed(fs: FileSystem, run: RepairRun, path: str) -> ConflictError:
 
 def sweep(fs: FileSystem, location: str) -> None:
     """Remove what dead repairs left before they changed anything. The lock must be held."""
-    for run in list_runs(fs, location):
-        if run.state is State.STAGED:
+    for run in backup_runs(fs, location):
+        if run.state is RunState.STAGED:
             drop(fs, run)
 
 
@@ -198,7 +200,7 @@ def settle(fs: FileSystem, runs: Sequence[RepairRun]) -> None:
         ConflictError, NotFoundError: as :func:`finish` and :func:`undo` do.
     """
     for run in runs:
-        if run.state is State.INTERRUPTED:
+        if run.state is RunState.INTERRUPTED:
             finish(fs, run)
-        elif run.state is not State.DONE:
+        elif run.state is not RunState.DONE:
             undo(fs, run)

@@ -16,7 +16,7 @@ from acidctl.errors import BadDataError, VerifyError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
-from acidctl.repair.plan import LIVE_HINT, Fix, Made, Refused, Scope, directories, native_files
+from acidctl.repair.plan import LIVE_HINT, CannotRepair, Fix, Made, Scope, directories, native_files
 from acidctl.repair.rows import stripe_ids
 from acidctl.storage.port import FileSystem
 from acidctl.storage.small_files import MOST_LENGTHS, read_small
@@ -24,10 +24,10 @@ from acidctl.storage.small_files import MOST_LENGTHS, read_small
 _LONE = "look for the data file; when it is not needed, remove the side file by hand"
 
 
-def plan_flush_length(snapshot: Snapshot, scope: Scope) -> tuple[list[Fix], list[Refused]]:
+def plan_flush_length(snapshot: Snapshot, scope: Scope) -> tuple[list[Fix], list[CannotRepair]]:
     """Every file with a side file beside it, unless its writer may be alive."""
     fixes: list[Fix] = []
-    refused: list[Refused] = []
+    refused: list[CannotRepair] = []
     sides = {entry.path: entry for _, entries in directories(snapshot, scope) for entry in entries}
     for file, entry in native_files(snapshot, scope):
         side = sides.get(file.flush_length_path or "")
@@ -39,7 +39,7 @@ def plan_flush_length(snapshot: Snapshot, scope: Scope) -> tuple[list[Fix], list
         else:
             refused.append(found)
     refused += [
-        Refused(entry.path, "its data file is missing: there is nothing to cut", _LONE)
+        CannotRepair(entry.path, "its data file is missing: there is nothing to cut", _LONE)
         for entry in _lone(snapshot, scope)
     ]
     return fixes, refused
@@ -54,9 +54,9 @@ def _lone(snapshot: Snapshot, scope: Scope) -> Iterator[Entry]:
                 yield entry
 
 
-def _look(snapshot: Snapshot, file: DataFile, entry: Entry, side: Entry, scope: Scope) -> Fix | Refused:
+def _look(snapshot: Snapshot, file: DataFile, entry: Entry, side: Entry, scope: Scope) -> Fix | CannotRepair:
     if live := scope.may_be_live((entry, side)):
-        return Refused(file.path, live, LIVE_HINT)
+        return CannotRepair(file.path, live, LIVE_HINT)
     fs, path = snapshot.fs, snapshot.absolute(file.path)
     try:
         committed = committed_length(read_small(fs, snapshot.absolute(side.path), MOST_LENGTHS))
@@ -80,7 +80,7 @@ def _look(snapshot: Snapshot, file: DataFile, entry: Entry, side: Entry, scope: 
         if not tail.is_acid:
             raise BadDataError("", f"its first {committed:,} bytes are no ACID file", "")
     except BadDataError as error:
-        return Refused(file.path, error.why or error.what, error.hint)
+        return CannotRepair(file.path, error.why or error.what, error.hint)
     if committed == entry.size:
         return Fix(
             file.path,

@@ -16,19 +16,19 @@ from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.codecs import encode_section
 from acidctl.orc.tail import KEY_INDEX, RecordKey, Tail, as_text, read_tail
-from acidctl.repair.plan import Fix, Made, Refused, Scope, native_files
+from acidctl.repair.plan import CannotRepair, Fix, Made, Scope, native_files
 from acidctl.repair.rows import last_keys
 from acidctl.storage.port import FileSystem
 
 
-def plan_key_index(snapshot: Snapshot, scope: Scope) -> tuple[list[Fix], list[Refused]]:
+def plan_key_index(snapshot: Snapshot, scope: Scope) -> tuple[list[Fix], list[CannotRepair]]:
     """Every native file whose index is missing, or differs from what the rows say."""
     fixes, refused = [], []
     for file, entry in native_files(snapshot, scope):
         try:
             found = _look(snapshot, file, entry, asked=file.path == scope.path)
         except BadDataError as error:
-            found = Refused(file.path, error.why or error.what, error.hint)
+            found = CannotRepair(file.path, error.why or error.what, error.hint)
         if isinstance(found, Fix):
             fixes.append(found)
         elif found:
@@ -36,7 +36,7 @@ def plan_key_index(snapshot: Snapshot, scope: Scope) -> tuple[list[Fix], list[Re
     return fixes, refused
 
 
-def _look(snapshot: Snapshot, file: DataFile, entry: Entry, *, asked: bool) -> Fix | Refused | None:
+def _look(snapshot: Snapshot, file: DataFile, entry: Entry, *, asked: bool) -> Fix | CannotRepair | None:
     fs, path = snapshot.fs, snapshot.absolute(file.path)
     length = snapshot.logical_length(file)
     if length == 0:
@@ -44,7 +44,7 @@ def _look(snapshot: Snapshot, file: DataFile, entry: Entry, *, asked: bool) -> F
     tail = read_tail(ByteSource(fs, path, file.size if length is None else length))
     if not tail.is_acid:
         if asked:
-            return Refused(file.path, "it has no ACID columns, so it needs no key index", "")
+            return CannotRepair(file.path, "it has no ACID columns, so it needs no key index", "")
         return None
     _ = tail.metadata  # parsed when first asked for, and perhaps damaged
     keys = last_keys(fs, path, tail)
@@ -52,7 +52,7 @@ def _look(snapshot: Snapshot, file: DataFile, entry: Entry, *, asked: bool) -> F
     if not problem:
         return None
     if length is not None:
-        return Refused(
+        return CannotRepair(
             file.path,
             f"{problem}, but a streaming writer's side file says how much of the file counts",
             "run `acidctl repair flush-length` first",

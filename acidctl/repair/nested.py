@@ -23,7 +23,7 @@ from acidctl.errors import BadDataError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
-from acidctl.repair.plan import LIVE_HINT, Fix, Made, Refused, Scope, directories
+from acidctl.repair.plan import LIVE_HINT, CannotRepair, Fix, Made, Scope, directories
 from acidctl.repair.rows import events_digest
 from acidctl.storage.small_files import MOST_METADATA, read_small
 
@@ -31,10 +31,10 @@ _MARKERS = (METADATA_ACID, ORC_ACID_VERSION)
 _BY_HAND = "look at both with `acidctl dump`, and move one of them away by hand"
 
 
-def plan_nested(snapshot: Snapshot, scope: Scope) -> tuple[list[Fix], list[Refused]]:
+def plan_nested(snapshot: Snapshot, scope: Scope) -> tuple[list[Fix], list[CannotRepair]]:
     """Every ACID directory that lies in a current one."""
     fixes: list[Fix] = []
-    refused: list[Refused] = []
+    refused: list[CannotRepair] = []
     nested = [e.path for e in snapshot.listing.entries if e.is_dir and _is_nested(e.path)]
     for directory, entries in directories(snapshot, scope):
         for path in nested:
@@ -45,7 +45,7 @@ def plan_nested(snapshot: Snapshot, scope: Scope) -> tuple[list[Fix], list[Refus
             try:
                 fixes.append(_look(snapshot, directory, path, entries, scope))
             except BadDataError as error:
-                refused.append(Refused(path, error.why or error.what, error.hint))
+                refused.append(CannotRepair(path, error.why or error.what, error.hint))
     return fixes, refused
 
 

@@ -16,7 +16,7 @@ LIVE_SECONDS = 3600
 """Who has written within this time may be writing still: streaming writers commit far more often."""
 
 
-class Kind(StrEnum):
+class RepairKind(StrEnum):
     """The repairs."""
 
     KEY_INDEX = "key-index"
@@ -81,7 +81,7 @@ class Fix:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class CannotRepair:
     """Something that is wrong, and cannot be mended safely.
 
     Attributes:
@@ -98,9 +98,9 @@ class RepairPlan:
     """What one repair does to one location."""
 
     snapshot: Snapshot
-    kind: Kind
+    kind: RepairKind
     fixes: tuple[Fix, ...]
-    refused: tuple[Refused, ...]
+    refused: tuple[CannotRepair, ...]
 
     @property
     def bytes(self) -> int:

@@ -9,14 +9,14 @@ from typing import Any
 from acidctl.acid.names import AcidNameError, parse_directory
 from acidctl.errors import AcidctlError, NotFoundError
 from acidctl.location.find import Found
-from acidctl.location.journal import State
+from acidctl.location.journal import RunState
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.lock import Locking
 from acidctl.location.snapshot import Snapshot
 from acidctl.outcome import Outcome, Result
 from acidctl.repair.apply import apply_repair, plan_repair, require_offline, require_renames, unfinished
 from acidctl.repair.backup import RepairRun
-from acidctl.repair.plan import Kind, RepairPlan, Scope
+from acidctl.repair.plan import RepairKind, RepairPlan, Scope
 from acidctl.storage.port import FileSystem, base_name, parent_of
 
 
@@ -142,7 +142,7 @@ def _is_acid_directory(path: str) -> bool:
         return False
 
 
-def plan_location(found: Found, kind: Kind, scope: Scope) -> PlannedRepair | RefusedRepair:
+def plan_location(found: Found, kind: RepairKind, scope: Scope) -> PlannedRepair | RefusedRepair:
     """What a repair would do to one location, by a snapshot that is taken now."""
     snapshot: Snapshot | None = None
     try:
@@ -151,7 +151,7 @@ def plan_location(found: Found, kind: Kind, scope: Scope) -> PlannedRepair | Ref
     except AcidctlError as error:
         return RefusedRepair(location=found.shown, error=error, snapshot=snapshot)
     # What was interrupted is finished first.
-    begun = {path for run in left if run.state is State.INTERRUPTED for path in run.paths}
+    begun = {path for run in left if run.state is RunState.INTERRUPTED for path in run.paths}
     plan = replace(plan, refused=tuple(one for one in plan.refused if one.path not in begun))
     idle = Result.REFUSED if plan.refused else Result.NOTHING_TO_DO
     result = Result.PLANNED if plan.fixes or left else idle

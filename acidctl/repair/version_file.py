@@ -14,7 +14,7 @@ from acidctl.errors import BadDataError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
-from acidctl.repair.plan import LIVE_HINT, Fix, Made, Refused, Scope, directories
+from acidctl.repair.plan import LIVE_HINT, CannotRepair, Fix, Made, Scope, directories
 from acidctl.repair.rows import stripe_ids
 from acidctl.rows.read.bucket_values import versions_of
 from acidctl.storage.small_files import MOST_LENGTHS, read_small
@@ -26,10 +26,10 @@ class _WrittenByHive2(Exception):
     """Plain bucket numbers: no marker belongs here."""
 
 
-def plan_version_file(snapshot: Snapshot, scope: Scope) -> tuple[list[Fix], list[Refused]]:
+def plan_version_file(snapshot: Snapshot, scope: Scope) -> tuple[list[Fix], list[CannotRepair]]:
     """Every native directory without a usable marker."""
     fixes: list[Fix] = []
-    refused: list[Refused] = []
+    refused: list[CannotRepair] = []
     # A table that Hive 2 wrote has no markers, and needs none; where there are some, a missing one is told.
     expected = bool(scope.path) or any(
         entry.path == f"{directory.name}/{ORC_ACID_VERSION}"
@@ -42,7 +42,7 @@ def plan_version_file(snapshot: Snapshot, scope: Scope) -> tuple[list[Fix], list
         try:
             found = _look(snapshot, directory, entries, scope)
         except _WrittenByHive2 as old:
-            found = Refused(directory.name, str(old), _V1_HINT) if expected else None
+            found = CannotRepair(directory.name, str(old), _V1_HINT) if expected else None
         if isinstance(found, Fix):
             fixes.append(found)
         elif found:
@@ -50,7 +50,9 @@ def plan_version_file(snapshot: Snapshot, scope: Scope) -> tuple[list[Fix], list
     return fixes, refused
 
 
-def _look(snapshot: Snapshot, directory: AcidDirectory, entries: list[Entry], scope: Scope) -> Fix | Refused | None:
+def _look(
+    snapshot: Snapshot, directory: AcidDirectory, entries: list[Entry], scope: Scope
+) -> Fix | CannotRepair | None:
     name = directory.name
     path = f"{name}/{ORC_ACID_VERSION}"
     if not any(isinstance(parse_file(entry.path.removeprefix(f"{name}/")), BucketFile) for entry in entries):
@@ -67,13 +69,13 @@ def _look(snapshot: Snapshot, directory: AcidDirectory, entries: list[Entry], sc
             if version == 2:
                 return None
             why = f"its {ORC_ACID_VERSION} says {version}: what wrote it may have meant that"
-            return Refused(name, why, "find out what wrote the directory")
+            return CannotRepair(name, why, "find out what wrote the directory")
     if live := scope.may_be_live(entries):
-        return Refused(name, f"{problem}, but {live}", LIVE_HINT)
+        return CannotRepair(name, f"{problem}, but {live}", LIVE_HINT)
     try:
         evidence = _evidence(snapshot, directory, entries)
     except BadDataError as error:
-        return Refused(name, f"{problem}, but {error.why or error.what}", error.hint)
+        return CannotRepair(name, f"{problem}, but {error.why or error.what}", error.hint)
     return Fix(
         name,
         f"{problem}; {evidence}",

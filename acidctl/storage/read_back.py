@@ -14,7 +14,7 @@ Explain = Callable[[str], tuple[str, str]]
 """Why a file at a path is not whole, and what to do; two empty strings where nobody knows."""
 
 
-class Store(Protocol):
+class Rereadable(Protocol):
     """The part of :class:`acidctl.storage.port.FileSystem` that this takes."""
 
     def display(self, path: str) -> str: ...
@@ -32,7 +32,7 @@ def nobody_knows(_: str) -> tuple[str, str]:
 
 
 def require_length(
-    fs: Store,
+    fs: Rereadable,
     path: str,
     written: int,
     explain: Explain = nobody_knows,
@@ -60,7 +60,7 @@ def require_length(
         raise error
 
 
-def require_content(fs: Store, path: str, data: bytes, explain: Explain = nobody_knows) -> None:
+def require_content(fs: Rereadable, path: str, data: bytes, explain: Explain = nobody_knows) -> None:
     """Read a small file again that this process has just created; a part of it is removed.
 
     Raises:
@@ -102,6 +102,6 @@ def gone(shown: str) -> StorageError:
     )
 
 
-def _remove(fs: Store, path: str) -> None:
+def _remove(fs: Rereadable, path: str) -> None:
     with suppress(AcidctlError):
         fs.remove_tree(path)

@@ -30,7 +30,7 @@ _ADDRESS_KINDS = {"hdfs": "rpc", "webhdfs": "http", "swebhdfs": "https"}
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class AddedStore:
     """A kind of store that another package adds.
 
     Attributes:
@@ -44,10 +44,10 @@ class Store:
     is_shared: bool = True
 
 
-_added: dict[str, Store] = {}
+_added: dict[str, AddedStore] = {}
 
 
-def add_store(protocol: str, store: Store) -> None:
+def add_store(protocol: str, store: AddedStore) -> None:
     """From now on URLs of a protocol are opened by a store of another package, in this process."""
     _added[protocol] = store
 

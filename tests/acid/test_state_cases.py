@@ -13,7 +13,7 @@ from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.reasons import Code
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, State, select
-from acidctl.acid.writeids import Mode, ValidTxns, ValidWriteIds
+from acidctl.acid.writeids import ListReader, ValidTxns, ValidWriteIds
 
 CASES = {case["id"]: case for case in json.loads((DATA / "acid-state-cases.json").read_text())}
 
@@ -54,7 +54,7 @@ def test_published_listings_give_the_published_state(case_id: str) -> None:
     if case_id in DIFFERENT:
         pytest.skip(DIFFERENT[case_id])
     case = CASES[case_id]
-    mode = Mode.COMPACTOR if case["mode"] == "compactor" else Mode.READER
+    mode = ListReader.COMPACTOR if case["mode"] == "compactor" else ListReader.READER
     write_ids = ValidWriteIds.parse(whole(case["valid_write_ids"]), mode=mode) if case["valid_write_ids"] else None
     txns = ValidTxns.parse(case["valid_txns"]) if case["valid_txns"] else None
     entries = tuple(Entry(i["path"], i["size"], None, i["dir"]) for i in case["listing"])

@@ -10,7 +10,7 @@ from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import Kind, format_directory
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, State, select
-from acidctl.acid.writeids import Mode, ValidTxns, ValidWriteIds
+from acidctl.acid.writeids import ListReader, ValidTxns, ValidWriteIds
 from acidctl.wording import text_of
 
 
@@ -119,7 +119,7 @@ def model(listing: Listing, write_ids: ValidWriteIds, txns: ValidTxns | None, fo
         span = set(range(low, high + 1))
         if low <= write_ids.high_watermark and span <= aborted_ids:
             aborted.add(name)
-        elif (high <= write_ids.high_watermark) if write_ids.mode is Mode.COMPACTOR else span & valid:
+        elif (high <= write_ids.high_watermark) if write_ids.mode is ListReader.COMPACTOR else span & valid:
             deltas.append(
                 (low, -high, numbers[2] if len(numbers) > 2 else -1, not name.startswith("delete"), -txn, name)
             )
@@ -131,7 +131,7 @@ def model(listing: Listing, write_ids: ValidWriteIds, txns: ValidTxns | None, fo
         low, high, statement, is_insert = delta[0], -delta[1], delta[2], delta[3]
         if high > at:
             fresh = set(range(at + 1, high + 1))
-            fits = high <= write_ids.high_watermark if write_ids.mode is Mode.COMPACTOR else bool(fresh & valid)
+            fits = high <= write_ids.high_watermark if write_ids.mode is ListReader.COMPACTOR else bool(fresh & valid)
             if not fits:
                 continue
             at, open_statement = high, statement >= 0

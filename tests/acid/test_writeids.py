@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from support.paths import DATA
 
 from acidctl.acid.names import MAXL
-from acidctl.acid.writeids import Form, Mode, Range, ValidTxns, ValidWriteIds, WriteIdListError
+from acidctl.acid.writeids import Form, ListReader, Range, ValidTxns, ValidWriteIds, WriteIdListError
 
 CASES = json.loads((DATA / "valid-write-id-cases.json").read_text())
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
 def test_published_lists_are_parsed_as_hive_does(case) -> None:  # type: ignore[no-untyped-def]
-    parsed = ValidWriteIds.parse(case["text"], mode=Mode(case["mode"]))
+    parsed = ValidWriteIds.parse(case["text"], mode=ListReader(case["mode"]))
     expect = case["expect"]
     assert set(expect) <= {
         "valid", "invalid", "ranges_valid", "ranges_aborted", "table", "high_watermark", "min_open",

@@ -18,7 +18,7 @@ from acidctl.acid.reasons import Code, reason
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import EntryKind, State, select
 from acidctl.acid.writeids import IdRun, IdStatus, ValidTxns, ValidWriteIds, txn_status, write_id_runs
-from acidctl.cleaning.explain import CleaningAnswer, Evidence, MayClean, Proof, explain_history, prove_all
+from acidctl.cleaning.explain import CleaningAnswer, MayClean, ProofInputs, VerdictProof, explain_history, prove_all
 from acidctl.cleaning.leftovers import what_is_hidden
 from acidctl.wording import joined, spans, status_text, text_of
 
@@ -31,7 +31,7 @@ def evidence(
     txns: str | None = None,
     formats: dict[str, BaseFormat] | None = None,
     cleaning: CleaningAnswer | None = None,
-) -> Evidence:
+) -> ProofInputs:
     """The evidence of a listing; without an answer cleaning may take all that is obsolete or aborted."""
     listing = names
     if not isinstance(listing, Listing):
@@ -43,18 +43,18 @@ def evidence(
     known = ValidTxns.parse(txns) if txns else None if txns is None else ValidTxns()
     state = select(listing, ids, known, formats)
     gone = frozenset(v.name for v in state.verdicts if v.state in (State.OBSOLETE, State.ABORTED))
-    return Evidence(listing, state, ids, known, cleaning or CleaningAnswer(gone))
+    return ProofInputs(listing, state, ids, known, cleaning or CleaningAnswer(gone))
 
 
-def proofs(found: Evidence) -> dict[str, Proof]:
+def proofs(found: ProofInputs) -> dict[str, VerdictProof]:
     return {proof.name: proof for proof in prove_all(found)}
 
 
-def all_of(proof: Proof) -> str:
+def all_of(proof: VerdictProof) -> str:
     return " | ".join(map(text_of, (*(step.reason for step in proof.steps), proof.cleaning, *proof.next)))
 
 
-def check(found: Evidence) -> None:
+def check(found: ProofInputs) -> None:
     """What holds of the proofs of any location."""
     made = prove_all(found)
     assert [proof.verdict for proof in made] == list(found.state.verdicts)

@@ -11,7 +11,7 @@ import pytest
 from acidctl.cleaning import trash
 from acidctl.errors import AcidctlError, BadDataError
 from acidctl.location import journal
-from acidctl.location.journal import Act, State, Step
+from acidctl.location.journal import Act, RunState, Step
 from acidctl.location.publication import INTENT, finish_half_published, half_published
 from acidctl.location.snapshot import take_snapshot
 from acidctl.repair import backup
@@ -47,7 +47,7 @@ def test_the_trash_of_an_earlier_version_is_restored(tmp_path: Path) -> None:
     """Interrupted after one of two entries."""
     put(tmp_path, **{f"{trash.TRASH}/{ID}/base_3/b": "3", "delta_4_4/b": "4"})
     note(tmp_path, f"{trash.TRASH}/{ID}", cleaning())
-    (run,) = trash.list_runs(FS, str(tmp_path))
+    (run,) = trash.trash_runs(FS, str(tmp_path))
     assert (run.names, run.bytes, run.states, run.is_complete) == (
         ("base_3", "delta_4_4"), 2, {"base_3": "obsolete"}, True,
     )  # fmt: skip
@@ -57,11 +57,11 @@ def test_the_trash_of_an_earlier_version_is_restored(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("mark", "state"),
-    [("restored.json", State.UNDONE), ("purged.json", State.FORGOTTEN), ("done.json", State.STAGED)],
+    [("restored.json", RunState.UNDONE), ("purged.json", RunState.FORGOTTEN), ("done.json", RunState.STAGED)],
 )
-def test_what_is_left_of_a_run_says_what_it_is(mark: str, state: State, tmp_path: Path) -> None:
+def test_what_is_left_of_a_run_says_what_it_is(mark: str, state: RunState, tmp_path: Path) -> None:
     put(tmp_path, **{f"{trash.TRASH}/{ID}/{mark}": "{}"})
-    (run,) = trash.list_runs(FS, str(tmp_path))
+    (run,) = trash.trash_runs(FS, str(tmp_path))
     assert (run.state, run.is_complete) == (state, False)
     trash.purge(FS, [run])
     assert not list(tmp_path.iterdir())
@@ -71,7 +71,7 @@ def test_what_is_left_of_a_run_says_what_it_is(mark: str, state: State, tmp_path
 def test_a_cleaning_is_restored_whatever_lies_beside_its_note(mark: str, tmp_path: Path) -> None:
     put(tmp_path, **{f"{trash.TRASH}/{ID}/base_3/b": "3", f"{trash.TRASH}/{ID}/{mark}": "{}"})
     note(tmp_path, f"{trash.TRASH}/{ID}", cleaning(names=["base_3"]))
-    (run,) = trash.list_runs(FS, str(tmp_path))
+    (run,) = trash.trash_runs(FS, str(tmp_path))
     assert trash.restore(FS, run) == ("base_3",)
     assert files(tmp_path) == {"base_3/b": "3"}
 
@@ -94,13 +94,13 @@ MOVED = {"act": "move", "source": f"{RUN}/new/v", "target": "v", "kept": "", "si
 def test_the_backup_of_an_earlier_version_is_finished_and_undone(tmp_path: Path) -> None:
     note(tmp_path, RUN, repair(replaced(tmp_path), MOVED))
     put(tmp_path, **{f"{RUN}/new/v": "2"})
-    (run,) = backup.list_runs(FS, str(tmp_path))
-    assert (run.state, run.kind, run.paths, run.bytes) == (State.INTERRUPTED, "key-index", ("delta_1_1/b",), 3)
+    (run,) = backup.backup_runs(FS, str(tmp_path))
+    assert (run.state, run.kind, run.paths, run.bytes) == (RunState.INTERRUPTED, "key-index", ("delta_1_1/b",), 3)
     backup.settle(FS, [run])
     assert (tmp_path / "delta_1_1/b").read_text() == "newer"
     assert (tmp_path / "v").read_text() == "2"
-    (run,) = backup.list_runs(FS, str(tmp_path))
-    assert run.state is State.DONE
+    (run,) = backup.backup_runs(FS, str(tmp_path))
+    assert run.state is RunState.DONE
     backup.undo(FS, run)
     assert files(tmp_path) == {"delta_1_1/b": "old"}
 
@@ -109,7 +109,7 @@ def test_an_undo_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
     note(tmp_path, RUN, repair(replaced(tmp_path)))
     put(tmp_path, **{f"{RUN}/undo.json": "{}", f"{RUN}/done.json": "{}"})
     (tmp_path / RUN / "new/delta_1_1/b").replace(tmp_path / "delta_1_1/b")
-    backup.settle(FS, backup.list_runs(FS, str(tmp_path)))
+    backup.settle(FS, backup.backup_runs(FS, str(tmp_path)))
     assert files(tmp_path) == {"delta_1_1/b": "old"}
 
 
@@ -146,7 +146,7 @@ def test_a_step_that_no_repair_makes_is_refused(act: str, source: Any, target: A
     note(tmp_path, RUN, repair({"act": act, "source": source, "target": target, "kept": kept}))
     before = files(tmp_path)
     with pytest.raises(BadDataError, match="cannot use"):
-        backup.list_runs(FS, str(tmp_path))
+        backup.backup_runs(FS, str(tmp_path))
     assert files(tmp_path) == before
 
 
@@ -154,7 +154,7 @@ def test_a_step_that_no_repair_makes_is_refused(act: str, source: Any, target: A
 def test_a_step_with_a_number_of_another_type_is_refused(field: str, tmp_path: Path) -> None:
     note(tmp_path, RUN, repair({**replaced(tmp_path), field: "3"}))
     with pytest.raises(BadDataError, match="cannot use"):
-        backup.list_runs(FS, str(tmp_path))
+        backup.backup_runs(FS, str(tmp_path))
 
 
 @pytest.mark.parametrize("folder", [trash.TRASH, backup.BACKUP])
@@ -163,11 +163,11 @@ def test_what_is_no_note_is_refused(folder: str, content: str, tmp_path: Path) -
     (tmp_path / folder / ID).mkdir(parents=True)
     (tmp_path / folder / ID / "manifest.json").write_bytes(content.encode("utf-8", "surrogateescape"))
     if folder == trash.TRASH:
-        (run,) = trash.list_runs(FS, str(tmp_path))
+        (run,) = trash.trash_runs(FS, str(tmp_path))
         assert "no manifest of acidctl" in run.problem
     else:
         with pytest.raises(BadDataError) as error:
-            backup.list_runs(FS, str(tmp_path))
+            backup.backup_runs(FS, str(tmp_path))
         assert "no manifest of acidctl" in error.value.why
 
 
@@ -179,13 +179,13 @@ def test_a_note_that_is_too_long_is_refused_unread(
     note(tmp_path, f"{folder}/{ID}", cleaning() if folder == trash.TRASH else repair())
     kind: Any = trash.TrashRun if folder == trash.TRASH else backup.RepairRun
     (run,) = journal.list_runs(FS, str(tmp_path), kind, lambda run, _: run)
-    assert run.state is State.DAMAGED
+    assert run.state is RunState.DAMAGED
 
 
 @pytest.mark.parametrize("name", ["base_3/b", "..", "", ".", 5, None, ["base_3"]])
 def test_a_cleaning_that_took_no_child_is_refused(name: object, tmp_path: Path) -> None:
     note(tmp_path, f"{trash.TRASH}/{ID}", cleaning(names=[name]))
-    (run,) = trash.list_runs(FS, str(tmp_path))
+    (run,) = trash.trash_runs(FS, str(tmp_path))
     assert run.problem
     for refused in (lambda: trash.restore(FS, run), lambda: trash.purge(FS, [run])):
         with pytest.raises(AcidctlError):
@@ -194,15 +194,15 @@ def test_a_cleaning_that_took_no_child_is_refused(name: object, tmp_path: Path) 
 
 def test_the_same_record_is_read_as_was_written(tmp_path: Path) -> None:
     steps = (Step(Act.MOVE, f"{RUN}/new/v", "v"), Step(Act.REPLACE, f"{RUN}/new/b", "b", f"{RUN}/old/b", 3, 1.5, 5))
-    run = backup.RepairRun(str(tmp_path), ID, steps, 7, State.DONE, kind="nested", paths=("b",))
+    run = backup.RepairRun(str(tmp_path), ID, steps, 7, RunState.DONE, kind="nested", paths=("b",))
     journal.begin(FS, run)
     backup.write_manifest(FS, run)
-    assert backup.list_runs(FS, str(tmp_path)) == [run]
+    assert backup.backup_runs(FS, str(tmp_path)) == [run]
 
 
 def test_a_removal_that_is_overtaken_is_no_error(tmp_path: Path) -> None:
     put(tmp_path, **{f"{RUN}/old/b": "b"})
-    (run,) = backup.list_runs(FS, str(tmp_path))
+    (run,) = backup.backup_runs(FS, str(tmp_path))
     journal.drop(FS, run)
     journal.drop(FS, run)
     assert not list(tmp_path.iterdir())

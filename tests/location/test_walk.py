@@ -14,7 +14,7 @@ from support.retries import asked_again_at_once  # noqa: F401  (the fixture)
 from support.stores import Store, fill
 
 from acidctl.errors import AccessError, AcidctlError, NotFoundError
-from acidctl.location.walk import Location, Observer, find_locations, list_location, unescape
+from acidctl.location.walk import Observer, WalkedLocation, list_location, unescape, walk_locations
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.port import join
 from acidctl.storage.registry import open_location
@@ -39,7 +39,7 @@ def found(paths: Iterable[str], start: str = "") -> list[str]:
     fs, root = tree(*paths)
     return [
         location.path.removeprefix(root).lstrip("/")
-        for location, _ in find_locations(fs, join(root, start) if start else root)
+        for location, _ in walk_locations(fs, join(root, start) if start else root)
     ]
 
 
@@ -109,7 +109,7 @@ def test_directories_with_acid_names_or_files_are_locations(paths: list[str], ex
 
 def test_the_listing_of_the_walk_is_gone_on_from() -> None:
     fs, root = tree("t/p=1/000000_0", "t/p=2/delta_1_1/x", "t/p=3/_tmp/x", "t/p=4/", "t/p=5/x", "t/p=5/p=6/y")
-    for location, top in find_locations(fs, root):
+    for location, top in walk_locations(fs, root):
         assert top == fs.list_dir(location.path)
         assert list_location(fs, location.path, top) == list_location(fs, location.path)
     whole = fs.list_dir(f"{root}/t/p=1")
@@ -138,10 +138,10 @@ def test_a_location_is_listed_without_the_partitions_beside_it() -> None:
 )
 def test_table_and_partition_come_from_the_path(path: str, table: str, partition: tuple[tuple[str, str], ...]) -> None:
     fs, root = tree(f"{path}/000000_0")
-    expected = Location(join(root, path), table, partition)
-    assert [location for location, _ in find_locations(fs, join(root, path))] == [expected]
+    expected = WalkedLocation(join(root, path), table, partition)
+    assert [location for location, _ in walk_locations(fs, join(root, path))] == [expected]
     if not path.startswith("run="):
-        assert [location for location, _ in find_locations(fs, root)] == [expected]
+        assert [location for location, _ in walk_locations(fs, root)] == [expected]
 
 
 def test_partition_names_are_unescaped_as_hive_does() -> None:
@@ -153,14 +153,14 @@ def test_partition_names_are_unescaped_as_hive_does() -> None:
 
 def test_the_root_of_a_store_is_walked_too() -> None:
     fs, root = tree("t/p=1/x")
-    assert Location(f"{root}/t/p=1", "t", (("p", "1"),)) in [location for location, _ in find_locations(fs, "/")]
+    assert WalkedLocation(f"{root}/t/p=1", "t", (("p", "1"),)) in [location for location, _ in walk_locations(fs, "/")]
 
 
 def test_what_is_missing_or_a_file_is_not_found() -> None:
     fs, root = tree("f")
     for path in ("no", "f", "f/x"):
         with pytest.raises(NotFoundError):
-            list(find_locations(fs, join(root, path)))
+            list(walk_locations(fs, join(root, path)))
 
 
 def test_what_cannot_be_listed_stops_the_walk_or_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,13 +176,13 @@ def test_what_cannot_be_listed_stops_the_walk_or_is_passed_on(monkeypatch: pytes
 
     monkeypatch.setattr(fs, "list_dir", list_dir)
     with pytest.raises(AccessError):
-        list(find_locations(fs, root))
+        list(walk_locations(fs, root))
     problems: list[AcidctlError] = []
-    walked = [location.path.removeprefix(root) for location, _ in find_locations(fs, root, Observer(problems.append))]
+    walked = [location.path.removeprefix(root) for location, _ in walk_locations(fs, root, Observer(problems.append))]
     assert walked == ["/t/p=1", "/u"]
     assert [type(problem) for problem in problems] == [AccessError]
     with pytest.raises(AccessError):
-        list(find_locations(fs, f"{root}/t/p=2", Observer(problems.append)))
+        list(walk_locations(fs, f"{root}/t/p=2", Observer(problems.append)))
 
 
 def test_links_are_followed_but_not_in_circles(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_links_are_followed_but_not_in_circles(tmp_path: Path) -> None:
     (tmp_path / "v" / "q=2").mkdir(parents=True)
     (tmp_path / "v" / "q=2" / "r=1").symlink_to("../q=1")
     walked = [
-        location.path.removeprefix(f"{tmp_path}/") for location, _ in find_locations(LocalFileSystem(), str(tmp_path))
+        location.path.removeprefix(f"{tmp_path}/") for location, _ in walk_locations(LocalFileSystem(), str(tmp_path))
     ]
     assert walked == ["t/p=1", "t/p=2"]
 
@@ -236,10 +236,12 @@ def test_a_random_table_is_found_exactly(
 ) -> None:
     locations, files = table
     fs, root = tree(*(f"{place}/{file}" for file in files))
-    walked = [location for location, _ in find_locations(fs, root)]
+    walked = [location for location, _ in walk_locations(fs, root)]
     base = f"{root}/{place}"
     name = "x.t" if place == "x.db/t" else "t"
-    expected = {Location(f"{base}/{path}" if path else base, name, partition) for path, partition in locations.items()}
+    expected = {
+        WalkedLocation(f"{base}/{path}" if path else base, name, partition) for path, partition in locations.items()
+    }
     assert set(walked) == expected
     assert len(walked) == len(expected)
     assert walked == sorted(walked, key=lambda location: location.path.split("/"))
@@ -248,5 +250,5 @@ def test_a_random_table_is_found_exactly(
 
 def test_every_store_is_walked_alike(store: Store) -> None:
     fill(store, "a.db/t/p=a%3Ab/delta_1_1/f", "a.db/t/p=c d/000000_0", "a.db/u/base_1/f", "_hidden/v/x")
-    walked = [(location.table, location.partition) for location, _ in find_locations(store.fs, store.root)]
+    walked = [(location.table, location.partition) for location, _ in walk_locations(store.fs, store.root)]
     assert walked == [("a.t", (("p", "a:b"),)), ("a.t", (("p", "c d"),)), ("a.u", ())]

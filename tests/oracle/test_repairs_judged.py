@@ -18,7 +18,7 @@ from support.repairing import CODECS, many_stripes, repair, rules, wide
 from support.tables import read_rows
 
 from acidctl.orc.tail import KEY_INDEX
-from acidctl.repair.plan import Kind
+from acidctl.repair.plan import RepairKind
 
 pytestmark = pytest.mark.spark
 SCHEMA = "struct<a:int,b:string>"
@@ -46,7 +46,7 @@ def test_a_key_index_made_anew(codec: str, hive: Hive, tmp_path: Path) -> None:
     before = JavaOrc(hive, file)
     rows, facts = before.images, before.facts()
     assert not valid(hive, file)
-    assert repair(tmp_path, Kind.KEY_INDEX)
+    assert repair(tmp_path, RepairKind.KEY_INDEX)
     after = JavaOrc(hive, file)
     assert valid(hive, file)
     assert after.images == rows
@@ -64,7 +64,7 @@ def test_a_file_that_hive_took_for_one_without_ids(hive: Hive, tmp_path: Path) -
         metadata={KEY_INDEX: None},
     )
     hive.write_delta(tmp_path, SCHEMA, 2, [Event(DELETE, None, (1, 0, 3))])
-    assert repair(tmp_path, Kind.KEY_INDEX)
+    assert repair(tmp_path, RepairKind.KEY_INDEX)
     assert valid(hive, file)
     want = hive_answer(hive, tmp_path, SCHEMA, Txns(2))
     assert_same(answer(read_rows(tmp_path), SCHEMA, ACIDCTL), want, "repaired")
@@ -82,7 +82,7 @@ def test_the_entry_that_hive_2_loses(hive: Hive, tmp_path: Path) -> None:
     (file,) = tmp_path.glob("base_*/bucket_00000")
     wanted = hive_answer(hive, tmp_path, SCHEMA, Txns(1))
     assert not valid(hive, file)
-    assert repair(tmp_path, Kind.KEY_INDEX)
+    assert repair(tmp_path, RepairKind.KEY_INDEX)
     assert valid(hive, file)
     assert not {rule for rule in rules(tmp_path) if rule.startswith("V30")}
     assert_same(hive_answer(hive, tmp_path, SCHEMA, Txns(1)), wanted, "Hive after the repair")
@@ -97,7 +97,7 @@ def test_the_file_of_a_dead_streaming_writer(hive: Hive, tmp_path: Path) -> None
     with file.open("ab") as out:
         out.write(b"what reached the disk of a transaction that never ended")
     wanted = answer(read_rows(tmp_path), SCHEMA, ACIDCTL)  # Hive 2.3 plans no split beside a side file
-    assert repair(tmp_path, Kind.FLUSH_LENGTH)
+    assert repair(tmp_path, RepairKind.FLUSH_LENGTH)
     assert not file.with_name("bucket_00000_flush_length").exists()
     assert len(JavaOrc(hive, file).rows()) == 10
     assert_same(hive_answer(hive, tmp_path, SCHEMA, Txns(3)), wanted, "Hive after the repair")

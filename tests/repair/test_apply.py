@@ -12,15 +12,15 @@ from support.repairing import DELTA, FS, NOW, interrupted, planned, repair, scop
 from support.tables import age
 
 from acidctl.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, StorageError
-from acidctl.location.journal import State
+from acidctl.location.journal import RunState
 from acidctl.location.lock import LOCK, Locking
 from acidctl.location.owner import Owner
 from acidctl.location.snapshot import take_snapshot
 from acidctl.orc.tail import KEY_INDEX
 from acidctl.repair import apply
 from acidctl.repair.apply import apply_repair, forget, plan_repair, undo_last
-from acidctl.repair.backup import BACKUP, list_runs
-from acidctl.repair.plan import Kind, Scope
+from acidctl.repair.backup import BACKUP, backup_runs
+from acidctl.repair.plan import RepairKind, Scope
 from acidctl.storage.registry import open_location
 
 
@@ -31,7 +31,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def test_of_two_at_once_one_wins(table: Path) -> None:
-    plan = planned(table, Kind.KEY_INDEX)
+    plan = planned(table, RepairKind.KEY_INDEX)
     with locked(FS, str(table)), pytest.raises(ConflictError, match="is locked"):
         apply_repair(plan, scope_of())
     assert not (table / LOCK).exists()
@@ -41,20 +41,20 @@ def test_of_two_at_once_one_wins(table: Path) -> None:
 
 
 def test_a_location_that_others_locked_is_left_alone(table: Path) -> None:
-    assert repair(table, Kind.KEY_INDEX)
+    assert repair(table, RepairKind.KEY_INDEX)
     before = tree(table)
     (table / ".acidctl-lock").write_bytes(Owner("elsewhere", 1, 1, "hive", 0.0).to_bytes())
     with pytest.raises(ConflictError, match="is locked"):
         undo_last(FS, str(table))
     with pytest.raises(ConflictError, match="is locked"):
-        repair(table, Kind.KEY_INDEX)
+        repair(table, RepairKind.KEY_INDEX)
     (table / ".acidctl-lock").unlink()
     assert tree(table) == before
     assert undo_last(FS, str(table))
 
 
 def test_of_many_repairs_at_once_one_wins(table: Path) -> None:
-    plan = planned(table, Kind.KEY_INDEX)
+    plan = planned(table, RepairKind.KEY_INDEX)
     ended: list[object] = []
 
     def work() -> None:
@@ -71,9 +71,9 @@ def test_of_many_repairs_at_once_one_wins(table: Path) -> None:
     assert len(ended) == 8
     assert all(end is None or isinstance(end, ConflictError) for end in ended if not hasattr(end, "steps")), ended
     assert len([end for end in ended if hasattr(end, "steps")]) == 1
-    (run,) = list_runs(FS, str(table))
-    assert run.state is State.DONE
-    assert planned(table, Kind.KEY_INDEX).fixes == ()
+    (run,) = backup_runs(FS, str(table))
+    assert run.state is RunState.DONE
+    assert planned(table, RepairKind.KEY_INDEX).fixes == ()
 
 
 @pytest.mark.parametrize(
@@ -87,14 +87,14 @@ def test_of_many_repairs_at_once_one_wins(table: Path) -> None:
 def test_whose_lock_is_taken(content: bytes, is_taken: bool, table: Path) -> None:
     (table / LOCK).write_bytes(content)
     if is_taken:
-        assert repair(table, Kind.KEY_INDEX)
+        assert repair(table, RepairKind.KEY_INDEX)
         return
     with pytest.raises(ConflictError, match="is locked") as refused:
-        repair(table, Kind.KEY_INDEX)
+        repair(table, RepairKind.KEY_INDEX)
     assert "--break-lock" in refused.value.hint
     assert (table / LOCK).read_bytes() == content
     age(table, 1, LOCK)
-    plan = planned(table, Kind.KEY_INDEX)
+    plan = planned(table, RepairKind.KEY_INDEX)
     assert apply_repair(plan, scope_of(), Locking(break_stale=True))
 
 
@@ -103,8 +103,8 @@ def test_what_was_interrupted_is_finished(table: Path) -> None:
     interrupted(table)
     assert tree(table) == before
     (run,) = apply.unfinished(FS, str(table))
-    assert repair(table, Kind.KEY_INDEX) is None  # the earlier one did it
-    assert [one.id for one in list_runs(FS, str(table))] == [run.id]
+    assert repair(table, RepairKind.KEY_INDEX) is None  # the earlier one did it
+    assert [one.id for one in backup_runs(FS, str(table))] == [run.id]
     assert tree(table) != before
     undo_last(FS, str(table))
     assert tree(table) == before
@@ -122,31 +122,31 @@ def test_what_changed_meanwhile_is_not_overwritten(table: Path) -> None:
     interrupted(table)
     changed = write_by_pyorc(table / DELTA, [insert(1, 0), insert(1, 1)], metadata={KEY_INDEX: None}).read_bytes()
     with pytest.raises(ConflictError, match="changed meanwhile"):
-        repair(table, Kind.KEY_INDEX)
+        repair(table, RepairKind.KEY_INDEX)
     undo_last(FS, str(table))
     assert (table / DELTA / "bucket_00000").read_bytes() == changed
 
 
 def test_an_undo_overwrites_nobody(table: Path) -> None:
-    repair(table, Kind.KEY_INDEX)
+    repair(table, RepairKind.KEY_INDEX)
     changed = write_by_pyorc(table / DELTA, [insert(1, row) for row in range(50)]).read_bytes()
     with pytest.raises(ConflictError, match="changed meanwhile"):
         undo_last(FS, str(table))
     assert (table / DELTA / "bucket_00000").read_bytes() == changed
-    assert list_runs(FS, str(table))
+    assert backup_runs(FS, str(table))
 
 
-@pytest.mark.parametrize("kind", [Kind.KEY_INDEX, Kind.NESTED])
-def test_nothing_is_dropped_that_has_no_place_any_more(kind: Kind, table: Path) -> None:
+@pytest.mark.parametrize("kind", [RepairKind.KEY_INDEX, RepairKind.NESTED])
+def test_nothing_is_dropped_that_has_no_place_any_more(kind: RepairKind, table: Path) -> None:
     import shutil
 
-    if kind is Kind.NESTED:
+    if kind is RepairKind.NESTED:
         shutil.copytree(table / DELTA, table / DELTA / DELTA)
     assert repair(table, kind)
     shutil.rmtree(table / DELTA)
     with pytest.raises(NotFoundError, match="is no more"):
         undo_last(FS, str(table))
-    (run,) = list_runs(FS, str(table))
+    (run,) = backup_runs(FS, str(table))
     assert list((table / run.relative / "old").rglob("bucket_00000"))
     assert [one.id for one in forget(FS, str(table))] == [run.id]
     assert not (table / BACKUP).exists()
@@ -156,8 +156,8 @@ def test_undone_in_the_order_of_the_user(table: Path) -> None:
     before = tree(table)
     (table / DELTA / "_orc_acid_version").unlink()
     bare = tree(table)
-    first = repair(table, Kind.KEY_INDEX)
-    second = repair(table, Kind.VERSION_FILE)
+    first = repair(table, RepairKind.KEY_INDEX)
+    second = repair(table, RepairKind.VERSION_FILE)
     assert first and second
     with pytest.raises(NotFoundError, match="no such repair"):
         undo_last(FS, str(table), "19")
@@ -172,7 +172,7 @@ def test_a_foreign_manifest_is_refused(content: str, table: Path) -> None:
     run.mkdir(parents=True)
     (run / "manifest.json").write_text(content)
     with pytest.raises(BadDataError, match="no manifest"):
-        repair(table, Kind.KEY_INDEX)
+        repair(table, RepairKind.KEY_INDEX)
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../x", "a//b", ""])
@@ -189,7 +189,7 @@ def test_a_manifest_that_leads_elsewhere_is_refused(path: str, table: Path) -> N
 
 
 def test_a_store_without_renames_is_refused(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = planned(table, Kind.KEY_INDEX)
+    plan = planned(table, RepairKind.KEY_INDEX)
     monkeypatch.setattr(plan.snapshot.fs, "can_rename", False)
     with pytest.raises(StorageError, match="cannot repair"):
         apply_repair(plan, scope_of())
@@ -202,9 +202,9 @@ def test_store_in_memory_is_repaired_and_undone(table: Path) -> None:
         fs.make_dirs(f"{path}/{name}".rpartition("/")[0])
         fs.write_bytes(f"{path}/{name}", content)
     scope = Scope(NOW * 2, force=True)
-    run = apply_repair(plan_repair(take_snapshot(fs, path), Kind.KEY_INDEX, scope), scope)
+    run = apply_repair(plan_repair(take_snapshot(fs, path), RepairKind.KEY_INDEX, scope), scope)
     assert run
-    assert plan_repair(take_snapshot(fs, path), Kind.KEY_INDEX, scope).fixes == ()
+    assert plan_repair(take_snapshot(fs, path), RepairKind.KEY_INDEX, scope).fixes == ()
     undo_last(fs, path)
     assert fs.read_bytes(f"{path}/{DELTA}/bucket_00000") == (table / DELTA / "bucket_00000").read_bytes()
 
@@ -227,9 +227,9 @@ def test_copy_in_chunks_is_cut_and_extended_anywhere(
 
 
 def test_a_later_repair_of_the_same_file_is_undone_first(table: Path) -> None:
-    first = repair(table, Kind.KEY_INDEX)
+    first = repair(table, RepairKind.KEY_INDEX)
     broken = write_by_pyorc(table / DELTA, [insert(1, 0)], metadata={KEY_INDEX: None}).read_bytes()
-    second = repair(table, Kind.KEY_INDEX)
+    second = repair(table, RepairKind.KEY_INDEX)
     assert first and second
     with pytest.raises(ConflictError, match="mended the same file later"):
         undo_last(FS, str(table), first.id)

@@ -12,7 +12,7 @@ from support.stream import DELTA, FILE, FIRST, SECOND, SIDE
 
 from acidctl.errors import ConflictError
 from acidctl.repair.apply import apply_repair, undo_last
-from acidctl.repair.plan import Kind, Scope
+from acidctl.repair.plan import RepairKind, Scope
 
 
 @pytest.fixture
@@ -25,16 +25,16 @@ def test_what_was_never_committed_goes(table: Path) -> None:
     before = rows(table)
     assert len(before) == 3
     size, committed = (table / FILE).stat().st_size, tail_of(table / FILE, length_of(table)).file_length
-    (fix,) = planned(table, Kind.FLUSH_LENGTH).fixes
+    (fix,) = planned(table, RepairKind.FLUSH_LENGTH).fixes
     assert f"{size - committed:,} bytes lie beyond" in fix.problem
     assert "they hold 4 rows" in fix.problem
     assert "3 rows" in fix.remedy
-    assert repair(table, Kind.FLUSH_LENGTH)
+    assert repair(table, RepairKind.FLUSH_LENGTH)
     assert (table / FILE).stat().st_size == committed
     assert not (table / SIDE).exists()
     assert rows(table) == before
     assert not {rule for rule in rules(table) if rule.startswith("V36")}
-    assert planned(table, Kind.FLUSH_LENGTH).fixes == ()
+    assert planned(table, RepairKind.FLUSH_LENGTH).fixes == ()
 
 
 def length_of(table: Path) -> int:
@@ -43,7 +43,7 @@ def length_of(table: Path) -> int:
 
 def test_undone_it_is_as_it_was(table: Path) -> None:
     before = tree(table)
-    repair(table, Kind.FLUSH_LENGTH)
+    repair(table, RepairKind.FLUSH_LENGTH)
     undo_last(FS, str(table))
     assert tree(table) == before
 
@@ -51,10 +51,10 @@ def test_undone_it_is_as_it_was(table: Path) -> None:
 def test_without_a_footer_rows_are_not_counted(table: Path) -> None:
     with (table / FILE).open("r+b") as file:
         file.truncate(length_of(table) + 10)
-    (fix,) = planned(table, Kind.FLUSH_LENGTH).fixes
+    (fix,) = planned(table, RepairKind.FLUSH_LENGTH).fixes
     assert "10 bytes lie beyond" in fix.problem
     assert "cannot be counted" in fix.problem
-    assert repair(table, Kind.FLUSH_LENGTH)
+    assert repair(table, RepairKind.FLUSH_LENGTH)
     assert len(rows(table)) == 3
 
 
@@ -62,7 +62,7 @@ def test_file_with_nothing_beyond_keeps_its_bytes(table: Path) -> None:
     with (table / FILE).open("r+b") as file:
         file.truncate(length_of(table))
     before = (table / FILE).read_bytes()
-    assert repair(table, Kind.FLUSH_LENGTH)
+    assert repair(table, RepairKind.FLUSH_LENGTH)
     assert (table / FILE).read_bytes() == before
     assert not (table / SIDE).exists()
 
@@ -70,7 +70,7 @@ def test_file_with_nothing_beyond_keeps_its_bytes(table: Path) -> None:
 def test_file_of_which_nothing_was_committed_goes(table: Path) -> None:
     (table / SIDE).write_bytes(bytes(8))
     before = tree(table)
-    assert repair(table, Kind.FLUSH_LENGTH)
+    assert repair(table, RepairKind.FLUSH_LENGTH)
     assert sorted(path.name for path in (table / DELTA).iterdir()) == ["_orc_acid_version"]
     assert rows(table) == []
     undo_last(FS, str(table))
@@ -80,7 +80,7 @@ def test_file_of_which_nothing_was_committed_goes(table: Path) -> None:
 def test_a_torn_last_length_is_passed_over(table: Path) -> None:
     with (table / SIDE).open("ab") as side:
         side.write(b"\0\0\0")
-    assert repair(table, Kind.FLUSH_LENGTH)
+    assert repair(table, RepairKind.FLUSH_LENGTH)
     assert len(rows(table)) == 3
 
 
@@ -97,7 +97,7 @@ def test_a_torn_last_length_is_passed_over(table: Path) -> None:
 def test_what_cannot_be_cut_safely_says_so(lengths: list[int], why: str, table: Path) -> None:
     (table / SIDE).write_bytes(b"".join(n.to_bytes(8, "big", signed=True) for n in lengths))
     before = tree(table)
-    plan = planned(table, Kind.FLUSH_LENGTH)
+    plan = planned(table, RepairKind.FLUSH_LENGTH)
     (refused,) = plan.refused
     assert (plan.fixes, refused.path) == ((), FILE)
     assert why in refused.why
@@ -107,7 +107,7 @@ def test_what_cannot_be_cut_safely_says_so(lengths: list[int], why: str, table: 
 
 def test_side_file_without_its_file_is_refused(table: Path) -> None:
     (table / FILE).unlink()
-    plan = planned(table, Kind.FLUSH_LENGTH)
+    plan = planned(table, RepairKind.FLUSH_LENGTH)
     (refused,) = plan.refused
     assert (plan.fixes, refused.path) == ((), SIDE)
 
@@ -116,16 +116,16 @@ def test_side_file_without_its_file_is_refused(table: Path) -> None:
 def test_where_no_stream_writes_nothing_is_cut(name: str, tmp_path: Path) -> None:
     file = write_by_pyorc(tmp_path / "t" / name, FIRST)
     file.with_name("bucket_00000_flush_length").write_bytes(bytes(8))
-    plan = planned(tmp_path / "t", Kind.FLUSH_LENGTH)
+    plan = planned(tmp_path / "t", RepairKind.FLUSH_LENGTH)
     assert (plan.fixes, plan.refused) == ((), ())
 
 
 def test_a_living_writer_is_left_alone(table: Path) -> None:
     now = time.time()
-    (refused,) = planned(table, Kind.FLUSH_LENGTH, now=now).refused
+    (refused,) = planned(table, RepairKind.FLUSH_LENGTH, now=now).refused
     assert "may be at work" in refused.why
-    assert planned(table, Kind.FLUSH_LENGTH, now=now + 3700).fixes
-    assert planned(table, Kind.FLUSH_LENGTH, now=now, force=True).fixes
+    assert planned(table, RepairKind.FLUSH_LENGTH, now=now + 3700).fixes
+    assert planned(table, RepairKind.FLUSH_LENGTH, now=now, force=True).fixes
 
 
 def test_a_file_that_grows_meanwhile(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +140,7 @@ def test_a_file_that_grows_meanwhile(table: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(apply, "_stage", grows)
     with pytest.raises(ConflictError, match="changed while it was repaired"):
-        repair(table, Kind.FLUSH_LENGTH)
+        repair(table, RepairKind.FLUSH_LENGTH)
     assert (table / SIDE).exists()
     assert (table / FILE).read_bytes().endswith(b"more")
     assert not (table / ".acidctl-backup").exists()

@@ -14,7 +14,7 @@ from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.tail import KEY_INDEX
 from acidctl.repair import key_index
 from acidctl.repair.apply import undo_last
-from acidctl.repair.plan import Kind
+from acidctl.repair.plan import RepairKind
 
 DELTA = "delta_0000001_0000001_0000"
 
@@ -42,14 +42,14 @@ def test_missing_entries_are_added_and_stripes_stay(codec: str, tmp_path: Path) 
     before, stripes, was = rows(tmp_path / "t"), stripes_of(file), shape(file)
     assert len(stripes) > 1
     assert "V30" in rules(tmp_path / "t")
-    run = repair(tmp_path / "t", Kind.KEY_INDEX)
+    run = repair(tmp_path / "t", RepairKind.KEY_INDEX)
     assert run and run.paths == (f"{DELTA}/bucket_00000",)
     assert rules(tmp_path / "t") == set()
     assert (stripes_of(file), shape(file), rows(tmp_path / "t")) == (stripes, was, before)
     assert tail_of(file).key_index() == last_keys_of(file)
     with file.open("rb") as opened:
         assert len(pyorc.Reader(opened).read()) == 600
-    assert repair(tmp_path / "t", Kind.KEY_INDEX) is None
+    assert repair(tmp_path / "t", RepairKind.KEY_INDEX) is None
 
 
 LAST = "1,536870912,599;"
@@ -79,7 +79,7 @@ def test_every_kind_of_damage_is_repaired(case: str, tmp_path: Path) -> None:
     elif case == "too-many":
         index = "".join([*right, LAST])
     many_stripes(tmp_path / "t" / DELTA, wide(1, 600), metadata={KEY_INDEX: index})
-    assert repair(tmp_path / "t", Kind.KEY_INDEX)
+    assert repair(tmp_path / "t", RepairKind.KEY_INDEX)
     assert tail_of(file).user_metadata[KEY_INDEX] == "".join(right).encode()
     assert rules(tmp_path / "t") == set()
 
@@ -90,13 +90,13 @@ def test_what_is_right_stays(tmp_path: Path) -> None:
     write_by_pyorc(table / "delete_delta_0000002_0000002_0000", [delete(1, 0, 2)])
     write_by_pyorc(table / "delta_0000003_0000003_0000", [])
     write_by_pyorc(table / "delta_0000004_0000004_0000", [], metadata={KEY_INDEX: None})
-    plan = planned(table, Kind.KEY_INDEX)
+    plan = planned(table, RepairKind.KEY_INDEX)
     assert (plan.fixes, plan.refused) == ((), ())
 
 
 def test_no_rows_but_an_index(tmp_path: Path) -> None:
     file = write_by_pyorc(tmp_path / "t" / DELTA, [], metadata={KEY_INDEX: LAST})
-    assert repair(tmp_path / "t", Kind.KEY_INDEX)
+    assert repair(tmp_path / "t", RepairKind.KEY_INDEX)
     assert tail_of(file).user_metadata[KEY_INDEX] == b""
     assert tail_of(file).rows == 0
 
@@ -111,7 +111,7 @@ def test_delete_deltas_and_version_1(tmp_path: Path) -> None:
     metadata = {KEY_INDEX: "", "hive.acid.version": None}
     plain = write_by_pyorc(old / "delta_0000001_0000001", [insert(1, 4, bucket=0)], marker=None, metadata=metadata)
     for path in (table, old):
-        assert repair(path, Kind.KEY_INDEX)
+        assert repair(path, RepairKind.KEY_INDEX)
     assert tail_of(deletes).key_index() == [(1, 536870912, 2)]
     assert tail_of(plain).key_index() == [(1, 0, 4)]
 
@@ -121,9 +121,9 @@ def test_only_what_is_asked_for(tmp_path: Path) -> None:
     for bucket in (0, 1):
         name = f"bucket_{bucket:05d}"
         write_by_pyorc(table / DELTA, [insert(1, 0, bucket=536870912 | bucket << 16)], name, metadata={KEY_INDEX: None})
-    run = repair(table, Kind.KEY_INDEX, f"{DELTA}/bucket_00001")
+    run = repair(table, RepairKind.KEY_INDEX, f"{DELTA}/bucket_00001")
     assert run and run.paths == (f"{DELTA}/bucket_00001",)
-    run = repair(table, Kind.KEY_INDEX, DELTA)
+    run = repair(table, RepairKind.KEY_INDEX, DELTA)
     assert run and run.paths == (f"{DELTA}/bucket_00000",)
 
 
@@ -137,7 +137,7 @@ def test_what_cannot_be_repaired_says_so(tmp_path: Path) -> None:
     stream = write_by_pyorc(table / "delta_0000002_0000009", [insert(2, 0)], metadata=broken)
     stream.with_name("bucket_00000_flush_length").write_bytes(bytes(8) + stream.stat().st_size.to_bytes(8, "big"))
     write_plain(table / "delta_0000010_0000010_0000" / "000000_0", (1, 2))
-    plan = planned(table, Kind.KEY_INDEX)
+    plan = planned(table, RepairKind.KEY_INDEX)
     assert [fix.path for fix in plan.fixes] == [f"{DELTA}/bucket_00000"]
     why = {refused.path: refused.why for refused in plan.refused}
     assert set(why) == {f"{DELTA}/bucket_0000{i}" for i in (1, 2, 3)} | {"delta_0000002_0000009/bucket_00000"}
@@ -147,8 +147,8 @@ def test_what_cannot_be_repaired_says_so(tmp_path: Path) -> None:
 
 def test_a_file_without_ids_is_refused_when_asked_for(tmp_path: Path) -> None:
     write_orc(tmp_path / "t" / DELTA / "bucket_00000", "struct<a:int>", [(1,)])
-    assert planned(tmp_path / "t", Kind.KEY_INDEX).refused == ()
-    (refused,) = planned(tmp_path / "t", Kind.KEY_INDEX, f"{DELTA}/bucket_00000").refused
+    assert planned(tmp_path / "t", RepairKind.KEY_INDEX).refused == ()
+    (refused,) = planned(tmp_path / "t", RepairKind.KEY_INDEX, f"{DELTA}/bucket_00000").refused
     assert "no ACID columns" in refused.why
 
 
@@ -166,7 +166,7 @@ def test_dead_space_and_unknown_fields_stay(tmp_path: Path) -> None:
     raw = postscript.SerializeToString()
     start = tail.metadata_start + tail.postscript.metadataLength
     file.write_bytes(content[:start] + section + raw + bytes((len(raw),)))
-    repair(tmp_path / "t", Kind.KEY_INDEX)
+    repair(tmp_path / "t", RepairKind.KEY_INDEX)
     assert file.read_bytes()[:start] == content[:start]
     assert tail_of(file).footer.SerializeToString().count(bytes((0xFA, 0x3E, 3)) + b"xyz") == 1
     assert tail_of(file).key_index() == [(1, 536870912, 2)]
@@ -176,7 +176,7 @@ def test_undone_it_is_as_it_was(tmp_path: Path) -> None:
     table = tmp_path / "t"
     file = write_by_pyorc(table / DELTA, [insert(1, 0)], metadata={KEY_INDEX: None})
     before = file.read_bytes()
-    repair(table, Kind.KEY_INDEX)
+    repair(table, RepairKind.KEY_INDEX)
     assert file.read_bytes() != before
     undo_last(FS, str(table))
     assert file.read_bytes() == before
@@ -190,6 +190,6 @@ def test_a_copy_that_differs_is_never_shown(tmp_path: Path, monkeypatch: pytest.
     real = key_index.with_index
     monkeypatch.setattr(key_index, "with_index", lambda tail, index: real(tail, b"1,1,1;"))
     with pytest.raises(VerifyError):
-        repair(table, Kind.KEY_INDEX)
+        repair(table, RepairKind.KEY_INDEX)
     assert file.read_bytes() == before
     assert not (table / ".acidctl-backup").exists()

@@ -12,10 +12,10 @@ from support.repairing import FS, planned, repair, rows, rules, tree
 from support.validating import healthy
 
 from acidctl.errors import ConflictError
-from acidctl.location.journal import State
+from acidctl.location.journal import RunState
 from acidctl.repair.apply import undo_last
-from acidctl.repair.backup import list_runs
-from acidctl.repair.plan import Kind
+from acidctl.repair.backup import backup_runs
+from acidctl.repair.plan import RepairKind
 
 BASE = "base_0000003"
 NESTED = f"{BASE}/{BASE}"
@@ -45,9 +45,9 @@ def lost(table: Path) -> Path:
 def test_repetition_of_a_directory_goes(table: Path) -> None:
     before, files = rows(table), tree(table)
     assert "V17" in rules(table)
-    (fix,) = planned(table, Kind.NESTED).fixes
+    (fix,) = planned(table, RepairKind.NESTED).fixes
     assert (fix.path, fix.is_gap) == (NESTED, False)
-    assert repair(table, Kind.NESTED)
+    assert repair(table, RepairKind.NESTED)
     assert rows(table) == before
     assert not (table / NESTED).exists()
     assert "V17" not in rules(table)
@@ -57,15 +57,15 @@ def test_repetition_of_a_directory_goes(table: Path) -> None:
 
 def test_the_same_events_in_other_bytes(table: Path) -> None:
     write_by_pyorc(table / NESTED, EVENTS, compression=0)
-    assert repair(table, Kind.NESTED)
+    assert repair(table, RepairKind.NESTED)
 
 
 def test_a_lost_one_takes_its_place(lost: Path) -> None:
     files = tree(lost)
-    (fix,) = planned(lost, Kind.NESTED).fixes
+    (fix,) = planned(lost, RepairKind.NESTED).fixes
     assert fix.is_gap
     assert "3 events" in fix.problem
-    assert repair(lost, Kind.NESTED)
+    assert repair(lost, RepairKind.NESTED)
     assert len(rows(lost)) == 3
     assert sorted(path.name for path in (lost / BASE).iterdir()) == [
         "_metadata_acid",
@@ -80,7 +80,7 @@ def test_a_lost_one_takes_its_place(lost: Path) -> None:
 def test_empty_nested_directory_goes(table: Path) -> None:
     shutil.rmtree(table / NESTED)
     (table / NESTED).mkdir()
-    assert repair(table, Kind.NESTED)
+    assert repair(table, RepairKind.NESTED)
     assert not (table / NESTED).exists()
 
 
@@ -133,21 +133,21 @@ def make_side_file(table: Path) -> None:
 def test_what_is_doubtful_says_so(change, table: Path) -> None:  # type: ignore[no-untyped-def]
     change(table)
     before = tree(table)
-    plan = planned(table, Kind.NESTED)
+    plan = planned(table, RepairKind.NESTED)
     assert (plan.fixes, len(plan.refused)) == ((), 1)
     assert plan.refused[0].why
-    assert repair(table, Kind.NESTED) is None
+    assert repair(table, RepairKind.NESTED) is None
     assert tree(table) == before
 
 
 def test_nested_directory_with_another_marker_is_refused(lost: Path) -> None:
     (lost / NESTED / "_orc_acid_version").write_bytes(b"1")
-    (refused,) = planned(lost, Kind.NESTED).refused
+    (refused,) = planned(lost, RepairKind.NESTED).refused
     assert "differ" in refused.why
 
 
 def test_what_is_written_now_is_left_alone(table: Path) -> None:
-    (refused,) = planned(table, Kind.NESTED, now=time.time()).refused
+    (refused,) = planned(table, RepairKind.NESTED, now=time.time()).refused
     assert "may be at work" in refused.why
 
 
@@ -156,12 +156,12 @@ def test_repetition_of_a_delete_delta_goes(tmp_path: Path) -> None:
     name = "delete_delta_0000002_0000002_0000"
     write_by_pyorc(table / name / name, [delete(1, 2, 2)])
     before = rows(table)
-    assert repair(table, Kind.NESTED)
+    assert repair(table, RepairKind.NESTED)
     assert rows(table) == before
 
 
 def test_a_healthy_table_needs_nothing(tmp_path: Path) -> None:
-    plan = planned(healthy(tmp_path / "t"), Kind.NESTED)
+    plan = planned(healthy(tmp_path / "t"), RepairKind.NESTED)
     assert (plan.fixes, plan.refused) == ((), ())
 
 
@@ -176,11 +176,11 @@ def test_a_place_that_is_taken_meanwhile(lost: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(type(FS), "rename", taken)
     with pytest.raises(ConflictError):
-        repair(lost, Kind.NESTED)
+        repair(lost, RepairKind.NESTED)
     monkeypatch.undo()
     theirs = rows(lost)
-    (run,) = list_runs(FS, str(lost))
-    assert run.state is State.INTERRUPTED
+    (run,) = backup_runs(FS, str(lost))
+    assert run.state is RunState.INTERRUPTED
     with pytest.raises(ConflictError, match="changed meanwhile"):
         undo_last(FS, str(lost))
     assert rows(lost) == theirs

@@ -15,7 +15,7 @@ from acidctl.errors import ConflictError
 from acidctl.repair import apply
 from acidctl.repair.apply import undo_last
 from acidctl.repair.backup import RepairRun
-from acidctl.repair.plan import Kind
+from acidctl.repair.plan import RepairKind
 from acidctl.storage.port import FileSystem
 
 DELTA = "delta_0000001_0000001_0000"
@@ -33,7 +33,7 @@ def test_missing_marker_is_written(table: Path) -> None:
         (table / name / "_orc_acid_version").unlink()
     files = tree(table)
     assert "V13 warning" in rules(table)
-    run = repair(table, Kind.VERSION_FILE)
+    run = repair(table, RepairKind.VERSION_FILE)
     assert run and set(run.paths) == {DELTA, DELETES}
     assert rules(table) == set()
     assert rows(table) == before
@@ -54,7 +54,7 @@ def test_what_went_meanwhile_is_not_repaired(table: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(apply, "write_manifest", dropped)
     with pytest.raises(ConflictError, match="changed while it was repaired") as raised:
-        repair(table, Kind.VERSION_FILE)
+        repair(table, RepairKind.VERSION_FILE)
     assert f"{DELTA}/_orc_acid_version is not there" in raised.value.why
 
 
@@ -62,7 +62,7 @@ def test_what_went_meanwhile_is_not_repaired(table: Path, monkeypatch: pytest.Mo
 def test_torn_marker_is_written_anew(content: bytes, table: Path) -> None:
     marker = table / DELTA / "_orc_acid_version"
     marker.write_bytes(content)
-    assert repair(table, Kind.VERSION_FILE)
+    assert repair(table, RepairKind.VERSION_FILE)
     assert marker.read_bytes() == b"2"
     assert rules(table) == set()
     undo_last(FS, str(table))
@@ -74,7 +74,7 @@ def test_the_ids_tell_where_no_footer_does(table: Path) -> None:
         table / DELTA, [insert(1, row) for row in range(3)], metadata={"hive.acid.version": None}, marker=None
     )
     (table / DELTA / "_orc_acid_version").unlink()
-    (fix,) = planned(table, Kind.VERSION_FILE).fixes
+    (fix,) = planned(table, RepairKind.VERSION_FILE).fixes
     assert "the ids in 1 file" in fix.problem
 
 
@@ -95,43 +95,43 @@ OLD: dict[str, str | None] = {"hive.acid.version": None}
 )
 def test_what_is_of_another_version_gets_none(name: str, events, metadata, why: str, table: Path) -> None:  # type: ignore[no-untyped-def]
     write_by_pyorc(table / name, events, marker=None, metadata=metadata)
-    plan = planned(table, Kind.VERSION_FILE)
+    plan = planned(table, RepairKind.VERSION_FILE)
     (refused,) = plan.refused
     assert (plan.fixes, refused.path) == ((), name)
     assert why in refused.why
-    assert repair(table, Kind.VERSION_FILE) is None
+    assert repair(table, RepairKind.VERSION_FILE) is None
     assert not (table / name / "_orc_acid_version").exists()
 
 
 def test_a_table_of_hive_2_needs_none(tmp_path: Path) -> None:
     table = tmp_path / "t"
     write_by_pyorc(table / "delta_0000001_0000001", [insert(1, 0, bucket=0)], marker=None, metadata=OLD)
-    plan = planned(table, Kind.VERSION_FILE)
+    plan = planned(table, RepairKind.VERSION_FILE)
     assert (plan.fixes, plan.refused) == ((), ())
-    assert planned(table, Kind.VERSION_FILE, "delta_0000001_0000001").refused
+    assert planned(table, RepairKind.VERSION_FILE, "delta_0000001_0000001").refused
 
 
 def test_another_version_is_not_overwritten(table: Path) -> None:
     (table / DELTA / "_orc_acid_version").write_bytes(b"1")
-    (refused,) = planned(table, Kind.VERSION_FILE).refused
+    (refused,) = planned(table, RepairKind.VERSION_FILE).refused
     assert "says 1" in refused.why
 
 
 def test_raw_directories_get_none(table: Path) -> None:
     write_plain(table / "delta_0000003_0000003_0000" / "000000_0", (1, 2))
-    plan = planned(table, Kind.VERSION_FILE)
+    plan = planned(table, RepairKind.VERSION_FILE)
     assert (plan.fixes, plan.refused) == ((), ())
 
 
 def test_a_file_that_is_no_acid_file(table: Path) -> None:
     write_plain(table / "delta_0000003_0000003_0000" / "bucket_00000", (1, 2))
-    (refused,) = planned(table, Kind.VERSION_FILE).refused
+    (refused,) = planned(table, RepairKind.VERSION_FILE).refused
     assert "no ACID columns" in refused.why
 
 
 def test_what_is_written_now_is_left_alone(table: Path) -> None:
     (table / DELTA / "_orc_acid_version").unlink()
-    (refused,) = planned(table, Kind.VERSION_FILE, now=time.time()).refused
+    (refused,) = planned(table, RepairKind.VERSION_FILE, now=time.time()).refused
     assert "may be at work" in refused.why
-    assert planned(table, Kind.VERSION_FILE, DELTA, now=time.time(), force=True).fixes
-    assert planned(table, Kind.VERSION_FILE, DELETES).fixes == ()
+    assert planned(table, RepairKind.VERSION_FILE, DELTA, now=time.time(), force=True).fixes
+    assert planned(table, RepairKind.VERSION_FILE, DELETES).fixes == ()

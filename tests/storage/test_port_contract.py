@@ -13,7 +13,7 @@ from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
 from acidctl.cleaning.apply import apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
-from acidctl.cleaning.trash import list_runs, restore
+from acidctl.cleaning.trash import restore, trash_runs
 from acidctl.errors import ConflictError, NotFoundError, RefusedError, StorageError
 from acidctl.location.snapshot import take_snapshot
 from acidctl.storage.port import join
@@ -484,6 +484,6 @@ def test_what_is_moved_to_the_trash_comes_back(store: Store) -> None:
     assert [path for path in paths(store) if path[0] != "."] == [
         "base_0000005", "base_0000005/_metadata_acid", "base_0000005/bucket_00000",
     ]  # fmt: skip
-    (run,) = list_runs(store.fs, store.root)
+    (run,) = trash_runs(store.fs, store.root)
     assert restore(store.fs, run) == ("delta_0000003_0000003_0000",)
     assert paths(store) == before

@@ -22,7 +22,7 @@ from acidctl.storage.access import Access
 from acidctl.storage.port import FileSystemSpec, base_name, parent_of
 from acidctl.storage.ranged import clamp
 from acidctl.storage.read_back import incomplete
-from acidctl.storage.registry import Store, add_store
+from acidctl.storage.registry import AddedStore, add_store
 
 _LOCK = threading.RLock()
 """One for all instances, since fsspec's store is one for the process."""
@@ -252,4 +252,4 @@ def _locate(authority: str, path: str, options: Mapping[str, str]) -> tuple[File
 
 def install() -> None:
     """From now on ``memory://`` URLs work in this process."""
-    add_store("memory", Store(_locate, MemoryFileSystem, is_shared=False))
+    add_store("memory", AddedStore(_locate, MemoryFileSystem, is_shared=False))

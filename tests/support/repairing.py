@@ -18,7 +18,7 @@ from acidctl.orc.tail import Tail, read_tail
 from acidctl.repair import apply
 from acidctl.repair.apply import apply_repair, plan_repair
 from acidctl.repair.backup import RepairRun
-from acidctl.repair.plan import Kind, RepairPlan, Scope
+from acidctl.repair.plan import RepairKind, RepairPlan, Scope
 from acidctl.storage.local.filesystem import LocalFileSystem
 from support.acid_files import B0, Event, write_by_pyorc
 from support.tables import read_rows, snapshot_of
@@ -35,11 +35,11 @@ def scope_of(path: str = "", *, now: float = NOW, force: bool = False) -> Scope:
     return Scope(now, path, force)
 
 
-def planned(table: Path, kind: Kind, path: str = "", **scope: Any) -> RepairPlan:
+def planned(table: Path, kind: RepairKind, path: str = "", **scope: Any) -> RepairPlan:
     return plan_repair(snapshot_of(table), kind, scope_of(path, **scope))
 
 
-def repair(table: Path, kind: Kind, path: str = "", **scope: Any) -> RepairRun | None:
+def repair(table: Path, kind: RepairKind, path: str = "", **scope: Any) -> RepairRun | None:
     return apply_repair(planned(table, kind, path, **scope), scope_of(path, **scope))
 
 
@@ -137,4 +137,4 @@ def interrupted(table: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(apply, "finish", dies)
         with pytest.raises(KeyboardInterrupt):
-            repair(table, Kind.KEY_INDEX)
+            repair(table, RepairKind.KEY_INDEX)

@@ -7,7 +7,7 @@ from typing import Any
 
 from acidctl.acid.triggers import Thresholds
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.location.walk import find_locations
+from acidctl.location.walk import walk_locations
 from acidctl.storage.registry import open_location
 from acidctl.validation.findings import Depth
 from acidctl.validation.model import Options, Place, Report
@@ -41,7 +41,7 @@ def check(
     places = []
     for table in tables:
         fs, path = open_location(str(table))
-        for location, _ in find_locations(fs, path):
+        for location, _ in walk_locations(fs, path):
             places.append(Place(fs, location.path, ids, known, location.partition))
     options = {"thresholds": QUIET, "processes": 0, "now": NOW, "limits": Limits(seconds)} | options
     return list(validate(places, Options(depth, **options)))

@@ -16,7 +16,7 @@ from acidctl.cli.output.console import can_ask
 from acidctl.errors import AcidctlError, RefusedError
 from acidctl.location.find import Found
 from acidctl.location.lock import Locking
-from acidctl.location.walk import Location
+from acidctl.location.walk import WalkedLocation
 from acidctl.storage.port import parent_of
 from acidctl.storage.registry import open_location
 
@@ -72,7 +72,7 @@ def with_tables(
         if key not in seen and found.location.partition:
             within = within or [(fs.url, path.rstrip("/")) for fs, path in (open_location(p, storage) for p in given)]
             if any(key[0] == url and f"{table}/".startswith(f"{path}/") for url, path in within):
-                yield Found(found.fs, Location(table, found.location.table), False), True
+                yield Found(found.fs, WalkedLocation(table, found.location.table), False), True
         seen.add(key)
         yield found, False
 

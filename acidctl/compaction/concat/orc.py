@@ -10,7 +10,7 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 
 from acidctl.compaction.merge.stripe_copy import agrees, is_small
-from acidctl.compaction.proof.checksum import Crc, Proof
+from acidctl.compaction.proof.checksum import Crc, RowProof
 from acidctl.compaction.proof.sent import SummedSink, Taken, mismatch, require_again, require_bytes
 from acidctl.compaction.proof.values import value_checksum
 from acidctl.compaction.tasks import PROLEPTIC_GREGORIAN
@@ -44,8 +44,8 @@ class Written:
     bytes: int
     stripes: int
     copied: int
-    expected: Proof
-    found: Proof
+    expected: RowProof
+    found: RowProof
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class _Writer:
         self._writers: set[tuple[int, int]] = set()
         self.taken: list[Taken] = []
         self.plain: list[bool] = []
-        self.expected = Proof()
+        self.expected = RowProof()
 
     @property
     def copied(self) -> int:
@@ -182,14 +182,14 @@ class _Writer:
         self.taken.append(Taken(piece.source.path, crc.value, end - piece.length, end))
         self.plain.append(True)
         values = value_checksum(None, self._rows(piece), self._tree) if self._output.verify_full else 0
-        self.expected += Proof(info.numberOfRows, 0, values)
+        self.expected += RowProof(info.numberOfRows, 0, values)
 
     def encode(self, piece: _Piece) -> None:
         rows = self._rows(piece)
         done(piece.length)
         # Where all is to be compared, what is written is read apart from what it is compared with.
         judge = self._rows(piece) if self._output.verify_full else rows
-        self.expected += Proof(len(rows), 0, value_checksum(None, judge, self._tree))
+        self.expected += RowProof(len(rows), 0, value_checksum(None, judge, self._tree))
         batch = as_batch(rows)
         size = self._output.settings.stripe_size
         while batch.num_rows:
@@ -232,7 +232,7 @@ def common_metadata(tails: Sequence[Tail]) -> dict[str, bytes]:
     }
 
 
-def _prove(fs: FileSystem, output: OrcOutput, writer: _Writer, sink: SummedSink) -> Proof:
+def _prove(fs: FileSystem, output: OrcOutput, writer: _Writer, sink: SummedSink) -> RowProof:
     """Read the file again.
 
     Raises:
@@ -244,14 +244,14 @@ def _prove(fs: FileSystem, output: OrcOutput, writer: _Writer, sink: SummedSink)
     if len(tail.stripes) != len(writer.plain) or tail.type_tree != renumbered(output.row):
         raise mismatch(shown, "its tail speaks of other stripes or types than were written")
     written = replace(writer.sources[0], path=output.path, length=None, tail=tail)
-    found = Proof()
+    found = RowProof()
     with written.open() as events:
         for number, info in enumerate(tail.stripes):
             values = 0
             if output.verify_full or not writer.plain[number]:
                 rows = events.rows(number, proleptic=output.calendar == PROLEPTIC_GREGORIAN)
                 values = value_checksum(None, rows, tail.type_tree)
-            found += Proof(info.numberOfRows, 0, values)
+            found += RowProof(info.numberOfRows, 0, values)
     if found != writer.expected:
         raise mismatch(shown, f"{writer.expected.rows} rows were read and {found.rows} are there, or values differ")
     return found

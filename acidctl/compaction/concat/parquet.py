@@ -27,7 +27,7 @@ from acidctl.compaction.concat.parquet_types import (
     same_shape,
     target_type,
 )
-from acidctl.compaction.proof.checksum import Proof
+from acidctl.compaction.proof.checksum import RowProof
 from acidctl.compaction.proof.sent import SummedSink, mismatch, require_bytes
 from acidctl.compaction.proof.values import value_checksum
 from acidctl.compaction.working import done
@@ -144,7 +144,7 @@ def write_parquet(
     schema = _schema(inputs, row, units)
     model = inputs[newest]
     created_by = model.metadata.created_by if times and model.by_java else None
-    expected = Proof()
+    expected = RowProof()
     with fs.open_output(path, private=True) as file:
         sink = SummedSink(file)
         writer = _Writer(sink, schema, model.codec, created_by, old_times=old)
@@ -159,10 +159,10 @@ def write_parquet(
             raise
     require_bytes(fs, path, sink)
     if twice:
-        expected = sum((proof for _, _, proof in _converted(inputs, schema, row)), Proof())
+        expected = sum((proof for _, _, proof in _converted(inputs, schema, row)), RowProof())
     written = replace(sources[0], path=path, length=None, tail=read_any_tail(ByteSource(fs, path)).tail)
     output = _Input.of(written)
-    found = sum((_proof(batch) for batch in _batches(output, schema)), Proof())
+    found = sum((_proof(batch) for batch in _batches(output, schema)), RowProof())
     rows = sum(item.metadata.num_rows for item in inputs)
     if found != expected or not rows == found.rows == output.metadata.num_rows:
         why = f"{rows} rows were to be written and {found.rows} are there, or values differ"
@@ -174,7 +174,7 @@ def write_parquet(
 
 def _converted(
     inputs: Sequence[_Input], schema: pa.Schema, row: OrcType
-) -> Iterator[tuple[_Input, pa.RecordBatch, Proof]]:
+) -> Iterator[tuple[_Input, pa.RecordBatch, RowProof]]:
     """All rows as the output gets them, with their proof, which is of the values as they were where none is changed."""
     for item in inputs:
         is_same = same_shape(item.source.row_type, row)
@@ -190,9 +190,9 @@ def _filled(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return batch
 
 
-def _proof(batch: pa.RecordBatch) -> Proof:
+def _proof(batch: pa.RecordBatch) -> RowProof:
     rows = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
-    return Proof(batch.num_rows, 0, value_checksum(None, rows))
+    return RowProof(batch.num_rows, 0, value_checksum(None, rows))
 
 
 # --- what the inputs must agree on -----------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from acidctl.acid.names import format_bucket
 from acidctl.compaction.merge.stripe_copy import counts_of, describe
-from acidctl.compaction.proof.checksum import Crc, Proof, add
+from acidctl.compaction.proof.checksum import Crc, RowProof, add
 from acidctl.compaction.proof.keys import Key, KeyFacts
 from acidctl.compaction.proof.second_reader import SecondReader
 from acidctl.compaction.proof.sent import SummedSink, Taken, mismatch, require_again, require_bytes
@@ -40,7 +40,7 @@ def open_writer(sink: SummedSink, task: BucketTask, block_size: int) -> AcidWrit
     )
 
 
-def join(task: JoinTask) -> BucketResult:
+def join_segments(task: JoinTask) -> BucketResult:
     """Copy the stripes of all segments into one file.
 
     Raises:
@@ -49,7 +49,7 @@ def join(task: JoinTask) -> BucketResult:
     like = task.like
     fs = registry.open_file_system(like.storage)
     stripes = [stripe for segment in task.segments for stripe in segment.stripes]
-    expected = sum((segment.expected for segment in task.segments), Proof())
+    expected = sum((segment.expected for segment in task.segments), RowProof())
     if not stripes:
         return BucketResult(like.bucket, None, None, 0, 0)
     name = format_bucket(like.bucket)
@@ -171,7 +171,7 @@ def proven(
     *,
     result: AcidFileResult,
     copies: Mapping[int, StripeCopy],
-    expected: Proof,
+    expected: RowProof,
 ) -> OutputFile:
     """The written file, read again and compared with what was to be written: all ids; and where asked, all values.
 
@@ -181,7 +181,8 @@ def proven(
     with _Values(fs, task, path, copies) if task.verify.compares_values else nullcontext() as values:
         stripes = list(stripes_of(fs, path, values.add if values else None, copies))
     found = sum(
-        (Proof(s.stripe.info.numberOfRows, s.checksum) for s in stripes), Proof(values=values.sum if values else 0)
+        (RowProof(s.stripe.info.numberOfRows, s.checksum) for s in stripes),
+        RowProof(values=values.sum if values else 0),
     )
     if found != expected:
         differs = "their keys differ" if found.keys != expected.keys else "values of their columns differ"

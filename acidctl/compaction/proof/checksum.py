@@ -100,7 +100,7 @@ def subtract(whole: int, part: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class RowProof:
     """What must be the same of the rows that should be in a file and of those that are.
 
     Attributes:
@@ -112,11 +112,11 @@ class Proof:
     keys: int = 0
     values: int = 0
 
-    def __add__(self, other: Proof) -> Proof:
-        return Proof(self.rows + other.rows, add(self.keys, other.keys), add(self.values, other.values))
+    def __add__(self, other: RowProof) -> RowProof:
+        return RowProof(self.rows + other.rows, add(self.keys, other.keys), add(self.values, other.values))
 
-    def __sub__(self, other: Proof) -> Proof:
-        return Proof(self.rows - other.rows, subtract(self.keys, other.keys), subtract(self.values, other.values))
+    def __sub__(self, other: RowProof) -> RowProof:
+        return RowProof(self.rows - other.rows, subtract(self.keys, other.keys), subtract(self.values, other.values))
 
 
 def key_hashes(keys: Keys, seed: int) -> NDArray[np.uint64]:

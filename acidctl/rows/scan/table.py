@@ -18,7 +18,7 @@ from acidctl.errors import BadDataError, NotFoundError, UsageProblem
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists, lists_of, read_lists
 from acidctl.location.snapshot import Snapshot
-from acidctl.location.walk import Location, find_locations
+from acidctl.location.walk import WalkedLocation, walk_locations
 from acidctl.nearest import did_you_mean
 from acidctl.orc.types import OrcType
 from acidctl.rows.read.events import EventFile
@@ -80,7 +80,7 @@ def open_table(
 def table_at(url: str | os.PathLike[str], storage_options: Mapping[str, str] | None, lists: SnapshotLists) -> Table:
     """Find a table, to be read by what was said of the snapshot; see :func:`open_table`."""
     fs, root = open_location(url, storage_options)
-    return Table(fs, root, [location for location, _ in find_locations(fs, root)], lists)
+    return Table(fs, root, [location for location, _ in walk_locations(fs, root)], lists)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Table(ArrowRows):
         self,
         fs: FileSystem,
         root: str,
-        found: Sequence[Location],
+        found: Sequence[WalkedLocation],
         lists: SnapshotLists,
     ) -> None:
         self._fs = fs
@@ -211,7 +211,7 @@ class Table(ArrowRows):
 
         return TableScan(parts, scan_of, where, skip_hint)
 
-    def partition_of(self, location: Location) -> list[PartitionColumn]:
+    def partition_of(self, location: WalkedLocation) -> list[PartitionColumn]:
         """The partition columns with their values in one location."""
         return [
             PartitionColumn(name, kind, typed(text, kind))
@@ -256,7 +256,7 @@ class Table(ArrowRows):
     def snapshots_at(self, at: int | None) -> list[Snapshot]:
         """A snapshot of every location, in the order of `found`; see :meth:`scan` for `at` and what is raised."""
 
-        def take(location: Location) -> Snapshot:
+        def take(location: WalkedLocation) -> Snapshot:
             return seen_at(Found(self._fs, location, False), self._lists, at)
 
         if len(self.found) == 1:

@@ -13,7 +13,7 @@ from support.tables import age, snapshot_of
 
 from acidctl.cli.maintain import advise
 from acidctl.cli.maintain.work.advise import ORDERS
-from acidctl.location.walk import find_locations
+from acidctl.location.walk import walk_locations
 from acidctl.orc.types import OrcType
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
@@ -124,7 +124,7 @@ def test_forms_show_the_same_ranking(acidctl, warehouse: Path) -> None:  # type:
     assert "2 more, which come after these" in table.err
     records = list(csv.DictReader(acidctl("advise", "-o", "csv", "--sort", "files", warehouse).out.splitlines()))
     assert [int(record["files"]) for record in records] == sorted((int(r["files"]) for r in records), reverse=True)
-    assert len(records) == len(list(find_locations(snapshot_of(warehouse / "worn").fs, str(warehouse))))
+    assert len(records) == len(list(walk_locations(snapshot_of(warehouse / "worn").fs, str(warehouse))))
 
 
 def test_what_cannot_be_ranked_is_said(acidctl, warehouse: Path) -> None:  # type: ignore[no-untyped-def]

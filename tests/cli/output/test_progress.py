@@ -24,7 +24,7 @@ from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.plan import plan_compaction
 from acidctl.compaction.tasks import BucketResult, Task
 from acidctl.compaction.working import done, telling
-from acidctl.location.walk import find_locations, list_location, listening
+from acidctl.location.walk import list_location, listening, walk_locations
 
 Acidctl = Callable[..., Any]
 GIB = 1 << 30
@@ -205,7 +205,7 @@ def test_every_listing_is_told_once(tmp_path: Path) -> None:
             fs.write_bytes(f"/w.db/t{table}/delta_{delta + 1}_{delta + 1}/bucket_00000", b"x")
     told: list[tuple[int, int]] = []
     with listening(lambda *counts: told.append(counts)):
-        for location, top in find_locations(fs, "/w.db"):
+        for location, top in walk_locations(fs, "/w.db"):
             list_location(fs, location.path, top)
     assert [sum(column) for column in zip(*told, strict=True)] == [4, 12]
     list_location(fs, "/w.db/t1")

@@ -18,7 +18,7 @@ from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.cleaning.apply import How, apply_plan
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
-from acidctl.cleaning.trash import TRASH, list_runs, purge, restore
+from acidctl.cleaning.trash import TRASH, purge, restore, trash_runs
 from acidctl.errors import BadDataError, ConflictError, HistoryError, NotFoundError, StorageError
 from acidctl.location.snapshot import Snapshot
 from acidctl.storage.registry import open_location
@@ -108,7 +108,7 @@ def test_cleaned_entries_are_restored_or_purged_from_the_trash(tmp_path: Path) -
     run = apply_plan(plan_at_once(snapshot_of(table))).run
     assert run and set(run.names) == {"base_3", "delta_2_2_0000", "000000_0"}
     assert names_of(table) == {"base_5"}
-    assert list_runs(fs, path) == [run]
+    assert trash_runs(fs, path) == [run]
     assert restore(fs, run) == ("000000_0", "base_3", "delta_2_2_0000")
     assert names_of(table) == before
     assert not (table / TRASH).exists()
@@ -116,7 +116,7 @@ def test_cleaned_entries_are_restored_or_purged_from_the_trash(tmp_path: Path) -
     assert run
     purge(fs, [run])
     assert not (table / TRASH).exists()
-    assert list_runs(fs, path) == []
+    assert trash_runs(fs, path) == []
     assert apply_plan(plan_at_once(snapshot_of(table))).removed == ()
 
 
@@ -144,7 +144,7 @@ def test_an_interrupted_run_can_be_undone(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(KeyboardInterrupt):
         apply_plan(plan)
     monkeypatch.undo()
-    (run,) = list_runs(fs, path)
+    (run,) = trash_runs(fs, path)
     restore(fs, run)
     assert names_of(table) == before
 
@@ -210,7 +210,7 @@ def test_a_run_that_moved_nothing_leaves_nothing(
         apply_plan(plan)
     monkeypatch.undo()
     if arrives:
-        (run,) = list_runs(fs, path)
+        (run,) = trash_runs(fs, path)
         assert restore(fs, run) == ("delta_1_1_0000",)
     assert names_of(table) == before
     apply_plan(plan, should_stop=iter([False, True]).__next__)
@@ -250,7 +250,7 @@ def test_a_foreign_manifest_is_refused(manifest: str, tmp_path: Path) -> None:
     table = make(tmp_path / "t", f"{TRASH}/1/x")
     (table / TRASH / "1" / "manifest.json").write_text(manifest)
     fs, path = open_location(str(table))
-    (run,) = list_runs(fs, path)
+    (run,) = trash_runs(fs, path)
     for refused in (lambda: restore(fs, run), lambda: purge(fs, [run])):
         with pytest.raises(BadDataError, match="no manifest"):
             refused()
@@ -292,7 +292,7 @@ def test_files_of_other_names_stay(tmp_path: Path) -> None:
 def test_a_run_without_a_manifest_can_be_purged(tmp_path: Path) -> None:
     table = make(tmp_path / "t", "base_5", f"{TRASH}/20260101T000000Z-1/base_3/x")
     fs, path = open_location(str(table))
-    (run,) = list_runs(fs, path)
+    (run,) = trash_runs(fs, path)
     assert not run.is_complete
     with pytest.raises(NotFoundError, match="cannot restore"):
         restore(fs, run)

@@ -17,7 +17,7 @@ from acidctl.cleaning.apply import How, apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.readers import what_is_read
 from acidctl.cleaning.retention import Policy
-from acidctl.cleaning.trash import TRASH, TrashRun, changes_since, list_runs, purge, restore
+from acidctl.cleaning.trash import TRASH, TrashRun, changes_since, purge, restore, trash_runs
 from acidctl.errors import AccessError, AcidctlError, NotFoundError, StorageError
 from acidctl.location.lock import LOCK
 from acidctl.location.owner import Owner
@@ -62,7 +62,7 @@ def read(table: Path) -> object:
 
 
 def restore_all(table: Path) -> None:
-    for run in reversed(list_runs(FS, str(table))):
+    for run in reversed(trash_runs(FS, str(table))):
         try:
             restore(FS, run)
         except NotFoundError:
@@ -123,7 +123,7 @@ def test_a_cleaning_that_is_undone_instead(table: Path, tmp_path: Path) -> None:
 def test_killed_restore_leaves_the_rows_and_is_finished(table: Path, tmp_path: Path) -> None:
     before, whole = read(table), files(table)
     clean(table, How.TRASH)
-    (run,) = list_runs(FS, str(table))
+    (run,) = trash_runs(FS, str(table))
     for at, copy in deaths(restore_all, table, tmp_path / "dead"):
         assert read(copy) == before, at
         restore_all(copy)
@@ -139,12 +139,12 @@ def test_killed_purge_leaves_the_rows_and_is_finished(table: Path, tmp_path: Pat
     before, whole = read(table), files(table)
 
     def purge_all(table: Path) -> None:
-        purge(FS, list_runs(FS, str(table)))
+        purge(FS, trash_runs(FS, str(table)))
 
     for at, copy in deaths(purge_all, table, tmp_path / "dead"):
         assert read(copy) == before, at
         # What is left of a run never looks like a whole one.
-        for run in list_runs(FS, str(copy)):
+        for run in trash_runs(FS, str(copy)):
             if run.is_complete:
                 restore(FS, run)
                 assert len(files(copy)) == everything, at

@@ -14,7 +14,7 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.cleaning.apply import How, apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
-from acidctl.cleaning.trash import TRASH, list_runs, purge, restore
+from acidctl.cleaning.trash import TRASH, purge, restore, trash_runs
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.publish import remove_dead_staging
 from acidctl.errors import AcidctlError, NotFoundError
@@ -85,7 +85,7 @@ def test_a_cleaning_that_is_killed(trash: bool, compacted: Path, tmp_path: Path)
         assert pairs_of(copy) == rows, at
         if trash:
             fs = LocalFileSystem()
-            for run in reversed(list_runs(fs, str(copy))):
+            for run in reversed(trash_runs(fs, str(copy))):
                 if run.is_complete:
                     restore(fs, run)
             assert names(copy) - {TRASH} == before, at
@@ -94,7 +94,7 @@ def test_a_cleaning_that_is_killed(trash: bool, compacted: Path, tmp_path: Path)
 
 def restore_all(table: Path) -> None:
     fs = LocalFileSystem()
-    for run in reversed(list_runs(fs, str(table))):
+    for run in reversed(trash_runs(fs, str(table))):
         restore(fs, run)
 
 
@@ -106,7 +106,7 @@ def test_a_restore_that_is_killed(compacted: Path, tmp_path: Path) -> None:
         try:
             restore_all(copy)
         except NotFoundError:  # all came back, and the run's manifest had gone already
-            purge(LocalFileSystem(), list_runs(LocalFileSystem(), str(copy)))
+            purge(LocalFileSystem(), trash_runs(LocalFileSystem(), str(copy)))
         assert names(copy) - {TRASH} == before, at
         assert pairs_of(copy) == rows, at
 
@@ -117,12 +117,12 @@ def test_a_purge_that_is_killed(compacted: Path, tmp_path: Path) -> None:
     fs = LocalFileSystem()
 
     def purge_all(table: Path) -> None:
-        purge(fs, list_runs(fs, str(table)))
+        purge(fs, trash_runs(fs, str(table)))
 
     for at, copy in deaths(purge_all, compacted, tmp_path / "dead"):
         assert pairs_of(copy) == rows, at
         # Half of it cannot come back; that is said, and nothing is made worse.
-        for run in list_runs(fs, str(copy)):
+        for run in trash_runs(fs, str(copy)):
             try:
                 restore(fs, run)
             except AcidctlError:

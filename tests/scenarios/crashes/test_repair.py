@@ -14,11 +14,11 @@ from support.repairing import FS, repair, rows, streamed, tree
 from support.stream import FILE, FIRST, SECOND
 
 from acidctl.errors import NotFoundError
-from acidctl.location.journal import State
+from acidctl.location.journal import RunState
 from acidctl.orc.tail import KEY_INDEX
 from acidctl.repair.apply import forget, undo_last
-from acidctl.repair.backup import list_runs
-from acidctl.repair.plan import Kind
+from acidctl.repair.backup import backup_runs
+from acidctl.repair.plan import RepairKind
 
 DELTA = "delta_0000001_0000001_0000"
 
@@ -54,23 +54,23 @@ def version_file(table: Path) -> None:
     write_by_pyorc(table / "delta_0000002_0000002_0000", [insert(2, 0)], marker=b"")
 
 
-CASES: dict[str, tuple[Callable[[Path], None], Kind]] = {
-    "key-index": (key_index, Kind.KEY_INDEX),
-    "flush-length": (flush_length, Kind.FLUSH_LENGTH),
-    "flush-nothing": (flush_nothing, Kind.FLUSH_LENGTH),
-    "nested": (nested, Kind.NESTED),
-    "version-file": (version_file, Kind.VERSION_FILE),
+CASES: dict[str, tuple[Callable[[Path], None], RepairKind]] = {
+    "key-index": (key_index, RepairKind.KEY_INDEX),
+    "flush-length": (flush_length, RepairKind.FLUSH_LENGTH),
+    "flush-nothing": (flush_nothing, RepairKind.FLUSH_LENGTH),
+    "nested": (nested, RepairKind.NESTED),
+    "version-file": (version_file, RepairKind.VERSION_FILE),
 }
 
 
 @pytest.fixture(params=sorted(CASES))
-def broken(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Kind]:
+def broken(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, RepairKind]:
     make, kind = CASES[request.param]
     make(tmp_path / "t")
     return tmp_path / "t", kind
 
 
-def mended(table: Path, kind: Kind, tmp_path: Path) -> dict[str, bytes]:
+def mended(table: Path, kind: RepairKind, tmp_path: Path) -> dict[str, bytes]:
     """What the table is like after a repair that nothing disturbs."""
     copy = tmp_path / "mended"
     shutil.copytree(table, copy)
@@ -78,11 +78,11 @@ def mended(table: Path, kind: Kind, tmp_path: Path) -> dict[str, bytes]:
     return tree(copy)
 
 
-def states(table: Path) -> list[State]:
-    return [run.state for run in list_runs(FS, str(table))]
+def states(table: Path) -> list[RunState]:
+    return [run.state for run in backup_runs(FS, str(table))]
 
 
-def test_a_repair_that_is_killed(broken: tuple[Path, Kind], tmp_path: Path) -> None:
+def test_a_repair_that_is_killed(broken: tuple[Path, RepairKind], tmp_path: Path) -> None:
     table, kind = broken
     seen, before = rows(table), tree(table)
     after = mended(table, kind, tmp_path)
@@ -95,7 +95,7 @@ def test_a_repair_that_is_killed(broken: tuple[Path, Kind], tmp_path: Path) -> N
         repair(copy, kind)
         assert tree(copy) == after, at
         assert rows(copy) == seen, at
-        assert set(states(copy)) == {State.DONE}, at
+        assert set(states(copy)) == {RunState.DONE}, at
         assert all(path.is_dir() for path in (copy / ".acidctl-backup").iterdir()), at
         while states(copy):
             undo_last(FS, str(copy))
@@ -104,7 +104,7 @@ def test_a_repair_that_is_killed(broken: tuple[Path, Kind], tmp_path: Path) -> N
     assert points > 15
 
 
-def test_an_undo_that_is_killed(broken: tuple[Path, Kind], tmp_path: Path) -> None:
+def test_an_undo_that_is_killed(broken: tuple[Path, RepairKind], tmp_path: Path) -> None:
     table, kind = broken
     before = tree(table)
     repair(table, kind)
@@ -114,25 +114,25 @@ def test_an_undo_that_is_killed(broken: tuple[Path, Kind], tmp_path: Path) -> No
         try:
             undo_last(FS, str(copy))
         except NotFoundError:
-            assert State.DONE not in states(copy), at
+            assert RunState.DONE not in states(copy), at
         assert tree(copy) == before, at
         repair(copy, kind)  # it sweeps what is left, and works
         assert rows(copy) == seen, at
 
 
-def test_an_undo_that_is_killed_is_finished_by_the_next_repair(broken: tuple[Path, Kind], tmp_path: Path) -> None:
+def test_an_undo_that_is_killed_is_finished_by_the_next_repair(broken: tuple[Path, RepairKind], tmp_path: Path) -> None:
     table, kind = broken
     repair(table, kind)
     after, seen = tree(table), rows(table)
     for at, copy in deaths(lambda copy: undo_last(FS, str(copy)), table, tmp_path / "dead"):
         repair(copy, kind)
-        if State.UNDOING in states(copy):  # nothing was planned, since all was still mended
+        if RunState.UNDOING in states(copy):  # nothing was planned, since all was still mended
             continue
         repair(copy, kind)
         assert (tree(copy), rows(copy)) == (after, seen), at
 
 
-def test_killed_forgetting_leaves_the_repaired_table(broken: tuple[Path, Kind], tmp_path: Path) -> None:
+def test_killed_forgetting_leaves_the_repaired_table(broken: tuple[Path, RepairKind], tmp_path: Path) -> None:
     table, kind = broken
     repair(table, kind)
     after, seen = tree(table), rows(table)
@@ -150,12 +150,12 @@ def test_a_lost_directory_that_is_killed_on_its_way(tmp_path: Path) -> None:
     base = "base_0000002"
     write_by_pyorc(table / base / base, [insert(1, 0), insert(2, 0)])
     before, seen = tree(table), rows(table)
-    after = mended(table, Kind.NESTED, tmp_path)
+    after = mended(table, RepairKind.NESTED, tmp_path)
     gaps = 0
-    for at, copy in deaths(lambda copy: repair(copy, Kind.NESTED), table, tmp_path / "dead"):
+    for at, copy in deaths(lambda copy: repair(copy, RepairKind.NESTED), table, tmp_path / "dead"):
         gaps += not (copy / base).exists()
         assert (copy / base).exists() or len(rows(copy)) == 1, at
-        repair(copy, Kind.NESTED)
+        repair(copy, RepairKind.NESTED)
         assert (tree(copy), rows(copy)) == (after, seen), at
         undo_last(FS, str(copy))
         assert tree(copy) == before, at

@@ -12,7 +12,7 @@ from support.crash import a_dead_owner  # noqa: F401
 from support.faults import HINT, Faults, Rule, rules_for
 from support.tables import CLEAN_NOW, json_rows, snapshot_of
 
-from acidctl.cleaning.trash import TRASH, list_runs
+from acidctl.cleaning.trash import TRASH, trash_runs
 from acidctl.location.publication import half_published
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.port import join
@@ -144,7 +144,7 @@ def test_cleaning_on_a_faulty_store_loses_nothing(acidctl: Command, table: str) 
         assert rows_of(copy) == rows, rule
         assert names_of(copy) - {TRASH} == {"base_0000003"}, rule
         fs, path = open_location(copy)
-        for old in reversed(list_runs(fs, path)):
+        for old in reversed(trash_runs(fs, path)):
             if old.is_complete:
                 assert acidctl("restore", copy, "--run", old.id).status == 0, rule
         assert names_of(copy) >= before, rule

@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 from acidctl.cli.check.work.findings_printer import as_json
-from acidctl.location.walk import find_locations
+from acidctl.location.walk import walk_locations
 from acidctl.spark.driver.session import Session
 from acidctl.spark.isolated import SparkRunner
 from acidctl.storage.registry import open_location
@@ -28,7 +28,7 @@ SOME = list(CASES)[::8]
 def places(folder: Path) -> Iterator[Place]:
     """Every location below a folder."""
     fs, path = open_location(str(folder))
-    for found, _ in find_locations(fs, path):
+    for found, _ in walk_locations(fs, path):
         yield Place(fs, found.path, partition=found.partition)
 
 

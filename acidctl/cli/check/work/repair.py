@@ -15,14 +15,14 @@ from acidctl.cli.report.outcomes import SCHEMA_VERSION, Outcomes, Visits
 from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.location.evidence import refuse_part_of_others
 from acidctl.location.find import Found, find
-from acidctl.location.journal import State
+from acidctl.location.journal import RunState
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
-from acidctl.location.walk import Location
+from acidctl.location.walk import WalkedLocation
 from acidctl.outcome import Result
 from acidctl.repair.apply import SETTLED, forget, undo_last
-from acidctl.repair.backup import RepairRun, list_runs
-from acidctl.repair.plan import Kind, Scope
+from acidctl.repair.backup import RepairRun, backup_runs
+from acidctl.repair.plan import RepairKind, Scope
 from acidctl.repair.request import (
     BackedUp,
     PlannedRepair,
@@ -60,7 +60,7 @@ def work(
 ) -> int:
     """Plan, show, ask, do; the exit status."""
     printer = RepairPrinter(output, run)
-    planned = list(_plans(Kind(kind), _places(locations, storage, table_type, printer), printer, force=force))
+    planned = list(_plans(RepairKind(kind), _places(locations, storage, table_type, printer), printer, force=force))
     printer.tell_strangers()
     due = [one for one in planned if one.has_work]
     for one in planned:
@@ -81,7 +81,7 @@ def work(
 
 
 def _plans(
-    kind: Kind, places: Iterator[tuple[Found, str]], printer: RepairPrinter, *, force: bool
+    kind: RepairKind, places: Iterator[tuple[Found, str]], printer: RepairPrinter, *, force: bool
 ) -> Iterator[PlannedRepair]:
     now = time.time()
     seen: set[tuple[str, str, str]] = set()
@@ -113,7 +113,7 @@ def _places(
             places = find([top], storage, SnapshotLists(), printer.observer, surroundings=surroundings)
             if inside:
                 refuse_part_of_others(top, storage, surroundings)
-                places = iter([Found(open_location(top, storage)[0], Location(location, ""), True)])
+                places = iter([Found(open_location(top, storage)[0], WalkedLocation(location, ""), True)])
             for found in printer.changeable(places, said):
                 yield found, inside
         except AcidctlError as error:
@@ -145,7 +145,7 @@ def undo_one(
     fs.list_dir(path)
     shown = fs.display(path)
     if list_only:
-        _list_runs(shown, list_runs(fs, path), output)
+        _list_runs(shown, backup_runs(fs, path), output)
         return
     printer = Outcomes(output, run, _text_of)
     done = undo_last(fs, path, run_id, locking, _tell_steps)
@@ -178,7 +178,7 @@ def forget_all(
     every: dict[tuple[str, str], tuple[Found, list[RepairRun]]] = {}
     for found in find(locations, storage, SnapshotLists(), visits.observer, looks=False):
         try:
-            if runs := list_runs(found.fs, found.location.path):
+            if runs := backup_runs(found.fs, found.location.path):
                 every[found.fs.url, found.location.path] = found, runs
         except AcidctlError as error:
             visits.failed(found.shown, error)
@@ -226,7 +226,7 @@ class RepairPrinter(Outcomes):
     def planned(self, one: PlannedRepair, *, is_last: bool) -> None:
         """What is wrong, what will be done, and what cannot be mended."""
         for left in one.left:
-            what = "being undone" if left.state is State.UNDOING else "interrupted"
+            what = "being undone" if left.state is RunState.UNDOING else "interrupted"
             note(
                 f"{one.location}: {left.id} ({left.kind} of {', '.join(left.paths)}) was {what}: it is finished first; "
                 "until then readers see whole files, old or new"

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from acidctl.cli.inspect.work.rows_out import begin_document, write_rows
 from acidctl.errors import NotFoundError, UsageProblem
-from acidctl.location.walk import find_locations
+from acidctl.location.walk import walk_locations
 from acidctl.nearest import did_you_mean
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.read.bucket_values import decode_all
@@ -54,7 +54,7 @@ def _places(fs: FileSystem, path: str) -> list[str]:
     """The path itself, or the partitions of the table that it is."""
     if not fs.stat(path).is_dir:
         return [path]
-    locations = [location for location, _ in find_locations(fs, path)]
+    locations = [location for location, _ in walk_locations(fs, path)]
     tables = sorted({location.table for location in locations})
     if len(tables) > 1:
         raise UsageProblem(

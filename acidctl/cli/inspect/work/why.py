@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from acidctl.acid.names import AcidNameError, parse_directory
 from acidctl.acid.reasons import Code
 from acidctl.acid.state import EntryKind
-from acidctl.cleaning.explain import evidence_of, explain_history, prove_all, why_not_chosen
+from acidctl.cleaning.explain import explain_history, proof_inputs, prove_all, why_not_chosen
 from acidctl.cli.output.console import Records, broken, console, note
 from acidctl.cli.output.screen import STATE_STYLES
 from acidctl.cli.report.outcomes import Visits
@@ -22,7 +22,7 @@ from acidctl.wording import joined, text_of
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from acidctl.cleaning.explain import Proof, Step
+    from acidctl.cleaning.explain import ProofStep, VerdictProof
     from acidctl.location.lists import SnapshotLists
     from acidctl.location.snapshot import Snapshot
 
@@ -69,7 +69,7 @@ def work(*, location: str, names: tuple[str, ...], lists: SnapshotLists, storage
     return visits.status
 
 
-def _named(snapshot: Snapshot, names: Sequence[str], proofs: Sequence[Proof]) -> list[Proof]:
+def _named(snapshot: Snapshot, names: Sequence[str], proofs: Sequence[VerdictProof]) -> list[VerdictProof]:
     """The proofs that were asked for; all of them without names.
 
     Raises:
@@ -117,7 +117,7 @@ class _Report:
 
     def __init__(self, snapshot: Snapshot, names: Sequence[str]) -> None:
         self._snapshot = snapshot
-        self._evidence = evidence_of(snapshot)
+        self._evidence = proof_inputs(snapshot)
         self._proofs = _named(snapshot, names, prove_all(self._evidence))
         self._history = explain_history(self._evidence)
         self._detailed = bool(names)
@@ -175,16 +175,16 @@ class _Report:
             _cleaning(screen, group[0])
 
 
-def _step_record(step: Step) -> dict[str, Any]:
+def _step_record(step: ProofStep) -> dict[str, Any]:
     names, ids = list(step.names), list(step.ids)
     return {"topic": step.topic, "code": step.reason.code, "text": _text(step), "names": names, "ids": ids}
 
 
-def _text(step: Step) -> str:
+def _text(step: ProofStep) -> str:
     return f"{step.names[0]}: {text_of(step.reason)}" if step.topic == "base" else text_of(step.reason)
 
 
-def _record(proof: Proof) -> dict[str, Any]:
+def _record(proof: VerdictProof) -> dict[str, Any]:
     verdict = proof.verdict
     return {
         "name": proof.name,
@@ -206,21 +206,21 @@ def _record(proof: Proof) -> dict[str, Any]:
     }
 
 
-def _may_text(proof: Proof) -> str:
+def _may_text(proof: VerdictProof) -> str:
     return f"{proof.may_clean.value.replace('-', ' ')}: {text_of(proof.cleaning)}"
 
 
-def _groups(proofs: Sequence[Proof]) -> list[list[Proof]]:
+def _groups(proofs: Sequence[VerdictProof]) -> list[list[VerdictProof]]:
     """By state, hidden entries last; neighbours of which cleaning says the same are together."""
     states = list(STATE_STYLES)
-    groups: dict[tuple[object, ...], list[Proof]] = {}
+    groups: dict[tuple[object, ...], list[VerdictProof]] = {}
     for proof in sorted(proofs, key=lambda proof: (proof.is_hidden, states.index(proof.verdict.state.value))):
         key = (proof.is_hidden, proof.verdict.state, proof.cleaning, proof.next)
         groups.setdefault(key, []).append(proof)
     return list(groups.values())
 
 
-def _short(screen: Console, proof: Proof) -> None:
+def _short(screen: Console, proof: VerdictProof) -> None:
     """Name, state and the reason: in one line where there is room."""
     from rich.cells import cell_len  # noqa: PLC0415 - JSON needs none of rich
 
@@ -234,14 +234,14 @@ def _short(screen: Console, proof: Proof) -> None:
         _labelled(screen, "", text)
 
 
-def _long(screen: Console, proof: Proof) -> None:
+def _long(screen: Console, proof: VerdictProof) -> None:
     _title(screen, proof)
     for step in proof.steps:
         _labelled(screen, _LABELS[step.topic], _text(step))
     _cleaning(screen, proof)
 
 
-def _title(screen: Console, proof: Proof, text: str = "") -> None:
+def _title(screen: Console, proof: VerdictProof, text: str = "") -> None:
     from rich.text import Text  # noqa: PLC0415 - JSON needs none of rich
 
     state = proof.verdict.state.value
@@ -249,7 +249,7 @@ def _title(screen: Console, proof: Proof, text: str = "") -> None:
     screen.print(Text.assemble(printable(proof.name), "  ", (state, STATE_STYLES[state]), rest), soft_wrap=True)
 
 
-def _cleaning(screen: Console, proof: Proof) -> None:
+def _cleaning(screen: Console, proof: VerdictProof) -> None:
     _labelled(screen, "clean", _may_text(proof))
     is_said = proof.cleaning.code is Code.ONLY_AS_LEFTOVER and proof.next[0].code is Code.CLEAN
     if proof.next and not is_said:

@@ -29,8 +29,8 @@ from acidctl.compaction.request import (
     Planned,
     carry_out,
     plan_location,
-    refusal,
-    within,
+    refused_before_work,
+    within_budget,
 )
 from acidctl.compaction.run import Compacted
 from acidctl.compaction.tasks import JoinTask
@@ -123,7 +123,7 @@ def work(
         printer.answered(answer)
         if isinstance(answer, Planned):
             planned.append(answer)
-    planned, left = (planned, []) if max_bytes is None else within(planned, max_bytes)
+    planned, left = (planned, []) if max_bytes is None else within_budget(planned, max_bytes)
     for one in left:
         printer.postponed(one.location, f"{human_bytes(one.plan.input_bytes)} are more than is left of --max-bytes")
     printer.tell_strangers()
@@ -323,7 +323,7 @@ class CompactionPrinter(Outcomes):
 
     def that_would_run(self, planned: Sequence[Planned], request: CompactionRequest) -> list[Planned]:
         """What the run itself would refuse is refused by its dry run."""
-        errors = [(one, refusal(one, request)) for one in planned]
+        errors = [(one, refused_before_work(one, request)) for one in planned]
         for one, error in errors:
             if error:
                 self.failed(one.location, error)

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from acidctl.cleaning.outcomes import InTrash, in_trash
-from acidctl.cleaning.trash import TrashRun, list_runs
+from acidctl.cleaning.trash import TrashRun, trash_runs
 from acidctl.cleaning.undo import delete
 from acidctl.cli.options.many_locations import Procedure, with_tables
 from acidctl.cli.output.console import human_bytes, human_count, note, put_line
@@ -58,7 +58,7 @@ def _due(
     places = once(find(locations, storage, SnapshotLists(), printer.observer, looks=False))
     # The directory of a table with partitions has a trash of its own: of staging.
     everywhere = (found for found, _ in with_tables(places, locations, storage))
-    for found, runs in work.each(everywhere, lambda found: list_runs(found.fs, found.location.path), printer.lost):
+    for found, runs in work.each(everywhere, lambda found: trash_runs(found.fs, found.location.path), printer.lost):
         for one in runs or ():
             if one.problem:  # it stays, and the others go
                 printer.failed(found.shown, unusable(found.fs, one))

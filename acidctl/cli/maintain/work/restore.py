@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from acidctl.cleaning.outcomes import InTrash, Restored, in_trash
-from acidctl.cleaning.trash import TRASH, TrashRun, list_runs
+from acidctl.cleaning.trash import TRASH, TrashRun, trash_runs
 from acidctl.cleaning.undo import USABLE, bring_back, newest
 from acidctl.cli.maintain.work.clean import MOST_NOTES, NAMES_SHOWN
 from acidctl.cli.options.many_locations import TIME_IS_UP, Procedure, with_tables
@@ -17,7 +17,7 @@ from acidctl.cli.report.outcomes import Outcomes, some
 from acidctl.errors import NotFoundError
 from acidctl.location.find import Found, find, once
 from acidctl.location.lists import SnapshotLists
-from acidctl.location.walk import Location
+from acidctl.location.walk import WalkedLocation
 from acidctl.outcome import Outcome, Result
 from acidctl.storage.registry import open_location
 
@@ -70,7 +70,7 @@ def _runs(
     """Every place that has a trash."""
     every = []
     places = once(_places(locations, storage, printer))
-    for found, runs in work.each(places, lambda found: list_runs(found.fs, found.location.path), printer.lost):
+    for found, runs in work.each(places, lambda found: trash_runs(found.fs, found.location.path), printer.lost):
         if runs is None:
             printer.postponed(found.shown, TIME_IS_UP)
         elif runs:
@@ -82,7 +82,7 @@ def _places(locations: tuple[str, ...], storage: dict[str, str], printer: Restor
     """What was named first, whatever it is; then the locations below it, and the directories of their tables."""
     for text in locations:
         fs, path = open_location(text, storage)
-        yield Found(fs, Location(path, ""), is_given=True)
+        yield Found(fs, WalkedLocation(path, ""), is_given=True)
     below = find(locations, storage, SnapshotLists(), printer.observer, looks=False)
     for found, _ in with_tables(below, locations, storage):
         yield found
