@@ -14,10 +14,10 @@ from acidctl.acid.listing import CLOCKS_SECONDS, Ages, Entry, Listing
 from acidctl.acid.names import is_hidden
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import AcidState, EntryKind, State, Verdict
-from acidctl.cleaning.contents import Contents
 from acidctl.cleaning.leftovers import find_leftovers, is_query_staging, query_staging
 from acidctl.cleaning.readers import ReaderLists, broken_reader, may_supersede
 from acidctl.cleaning.retention import Policy
+from acidctl.cleaning.soundness import Contents
 from acidctl.errors import RefusedError
 from acidctl.location.publication import refuse_half_published
 from acidctl.location.snapshot import Snapshot, take_snapshot

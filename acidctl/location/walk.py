@@ -50,7 +50,7 @@ from acidctl.acid.names import (
 from acidctl.errors import AccessError, AcidctlError, NotFoundError, RefusedError
 from acidctl.location.neighbours import Surroundings, other_format
 from acidctl.storage import registry
-from acidctl.storage.local.walk import leads_back
+from acidctl.storage.local.tree import leads_back
 from acidctl.storage.port import FileSystem, FileSystemSpec, base_name, join, parent_of
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.repair.plan import LIVE_HINT, CannotRepair, Fix, Made, Scope, directories, native_files
-from acidctl.repair.rows import stripe_ids
+from acidctl.repair.row_ids import stripe_ids
 from acidctl.storage.port import FileSystem
 from acidctl.storage.small_files import MOST_LENGTHS, read_small
 

@@ -17,7 +17,7 @@ from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.codecs import encode_section
 from acidctl.orc.tail import KEY_INDEX, RecordKey, Tail, as_text, read_tail
 from acidctl.repair.plan import CannotRepair, Fix, Made, Scope, native_files
-from acidctl.repair.rows import last_keys
+from acidctl.repair.row_ids import last_keys
 from acidctl.storage.port import FileSystem
 
 

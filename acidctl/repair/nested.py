@@ -24,7 +24,7 @@ from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.repair.plan import LIVE_HINT, CannotRepair, Fix, Made, Scope, directories
-from acidctl.repair.rows import events_digest
+from acidctl.repair.row_ids import events_digest
 from acidctl.storage.small_files import MOST_METADATA, read_small
 
 _MARKERS = (METADATA_ACID, ORC_ACID_VERSION)

@@ -15,7 +15,7 @@ from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.repair.plan import LIVE_HINT, CannotRepair, Fix, Made, Scope, directories
-from acidctl.repair.rows import stripe_ids
+from acidctl.repair.row_ids import stripe_ids
 from acidctl.rows.read.bucket_values import versions_of
 from acidctl.storage.small_files import MOST_LENGTHS, read_small
 

@@ -17,11 +17,11 @@ from acidctl.acid.listing import Entry, Listing
 from acidctl.errors import BadDataError, ConflictError, StorageError
 from acidctl.storage import os_errors
 from acidctl.storage.access import Access
-from acidctl.storage.local.access import access_of, all_access, require_made_here, set_access
 from acidctl.storage.local.beneath import Anywhere, Beneath
 from acidctl.storage.local.mounts import refuse_mounts
+from acidctl.storage.local.permissions import access_of, all_access, require_made_here, set_access
 from acidctl.storage.local.rename import rename_no_replace
-from acidctl.storage.local.walk import (
+from acidctl.storage.local.tree import (
     list_children,
     list_children_beneath,
     list_everything,

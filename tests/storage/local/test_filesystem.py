@@ -20,7 +20,7 @@ from acidctl.errors import (
     NotFoundError,
     StorageError,
 )
-from acidctl.storage.local import filesystem, rename, walk
+from acidctl.storage.local import filesystem, rename, tree
 from acidctl.storage.local.beneath import Anywhere
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.options import StorageOptions
@@ -61,7 +61,7 @@ class TestLinks:
     def test_links_beyond_number_are_an_error_and_no_endless_walk(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(walk, "_NESTED_LINKS", 20)
+        monkeypatch.setattr(tree, "_NESTED_LINKS", 20)
         for index in range(5):
             (tmp_path / str(index)).mkdir()
             for other in range(5):
@@ -80,7 +80,7 @@ class TestLinks:
         """Or the base that replaces a delta would be missing, and the delta too: its rows would be lost to a reader."""
         (tmp_path / "delta_1_1").mkdir()
         (tmp_path / "delta_2_2").mkdir()
-        scan = walk._scan
+        scan = tree._scan
 
         def racing(directory: str, prefix: str) -> object:
             found = list(scan(directory, prefix))
@@ -90,7 +90,7 @@ class TestLinks:
                 (tmp_path / "delta_1_1").rmdir()
             return found
 
-        monkeypatch.setattr(walk, "_scan", racing)
+        monkeypatch.setattr(tree, "_scan", racing)
         assert names(tmp_path) == ["base_2", "base_2/f", "delta_2_2"]
 
     def test_what_the_caller_has_listed_is_looked_at_again_when_something_went(self, tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def on_scan(monkeypatch: pytest.MonkeyPatch, action: Callable[[str], None]) -> N
 
         def __exit__(self, *_: object) -> None: ...
 
-    monkeypatch.setattr(walk.os, "scandir", Frozen)
+    monkeypatch.setattr(tree.os, "scandir", Frozen)
 
 
 def on_open(monkeypatch: pytest.MonkeyPatch, path: str, action: Callable[[], None]) -> None:
@@ -300,7 +300,7 @@ def on_open(monkeypatch: pytest.MonkeyPatch, path: str, action: Callable[[], Non
             action()
         return real(directory)
 
-    monkeypatch.setattr(walk.os, "scandir", scandir)
+    monkeypatch.setattr(tree.os, "scandir", scandir)
 
 
 class TestChecksums:
