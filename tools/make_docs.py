@@ -27,7 +27,7 @@ from acidctl.errors import ExitStatus
 from acidctl.orc.limits import LIMITS
 from acidctl.rows.export.forms import FORMS
 from acidctl.validation.findings import Depth
-from acidctl.validation.rules import RULES
+from acidctl.validation.registry import RULES
 from acidctl.wording import text_of
 
 ROOT = Path(__file__).resolve().parents[1]

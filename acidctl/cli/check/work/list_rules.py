@@ -9,7 +9,8 @@ import click
 
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import put_json, put_line
-from acidctl.validation.rules import RULES, Rule
+from acidctl.validation.registry import RULES
+from acidctl.validation.rules import Rule
 
 SCHEMA_VERSION = 1
 _ITS_OWN = ("list_rules", "output")
