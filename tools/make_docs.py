@@ -27,7 +27,7 @@ from acidctl.cli.main import cli
 from acidctl.errors import ExitStatus
 from acidctl.orc.limits import LIMITS
 from acidctl.validation.findings import Depth
-from acidctl.validation.rules import RULES
+from acidctl.validation.registry import RULES
 from acidctl.wording import text_of
 
 ROOT = Path(__file__).resolve().parents[1]

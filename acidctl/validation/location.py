@@ -11,21 +11,19 @@ from acidctl.acid.layout import DataFile, Role, data_files_of, original_files
 from acidctl.acid.names import ORC_ACID_VERSION
 from acidctl.acid.state import EntryKind, State
 from acidctl.errors import AcidctlError, BadDataError
-from acidctl.location.evidence import evidence_of
-from acidctl.location.snapshot import Look as Seen
 from acidctl.location.snapshot import Snapshot, look_at, take_snapshot
 from acidctl.rows.foreign.parquet_and_text import Format
 from acidctl.rows.read.events import open_event_files
 from acidctl.validation.checks.cross_file import Everything, across_rows
 from acidctl.validation.checks.engines import for_readers, for_readers_by_tails
-from acidctl.validation.checks.footers import MarkerTask, TailFacts, TailTask, acid_v1, across_tails
-from acidctl.validation.checks.listing import Look, check_listing
+from acidctl.validation.checks.footers import V31, MarkerTask, TailFacts, TailTask, acid_v1, across_tails
+from acidctl.validation.checks.listing import V13, V24, Look, check_listing
+from acidctl.validation.checks.places import evidence, folder_of_tables
 from acidctl.validation.checks.row_facts import RowFacts, gaps, joined
 from acidctl.validation.checks.rows import RowTask
 from acidctl.validation.checks.spans import Spans, one_run
 from acidctl.validation.findings import Depth, Finding, Severity, Unchecked
 from acidctl.validation.model import Options, Place, Report
-from acidctl.validation.rules import rule
 from acidctl.worker_pool import Crash, Task
 
 KNOWN_VERSION = 2
@@ -73,7 +71,7 @@ class LocationCheck:
         """List the location; what is to be done next."""
         place, options = self._place, self._options
         if place.holds:
-            self._add([_folder(place)])
+            self.add([folder_of_tables(place)])
             self.is_done = True
             return []
         bad: dict[str, AcidctlError] = {}
@@ -94,9 +92,9 @@ class LocationCheck:
         self.report.unchecked += (Unchecked(name, problem) for name, problem in closed.items())
         # What is closed is not empty.
         names = {name.partition("/")[0] for name in closed}
-        self._add(one for one in check_listing(look) if one.path.partition("/")[0] not in names)
-        self._add(_evidence(place, seen))
-        self._add(for_readers(look, options.readers))
+        self.add(one for one in check_listing(look) if one.path.partition("/")[0] not in names)
+        self.add(evidence(place, seen))
+        self.add(for_readers(look, options.readers))
         return self._next()
 
     def take(self, key: Key, task: Task, result: Any) -> list[tuple[Key, Task]]:
@@ -176,10 +174,10 @@ class LocationCheck:
         if isinstance(result, TailFacts):
             facts = result
             if path not in self._silent:
-                self._add(facts.findings)
+                self.add(facts.findings)
                 self.report.unchecked += facts.unchecked
         elif isinstance(result, Crash):
-            self._add([rule("V24").finding(path, result.reason)])
+            self.add([V24.finding(path, result.reason)])
         else:
             self._not_checked(path, result)
         self._tails[path] = facts
@@ -191,20 +189,20 @@ class LocationCheck:
         path = f"{directory}/{ORC_ACID_VERSION}"
         self._markers[directory] = result if result == KNOWN_VERSION else None
         if isinstance(result, BadDataError):
-            self._add([rule("V13").finding(path, result.why)])
+            self.add([V13.finding(path, result.why)])
         elif isinstance(result, AcidctlError):
             self._not_checked(path, result)
         elif isinstance(result, Crash):
-            self._add([rule("V24").finding(path, result.reason)])
+            self.add([V24.finding(path, result.reason)])
         elif result != KNOWN_VERSION:
-            self._add([rule("V13").finding(path, f"it says {result}, known is {KNOWN_VERSION}", {"version": result})])
+            self.add([V13.finding(path, f"it says {result}, known is {KNOWN_VERSION}", {"version": result})])
 
     def _end_of_tails(self) -> None:
         # Not as they came: what is told of several files names the first.
         self._tails = dict(sorted(self._tails.items()))
         current = {path: facts for path, facts in self._tails.items() if path not in self._aside}
-        self._add(across_tails(current, self._markers))
-        self._add(for_readers_by_tails(current, self._options.readers))
+        self.add(across_tails(current, self._markers))
+        self.add(for_readers_by_tails(current, self._options.readers))
 
     # --- rows ---
 
@@ -251,7 +249,7 @@ class LocationCheck:
                 tail = self._tails[path]
                 return [task.part(i, i + 1, _bytes(tail, i, i + 1)) for i in range(task.first, task.end)]
             what = "ids of " if task.ids_only else ""
-            self._add([rule("V24").finding(path, f"{what}stripe {task.first}: {result.reason}")])
+            self.add([V24.finding(path, f"{what}stripe {task.first}: {result.reason}")])
             if not task.ids_only and task.is_native:
                 return [task.part(task.first, task.end, task.weight, ids_only=True)]
         else:
@@ -268,7 +266,7 @@ class LocationCheck:
             facts.is_complete = facts.is_complete and path not in self._broken
             self._is_whole = self._is_whole and (facts.is_complete or path in self._aside)
             if path not in self._silent:
-                self._add(self._of_file(path, facts))
+                self.add(self._of_file(path, facts))
                 self.report.unchecked += facts.unchecked
         self._parts.clear()
         self._tell_v1(path for path, facts in found.items() if facts.changes)
@@ -295,13 +293,13 @@ class LocationCheck:
         read = {path.partition("/")[0] for path in hidden}
         doubted = [f for f in self.report.findings if f.rule == "V11" and f.path in names & (certain | read)]
         self.report.findings = [finding for finding in self.report.findings if finding not in doubted]
-        self._add(findings)
+        self.add(findings)
 
     def _tell_v1(self, paths: Iterable[str]) -> None:
         """Rule V12's remark, where the tails did not show it."""
         changed = [path for path in paths if path not in self._aside]
         if changed and not any(f.rule == "V12" and f.severity is Severity.INFO for f in self.report.findings):
-            self._add([acid_v1(changed)])
+            self.add([acid_v1(changed)])
 
     def _of_file(self, path: str, facts: RowFacts) -> Iterator[Finding]:
         task, tail = self._tasks[path], self._tails[path]
@@ -314,11 +312,11 @@ class LocationCheck:
             counts = "{} inserts, {} updates, {} deletes"
             text = f"hive.acid.stats says {counts.format(*tail.stats)}; there are {counts.format(*facts.counts)}"
             severity = Severity.WARNING if task.is_old else None
-            yield rule("V31").finding(path, text, {"stats": list(tail.stats), "rows": list(facts.counts)}, severity)
+            yield V31.finding(path, text, {"stats": list(tail.stats), "rows": list(facts.counts)}, severity)
         for tally in tallies:
             times = "once," if tally.count == 1 else f"{tally.count:,} times, first"
             evidence = {"count": tally.count, "first": tally.example}
-            yield rule(tally.rule).finding(path, f"{tally.text}: {times} {tally.example}", evidence, tally.severity)
+            yield tally.rule.finding(path, f"{tally.text}: {times} {tally.example}", evidence, tally.severity)
 
     def _made_ids(self) -> dict[str, Spans]:
         """The ids that readers give to files without any: by the numbers in their names, and the files before them."""
@@ -357,7 +355,8 @@ class LocationCheck:
         assert self._snapshot is not None
         return self._look, self._snapshot
 
-    def _add(self, findings: Iterable[Finding]) -> None:
+    def add(self, findings: Iterable[Finding]) -> None:
+        """Report those that the user wants to hear of."""
         self.report.findings += (finding for finding in findings if self._options.wants(finding))
 
     def _not_checked(self, path: str, error: AcidctlError) -> None:
@@ -385,17 +384,3 @@ def _chunks(stripes: Sequence[tuple[int, int]], chunk: int) -> Iterator[tuple[in
         if size >= chunk or place + 1 == len(stripes):
             yield first, place + 1
             first, size = place + 1, 0
-
-
-def _folder(place: Place) -> Finding:
-    below = place.holds.removeprefix(f"{place.path}/")
-    return rule("V41").finding("", f"files lie in this folder of tables: {below} stands deeper in it", {"table": below})
-
-
-def _evidence(place: Place, seen: Seen) -> list[Finding]:
-    """V41 and V42: tables below the location; or nothing that shows that it is one itself."""
-    evidence = evidence_of(place.fs, place.path, seen)
-    if evidence.may_change:
-        return []
-    rule_id = "V41" if evidence.code == "tables-below" else "V42"
-    return [rule(rule_id).finding("", evidence.text, {"code": evidence.code})]

@@ -10,10 +10,8 @@ from acidctl.location.snapshot import Look
 from acidctl.orc.types import OrcType
 from acidctl.storage.port import FileSystem
 from acidctl.validation.findings import Depth, Finding, Severity, Unchecked
-from acidctl.validation.rules import RULES
+from acidctl.validation.rules import place_of
 from acidctl.worker_pool import Limits
-
-_PLACES = {rule_id: place for place, rule_id in enumerate(RULES)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,7 @@ class Report:
 
     def sort(self) -> None:
         """The worst first, then by rule and path: whichever result came first, two runs tell the same."""
-        self.findings.sort(key=lambda f: (f.severity.rank, _PLACES[f.rule], f.path, f.message))
+        self.findings.sort(key=lambda f: (f.severity.rank, place_of(f.rule), f.path, f.message))
         self.unchecked.sort(key=lambda one: (one.path, str(one.error)))
 
     def count(self, severity: Severity) -> int:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable, Iterable, Iterator
 
 from acidctl.storage import registry
-from acidctl.validation.findings import Finding, Severity
+from acidctl.validation.checks.places import Misplaced
 from acidctl.validation.location import Key, LocationCheck
 from acidctl.validation.model import Options, Place, Report
-from acidctl.validation.rules import rule
 from acidctl.worker_pool import Pool, Runner, Task
 
 
@@ -47,8 +45,7 @@ class _Run:
         self._complete: dict[int, Report] = {}
         self._due = 0
         self._done = 0
-        self._above: dict[str, str] = {}
-        self._told: set[str] = set()
+        self._misplaced = Misplaced()
 
     def reports(self, places: Iterable[Place]) -> Iterator[Report]:
         """Begin locations while the queue is short, and end them as their results come."""
@@ -70,7 +67,7 @@ class _Run:
         check = self._checks[number] = LocationCheck(place, self._options)
         pool = self._pools[0 if registry.is_shared(place.fs.spec) else 1]  # what lives here no other process can read
         self._submit(number, check.start(), pool)
-        check.report.findings += (finding for finding in self._misplaced(place, check) if self._options.wants(finding))
+        check.add(self._misplaced.check(place, has_directories=check.has_directories))
         yield from self._ended(number)
 
     def _take(self, task_number: int, result: object, pool: Runner) -> Iterator[Report]:
@@ -95,25 +92,3 @@ class _Run:
         while self._due in self._complete:
             yield self._complete.pop(self._due)
             self._due += 1
-
-    def _misplaced(self, place: Place, check: LocationCheck) -> Iterator[Finding]:
-        """Rule V40: ACID directories where partitions lie; a partition that is a link to elsewhere."""
-        # Locations come depth first: what does not lead here leads to none that follows.
-        self._above = {path: shown for path, shown in self._above.items() if place.path.startswith(f"{path}/")}
-        table = place.path.rsplit("/", len(place.partition))[0] if place.partition else place.path
-        for path, shown in self._above.items():
-            if path not in self._told and len(path) >= len(table):
-                self._told.add(path)
-                what = "the table's own directory" if path == table else "the directory of its partitions"
-                text = f"{what} {shown} holds ACID directories too"
-                yield rule("V40").finding("", text, {"table" if path == table else "directory": shown})
-        if check.has_directories:
-            self._above[place.path] = place.fs.display(place.path)
-        if not place.partition:
-            return
-        local, root = place.fs.local_path(place.path), place.fs.local_path(table)
-        if local is not None and root is not None:
-            real = os.path.realpath(local)
-            if os.path.commonpath([real, os.path.realpath(root)]) != os.path.realpath(root):
-                text = f"it is a link to {real}, outside of the table's directory"
-                yield rule("V40").finding("", text, {"target": real}, Severity.INFO)

@@ -21,7 +21,7 @@ from acidctl.acid.state import State
 from acidctl.cli.command_table import SUMMARIES
 from acidctl.cli.main import cli, with_program_options_first
 from acidctl.errors import AcidctlError, ExitStatus
-from acidctl.validation.rules import RULES
+from acidctl.validation.registry import RULES
 
 PAGES = {page.command.name: page for page in docs.pages()}
 COMMANDS = sorted(SUMMARIES)

@@ -10,7 +10,7 @@ from support.planted import CASES, D, in_delta
 from support.validating import check, found, healthy
 
 from acidctl.validation.findings import Severity
-from acidctl.validation.rules import RULES
+from acidctl.validation.registry import RULES
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -11,7 +11,8 @@ from support.acid_files import ACID, delete, insert, write_by_pyorc, write_orc
 from support.validating import check, found, healthy
 
 from acidctl.validation.findings import Depth
-from acidctl.validation.rules import READERS, RULES
+from acidctl.validation.registry import RULES
+from acidctl.validation.rules import READERS
 
 Plant = Callable[[Path], object]
 

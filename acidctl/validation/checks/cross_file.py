@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from acidctl.validation.checks.events import shown_key
+from acidctl.validation.checks.key_order import V34
+from acidctl.validation.checks.listing import V11
 from acidctl.validation.checks.spans import Spans, shared, uncovered, united
 from acidctl.validation.findings import Finding, Severity
-from acidctl.validation.rules import rule
-
-WARNING = Severity.WARNING
+from acidctl.validation.rules import DEEP, ERROR, WARNING, Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,22 @@ class Everything:
     is_whole: bool = True
 
 
+V27 = Rule(
+    "V27", ERROR, DEEP, "The same ROW__ID is in two current files.",
+    "The row is read twice, and a delete removes both.",
+    "Find the file that is too many: a failed write, or a copied directory.", "4",
+)  # fmt: skip
+V33 = Rule(
+    "V33", ERROR, DEEP, "A delete event names a row that is in no file of the location.",
+    "Legal where the row is gone already; otherwise rows were lost, or a delete went to the wrong place.",
+    "See whether a directory is missing.", "4.2",
+)  # fmt: skip
+
+
 def across_rows(found: Everything) -> Iterator[Finding]:
     """Findings of the rules V11, V27, V33 and V34."""
-    yield from _shared("V27", "in both files", found.inserts)
-    yield from _shared("V34", "deleted in both files", found.deletes)
+    yield from _shared(V27, "in both files", found.inserts)
+    yield from _shared(V34, "deleted in both files", found.deletes)
     there = united(list(found.inserts.values()))
     for path, spans in [*found.deletes.items(), *found.changes.items()]:
         yield from _dangling(path, spans, there, found)
@@ -46,24 +58,24 @@ def across_rows(found: Everything) -> Iterator[Finding]:
         hits = total - sum(count for _, count, _ in uncovered(spans, there))
         if hits:
             text = f"it is not read, so that rows that it deletes are back: {hits:,} of {total:,}"
-            yield rule("V11").finding(path, text, {"rows": hits})
+            yield V11.finding(path, text, {"rows": hits})
     for path, spans in found.hidden_inserts.items():
         lost = [(group, count, row) for group, count, row in uncovered(spans, united([there, deleted]))]
         if lost:
             count = sum(item[1] for item in lost)
             first = shown_key((*lost[0][0], lost[0][2]))
             text = f"it is not read, and rows of it are nowhere else: {count:,}; first: {first}"
-            yield rule("V11").finding(path, text, {"rows": count})
+            yield V11.finding(path, text, {"rows": count})
 
 
-def _shared(rule_id: str, text: str, files: Mapping[str, Spans]) -> Iterator[Finding]:
+def _shared(rule: Rule, text: str, files: Mapping[str, Spans]) -> Iterator[Finding]:
     paths = list(files)
     for pair in shared([files[path] for path in paths]):
         one, other = paths[pair.one], paths[pair.other]
         rows = "1 row" if pair.count == 1 else f"{pair.count:,} rows"
         message = f"{rows} {text}, this and {one}; first: {shown_key(pair.example)}"
         evidence = {"others": [one], "rows": pair.count, "first": list(pair.example)}
-        yield rule(rule_id).finding(other, message, evidence)
+        yield rule.finding(other, message, evidence)
 
 
 def _dangling(path: str, spans: Spans, there: Spans, found: Everything) -> Iterator[Finding]:
@@ -76,7 +88,7 @@ def _dangling(path: str, spans: Spans, there: Spans, found: Everything) -> Itera
     for severity, (count, first) in worst.items():
         text = f"{count:,} of {_size(spans):,} events name a row that is in no file that was read"
         text = f"{text}; first: {shown_key(first)}"
-        yield rule("V33").finding(path, text, {"rows": count, "first": list(first)}, severity)
+        yield V33.finding(path, text, {"rows": count, "first": list(first)}, severity)
 
 
 def _size(spans: Spans) -> int:

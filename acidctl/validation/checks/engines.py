@@ -22,7 +22,7 @@ from acidctl.rows.foreign.parquet_and_text import Format
 from acidctl.validation.checks.footers import TailFacts
 from acidctl.validation.checks.listing import Look
 from acidctl.validation.findings import Finding
-from acidctl.validation.rules import RULES, rule
+from acidctl.validation.rules import DECLARED, ERROR, FOOTERS, LISTING, WARNING, Rule
 from acidctl.wording import text_of
 
 _MOST = 10
@@ -30,13 +30,20 @@ _MOST = 10
 
 def wanted_rules(readers: Sequence[str]) -> set[str]:
     """Ids of the rules that concern some readers."""
-    return {one.id for one in RULES.values() if set(one.readers) & set(readers)}
+    return {one.id for one in DECLARED.values() if set(one.readers) & set(readers)}
 
 
 def for_readers(look: Look, readers: Sequence[str]) -> Iterator[Finding]:
     """What the listing shows."""
     wanted = wanted_rules(readers)
     return (finding for finding in _by_listing(look) if finding.rule in wanted)
+
+
+R6 = Rule(
+    "R6", WARNING, LISTING, "Which _v directories count is not looked at.",
+    "Trino ignores visibility ids: it reads results of compactions that are not committed.",
+    "Clean aborted compactions.", "6.5", ("trino",),
+)  # fmt: skip
 
 
 def _by_listing(look: Look) -> Iterator[Finding]:
@@ -47,19 +54,70 @@ def _by_listing(look: Look) -> Iterator[Finding]:
     if look.snapshot.txns is not None:
         for verdict in look.snapshot.state.verdicts:
             if verdict.reason.code in (Code.VISIBILITY_OPEN, Code.VISIBILITY_ABORTED):
-                yield rule("R6").finding(verdict.name, text_of(verdict.reason))
+                yield R6.finding(verdict.name, text_of(verdict.reason))
+
+
+R1 = Rule(
+    "R1", ERROR, LISTING, "Visibility ids (_v) are unknown to the reader.",
+    "Hive before 4 fails on the name.",
+    "Rename after checking that the transaction is committed, or read with Hive 4.", "6.5", ("hive2", "hive3"),
+)  # fmt: skip
+R4 = Rule(
+    "R4", ERROR, LISTING, "A base is marked `truncated` in _metadata_acid.",
+    "The reader knows `compacted` only, and refuses the base.",
+    "Run `acidctl compact --major` after the next insert.", "1.4", ("hive3", "trino"),
+)  # fmt: skip
+R7 = Rule(
+    "R7", ERROR, LISTING, "A name has a statement id and a visibility id.",
+    "Impala takes the directory for one of original files.",
+    "Rename it without the statement id.", "1.1", ("impala",),
+)  # fmt: skip
+R18 = Rule(
+    "R18", WARNING, LISTING, "A compacted base without a visibility id.",
+    "Impala knows no _metadata_acid: it takes the base for an INSERT OVERWRITE, whatever write ids are open below.",
+    "Compact when no write id below the base is open.", "6.5", ("impala",),
+)  # fmt: skip
 
 
 def _of_a_name(directory: AcidDirectory, form: BaseFormat | None) -> Iterator[Finding]:
     name = directory.name
     if directory.visibility_txn:
-        yield rule("R1").finding(name, f"visibility id {directory.visibility_txn}")
+        yield R1.finding(name, f"visibility id {directory.visibility_txn}")
         if directory.statement_id != NO_STATEMENT:
-            yield rule("R7").finding(name, f"statement id {directory.statement_id}")
+            yield R7.finding(name, f"statement id {directory.statement_id}")
     elif form is BaseFormat.COMPACTED:
-        yield rule("R18").finding(name, "marked by _metadata_acid alone")
+        yield R18.finding(name, "marked by _metadata_acid alone")
     if form is BaseFormat.TRUNCATED:
-        yield rule("R4").finding(name, "its _metadata_acid says truncated")
+        yield R4.finding(name, "its _metadata_acid says truncated")
+
+
+R2 = Rule(
+    "R2", ERROR, LISTING, "Bucket files have attempt ids, bucket_N_A.",
+    "Hive before 4 does not match them: their rows are missed, and where they are delete events, deleted rows "
+    "come back.",
+    "Run `acidctl compact --major`: its files have none.", "1.4", ("hive2", "hive3"),
+)  # fmt: skip
+R3 = Rule(
+    "R3", ERROR, LISTING, "Full-ACID directories lack _orc_acid_version.",
+    "Trino takes them for files from before Hive 3 and refuses them.",
+    "Run `acidctl compact --major`, or write the marker.", "3.3", ("trino",),
+)  # fmt: skip
+R5 = Rule(
+    "R5", ERROR, LISTING, "A _flush_length file lies beside a data file.",
+    "Impala refuses the directory; Trino reads the file to its physical end, committed or not.",
+    "Compact when the streaming writer has closed its batch; if it died, run `acidctl repair flush-length`.", "12",
+    ("trino", "impala"),
+)  # fmt: skip
+R8 = Rule(
+    "R8", ERROR, LISTING, "Data files lie deeper than one level inside an ACID directory.",
+    "Trino does not look into HIVE_UNION_SUBDIR directories: their rows are missed.",
+    "Rewrite the partition with INSERT OVERWRITE.", "6.5", ("trino",),
+)  # fmt: skip
+R10 = Rule(
+    "R10", ERROR, LISTING, "Raw files lie in ACID directories, as LOAD DATA leaves them.",
+    "Hive 2 expects the ACID columns in every file there.",
+    "Run `acidctl compact --major`.", "5.2", ("hive2",),
+)  # fmt: skip
 
 
 def _of_its_files(directory: AcidDirectory, look: Look) -> Iterator[Finding]:
@@ -71,18 +129,35 @@ def _of_its_files(directory: AcidDirectory, look: Look) -> Iterator[Finding]:
         files = sorted(file.name for file in buckets if file.attempt is not None)
         what = "delete events" if directory.kind is Kind.DELETE_DELTA else "rows"
         text = f"{what} in {', '.join(files[:3])}"
-        yield rule("R2").finding(name, text, {"files": files[:_MOST], "count": len(files)})
+        yield R2.finding(name, text, {"files": files[:_MOST], "count": len(files)})
     if buckets and directory.kind is not Kind.BASE and ORC_ACID_VERSION not in names:
-        yield rule("R3").finding(name, f"it has no {ORC_ACID_VERSION}")
+        yield R3.finding(name, f"it has no {ORC_ACID_VERSION}")
     sides = sorted(file for file in names if file.endswith(FLUSH_LENGTH_SUFFIX))
     if sides:
-        yield rule("R5").finding(name, f"{sides[0]}", {"files": sides[:_MOST]})
+        yield R5.finding(name, f"{sides[0]}", {"files": sides[:_MOST]})
     deep = [entry.path for entry in look.files(name) if entry.path.count("/") > 1]
     if deep:
         text = f"{len(deep)} files, {deep[0]} for example" if len(deep) > 1 else deep[0]
-        yield rule("R8").finding(name, text, {"files": deep[:_MOST]})
+        yield R8.finding(name, text, {"files": deep[:_MOST]})
     if look.is_full and any(isinstance(file, OriginalFile) for file in parsed):
-        yield rule("R10").finding(name, "its files have the names of original files")
+        yield R10.finding(name, "its files have the names of original files")
+
+
+R9 = Rule(
+    "R9", ERROR, LISTING, "Original files of several buckets have delete events.",
+    "Trino numbers originals of unbucketed tables as bucket 0: deletes hit the wrong rows.",
+    "Run `acidctl compact --major`.", "5.1", ("trino",),
+)  # fmt: skip
+R16 = Rule(
+    "R16", ERROR, LISTING, "Spark's own ORC reader shows events, not rows.",
+    "It sees six columns, ignores deletes, and reads what is obsolete, aborted and open.",
+    "Use `spark.read.format(\"hive_acid\")`, which acidctl brings.", "3.1", ("spark",),
+)  # fmt: skip
+R17 = Rule(
+    "R17", ERROR, LISTING, "A base that this snapshot may not use.",
+    "Trino refuses the location for any such base, an open INSERT OVERWRITE too.",
+    "Wait until the write id is committed.", "6.5", ("trino",),
+)  # fmt: skip
 
 
 def _of_the_location(look: Look) -> Iterator[Finding]:
@@ -93,20 +168,47 @@ def _of_the_location(look: Look) -> Iterator[Finding]:
     }
     if deletes and numbers - {0}:
         text = f"originals of {len(numbers)} buckets, {len(deletes)} delete deltas"
-        yield rule("R9").finding("", text, {"buckets": sorted(numbers)[:_MOST]})
+        yield R9.finding("", text, {"buckets": sorted(numbers)[:_MOST]})
     if look.is_full:
         counts = f"{len(look.current)} ACID directories, {len(deletes)} of them with delete events"
-        yield rule("R16").finding("", counts, {"deleteDeltas": len(deletes)})
+        yield R16.finding("", counts, {"deleteDeltas": len(deletes)})
     else:
         unread = [v.name for v in state.verdicts if v.directory and v.state is not State.CURRENT]
         if unread:
             text = f"it also reads {len(unread)} directories that are not current, {unread[0]} for example"
-            yield rule("R16").finding("", text, {"directories": unread[:_MOST]})
+            yield R16.finding("", text, {"directories": unread[:_MOST]})
     if state.base is None:
         for verdict in state.in_state(State.IGNORED):
             is_base = verdict.kind is EntryKind.BASE and verdict.directory is not None
             if is_base and verdict.directory and verdict.directory.max_write_id != MINL:
-                yield rule("R17").finding(verdict.name, text_of(verdict.reason))
+                yield R17.finding(verdict.name, text_of(verdict.reason))
+
+
+R11 = Rule(
+    "R11", ERROR, FOOTERS, "Files lack hive.acid.key.index.",
+    "Hive up to 3.1 takes such a file for one without ids and shows the six columns as rows.",
+    "Run `acidctl compact --major`.", "3.4", ("hive2", "hive3"),
+)  # fmt: skip
+R12 = Rule(
+    "R12", ERROR, FOOTERS, "Files are of ACID version 2.",
+    "Hive 2 takes the encoded bucket column for a bucket number.",
+    "Read them with Hive 3 or newer.", "15", ("hive2",),
+)  # fmt: skip
+R13 = Rule(
+    "R13", ERROR, FOOTERS, "Updates and deletes stand among the inserts: ACID version 1.",
+    "Readers since Hive 3 ignore the operation: updates and deletes are read as rows.",
+    "Run a major compaction first.", "4.2", ("hive3", "hive4", "trino", "impala"),
+)  # fmt: skip
+R14 = Rule(
+    "R14", ERROR, FOOTERS, "The ACID columns are not spelled as Hive spells them.",
+    "Hive 4 compares the names exactly, and takes the file for one without ids.",
+    "Run `acidctl compact --major`: it spells them right.", "3.1", ("hive4",),
+)  # fmt: skip
+R15 = Rule(
+    "R15", WARNING, FOOTERS, "Files have no row index (stride 0).",
+    "Their statistics mean nothing: the reader reads whole stripes, whatever the condition.",
+    "Run `acidctl compact --major`.", "3.4", ("hive3", "hive4", "trino", "impala", "spark"),
+)  # fmt: skip
 
 
 def for_readers_by_tails(files: Mapping[str, TailFacts], readers: Sequence[str]) -> Iterator[Finding]:
@@ -114,16 +216,14 @@ def for_readers_by_tails(files: Mapping[str, TailFacts], readers: Sequence[str])
     native = [facts for facts in files.values() if facts.is_acid]
     inserts = [facts for facts in native if not facts.path.startswith("delete_delta_")]
     cases = {
-        "R11": [facts.path for facts in native if not facts.has_key_index],
-        "R12": [facts.path for facts in native if facts.acid_version is not None],
-        "R13": [facts.path for facts in inserts if facts.has_changes],
-        "R14": [facts.path for facts in native if not facts.is_exact],
-        "R15": [
-            facts.path for facts in files.values() if facts.rows and not facts.stride and facts.format is Format.ORC
-        ],
+        R11: [facts.path for facts in native if not facts.has_key_index],
+        R12: [facts.path for facts in native if facts.acid_version is not None],
+        R13: [facts.path for facts in inserts if facts.has_changes],
+        R14: [facts.path for facts in native if not facts.is_exact],
+        R15: [facts.path for facts in files.values() if facts.rows and not facts.stride and facts.format is Format.ORC],
     }
     wanted = wanted_rules(readers)
-    for rule_id, paths in cases.items():
-        if paths and rule_id in wanted:
+    for rule, paths in cases.items():
+        if paths and rule.id in wanted:
             text = f"{len(paths)} files, {paths[0]} for example" if len(paths) > 1 else paths[0]
-            yield rule(rule_id).finding("", text, {"files": paths[:_MOST], "count": len(paths)})
+            yield rule.finding("", text, {"files": paths[:_MOST], "count": len(paths)})

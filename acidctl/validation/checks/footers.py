@@ -22,11 +22,11 @@ from acidctl.storage.port import FileSystem, FileSystemSpec
 from acidctl.storage.registry import open_file_system
 from acidctl.storage.small_files import MOST_LENGTHS, read_small
 from acidctl.validation.checks.column_types import misfit
+from acidctl.validation.checks.listing import V13, V24, V25, V36
 from acidctl.validation.findings import Finding, Severity, Unchecked
-from acidctl.validation.rules import rule
+from acidctl.validation.rules import DEEP, ERROR, FOOTERS, WARNING, Rule
 from acidctl.worker_pool import Beat
 
-WARNING = Severity.WARNING
 _KINDS = ("int", "bigint", "int", "bigint", "bigint")
 _GENERATED = re.compile(r"_col[0-9]+")
 _MOST_TEXT = 200
@@ -128,6 +128,34 @@ class MarkerTask:
         return version
 
 
+V30 = Rule(
+    "V30", ERROR, FOOTERS, "hive.acid.key.index is missing, or does not fit the stripes.",
+    "Hive takes the ranges of its splits from it: deletes are skipped, and Hive up to 3.1 takes a file without "
+    "it for one without ids.",
+    "Run `acidctl repair key-index`.", "13.3",
+)  # fmt: skip
+V31 = Rule(
+    "V31", ERROR, FOOTERS, "hive.acid.stats or the statistics of the id columns are missing, or do not fit the rows.",
+    "Readers leave out stripes and count rows by them.",
+    "Run `acidctl compact --major`: it writes them anew.", "3.2",
+)  # fmt: skip
+V32 = Rule(
+    "V32", WARNING, FOOTERS, "hive.acid.version is missing, or differs from _orc_acid_version.",
+    "Tools that cross-check take the file for one of another version.",
+    "Nothing, if the rows are right.", "3.3",
+)  # fmt: skip
+V38 = Rule(
+    "V38", ERROR, FOOTERS, "Column types of a file do not fit the table's, or its columns are called _colN.",
+    "Readers fail or return NULL; _colN are matched by position only.",
+    "Compare with the table's columns; a major compaction gives the columns their names.", "3.1",
+)  # fmt: skip
+V39 = Rule(
+    "V39", ERROR, FOOTERS, "An ACID file has ids but no struct of the table's columns, or inserted rows without one.",
+    "There is nothing to read: queries fail, or return NULL in every column.",
+    "Restore the file.", "3.1",
+)  # fmt: skip
+
+
 class _Look:
     """One file being looked at; findings gather."""
 
@@ -150,18 +178,18 @@ class _Look:
             return self._made()
         except BadDataError as error:
             if not self._is_side_bad:
-                self._add("V24", _reason(error, self._task.path))
+                self._add(V24, _reason(error, self._task.path))
             return self._made()
         return self._of_tail(found, length)
 
     def _add(
         self,
-        rule_id: str,
+        rule: Rule,
         message: str,
         severity: Severity | None = None,
         **evidence: int | str | list[int] | list[str],
     ) -> None:
-        self._findings.append(rule(rule_id).finding(self._file.path, message, dict(evidence), severity))
+        self._findings.append(rule.finding(self._file.path, message, dict(evidence), severity))
 
     def _made(self, rows: int | None = None) -> TailFacts:
         return TailFacts(self._file.path, rows, findings=tuple(self._findings), unchecked=tuple(self._unchecked))
@@ -174,7 +202,7 @@ class _Look:
             return None
         content = read_small(self._fs, self._task.path.removesuffix(self._file.path) + side, MOST_LENGTHS)
         lengths: tuple[int, ...] = struct.unpack(f">{len(content) // 8}q", content[: len(content) // 8 * 8])
-        finding = rule("V36").finding
+        finding = V36.finding
         self._is_side_bad = True
         if not lengths or lengths[-1] < 0:
             if content:  # an empty one the listing shows
@@ -201,7 +229,7 @@ class _Look:
     def _of_tail(self, found: TableFile, length: int | None) -> TailFacts:
         tail = found.tail
         if tail.type_tree.kind != "struct":
-            self._add("V25", f"it holds single values of type {_clipped(hive_type(tail.type_tree))}, not rows")
+            self._add(V25, f"it holds single values of type {_clipped(hive_type(tail.type_tree))}, not rows")
             return self._made()
         if tail.encrypted:
             shown = self._fs.display(self._task.path)
@@ -241,75 +269,75 @@ class _Look:
         try:
             return tail.acid_version
         except BadDataError as error:
-            self._add("V32", error.why)
+            self._add(V32, error.why)
             return None
 
     def _acid_schema(self, tree: OrcType) -> None:
         if tree.children[-1].kind != "struct":
-            self._add("V39", f"the column row is of type {tree.children[-1].kind}")
+            self._add(V39, f"the column row is of type {tree.children[-1].kind}")
         kinds = tuple(child.kind for child in tree.children[:5])
         if kinds != _KINDS:
             wrong = [f"{n} is {k}" for n, k, want in zip(ACID_COLUMNS, kinds, _KINDS, strict=False) if k != want]
-            self._add("V25", f"{', '.join(wrong)}", columns=list(kinds))
+            self._add(V25, f"{', '.join(wrong)}", columns=list(kinds))
         elif self._file.role is Role.ORIGINAL:
-            self._add("V25", "an original file with the six ACID columns: it belongs in a delta or a base", WARNING)
+            self._add(V25, "an original file with the six ACID columns: it belongs in a delta or a base", WARNING)
         elif not self._file.native_name:
-            self._add("V25", "an ACID file whose name is not bucket_N: Hive does not read it", WARNING)
+            self._add(V25, "an ACID file whose name is not bucket_N: Hive does not read it", WARNING)
 
     def _raw_schema(self, tree: OrcType) -> None:
         names = tuple(name.lower() for name in tree.names)
         if names[:5] == tuple(name.lower() for name in ACID_COLUMNS[:5]):
-            self._add("V39", f"it has the ids, but no row: {_clipped(hive_type(tree))}")
+            self._add(V39, f"it has the ids, but no row: {_clipped(hive_type(tree))}")
             return
         directory = self._file.directory
         if self._file.native_name or self._file.role is Role.DELETE:
-            self._add("V25", f"its columns are {_clipped(hive_type(tree))}, not the six of an ACID file")
+            self._add(V25, f"its columns are {_clipped(hive_type(tree))}, not the six of an ACID file")
         elif directory is not None and self._task.is_full:
             wide = directory.kind is not Kind.BASE and directory.min_write_id != directory.max_write_id
             if wide or self._task.is_compacted:
-                self._add("V25", "a file without ids in a directory that a compaction or a stream wrote")
+                self._add(V25, "a file without ids in a directory that a compaction or a stream wrote")
 
     def _columns(self, row: OrcType) -> None:
         if row.kind != "struct" or self._file.role is Role.DELETE:
             return
         if row.names and all(_GENERATED.fullmatch(name) for name in row.names):
             last = f" to {row.names[-1]}" if len(row.names) > 1 else ""
-            self._add("V38", f"its columns have no names of their own: {row.names[0]}{last}", WARNING)
+            self._add(V38, f"its columns have no names of their own: {row.names[0]}{last}", WARNING)
         if self._task.schema is not None and (wrong := misfit(row, self._task.schema)):
-            self._add("V38", wrong)
+            self._add(V38, wrong)
 
     def _key_index(self, tail: Tail, *, is_old: bool) -> None:
         raw = tail.user_metadata.get(KEY_INDEX)
         if raw is None:
             if tail.rows:
-                self._add("V30", "it is missing", WARNING)
+                self._add(V30, "it is missing", WARNING)
             return
         try:
             entries = tail.key_index() or []
         except BadDataError as error:
-            self._add("V30", error.why)
+            self._add(V30, error.why)
             return
         if raw and not raw.endswith(b";"):
-            self._add("V30", "its last entry has no closing semicolon")
+            self._add(V30, "its last entry has no closing semicolon")
         stripes = len(tail.stripes)
         if len(entries) != stripes:
             # Hive 2 loses the entry of the last stripe in most files that it writes (section 3.4).
             severity = WARNING if is_old and len(entries) == stripes - 1 else None
             text = f"it has {_counted(len(entries), 'entry', 'entries')} for {_counted(stripes, 'stripe', 'stripes')}"
-            self._add("V30", text, severity, entries=len(entries), stripes=stripes)
+            self._add(V30, text, severity, entries=len(entries), stripes=stripes)
 
     def _stats(self, tail: Tail, *, is_old: bool) -> tuple[int, int, int] | None:
         try:
             stats = tail.acid_stats()
         except BadDataError as error:
-            self._add("V31", error.why)
+            self._add(V31, error.why)
             return None
         if stats is None:
-            self._add("V31", "hive.acid.stats is missing", WARNING)
+            self._add(V31, "hive.acid.stats is missing", WARNING)
         elif sum(stats) != tail.rows:
             # Hive 2 gives the inserts of an UPDATE the statistics of its deletes.
             text = f"hive.acid.stats counts {sum(stats):,} events, the stripes {tail.rows:,} rows"
-            self._add("V31", text, WARNING if is_old else None, stats=list(stats), rows=tail.rows)
+            self._add(V31, text, WARNING if is_old else None, stats=list(stats), rows=tail.rows)
         return stats
 
 
@@ -361,19 +389,26 @@ def across_tails(files: dict[str, TailFacts], markers: dict[str, int | None]) ->
         if marker is None:
             continue
         if facts.acid_version is None and not any(f.rule == "V32" for f in facts.findings):
-            yield rule("V32").finding(path, f"it is missing, _orc_acid_version says {marker}")
+            yield V32.finding(path, f"it is missing, _orc_acid_version says {marker}")
         elif facts.acid_version is not None and facts.acid_version != marker:
-            yield rule("V32").finding(path, f"it is {facts.acid_version}, _orc_acid_version says {marker}")
+            yield V32.finding(path, f"it is {facts.acid_version}, _orc_acid_version says {marker}")
     if not markers:
         for directory, version in missing.items():
             text = f"it has no _orc_acid_version, its files are of version {version}"
-            yield rule("V13").finding(directory, text, severity=WARNING)
+            yield V13.finding(directory, text, severity=WARNING)
     if old:
         yield acid_v1(old)
+
+
+V12 = Rule(
+    "V12", ERROR, DEEP, "An event's operation does not belong in such a directory, or a delete event has a row.",
+    "Hive 3 and newer ignore the operation: updates and deletes are read as rows.",
+    "Compact an ACID v1 table with a major compaction before Hive 3 reads it.", "4.2",
+)  # fmt: skip
 
 
 def acid_v1(paths: list[str]) -> Finding:
     """Rule V12's remark on a table of ACID version 1."""
     count = f"{len(paths)} files hold" if len(paths) > 1 else "1 file holds"
     text = f"ACID v1: {count} updates or deletes; compact before Hive 3 reads them"
-    return rule("V12").finding("", text, {"files": paths[:10], "count": len(paths)}, Severity.INFO)
+    return V12.finding("", text, {"files": paths[:10], "count": len(paths)}, Severity.INFO)

@@ -10,6 +10,18 @@ import numpy as np
 from acidctl.rows.read.delete_set import Bools
 from acidctl.validation.checks.events import Events, compare
 from acidctl.validation.checks.row_facts import Tally
+from acidctl.validation.rules import DEEP, ERROR, WARNING, Rule
+
+V26 = Rule(
+    "V26", ERROR, DEEP, "Events are not in ascending order of their key, or a key is there twice.",
+    "Readers merge sorted files: deletes are missed, and rows appear twice.",
+    "Run `acidctl compact --major`: it sorts.", "4.2",
+)  # fmt: skip
+V34 = Rule(
+    "V34", WARNING, DEEP, "Several delete events name the same row.",
+    "Legal after concurrent deletes; many of them point to a writer that repeats itself.",
+    "Nothing; a major compaction removes them.", "4.2",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +41,7 @@ class KeyOrder:
         if not len(after) or _ascend(before, after):
             return
         same, down = compare(before.keys, after.keys)
-        yield from _where("V26", "events have a lower key than the one before", down, after)
+        yield from _where(V26, "events have a lower key than the one before", down, after)
         if not same.any():
             return
         if self.is_delete:
@@ -39,11 +51,11 @@ class KeyOrder:
         else:
             may_repeat = np.zeros_like(same)
         newer = after.current < before.current
-        yield from _where("V26", "rows have the key of the one before", same & ~may_repeat, after)
+        yield from _where(V26, "rows have the key of the one before", same & ~may_repeat, after)
         text = "events have the key of the one before and are not older"
-        yield from _where("V26", text, may_repeat & ~newer, after)
+        yield from _where(V26, text, may_repeat & ~newer, after)
         if self.is_delete:
-            yield from _where("V34", "delete events name a row again", same & newer, after)
+            yield from _where(V34, "delete events name a row again", same & newer, after)
 
 
 def _ascend(before: Events, after: Events) -> bool:
@@ -55,6 +67,6 @@ def _ascend(before: Events, after: Events) -> bool:
     return bool((before.keys.row_id < keys.row_id).all())
 
 
-def _where(rule: str, text: str, where: Bools, events: Events) -> Iterator[Tally]:
+def _where(rule: Rule, text: str, where: Bools, events: Events) -> Iterator[Tally]:
     if where.any():
         yield Tally(rule, text, int(np.count_nonzero(where)), events.event(int(np.argmax(where))))

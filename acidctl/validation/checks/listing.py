@@ -34,8 +34,8 @@ from acidctl.acid.triggers import Thresholds, decide, figures_of
 from acidctl.errors import AcidctlError
 from acidctl.location.publication import half_published, some_of
 from acidctl.location.snapshot import Snapshot
-from acidctl.validation.findings import Finding, Severity
-from acidctl.validation.rules import rule
+from acidctl.validation.findings import Finding
+from acidctl.validation.rules import ERROR, INFO, LISTING, WARNING, Rule
 from acidctl.wording import text_of
 
 STALE_SECONDS = 24 * 3600
@@ -43,7 +43,9 @@ STALE_SECONDS = 24 * 3600
 _MOST_NAMES = 10
 """Names that one finding lists at most."""
 
-INFO, WARNING = Severity.INFO, Severity.WARNING
+
+_Check = Callable[["Look"], Iterator[Finding]]
+_CHECKS: list[_Check] = []
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,12 @@ class Look:
         return bool(data_files_of(directory, self.files(directory.name)))
 
 
+def on_listing(check: _Check) -> _Check:
+    """Have a function called by :func:`check_listing`."""
+    _CHECKS.append(check)
+    return check
+
+
 def check_listing(look: Look) -> Iterator[Finding]:
     """Every finding that names, sizes and times give."""
     for check in _CHECKS:
@@ -104,6 +112,34 @@ def check_listing(look: Look) -> Iterator[Finding]:
 # --- names ----------------------------------------------------------------------------------------------------------
 
 
+V1 = Rule(
+    "V1", ERROR, LISTING, "A directory has the prefix of an ACID directory, but the rest is no name of Hive's.",
+    "Hive fails on the whole location with a NumberFormatException.",
+    "Rename or remove it; nothing that Hive wrote is called so.", "1.1",
+)  # fmt: skip
+V2 = Rule(
+    "V2", ERROR, LISTING, "A delta ends before it begins, or a base has a negative write id.",
+    "Readers pass over it or fail; its rows are not seen.",
+    "Find out what wrote it, and move it out of the location.", "1.1",
+)  # fmt: skip
+V3 = Rule(
+    "V3", WARNING, LISTING, "A name has a statement id and a visibility id, or a statement id above 4095.",
+    "No version of Hive writes such a name; Impala refuses it, and a bucket value has 12 bits for it.",
+    "Find out what wrote it.", "1.1",
+)  # fmt: skip
+V4 = Rule(
+    "V4", INFO, LISTING, "The numbers in a name are not padded as Hive pads them.",
+    "Readers compare numbers, so it does no harm; other tools may compare text.",
+    "Nothing.", "1.1",
+)  # fmt: skip
+V6 = Rule(
+    "V6", WARNING, LISTING, "A delta of several write ids has a statement id.",
+    "Only the streaming API of Hive 3 may write that.",
+    "Nothing if a streaming client writes to the table.", "1.1",
+)  # fmt: skip
+
+
+@on_listing
 def _names(look: Look) -> Iterator[Finding]:
     for verdict in look.snapshot.state.verdicts:
         if verdict.reason.code is Code.UNPARSEABLE:
@@ -111,13 +147,13 @@ def _names(look: Look) -> Iterator[Finding]:
     for directory in look.directories:
         name, statement = directory.name, directory.statement_id
         if statement != NO_STATEMENT and directory.visibility_txn:
-            yield rule("V3").finding(name, f"statement id {statement} and visibility id {directory.visibility_txn}")
+            yield V3.finding(name, f"statement id {statement} and visibility id {directory.visibility_txn}")
         elif statement > MAX_STATEMENT:
-            yield rule("V3").finding(name, f"statement id {statement} is above {MAX_STATEMENT}")
+            yield V3.finding(name, f"statement id {statement} is above {MAX_STATEMENT}")
         if name != directory.canonical_name:
-            yield rule("V4").finding(name, f"Hive would write {directory.canonical_name}")
+            yield V4.finding(name, f"Hive would write {directory.canonical_name}")
         if statement != NO_STATEMENT and directory.min_write_id < directory.max_write_id:
-            yield rule("V6").finding(name, f"statement id {statement} on several write ids")
+            yield V6.finding(name, f"statement id {statement} on several write ids")
 
 
 def _unparseable(verdict: Verdict) -> Finding:
@@ -126,38 +162,81 @@ def _unparseable(verdict: Verdict) -> Finding:
     except AcidNameError:
         directory = None
     if directory is None:
-        return rule("V1").finding(verdict.name, text_of(verdict.reason))
+        return V1.finding(verdict.name, text_of(verdict.reason))
     evidence = {"minWriteId": directory.min_write_id, "maxWriteId": directory.max_write_id}
     text = verdict.reason.value("why") or text_of(verdict.reason)
-    return rule("V2").finding(verdict.name, text, evidence)
+    return V2.finding(verdict.name, text, evidence)
 
 
 # --- ranges ---------------------------------------------------------------------------------------------------------
 
 
+V5 = Rule(
+    "V5", ERROR, LISTING, "Two directories have the same numbers in a different spelling.",
+    "Readers take both: rows appear twice, or in an order that nobody chose.",
+    "Keep one of them: compare their rows with `acidctl dump`.", "1.1",
+)  # fmt: skip
+V7 = Rule(
+    "V7", ERROR, LISTING, "Two deltas of one kind overlap, and neither holds the other's range.",
+    "Compaction never produces this: rows are read twice, or not at all.",
+    "Find out what wrote them; restore the narrower deltas from a copy.", "6.3",
+)  # fmt: skip
+V9 = Rule(
+    "V9", ERROR, LISTING, "A delta begins at or below the base's write id and ends above it.",
+    "It is read whole, so rows that the base holds appear twice; Impala refuses it.",
+    "Compare its rows up to the base's write id with the base, and move the wrong one away.",
+    "6.3",
+)  # fmt: skip
+V17 = Rule(
+    "V17", ERROR, LISTING, "A directory lies inside an ACID directory, as when a rename met an existing one.",
+    "Readers do not look into it: its rows are lost to them.",
+    "Run `acidctl repair nested`; where that refuses, move it to where it belongs by hand.",
+)  # fmt: skip
+V22 = Rule(
+    "V22", ERROR, LISTING, "A directory holds several files for one bucket, or a stray file named like a bucket.",
+    "Attempts of one task hold the same rows, which are read twice; Hive fails on stray names.",
+    "Keep the attempt that the task's manifest names; move the others away.", "1.4",
+)  # fmt: skip
+
+
+@on_listing
 def _layout(look: Look) -> Iterator[Finding]:
     """V5, V7, V9, V17, V22: what no merge may be built on either."""
+    rules = {rule.id: rule for rule in (V5, V7, V9, V22)}
     nested: dict[str, str] = {}
     for problem in layout_problems(look.snapshot.listing, look.snapshot.state):
         if problem.rule == "V17":
             nested.setdefault("/".join(problem.path.split("/")[:2]), text_of(problem.reason))
         elif problem.rule != "V25":  # which says more below
-            yield rule(problem.rule).finding(problem.path, text_of(problem.reason), {"others": list(problem.others)})
+            yield rules[problem.rule].finding(problem.path, text_of(problem.reason), {"others": list(problem.others)})
     current = {directory.name for directory in look.current}
     for entry in look.snapshot.listing.entries:
         parts = entry.path.split("/")
         if entry.is_dir and len(parts) == 2 and parts[0] in current and parts[1].startswith(ACID_PREFIXES):
             nested.setdefault(entry.path, f"{entry.path} is nested in {parts[0]}")
     for path, text in nested.items():
-        yield rule("V17").finding(path, text)
+        yield V17.finding(path, text)
     spelled: dict[str, AcidDirectory] = {}
     for directory in look.directories:
         other = spelled.setdefault(directory.canonical_name, directory)
         if other is not directory and not {other.name, directory.name} <= current:
             text = text_of(spelled_twice(other, directory))
-            yield rule("V5").finding(directory.name, text, {"others": [other.name]})
+            yield V5.finding(directory.name, text, {"others": [other.name]})
 
 
+V8 = Rule(
+    "V8", INFO, LISTING, "Write ids are missing between the directories.",
+    "Normal: other partitions, aborted and empty transactions use write ids too.",
+    "Nothing.",
+)  # fmt: skip
+V10 = Rule(
+    "V10", ERROR, LISTING, "Two visible directories differ in their visibility id only.",
+    "Hive reads both and returns every row twice; acidctl and Impala read the later one.",
+    "Move the one with the lower visibility id out of the location.", "6.3",
+)  # fmt: skip
+
+
+@on_listing
 def _ranges(look: Look) -> Iterator[Finding]:
     base = look.snapshot.state.base
     top = base.directory.max_write_id if base and base.directory else MINL
@@ -168,13 +247,13 @@ def _ranges(look: Look) -> Iterator[Finding]:
         for other in (by_name[name] for name in verdict.reason.by if name in by_name):
             if hidden and _differ_in_visibility(hidden, other):
                 text = f"{other.name} holds the same write ids"
-                yield rule("V10").finding(hidden.name, text, {"others": [other.name]})
+                yield V10.finding(hidden.name, text, {"others": [other.name]})
     missing = _gaps(deltas, top)
     if missing:
         shown = ", ".join(f"{low}" if low == high else f"{low} to {high}" for low, high in missing[:_MOST_NAMES])
         more = f" and {len(missing) - _MOST_NAMES} more" if len(missing) > _MOST_NAMES else ""
         evidence = {"ranges": [list(gap) for gap in missing[:_MOST_NAMES]], "count": len(missing)}
-        yield rule("V8").finding("", f"no directory has write id {shown}{more}", evidence)
+        yield V8.finding("", f"no directory has write id {shown}{more}", evidence)
 
 
 def _differ_in_visibility(one: AcidDirectory, other: AcidDirectory) -> bool:
@@ -197,55 +276,96 @@ def _gaps(deltas: Sequence[AcidDirectory], top: int) -> list[tuple[int, int]]:
     return gaps
 
 
+V11 = Rule(
+    "V11", ERROR, LISTING, "A minor compaction was shown half: a wide delta hides directories of the other kind.",
+    "Deleted rows come back, or rows vanish.",
+    "If acidctl's own compaction died, run `acidctl compact` again: it finishes it. Otherwise move the lone wide "
+    "directory away.", "8.6",
+)  # fmt: skip
+
+
+@on_listing
 def _half(look: Look) -> Iterator[Finding]:
     for name, wide in half_finished(look.snapshot.state).items():
         # Whether rows are wrong hangs on the events in them, which the deepest check compares.
         text = f"only {wide}, which has no twin of this kind, hides it"
-        yield rule("V11").finding(name, text, {"others": [wide]}, WARNING)
+        yield V11.finding(name, text, {"others": [wide]}, WARNING)
     for staging, waiting in half_published(look.snapshot):
         text = f"{some_of(waiting)} is still in {staging}, the rest of the result is shown already"
-        yield rule("V11").finding(staging, text, {"others": list(waiting)})
+        yield V11.finding(staging, text, {"others": list(waiting)})
 
 
 # --- small files ----------------------------------------------------------------------------------------------------
 
 
+V13 = Rule(
+    "V13", ERROR, LISTING, "The marker _orc_acid_version is missing, is no known version, or differs.",
+    "Trino refuses deltas without it.",
+    "Run `acidctl repair version-file`: it writes the marker where the files are of version 2 beyond doubt.", "3.3",
+)  # fmt: skip
+
+
+@on_listing
 def _markers(look: Look) -> Iterator[Finding]:
     marked = {d.name for d in look.current if ORC_ACID_VERSION in look.direct(d.name)}
     for directory in look.current:
         name = directory.name
         empty = [e for e in look.files(name) if e.path == f"{name}/{ORC_ACID_VERSION}" and not e.size]
         if empty:
-            yield rule("V13").finding(f"{name}/{ORC_ACID_VERSION}", "it is empty")
+            yield V13.finding(f"{name}/{ORC_ACID_VERSION}", "it is empty")
         native = any(isinstance(parse_file(file), BucketFile) for file in look.direct(name))
         if native and name not in marked and (marked or directory.visibility_txn):
             others = f"{len(marked)} other directories have it" if marked else "Hive 4 wrote this directory"
-            yield rule("V13").finding(name, f"it has no {ORC_ACID_VERSION}; {others}", severity=WARNING)
+            yield V13.finding(name, f"it has no {ORC_ACID_VERSION}; {others}", severity=WARNING)
 
 
+V14 = Rule(
+    "V14", ERROR, LISTING, "A _metadata_acid cannot be used, lies in a delta, or says `truncated` beside data.",
+    "It decides whether a base is a compaction; Hive refuses to read on.",
+    "Restore it, or remove it where it lies in a delta.", "1.4",
+)  # fmt: skip
+
+
+@on_listing
 def _metadata(look: Look) -> Iterator[Finding]:
     for path, error in look.bad_metadata.items():
-        yield rule("V14").finding(path, error.why or error.what)
+        yield V14.finding(path, error.why or error.what)
     formats = look.snapshot.base_formats
     for directory in look.directories:
         name = directory.name
         if directory.kind is not Kind.BASE and METADATA_ACID in look.direct(name):
-            yield rule("V14").finding(f"{name}/{METADATA_ACID}", "it belongs in a base only", severity=WARNING)
+            yield V14.finding(f"{name}/{METADATA_ACID}", "it belongs in a base only", severity=WARNING)
         if formats.get(name) is BaseFormat.TRUNCATED and look.has_data(directory):
-            yield rule("V14").finding(name, "it is marked truncated, but holds data files")
+            yield V14.finding(name, "it is marked truncated, but holds data files")
 
 
+V15 = Rule(
+    "V15", WARNING, LISTING, "A base or delta holds no data file.",
+    "With its metadata file it is a compaction or an overwrite by nothing; without, a writer may have died.",
+    "If no writer is at work, look at what should be in it.",
+)  # fmt: skip
+
+
+@on_listing
 def _empty(look: Look) -> Iterator[Finding]:
     for directory in look.current:
         if look.has_data(directory):
             continue
         metadata = sorted(look.direct(directory.name) & {METADATA_ACID, ORC_ACID_VERSION})
         if metadata:
-            yield rule("V15").finding(directory.name, f"no data, but {' and '.join(metadata)}", severity=INFO)
+            yield V15.finding(directory.name, f"no data, but {' and '.join(metadata)}", severity=INFO)
         else:
-            yield rule("V15").finding(directory.name, "neither data nor a metadata file")
+            yield V15.finding(directory.name, "neither data nor a metadata file")
 
 
+V36 = Rule(
+    "V36", ERROR, LISTING, "A _flush_length file is damaged, lies where none belongs, or says more than there is.",
+    "Streaming writers record there how much of a file counts; too much means that rows are lost.",
+    "If no writer is at work, run `acidctl repair flush-length`.", "12",
+)  # fmt: skip
+
+
+@on_listing
 def _flush_lengths(look: Look) -> Iterator[Finding]:
     for directory in look.current:
         files = {entry.path: entry for entry in look.files(directory.name) if is_visible_path(entry.path)}
@@ -255,19 +375,32 @@ def _flush_lengths(look: Look) -> Iterator[Finding]:
                 continue
             if not streams or directory.min_write_id == directory.max_write_id:
                 text = "no streaming writer makes one here: readers do not look at it"
-                yield rule("V36").finding(path, text, severity=WARNING)
+                yield V36.finding(path, text, severity=WARNING)
             elif path.removesuffix(FLUSH_LENGTH_SUFFIX) not in files:
-                yield rule("V36").finding(path, "its data file is missing", severity=WARNING)
+                yield V36.finding(path, "its data file is missing", severity=WARNING)
             elif not entry.size:
-                yield rule("V36").finding(path, "it is empty: Hive refuses to read the data file", {"bytes": 0})
+                yield V36.finding(path, "it is empty: Hive refuses to read the data file", {"bytes": 0})
             elif entry.size % 8:
                 text = f"its {entry.size} bytes are no whole number of lengths: the last was torn"
-                yield rule("V36").finding(path, text, {"bytes": entry.size}, WARNING)
+                yield V36.finding(path, text, {"bytes": entry.size}, WARNING)
 
 
 # --- data files, originals, staging ---------------------------------------------------------------------------------
 
 
+V24 = Rule(
+    "V24", ERROR, LISTING, "A data file cannot be read: it is empty, damaged, no ORC file, or ends the reader.",
+    "Queries fail on it, and its rows are lost.",
+    "Restore it from a copy; `acidctl dump` shows what can still be read.",
+)  # fmt: skip
+V25 = Rule(
+    "V25", ERROR, LISTING, "A file lacks the ACID columns where it must have them, or has them where it must not.",
+    "Readers fail, or number its rows wrongly.",
+    "Find out what wrote it; move it out of the directory.", "3.1",
+)  # fmt: skip
+
+
+@on_listing
 def _data_files(look: Look) -> Iterator[Finding]:
     for directory in look.current:
         files = data_files_of(directory, look.files(directory.name))
@@ -275,38 +408,54 @@ def _data_files(look: Look) -> Iterator[Finding]:
             if file.flush_length_path and not file.size:
                 continue  # a streaming writer has just begun
             if file.native_name and not file.size:
-                yield rule("V24").finding(file.path, "it is empty", {"bytes": 0})
+                yield V24.finding(file.path, "it is empty", {"bytes": 0})
             elif not file.size:
-                yield rule("V24").finding(file.path, "it is empty", {"bytes": 0}, INFO)
+                yield V24.finding(file.path, "it is empty", {"bytes": 0}, INFO)
         raw = [file for file in files if not file.native_name]
         if raw and len(raw) < len(files):
             text = f"{len(raw)} raw files stand beside {len(files) - len(raw)} bucket files"
-            yield rule("V25").finding(directory.name, text, {"files": [file.path for file in raw[:_MOST_NAMES]]})
+            yield V25.finding(directory.name, text, {"files": [file.path for file in raw[:_MOST_NAMES]]})
     for entry in look.snapshot.listing.entries:
         name, slash, rest = entry.path.partition("/")
         data = rest.removesuffix(FLUSH_LENGTH_SUFFIX)
         is_file_of = slash and entry.is_dir and isinstance(parse_file(data), BucketFile)
         if is_file_of and any(directory.name == name for directory in look.current):
-            rule_id = "V36" if rest.endswith(FLUSH_LENGTH_SUFFIX) else "V24"
-            yield rule(rule_id).finding(entry.path, "it is a directory, not a file")
+            rule = V36 if rest.endswith(FLUSH_LENGTH_SUFFIX) else V24
+            yield rule.finding(entry.path, "it is a directory, not a file")
     for entry in look.snapshot.state.originals:
         if not entry.size:
-            yield rule("V24").finding(entry.path, "it is empty", {"bytes": 0}, INFO)
+            yield V24.finding(entry.path, "it is empty", {"bytes": 0}, INFO)
 
 
+V18 = Rule(
+    "V18", WARNING, LISTING, "Original files lie beside a base, or have names that Hive does not number.",
+    "Beside a base they are obsolete; without a number Hive's compaction fails on them.",
+    "Obsolete ones: `acidctl clean`. Others: rename them as 000000_0 before the table is changed.", "5.1",
+)  # fmt: skip
+
+
+@on_listing
 def _originals(look: Look) -> Iterator[Finding]:
     state = look.snapshot.state
     hidden = [v for v in state.in_state(State.OBSOLETE) if v.kind is EntryKind.ORIGINAL]
     if hidden and state.base:
         names = [verdict.name for verdict in hidden]
         text = f"{len(hidden)} original files or directories are in {state.base.name}: {_listed(names)}"
-        yield rule("V18").finding("", text, {"files": names[:_MOST_NAMES], "count": len(names)})
+        yield V18.finding("", text, {"files": names[:_MOST_NAMES], "count": len(names)})
     odd = [e.path for e in state.originals if not isinstance(parse_file(e.path.rpartition("/")[2]), OriginalFile)]
     if odd and look.directories:
         text = f"{len(odd)} original files have no bucket number in their name: {_listed(odd)}"
-        yield rule("V18").finding("", text, {"files": odd[:_MOST_NAMES], "count": len(odd)})
+        yield V18.finding("", text, {"files": odd[:_MOST_NAMES], "count": len(odd)})
 
 
+V16 = Rule(
+    "V16", WARNING, LISTING, "A staging directory has been lying around for more than a day.",
+    "A writer or a compaction died; it takes space, and readers pass over it.",
+    "Remove it when nothing writes to the table.", "8.6",
+)  # fmt: skip
+
+
+@on_listing
 def _staging(look: Look) -> Iterator[Finding]:
     newest: dict[str, float] = {}
     for entry in look.snapshot.listing.entries:
@@ -317,16 +466,27 @@ def _staging(look: Look) -> Iterator[Finding]:
     for name, modified in sorted(newest.items()):
         age = look.now - modified
         if name.startswith(("_tmp", ".hive-staging")) and name not in half and age > STALE_SECONDS:
-            yield rule("V16").finding(
-                name, f"nothing changed in it for {int(age // 3600)} hours", {"seconds": int(age)}
-            )
+            yield V16.finding(name, f"nothing changed in it for {int(age // 3600)} hours", {"seconds": int(age)})
 
 
+V19 = Rule(
+    "V19", WARNING, LISTING, "There are more deltas, or larger ones, than Hive's thresholds allow.",
+    "Reading becomes slow; perhaps Hive's initiator is not running.",
+    "Run `acidctl compact`.", "9",
+)  # fmt: skip
+V20 = Rule(
+    "V20", INFO, LISTING, "Obsolete or aborted directories take space.",
+    "No reader needs them.",
+    "Run `acidctl clean`.", "10",
+)  # fmt: skip
+
+
+@on_listing
 def _figures(look: Look) -> Iterator[Finding]:
     state = look.snapshot.state
     decision = decide(figures_of(look.snapshot.listing, state), look.thresholds)
     if decision.kind:
-        yield rule("V19").finding("", decision.text, {"deltas": len(state.deltas), "compaction": decision.kind.value})
+        yield V19.finding("", decision.text, {"deltas": len(state.deltas), "compaction": decision.kind.value})
     counts: dict[str, int] = {}
     for which in (State.OBSOLETE, State.ABORTED):
         names = {verdict.name for verdict in state.in_state(which)}
@@ -334,15 +494,9 @@ def _figures(look: Look) -> Iterator[Finding]:
         counts |= {which.value: len(names), f"{which.value}Bytes": size}
     if counts["obsolete"] or counts["aborted"]:
         text = ", ".join(f"{counts[s]} {s} with {counts[f'{s}Bytes']:,} bytes" for s in ("obsolete", "aborted"))
-        yield rule("V20").finding("", text, counts)
+        yield V20.finding("", text, counts)
 
 
 def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more
-
-
-_CHECKS: tuple[Callable[[Look], Iterator[Finding]], ...] = (
-    _names, _layout, _ranges, _half, _markers, _metadata, _empty, _flush_lengths, _data_files, _originals, _staging,
-    _figures,
-)  # fmt: skip

@@ -10,6 +10,7 @@ from acidctl.acid.names import NO_STATEMENT, Kind
 from acidctl.validation.checks.events import Events, shown_key
 from acidctl.validation.checks.spans import Spans, united
 from acidctl.validation.findings import Severity, Unchecked
+from acidctl.validation.rules import DEEP, ERROR, Rule
 
 
 @dataclass(slots=True)
@@ -21,7 +22,7 @@ class Tally:
         example: of the first, for people.
     """
 
-    rule: str
+    rule: Rule
     text: str
     count: int
     example: str
@@ -59,7 +60,7 @@ def joined(parts: Sequence[RowFacts], between: Between) -> RowFacts:
     if len(parts) == 1:
         return parts[0]
     whole = RowFacts()
-    tallies: dict[tuple[str, str], Tally] = {}
+    tallies: dict[tuple[Rule, str], Tally] = {}
     for part in parts:
         whole.rows += part.rows
         whole.counts = (
@@ -81,6 +82,13 @@ def joined(parts: Sequence[RowFacts], between: Between) -> RowFacts:
     return whole
 
 
+V29 = Rule(
+    "V29", ERROR, DEEP, "An event has a NULL or negative id, or the row ids of a new delta have gaps.",
+    "A row without an id cannot be deleted or merged; gaps mean that rows were lost.",
+    "Restore the file.", "4",
+)  # fmt: skip
+
+
 def gaps(file: DataFile, spans: Spans) -> Tally | None:
     """Row ids of a new delta that do not begin at 0 and go on by 1 (rule V29)."""
     directory = file.directory
@@ -100,7 +108,7 @@ def gaps(file: DataFile, spans: Spans) -> Tally | None:
     missing = sum(int(f[0]) + int((f[1:] - e[:-1] - 1).sum()) for f, e in holed.values())
     hole = 0 if first[0] else int(last[0]) + 1
     return Tally(
-        "V29",
+        V29,
         "a row id is missing between 0 and the last",
         missing,
         shown_key((original, bucket, hole)),

@@ -23,11 +23,13 @@ from acidctl.rows.read.delete_set import Bools, Longs, valid_mask
 from acidctl.rows.read.events import ID_COLUMNS
 from acidctl.storage.port import FileSystemSpec
 from acidctl.validation.checks.events import Bounds, Events, shown_key, whole_events
-from acidctl.validation.checks.footers import opened
+from acidctl.validation.checks.footers import V12, V30, V31, V39, opened
 from acidctl.validation.checks.key_order import KeyOrder
-from acidctl.validation.checks.row_facts import RowFacts, Tally
+from acidctl.validation.checks.listing import V24
+from acidctl.validation.checks.row_facts import V29, RowFacts, Tally
 from acidctl.validation.checks.spans import SpanBuilder
 from acidctl.validation.findings import Severity, Unchecked
+from acidctl.validation.rules import DEEP, ERROR, WARNING, Rule
 from acidctl.worker_pool import Beat
 
 _DELETE = 2
@@ -106,6 +108,33 @@ def _open(task: RowTask) -> tuple[OrcFile | ForeignReader, Tail]:
     return _opened_file(task.storage, task.path, task.length, task.file.size, task.format, task.stamp)
 
 
+V21 = Rule(
+    "V21", ERROR, DEEP, "The bucket in an event is not the bucket of its file's name.",
+    "Hive looks for deletes of bucket N in files of bucket N only: it would ignore this one.",
+    "Run `acidctl compact --major`: acidctl applies deletes wherever they lie.", "2",
+)  # fmt: skip
+V23 = Rule(
+    "V23", ERROR, DEEP, "A value of the bucket column has an unknown codec, or reserved bits set.",
+    "Hive refuses the row.",
+    "Find out what wrote the file; restore it.", "2",
+)  # fmt: skip
+V28 = Rule(
+    "V28", ERROR, DEEP, "The write id of an event does not belong in its directory.",
+    "Snapshots hide and show such rows at the wrong time.",
+    "Find out whether the directory or the file was renamed or copied.", "4",
+)  # fmt: skip
+V35 = Rule(
+    "V35", ERROR, DEEP, "A delete event is older than the row that it deletes.",
+    "No writer can delete what is not there yet: its ids are wrong.",
+    "Restore the file.", "4",
+)  # fmt: skip
+V37 = Rule(
+    "V37", WARNING, DEEP, "A compacted directory holds rows of write ids that are open or aborted.",
+    "A compaction should have left them out; readers that filter by file show them.",
+    "Run `acidctl compact --major` with the same --write-ids.", "8.2",
+)  # fmt: skip
+
+
 class _Look:
     """The stripes of one task being looked at."""
 
@@ -113,7 +142,7 @@ class _Look:
         self._task = task
         self._tail = tail
         self._facts = RowFacts()
-        self._tallies: dict[tuple[str, str], Tally] = {}
+        self._tallies: dict[tuple[Rule, str], Tally] = {}
         self._counts = np.zeros(3, np.int64)
         self._inserts, self._deletes, self._changes = SpanBuilder(), SpanBuilder(), SpanBuilder()
         try:
@@ -139,7 +168,7 @@ class _Look:
         if there is not None:
             missing = [name for name in ID_COLUMNS if batch.column(name).null_count]
             text = f"events have no {', '.join(missing)}"
-            self.add("V29", text, int(np.count_nonzero(~there)), f"row {int(np.argmin(there))} of stripe {number}")
+            self.add(V29, text, int(np.count_nonzero(~there)), f"row {int(np.argmin(there))} of stripe {number}")
         if ids is None or not len(ids):
             return
         bounds = Bounds.of(ids)
@@ -149,7 +178,7 @@ class _Look:
         if there is None:
             self._tail_of_stripe(ids, bounds, number)
 
-    def add(self, rule: str, text: str, count: int, example: str, severity: Severity | None = None) -> None:
+    def add(self, rule: Rule, text: str, count: int, example: str, severity: Severity | None = None) -> None:
         """Count something."""
         if count:
             self._add_tally(Tally(rule, text, count, example, severity))
@@ -158,7 +187,7 @@ class _Look:
         known = self._tallies.setdefault((tally.rule, tally.text), replace(tally, count=0))
         known.count += tally.count
 
-    def _add_where(self, rule: str, text: str, where: Bools, ids: Events, severity: Severity | None = None) -> None:
+    def _add_where(self, rule: Rule, text: str, where: Bools, ids: Events, severity: Severity | None = None) -> None:
         if where.any():
             at = int(np.argmax(where))
             self.add(rule, text, int(np.count_nonzero(where)), ids.event(at), severity)
@@ -172,7 +201,7 @@ class _Look:
             self._facts.unchecked.append(Unchecked(task.file.path, error))
         except BadDataError as error:
             why = " ".join(f"{error.why or error.what}".split())[:200]
-            self.add("V24", f"a stripe cannot be read ({why})", 1, f"stripe {number}")
+            self.add(V24, f"a stripe cannot be read ({why})", 1, f"stripe {number}")
         if not task.is_native:
             return None
         try:
@@ -180,7 +209,7 @@ class _Look:
         except BadDataError:
             self._facts.is_complete = False
             if task.ids_only:
-                self.add("V24", "the ids of a stripe cannot be read", 1, f"stripe {number}")
+                self.add(V24, "the ids of a stripe cannot be read", 1, f"stripe {number}")
             return None
 
     # --- what each event says ---
@@ -194,19 +223,19 @@ class _Look:
             text, allowed = "events are no deletes by their operation", (_DELETE, _DELETE)
             if "row" in batch.schema.names:
                 with_row = batch.num_rows - batch.column("row").null_count
-                self.add("V12", "delete events have a row", with_row, f"in {task.file.path}")
+                self.add(V12, "delete events have a row", with_row, f"in {task.file.path}")
         elif is_v1:
             text, allowed = "events have an impossible operation", (0, 1 if in_base else 2)
         else:
             text, allowed = "events are no inserts by their operation", (0, 0)
         if not _inside(bounds.operation, allowed):
-            self._add_where("V12", text, _outside(ids.operation, allowed), ids)
+            self._add_where(V12, text, _outside(ids.operation, allowed), ids)
         if not is_delete and "row" in batch.schema.names and batch.column("row").null_count:
             self._without_row(batch)
         self._count(ids.operation, bounds.operation)
         self._buckets(ids, bounds)
         if bounds.row_id[0] < 0:
-            self._add_where("V29", "row ids are negative", ids.keys.row_id < 0, ids)
+            self._add_where(V29, "row ids are negative", ids.keys.row_id < 0, ids)
         self._gather(ids, is_v1=is_v1)
 
     def _without_row(self, batch: pa.RecordBatch) -> None:
@@ -214,7 +243,7 @@ class _Look:
         deletes = pc.equal(batch.column("operation"), _DELETE).fill_null(True)
         bare = pc.and_not(batch.column("row").is_null(), deletes).to_numpy(zero_copy_only=False)
         text = "inserted rows are NULL as a whole, not in their columns"
-        self.add("V39", text, int(np.count_nonzero(bare)), f"row {int(np.argmax(bare))} of its stripe")
+        self.add(V39, text, int(np.count_nonzero(bare)), f"row {int(np.argmax(bare))} of its stripe")
 
     def _count(self, operation: Longs, bounds: tuple[int, int]) -> None:
         if bounds[0] == bounds[1]:
@@ -228,8 +257,8 @@ class _Look:
         bad, other = _bucket_faults(_few(ids.keys.bucket, bounds.bucket), number)
         if bad.any() or other.any():
             bad, other = _bucket_faults(ids.keys.bucket, number)
-            self._add_where("V23", "events have an impossible bucket", bad, ids)
-            self._add_where("V21", f"events are of another bucket than the file's, {number}", other, ids)
+            self._add_where(V23, "events have an impossible bucket", bad, ids)
+            self._add_where(V21, f"events are of another bucket than the file's, {number}", other, ids)
 
     def _gather(self, ids: Events, *, is_v1: bool) -> None:
         """Keep the keys for what only all files together show."""
@@ -266,20 +295,20 @@ class _Look:
         task, directory = self._task, self._task.file.directory
         current, original = ids.current, ids.keys.original
         if directory is not None and not _inside(bounds.current, _range(directory)):
-            self._add_where("V28", _range_text(directory), _outside(current, _range(directory)), ids)
+            self._add_where(V28, _range_text(directory), _outside(current, _range(directory)), ids)
         if bounds.current != bounds.original or bounds.current[0] != bounds.current[1]:
             is_delete = task.file.role is Role.DELETE
-            rule, text = ("V35", "delete events") if is_delete else ("V28", "events")
+            rule, text = (V35, "delete events") if is_delete else (V28, "events")
             self._add_where(rule, f"{text} are older than their rows", current < original, ids)
             if not is_delete:
                 in_base = directory is not None and directory.kind is Kind.BASE
                 text = "inserted rows have two different write ids"
                 newer = (current > original) & (ids.operation == 0)
-                self._add_where("V28", text, newer, ids, Severity.WARNING if in_base else None)
+                self._add_where(V28, text, newer, ids, Severity.WARNING if in_base else None)
         if task.is_compacted:
             valid = valid_mask(current, task.write_ids.high_watermark, task.write_ids.exceptions)
             if valid is not None:
-                self._add_where("V37", "events are of write ids that are not committed", ~valid, ids)
+                self._add_where(V37, "events are of write ids that are not committed", ~valid, ids)
 
     def _tail_of_stripe(self, ids: Events, bounds: Bounds, number: int) -> None:
         """The key index and the statistics against the rows."""
@@ -290,7 +319,7 @@ class _Look:
         if entry is not None and entry != last:
             text = "entries of the key index are not the last keys of their stripes"
             self.add(
-                "V30",
+                V30,
                 text,
                 1,
                 f"stripe {number} ends with {shown_key(last)}, the index says {shown_key(entry)}",
@@ -307,7 +336,7 @@ class _Look:
             if told.HasField("minimum") and told.HasField("maximum") and (told.minimum, told.maximum) != there:
                 text = f"stripes have other values of {name} than their statistics say"
                 example = f"stripe {number} holds {there[0]} to {there[1]}, not {told.minimum} to {told.maximum}"
-                self.add("V31", text, 1, example, severity)
+                self.add(V31, text, 1, example, severity)
 
 
 def _inside(bounds: tuple[int, int], allowed: tuple[int, int]) -> bool:

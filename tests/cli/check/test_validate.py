@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from support.acid_files import delete, insert, write_by_pyorc
 
-from acidctl.validation.rules import READERS, RULES
+from acidctl.validation.registry import RULES
+from acidctl.validation.rules import READERS
 
 FINDINGS, UNCHECKED = 14, 15
 

@@ -19,7 +19,8 @@ from acidctl.location.find import Found
 from acidctl.printable import printable
 from acidctl.validation.findings import Finding, Severity, Unchecked
 from acidctl.validation.model import Report
-from acidctl.validation.rules import RULES, Rule
+from acidctl.validation.registry import RULES
+from acidctl.validation.rules import Rule
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -25,7 +25,7 @@ from acidctl.storage.port import FileSystem
 from acidctl.validation.checks.column_types import parse_columns
 from acidctl.validation.findings import Depth
 from acidctl.validation.model import Options, Place
-from acidctl.validation.rules import RULES
+from acidctl.validation.registry import RULES
 from acidctl.validation.run import validate
 from acidctl.worker_pool import Limits, Runner
 

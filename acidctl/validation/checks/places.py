@@ -1,0 +1,72 @@
+"""What shows before a location's own files do: where it lies among others, and whether it is one at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from acidctl.location.evidence import evidence_of
+from acidctl.location.snapshot import Look as Seen
+from acidctl.validation.findings import Finding
+from acidctl.validation.model import Place
+from acidctl.validation.rules import INFO, LISTING, WARNING, Rule
+
+V41 = Rule(
+    "V41", WARNING, LISTING, "Files, or ACID directories, lie in a folder that holds tables deeper below.",
+    "Whoever takes the folder for a table takes the files of those tables for its own original files.",
+    "Move the files, or the tables, away; acidctl changes nothing in the folder itself.", "5.1",
+)  # fmt: skip
+V42 = Rule(
+    "V42", INFO, LISTING, "Nothing shows that the location is of a transactional table.",
+    "A name like base_5 is no evidence: exports and tables of other formats have such directories, too.",
+    "If it is one, give --table-type to the commands that change it.", "11",
+)  # fmt: skip
+
+
+def folder_of_tables(place: Place) -> Finding:
+    """A location that is none: a table lies deeper below."""
+    below = place.holds.removeprefix(f"{place.path}/")
+    return V41.finding("", f"files lie in this folder of tables: {below} stands deeper in it", {"table": below})
+
+
+def evidence(place: Place, seen: Seen) -> Iterator[Finding]:
+    """Tables below the location; or nothing that shows that it is one itself."""
+    shown = evidence_of(place.fs, place.path, seen)
+    if not shown.may_change:
+        rule = V41 if shown.code == "tables-below" else V42
+        yield rule.finding("", shown.text, {"code": shown.code})
+
+
+V40 = Rule(
+    "V40", WARNING, LISTING, "A partitioned table has a base of its own, or a partition lies outside of its table.",
+    "Hive reads partitions only: rows in the table's own directory are not seen.",
+    "Move the misplaced directories into the partition that they belong to.",
+)  # fmt: skip
+
+
+class Misplaced:
+    """ACID directories where partitions lie; a partition that is a link to elsewhere. Knows the locations before."""
+
+    def __init__(self) -> None:
+        self._above: dict[str, str] = {}
+        self._told: set[str] = set()
+
+    def check(self, place: Place, *, has_directories: bool) -> Iterator[Finding]:
+        """What is wrong with the next location, of some that come depth first."""
+        # What does not lead here leads to none that follows.
+        self._above = {path: shown for path, shown in self._above.items() if place.path.startswith(f"{path}/")}
+        table = place.path.rsplit("/", len(place.partition))[0] if place.partition else place.path
+        for path, shown in self._above.items():
+            if path not in self._told and len(path) >= len(table):
+                self._told.add(path)
+                what = "the table's own directory" if path == table else "the directory of its partitions"
+                text = f"{what} {shown} holds ACID directories too"
+                yield V40.finding("", text, {"table" if path == table else "directory": shown})
+        if has_directories:
+            self._above[place.path] = place.fs.display(place.path)
+        local, root = place.fs.local_path(place.path), place.fs.local_path(table)
+        if place.partition and local is not None and root is not None:
+            real = os.path.realpath(local)
+            if os.path.commonpath([real, os.path.realpath(root)]) != os.path.realpath(root):
+                text = f"it is a link to {real}, outside of the table's directory"
+                yield V40.finding("", text, {"target": real}, INFO)
