@@ -136,7 +136,7 @@ class _Worker:
 
 @dataclass(slots=True)
 class Pool:
-    """Runs tasks in processes of its own, one task a process at a time; a context manager.
+    """Runs tasks in processes of its own, one task per process at a time; a context manager.
 
     Workers end with the pool, and with this process however it ends.
 

@@ -137,7 +137,7 @@ def _italic(text: str) -> str:
 
 
 def _prose(text: str, metavars: Iterable[str] = ()) -> list[str]:
-    """A paragraph, a sentence a line: `code` and --options bold, the names of arguments in italics."""
+    """A paragraph, one sentence per line: `code` and --options bold, the names of arguments in italics."""
     places = "|".join([r"`(?P<code>[^`]+)`", r"(?P<option>(?<![\w-])--[a-z][a-z-]+)"])
     if names := sorted(metavars, key=len, reverse=True):
         places += rf"|(?P<name>\b(?:{'|'.join(map(re.escape, names))})\b)"

@@ -4,7 +4,7 @@ A reader pays for every directory that it lists and every file that it opens, an
 it reads rows.  To compare locations all of it is counted in bytes:
 
 * a file costs :data:`OPEN_BYTES` beyond its own, as Spark's planner counts (``spark.sql.files.openCostInBytes``), and
-  so does a directory; one directory, and one file a bucket, no compaction can save;
+  so does a directory; one directory, and one file per bucket, no compaction can save;
 * delete events are read again for every file of rows: the readers of different files do not share them.
 """
 

@@ -143,7 +143,7 @@ def _is_acid(name: str) -> bool:
 
 
 def _stops(name: str) -> bool:
-    """Whether what stands below a directory of this name is no table: hidden, or in an ACID directory."""
+    """Whether what stands below a directory of this name is not a table: hidden, or in an ACID directory."""
     return is_hidden(name) or _is_acid(name) or is_union_subdirectory(name)
 
 

@@ -151,7 +151,7 @@ class ValidWriteIds(_Ids):
         for part in filter(None, lists):
             parsed = cls.parse(part)
             if parsed.table is None or parsed.table in tables:
-                raise WriteIdListError(f"not one list a table: {_short(text)!r}")
+                raise WriteIdListError(f"not one list per table: {_short(text)!r}")
             tables[parsed.table] = parsed
         return tables
 
@@ -258,7 +258,7 @@ def _expand(text: str, label: str) -> set[int]:
         high = _number(last, label) if dash else low
         if high < low or high - low + len(ids) > _MAX_EXPANDED:
             raise WriteIdListError(
-                f"not a list of Hive's: {_short(label)!r}", f"{_short(part)!r} is no usable run of ids"
+                f"not a list of Hive's: {_short(label)!r}", f"{_short(part)!r} is not a usable run of ids"
             )
         ids.update(range(low, high + 1))
     return ids

@@ -88,7 +88,7 @@ def _require_children(plan: CleaningPlan) -> None:
         if name in ("", ".", "..") or "/" in name:
             raise BadDataError(
                 f"will not clean {plan.shown}",
-                f"{name!r} is no name of something in it",
+                f"{name!r} is not a name of something in it",
                 "nothing was removed; report this",
             )
 

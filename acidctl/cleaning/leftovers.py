@@ -57,7 +57,7 @@ def is_query_staging(name: str) -> bool:
 def query_staging(fs: FileSystem, path: str) -> Snapshot:
     """The staging of queries in a directory, and nothing else that is there.
 
-    Hive stages inserts into partitions in the directory of the table, which is no location.
+    Hive stages inserts into partitions in the directory of the table, which is not a location.
 
     Raises:
         NotFoundError, AccessError, StorageError: it cannot be listed.

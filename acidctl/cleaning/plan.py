@@ -313,7 +313,7 @@ class _Judge:
         return kept
 
     def _unreadable(self, state: AcidState) -> Iterator[tuple[str, Reason]]:
-        """What others are obsolete for, and is no data that readers can read."""
+        """What others are obsolete for, and is not data that readers can read."""
         for name in sorted({by for verdict in _removable(state) for by in verdict.reason.by}):
             directory = self._verdicts[name].directory
             if directory and (why := self._contents.fault(directory, self._entries.get(name, ()))):

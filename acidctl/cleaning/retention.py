@@ -31,7 +31,7 @@ class Policy:
     leftovers: bool = False
 
     def __post_init__(self) -> None:
-        if not self.older_than >= 0:  # nor anything that is no number
+        if not self.older_than >= 0:  # nor anything that is not a number
             raise UsageProblem(f"not a retention: {self.older_than} seconds", "", "give 0 or more")
 
     def require_safe(self) -> None:

@@ -220,7 +220,7 @@ def read_plans(path: str) -> list[SavedPlan]:
 
     Raises:
         NotFoundError, AccessError: it cannot be read.
-        BadDataError: it is no plan that acidctl wrote, or was changed.
+        BadDataError: it is not a plan that acidctl wrote, or was changed.
         RefusedError: it is a pipe of another user, who could let this wait for ever.
     """
     _refuse_foreign_pipe(path)
@@ -240,7 +240,7 @@ def read_plans(path: str) -> list[SavedPlan]:
         return saved
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, AcidctlError) as error:
         is_said = isinstance(error, _UnusableError)
-        why = str(error) if is_said else "it is no plan of `acidctl clean --plan`, or is damaged"
+        why = str(error) if is_said else "it is not a plan of `acidctl clean --plan`, or is damaged"
         raise BadDataError(f"cannot use {path}", why, "make a new one: acidctl clean --plan FILE") from None
 
 

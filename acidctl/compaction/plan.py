@@ -272,7 +272,7 @@ def _refuse_odd_names(snapshot: Snapshot, files: Sequence[DataFile]) -> None:
             raise BadDataError(
                 f"cannot compact {snapshot.display(file.path)}",
                 "its name tells no bucket, so its rows have no ROW__ID; Hive's compactor fails on it too",
-                "rename it by Hive's pattern, for example 000000_0_copy_9, or remove it if it is no data",
+                "rename it by Hive's pattern, for example 000000_0_copy_9, or remove it if it is not data",
             )
 
 

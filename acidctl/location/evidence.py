@@ -94,7 +94,7 @@ def refuse_part_of_others(url: str, storage: Mapping[str, str], surroundings: Su
     if found := surroundings.of(fs, path):
         above, what = found
         raise RefusedError(
-            f"{fs.display(path)} is no table of its own",
+            f"{fs.display(path)} is not a table of its own",
             f"{fs.display(above)} is {what}",
             "acidctl changes nothing there",
         )

@@ -212,7 +212,7 @@ def _read(fs: FileSystem, run: R, understand: Callable[[R, Any], R]) -> R:
         return understand(run, said)
 
     whole = read_note(fs, join(run.path, MANIFEST), understood)
-    return whole or replace(run, state=RunState.DAMAGED, problem=f"its {MANIFEST} is no manifest of acidctl")
+    return whole or replace(run, state=RunState.DAMAGED, problem=f"its {MANIFEST} is not a manifest of acidctl")
 
 
 def read_note(fs: FileSystem, path: str, understand: Callable[[Any], T]) -> T | None:

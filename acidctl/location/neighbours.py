@@ -1,4 +1,4 @@
-"""Tables of other formats, and stores that are no tables: told by what their makers put at the top, and never entered.
+"""Tables of other formats, and stores that are not tables: told by what their makers put at the top, and never entered.
 
 Hive's ACID tables have neighbours in every warehouse. Some have directories called ``base_5`` or ``delta_1_1``; nothing
 below them is ours to read as rows, to rewrite or to remove.

@@ -29,7 +29,7 @@ _THROUGH = os.O_WRONLY | os.O_NOCTTY | os.O_CLOEXEC
 
 
 def replace_file(path: Path, data: bytes, *, is_private: bool = False) -> None:
-    """Put content at a path in one step; what is no file (a pipe, /dev/stdout) is just written to.
+    """Put content at a path in one step; what is not a file (a pipe, /dev/stdout) is just written to.
 
     It is written beside, to a new file with a random name that only this user may read until it is in its place.
 

@@ -17,7 +17,7 @@ and in detail:
 * A location may have ``k=v`` directories as well: both are reported, the location first.  Its other directories hold
   original files (section 6.1) and are not entered.
 * Inside a partition, and where Hive's ``HIVE_UNION_SUBDIR_N`` stand, "only other directories" is a location too.
-* Beside ``k=v`` directories alone, other directories are no part of the table, as for Hive.
+* Beside ``k=v`` directories alone, other directories are not part of the table, as for Hive.
 * ``name.db``, and a directory that has such children, is a container whatever files lie around in it; an empty
   ``name.db`` has no locations.
 * A directory with files and other directories, below which ACID directories stand, is a container, whatever files lie

@@ -27,7 +27,7 @@ def count_parts(kind: Any, plain: bytes, most: int) -> int:
         plain: its bytes.
 
     Raises:
-        ValueError: they are no message.
+        ValueError: they are not a message.
     """
     try:
         return _count(_shape(kind), plain, most)

@@ -61,7 +61,7 @@ def tail_document(tail: Tail, source: ByteSource | None = None) -> dict[str, Any
 
 
 def _acid(tail: Tail, problems: list[str]) -> dict[str, Any] | None:
-    """The three ``hive.acid.*`` entries; None when the file has none of them and is no ACID file."""
+    """The three ``hive.acid.*`` entries; None when the file has none of them and is not an ACID file."""
     if not tail.is_acid and not any(key in tail.user_metadata for key in _ACID_KEYS):
         return None
     found: dict[str, Any] = {}

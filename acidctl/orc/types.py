@@ -150,7 +150,7 @@ def schema_of(types: Sequence[pb.Type], path: str = "the file") -> Schema:
         path: the file, for the message of an error.
 
     Raises:
-        BadDataError: the list is empty, is no pre-order tree, is deeper than MAX_DEPTH, or names an unknown kind.
+        BadDataError: the list is empty, is not a pre-order tree, is deeper than MAX_DEPTH, or names an unknown kind.
     """
     if not types:
         raise _bad(path, "the footer lists no column types")

@@ -78,7 +78,7 @@ def _look(snapshot: Snapshot, file: DataFile, entry: Entry, side: Entry, scope: 
             )
         tail = read_tail(ByteSource(fs, path, committed))
         if not tail.is_acid:
-            raise BadDataError("", f"its first {committed:,} bytes are no ACID file", "")
+            raise BadDataError("", f"its first {committed:,} bytes are not an ACID file", "")
     except BadDataError as error:
         return CannotRepair(file.path, error.why or error.what, error.hint)
     if committed == entry.size:

@@ -357,7 +357,7 @@ class FsspecFileSystem:
         # An empty object of a directory's name is another old way to say "directory".
         files = [entry for entry in files if entry.size or entry.path not in directories]
         if whole and (both := [entry.path for entry in files if entry.path in directories]):
-            # And one called "name/" is no directory where nothing is below it and "name" has content.
+            # And one called "name/" is not a directory where nothing is below it and "name" has content.
             parents = {name.rpartition("/")[0] for name in (*directories, *(entry.path for entry in files))}
             for name in both:
                 if name not in parents:
@@ -445,7 +445,7 @@ def _connect(spec: FileSystemSpec, url: str) -> tuple[Any, str]:
 
 
 def _require_listings(fs: Any) -> None:
-    """Have s3fs refuse what is no answer to a question for a listing: an empty one says that nothing is there."""
+    """Have s3fs refuse what is not an answer to a question for a listing: an empty one says that nothing is there."""
     if "_call_s3" in vars(fs):  # fsspec hands out one object for the same options
         return
     call = fs._call_s3

@@ -88,7 +88,7 @@ def mapped(doing: str, shown: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise from_os_error(error, doing, shown) from error
-    except ValueError as error:  # a NUL byte, or text that is no file name at all
+    except ValueError as error:  # a NUL byte, or text that is not a file name at all
         raise NotFoundError(
             f"cannot {doing} {printable(shown)}", f"no file can have this name ({error})", _NOT_FOUND[2]
         ) from error

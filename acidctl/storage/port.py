@@ -196,7 +196,7 @@ class FileSystem(Protocol):
         """Move a file to where another file is, in one step: at every moment one of the two is there, and whole.
 
         Raises:
-            NotFoundError: the source is missing, or the target is no file; nothing was moved.
+            NotFoundError: the source is missing, or the target is not a file; nothing was moved.
             StorageError: the store cannot, or its answer was lost.
         """
         ...

@@ -72,7 +72,7 @@ def test_a_claim_on_a_lock(tmp_path: Path) -> None:
 def test_the_abandoned_go_when_asked_for_and_old(tmp_path: Path) -> None:
     names = ("_tmp_1/base_9/bucket_00000", ".hive-staging_1/-ext-10000/000000_0", "_tmp.delta_7_7_0/000000_0.manifest")
     table = make(tmp_path / "t", "delta_1_1_0", "_SUCCESS/x", *names)
-    (table / "_tmp_file").write_bytes(b"x")  # a file is no staging
+    (table / "_tmp_file").write_bytes(b"x")  # a file is not a staging
     age(table, 30, "_tmp_file")
     assert plan_cleaning(snapshot_of(table)).removals == ()
     plan = plan_of(table)

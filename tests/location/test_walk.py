@@ -96,7 +96,7 @@ def found(paths: Iterable[str], start: str = "") -> list[str]:
         ),
         pytest.param(["base_1/HIVE_UNION_SUBDIR_1/000000_0"], [""], id="insert-only with subdirectories"),
         pytest.param(["p=1/base_2023/p=2/x"], ["p=1"], id="inside a partition nothing is a table"),
-        pytest.param(["=1/x"], ["=1"], id="no key is no partition"),
+        pytest.param(["=1/x"], ["=1"], id="without a key it is not a partition"),
         pytest.param(["p=/x"], ["p="], id="no value is one"),
     ],
 )

@@ -25,7 +25,7 @@ SCHEMA = "struct<a:int,b:string>"
 
 
 def valid(hive: Hive, file: Path) -> bool:
-    """What Hive's FixAcidKeyIndex checks: one entry a stripe, and each is the key of the stripe's last row."""
+    """What Hive's FixAcidKeyIndex checks: one entry per stripe, and each is the key of the stripe's last row."""
     java = JavaOrc(hive, file)
     entries = [
         (key.getTransactionId(), key.getBucketId(), key.getRowId())

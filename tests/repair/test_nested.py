@@ -110,7 +110,7 @@ def make_damage(table: Path) -> None:
 
 
 def make_no_orc(table: Path) -> None:
-    (table / NESTED / "bucket_00000").write_bytes(b"this is no ORC file")
+    (table / NESTED / "bucket_00000").write_bytes(b"this is not an ORC file")
 
 
 def make_side_file(table: Path) -> None:

@@ -1,4 +1,4 @@
-"""S3's own corners: keys are no directories, and several clients have left several signs for them."""
+"""S3's own corners: keys are not directories, and several clients have left several signs for them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A process that runs command lines in children of its own: acidctl is imported once, and no thread is there to fork.
 
-Started by :mod:`support.terminals`: a request a line on standard input, an answer a line on standard output.
+Started by :mod:`support.terminals`: one request per line on standard input, one answer per line on standard output.
 """
 
 from __future__ import annotations

@@ -387,5 +387,7 @@ case("V39 no row", F, "V39")(
     lambda t: write_orc(t / "delta_0000002_0000002_0000/bucket_00000", f"struct<{IDS}>", [insert(2, 0)[:5]])
 )
 case("V39 rows without a struct", D, "V39")(lambda t: in_delta(t, [insert(3, 0), (0, 3, B0, 1, 3, None)]))
-case("V39 row is no struct", F, "V39")(lambda t: in_delta(t, [(*insert(3, 0)[:5], 7)], schema=f"struct<{IDS},row:int>"))
+case("V39 row is not a struct", F, "V39")(
+    lambda t: in_delta(t, [(*insert(3, 0)[:5], 7)], schema=f"struct<{IDS},row:int>")
+)
 case("healthy", D)(lambda t: None)

@@ -121,7 +121,7 @@ def _trusted(table: Mapping[str, Any], path: Path) -> list[Path]:
     paths = [Path(os.path.expanduser(name)) for name in names]  # noqa: PTH111 - never raises
     for one in paths:
         if not one.is_absolute():
-            raise UsageProblem(f"user file {path}: {TRUSTED} cannot be used", f"{one} is no absolute path", "")
+            raise UsageProblem(f"user file {path}: {TRUSTED} cannot be used", f"{one} is not an absolute path", "")
     return [one.resolve() for one in paths]
 
 

@@ -55,7 +55,7 @@ class Stop:
 def with_tables(
     places: Iterable[Found], given: Sequence[str], storage: Mapping[str, str]
 ) -> Iterator[tuple[Found, bool]]:
-    """Each location, and before the first partition of a table the table's own directory, which is no location.
+    """Each location, and before the first partition of a table the table's own directory, which is not a location.
 
     That of a table is left out when none of the given paths leads to it: nothing above them is anybody's business.
 

@@ -27,7 +27,7 @@ class SizeType(click.ParamType[int]):
             return value
         found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([kmgtp]?)(?:i?b)?", str(value).strip().lower())
         if not found or float(found[1]) <= 0:
-            self.fail(f"{value!r} is no size: write it as 512m or 2g", param, ctx)
+            self.fail(f"{value!r} is not a size: write it as 512m or 2g", param, ctx)
         return int(float(found[1]) * 1024 ** " kmgtp".index(found[2] or " "))
 
 
@@ -41,7 +41,7 @@ class DurationType(click.ParamType[float]):
             return float(value)
         text = str(value).strip().lower()
         if not re.fullmatch(r"(\d+(\.\d+)?[smhdw])+|0", text):
-            self.fail(f"{value!r} is no duration: write it as 90s, 30m, 2h or 1d", param, ctx)
+            self.fail(f"{value!r} is not a duration: write it as 90s, 30m, 2h or 1d", param, ctx)
         return sum(float(number) * _SECONDS[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)([smhdw])", text))
 
 
@@ -81,7 +81,7 @@ class WindowType(click.ParamType[DailyWindow]):
         try:
             start, end = (datetime.strptime(part.strip(), "%H:%M").time() for part in str(value).split("-"))
         except ValueError:
-            self.fail(f"{value!r} is no time window: write it as 01:00-05:00", param, ctx)
+            self.fail(f"{value!r} is not a time window: write it as 01:00-05:00", param, ctx)
         return DailyWindow(start, end)
 
 

@@ -183,7 +183,7 @@ def _cell(value: Any) -> Any:
 
 
 def console() -> Console:
-    """A rich console on standard output; plain and unwrapped when it is no terminal, colourless with NO_COLOR."""
+    """A rich console on standard output; plain and unwrapped when it is not a terminal, colourless with NO_COLOR."""
     from rich.console import Console, ConsoleOptions, RenderableType  # noqa: PLC0415 - only for people
     from rich.segment import Segment  # noqa: PLC0415 - only for people
 

@@ -32,7 +32,7 @@ Text = Callable[[int], str]
 
 
 class LastLine:
-    """One for the process; where standard error is no terminal nothing is ever shown."""
+    """One for the process; where standard error is not a terminal nothing is ever shown."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()

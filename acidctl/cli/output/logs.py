@@ -40,7 +40,7 @@ class StandIn(io.TextIOBase):
 class JsonLog(StandIn):
     """Stands in for standard error: records, and whatever else is written there, line by line.
 
-    It is no terminal: nothing asks there, and no bar is drawn.
+    It is not a terminal: nothing asks there, and no bar is drawn.
 
     Args:
         behind: where the lines go.

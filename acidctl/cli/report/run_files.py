@@ -96,7 +96,7 @@ def refuse_target(path: Path, kind: str) -> None:
     Raises:
         NotFoundError: it is a directory, or its directory is missing.
         AccessError: its directory may not be written.
-        RefusedError: the file is no report of ours, or would lie among the data of a table.
+        RefusedError: the file is not a report of ours, or would lie among the data of a table.
     """
     what = f"cannot write the {kind} {path}"
     with mapped("write", str(path)):  # a name may be too long

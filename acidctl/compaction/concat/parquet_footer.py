@@ -95,7 +95,7 @@ class FooterSink:
         """Write the footer; the length of the file.
 
         Raises:
-            VerifyError: what came since :meth:`hold` is no footer, or does not have the name in its place.
+            VerifyError: what came since :meth:`hold` is not a footer, or does not have the name in its place.
         """
         footer = b"".join(self._held or ())
         self._held = None

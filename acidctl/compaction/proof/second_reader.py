@@ -1,7 +1,7 @@
 """Written files read by pyorc: another build of ORC C++ than Arrow's, with another way from there to values.
 
 What acidctl itself does to bytes on their way to and from Arrow (timestamps of any year, streams put together, ids as
-runs) is no part of it.
+runs) is not part of it.
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ def progression(data: bytes, count: int) -> tuple[int, int] | None:
         count: its values.
 
     Returns:
-        None when they are no arithmetic progression, or are not written as short repeats and deltas.
+        None when they are not an arithmetic progression, or are not written as short repeats and deltas.
     """
     at = seen = 0
     first = step = 0

@@ -189,7 +189,7 @@ class _Stripe:
         if len(footer.columns) != len(tail.footer.types):
             why = f"stripe {i} has encodings of {len(footer.columns)} columns, its types are {len(tail.footer.types)}"
             raise damaged(tail.path, why)
-        # Nothing is read as a timestamp, for the zone to matter to; damage may have left bytes there that are no text.
+        # Nothing is read as a timestamp, for the zone to matter to; damage may have left bytes there that are not text.
         kept = pb.StripeFooter(columns=footer.columns, writerTimezone="UTC")
         secondary: dict[int, slice] = {}
         at = -stripe.indexLength

@@ -100,7 +100,7 @@ def _bounded(kind: type[Any], low: str, high: str, total: str = "") -> Callable[
 
     def merge(blocks: Sequence[Any], filled: bool) -> Any:
         found = {low: _extreme(blocks, low, min), high: _extreme(blocks, high, max)}
-        # ORC C++ leaves the bounds of collections away and writes a total of 0: such a block is no statistic.
+        # ORC C++ leaves the bounds of collections away and writes a total of 0: such a block is not a statistic.
         if filled and None in found.values():
             return None
         return kind(**found, **({total: _sum(blocks, total)} if total else {}))

@@ -124,7 +124,7 @@ def footer_rows(snapshot: Snapshot, file: DataFile, *, full: bool) -> int | None
 
 
 def sniff(source: ByteSource) -> Format:
-    """The format of a file that has no ORC tail; ORC when it once was ORC, or is no known format at all.
+    """The format of a file that has no ORC tail; ORC when it once was ORC, or is not a known format at all.
 
     Raises:
         BadDataError: a format that is known by name only.

@@ -335,7 +335,7 @@ def open_event_files(snapshot: Snapshot, files: Iterable[DataFile]) -> list[Even
                 "rows are lost, or the listing is stale: list again, or restore the file",
             )
         path = snapshot.absolute(file.path)
-        # Without a side file the size from the listing spares one call a file.
+        # Without a side file the size from the listing spares one call per file.
         source = ByteSource(snapshot.fs, path, length, file.size)
         format_ = Format.ORC
         if full:

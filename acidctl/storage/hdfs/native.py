@@ -216,7 +216,7 @@ class NativeClient:
             raise self._connection(what, printable(str(error))) from error
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # the package's own errors are RuntimeErrors, its panics are no Exceptions
+        except BaseException as error:  # the package's own errors are RuntimeErrors, its panics are not Exceptions
             raise self._other(what, str(error)) from error
 
     def _connection(self, what: str, text: str) -> StorageError:

@@ -1,7 +1,7 @@
 """The local disk (and whatever is mounted on it): one scandir walk, exclusive creates, durable writes, safe renames."""
 
 # ruff: noqa: PTH118, PTH120
-# Paths stay text: pathlib would fold "//" and ".", and an object a call buys nothing here.
+# Paths stay text: pathlib would fold "//" and ".", and one object per call buys nothing here.
 from __future__ import annotations
 
 import errno

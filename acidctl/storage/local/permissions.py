@@ -26,7 +26,7 @@ def access_of(info: os.stat_result, descriptor: int | None = None) -> Access:
 
 
 def all_access(directory: int, name: str | None = None) -> dict[str, Access]:
-    """Of the children of a directory, or one; of what we may not read, and of what is no file, without an ACL."""
+    """Of the children of a directory, or one; of what we may not read, and of what is not a file, without an ACL."""
     found = {}
     with os.scandir(directory) as items:
         for item in items:

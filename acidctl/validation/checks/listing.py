@@ -113,7 +113,7 @@ def check_listing(look: Look) -> Iterator[Finding]:
 
 
 V1 = Rule(
-    "V1", ERROR, LISTING, "A directory has the prefix of an ACID directory, but the rest is no name of Hive's.",
+    "V1", ERROR, LISTING, "A directory has the prefix of an ACID directory, but the rest is not a name of Hive's.",
     "Hive fails on the whole location with a NumberFormatException.",
     "Rename or remove it; nothing that Hive wrote is called so.", "1.1",
 )  # fmt: skip
@@ -299,7 +299,7 @@ def _half(look: Look) -> Iterator[Finding]:
 
 
 V13 = Rule(
-    "V13", ERROR, LISTING, "The marker _orc_acid_version is missing, is no known version, or differs.",
+    "V13", ERROR, LISTING, "The marker _orc_acid_version is missing, is not a known version, or differs.",
     "Trino refuses deltas without it.",
     "Run `acidctl repair version-file`: it writes the marker where the files are of version 2 beyond doubt.", "3.3",
 )  # fmt: skip
@@ -381,7 +381,7 @@ def _flush_lengths(look: Look) -> Iterator[Finding]:
             elif not entry.size:
                 yield V36.finding(path, "it is empty: Hive refuses to read the data file", {"bytes": 0})
             elif entry.size % 8:
-                text = f"its {entry.size} bytes are no whole number of lengths: the last was torn"
+                text = f"its {entry.size} bytes are not a whole number of lengths: the last was torn"
                 yield V36.finding(path, text, {"bytes": entry.size}, WARNING)
 
 

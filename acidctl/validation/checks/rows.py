@@ -220,14 +220,14 @@ class _Look:
         is_v1 = task.is_old and not is_delete and not (versions_of(_few(ids.keys.bucket, bounds.bucket)) == 1).any()
         in_base = directory is not None and directory.kind is Kind.BASE
         if is_delete:
-            text, allowed = "events are no deletes by their operation", (_DELETE, _DELETE)
+            text, allowed = "events are not deletes by their operation", (_DELETE, _DELETE)
             if "row" in batch.schema.names:
                 with_row = batch.num_rows - batch.column("row").null_count
                 self.add(V12, "delete events have a row", with_row, f"in {task.file.path}")
         elif is_v1:
             text, allowed = "events have an impossible operation", (0, 1 if in_base else 2)
         else:
-            text, allowed = "events are no inserts by their operation", (0, 0)
+            text, allowed = "events are not inserts by their operation", (0, 0)
         if not _inside(bounds.operation, allowed):
             self._add_where(V12, text, _outside(ids.operation, allowed), ids)
         if not is_delete and "row" in batch.schema.names and batch.column("row").null_count:

@@ -177,7 +177,7 @@ def test_a_bad_value_names_its_file(acidctl: Acidctl, user: Callable[[str], Path
     for command in (("clean", "."), ("config", "show")):
         found = acidctl(*command)
         assert found.status == 2
-        assert "'48' is no duration" in found.err, "a number has no unit"
+        assert "'48' is not a duration" in found.err, "a number has no unit"
         assert str(path) in found.err
 
 
@@ -446,7 +446,7 @@ def test_credentials_that_others_can_read(acidctl: Acidctl, user: Callable[[str]
         assert "hushhush" not in found.out + found.err
     assert acidctl("ls", "--help").status == 0
     path.write_text("[storage.'s3://b']\nendpoint_url = 'x'\nkeytab = '/k'")
-    assert acidctl("ls", ".").status == 0, "what is no credential may be read"
+    assert acidctl("ls", ".").status == 0, "what is not a credential may be read"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
@@ -459,7 +459,7 @@ def test_credentials_that_a_group_may_read_are_taken(
         if len(parent.parts) > 2:
             os.chmod(parent, 0o755)  # noqa: PTH101
     os.chown(path, 0, 65534)
-    assert acidctl("ls", ".").status == 7, "of root, who is no service"
+    assert acidctl("ls", ".").status == 7, "of root, who is not a service"
     for mode, status in ((0o640, 0), (0o644, 7)):
         path.chmod(mode)
         found, shown = terminal.run("ls", "--debug", "--config", path, tmp_path / "project", nobody=True)

@@ -435,7 +435,7 @@ def test_a_location_that_is_named_twice(acidctl, tree: Path) -> None:  # type: i
 
 
 def test_the_staging_of_a_table_with_partitions(acidctl, tree: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    """Hive puts it into the table's directory, which is no location."""
+    """Hive puts it into the table's directory, which is not a location."""
     make(tree, ".hive-staging_1/-ext-10000/000000_0", "_tmp.delta_7_7/x", "_tmp_1/x")
     age(tree, 30)
     make(tree, ".hive-staging_2/x")

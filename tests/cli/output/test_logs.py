@@ -311,7 +311,7 @@ def test_options_named_like_secrets_are_told_from_others() -> None:
 
 
 def test_paths_and_columns_stay() -> None:
-    for text in ("cannot read /w/t/token=5/delta_1_1", "key=5 is no column", "give --storage-option token=..., or"):
+    for text in ("cannot read /w/t/token=5/delta_1_1", "key=5 is not a column", "give --storage-option token=..., or"):
         assert hidden(text) == text
     assert hidden("GET /t?op=LIST&delegation=abc&x=1 'password=xyz', s3://u:pw@b/x") == (
         "GET /t?op=LIST&delegation=***&x=1 'password=***', s3://***@b/x"

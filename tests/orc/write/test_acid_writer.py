@@ -127,7 +127,7 @@ def test_rows_of_any_type_come_back_with_their_key_index(
 ) -> None:
     rng = random.Random(seed)
     batches = [acid_batch(random_array(row, n, rng), sum(sizes[:i])) for i, n in enumerate(sizes)]
-    if stripe == 1:  # a stripe a row
+    if stripe == 1:  # one stripe per row
         batches = [batch[:3] for batch in batches]
     chosen = WriterSettings(compression, block_size=65536, stride=stride, stripe_size=stripe)
     data, result = acid_file(row, batches, chosen)

@@ -1,4 +1,4 @@
-"""`-o json` is one document, whatever there is to say and however the run ends; `-o jsonl` is an object a line."""
+"""`-o json` is one document, whatever there is to say and however the run ends; `-o jsonl` is one object per line."""
 
 from __future__ import annotations
 

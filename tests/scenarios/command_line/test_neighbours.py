@@ -320,7 +320,7 @@ WITHIN = [
 def test_a_part_of_it_is_refused_too(
     acidctl: Call, tmp_path: Path, mark: tuple[str, str], below: str, what: str, command: tuple[str, ...]
 ) -> None:
-    """A walk from above would not have come there: a partition that is named is no table of its own."""
+    """A walk from above would not have come there: a partition that is named is not a table of its own."""
     table = tmp_path / "table"
     put(table / mark[0], mark[1])
     insert_only(table / below)

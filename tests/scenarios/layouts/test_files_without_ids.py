@@ -154,7 +154,7 @@ def test_an_emptied_table_gets_an_empty_base(tmp_path: Path) -> None:
 
 
 def test_pitfall_9_the_schema_tells_not_the_key_index(tmp_path: Path) -> None:
-    """A native file without user metadata, as a merge compaction leaves it, is no original."""
+    """A native file without user metadata, as a merge compaction leaves it, is not an original."""
     table = tmp_path / "t"
     write_acid(table / "delta_1_1_0000" / "bucket_00000", (0, 1, B0, 0, 1, (1, 1)), (0, 1, B0, 1, 1, (2, 2)))
     bare = table / "delta_1_2" / "bucket_00000"

@@ -1,4 +1,4 @@
-"""Columns of insert-only tables: fields inside columns of Parquet, text that is no UTF-8; NULL in a union."""
+"""Columns of insert-only tables: fields inside columns of Parquet, text that is not UTF-8; NULL in a union."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_field_that_is_not_there(table: Path) -> None:
 
 
 def test_text_that_is_no_utf8(tmp_path: Path) -> None:
-    """JSON shows what is no UTF-8 as U+FFFD; Arrow has the bytes as they are."""
+    """JSON shows what is not UTF-8 as U+FFFD; Arrow has the bytes as they are."""
     folder = tmp_path / "delta_0000001_0000001_0000"
     folder.mkdir()
     (folder / "000000_0").write_bytes(b"a\x01b\n\xff\x01c\xe9\n\nlast")

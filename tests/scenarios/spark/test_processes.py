@@ -144,7 +144,7 @@ def test_nothing_is_left_when_it_is_ended(
 
 
 def spoil_archive(environ: dict[str, str]) -> None:
-    """A class archive that is no archive: Java must go on without it."""
+    """A class archive that is not an archive: Java must go on without it."""
     import pyspark
 
     path = class_archive.archive_path(choose_java(environ), str(Path(pyspark.__file__).parent), environ)

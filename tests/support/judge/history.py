@@ -61,7 +61,7 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A streaming batch: one file a bucket for all its transactions; the last may be left open with a side file."""
+    """A streaming batch: one file per bucket for all its transactions; the last may be left open with a side file."""
 
     transactions: tuple[tuple[str, tuple[tuple[int, Row], ...]], ...]
     left_open: bool = False

@@ -420,7 +420,7 @@ class Maker:
         return None
 
     def stream(self) -> None:
-        """A batch of transactions in one file a bucket, some aborted; its writer may have died."""
+        """A batch of transactions in one file per bucket, some aborted; its writer may have died."""
         made, luck = self.made, self.luck
         span = (made.last + 1, made.last + luck.randint(2, 4))
         made.last = span[1]

@@ -110,7 +110,7 @@ def _limits(settings: Settings, *, with_defaults: bool) -> Iterator[tuple[Name, 
     for limit in LIMITS:
         found = settings.limits.get(limit.key)
         if text := os.environ.get(limit.variable):
-            _ = limit.value  # says so where it is no number
+            _ = limit.value  # says so where it is not a number
             found = Value(text, f"environment {limit.variable}")
         elif not found and with_defaults:
             found = Value(limit.default, _DEFAULT)

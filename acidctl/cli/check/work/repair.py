@@ -212,7 +212,7 @@ def forget_all(
 
 
 class RepairPrinter(Outcomes):
-    """Plans of repairs, and what was done; what failed or was skipped is no result of its own."""
+    """Plans of repairs, and what was done; what failed or was skipped is not a result of its own."""
 
     def __init__(self, output: str, run: RunReport) -> None:
         super().__init__(output, run, _text_of)

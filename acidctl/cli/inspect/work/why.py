@@ -62,7 +62,9 @@ def work(*, location: str, names: tuple[str, ...], lists: SnapshotLists, storage
         if names:
             break
     if below and not seen:
-        raise UsageProblem(f"{location} is no location", f"{below} is one below it", "give the one that holds the NAME")
+        raise UsageProblem(
+            f"{location} is not a location", f"{below} is one below it", "give the one that holds the NAME"
+        )
     if output == "table" and not seen and not visits.status:
         note("no table was found there")
     visits.tell_notes()
