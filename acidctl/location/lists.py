@@ -177,8 +177,8 @@ def read_lists(
 
     Args:
         write_ids: one list, or ``txn$list$list...``.
-        write_ids_from: a file with one list per line, in either form, or ``-`` for standard input; lines that begin with
-            ``#`` do not count.
+        write_ids_from: a file with one list per line, in either form, or ``-`` for standard input; lines that begin
+            with ``#`` do not count.
         valid_txns: the list of transactions.
         form: of `write_ids`; the old ones have no name of a table.
         table: the name that the lists have for the table.

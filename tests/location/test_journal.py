@@ -164,11 +164,11 @@ def test_what_is_no_note_is_refused(folder: str, content: str, tmp_path: Path) -
     (tmp_path / folder / ID / "manifest.json").write_bytes(content.encode("utf-8", "surrogateescape"))
     if folder == trash.TRASH:
         (run,) = trash.trash_runs(FS, str(tmp_path))
-        assert "no manifest of acidctl" in run.problem
+        assert "not a manifest of acidctl" in run.problem
     else:
         with pytest.raises(BadDataError) as error:
             backup.backup_runs(FS, str(tmp_path))
-        assert "no manifest of acidctl" in error.value.why
+        assert "not a manifest of acidctl" in error.value.why
 
 
 @pytest.mark.parametrize("folder", [trash.TRASH, backup.BACKUP])

@@ -171,7 +171,7 @@ def test_a_foreign_manifest_is_refused(content: str, table: Path) -> None:
     run = table / BACKUP / "20260101T000000Z-1"
     run.mkdir(parents=True)
     (run / "manifest.json").write_text(content)
-    with pytest.raises(BadDataError, match="no manifest"):
+    with pytest.raises(BadDataError, match="not a manifest"):
         repair(table, RepairKind.KEY_INDEX)
 
 
@@ -184,7 +184,7 @@ def test_a_manifest_that_leads_elsewhere_is_refused(path: str, table: Path) -> N
     step = {"act": "move", "source": path, "target": "y"}
     manifest = {"version": 1, "kind": "nested", "paths": [], "bytes": 0, "steps": [step]}
     (run / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(BadDataError, match="no manifest"):
+    with pytest.raises(BadDataError, match="not a manifest"):
         undo_last(FS, str(table))
 
 

@@ -152,7 +152,7 @@ def test_a_mark_of_the_byte_order_and_windows_ends_of_lines(acidctl: Acidctl, us
         ("clean = 5", ("clean cannot be used", "it is not a table")),
         ("log-format = 'xml'", ("log-format cannot be used",)),
         ("trusted-projects = '/'", ("trusted-projects cannot be used", "a list of directories")),
-        ("trusted-projects = ['.']", ("trusted-projects cannot be used", "no absolute path")),
+        ("trusted-projects = ['.']", ("trusted-projects cannot be used", "not an absolute path")),
         ("[storage.nn]\nuser = 'u'", ("storage.nn cannot be used", "beginning of a URL")),
         ("[storage.'s3://k:pw@b']\nuser = 'u'", ("must not hold a password",)),
         ("[clean]\njobs = ]", ("is not TOML", "line 2")),

@@ -330,7 +330,7 @@ def test_a_damaged_run_does_not_stop_the_others(acidctl, table: Path) -> None:  
     damaged = table / TRASH / "29991231T000000.000Z-00000000"
     (damaged / "base_1").mkdir(parents=True)
     (damaged / "manifest.json").write_text("[")
-    assert "no manifest of acidctl" in acidctl("restore", "--list", table).out
+    assert "not a manifest of acidctl" in acidctl("restore", "--list", table).out
     refused = acidctl("restore", table)  # the newest is meant: it may have taken something away
     assert (refused.status, damaged.name in refused.err) == (4, True)
     assert acidctl("restore", "--run", sound, table).status == 0

@@ -252,7 +252,7 @@ def test_a_foreign_manifest_is_refused(manifest: str, tmp_path: Path) -> None:
     fs, path = open_location(str(table))
     (run,) = trash_runs(fs, path)
     for refused in (lambda: restore(fs, run), lambda: purge(fs, [run])):
-        with pytest.raises(BadDataError, match="no manifest"):
+        with pytest.raises(BadDataError, match="not a manifest"):
             refused()
     assert (table / TRASH / "1" / "x").exists()
 

@@ -266,7 +266,7 @@ def test_endless_manifest_is_not_read(acidctl: Acidctl, table: Path) -> None:
     with (run / "manifest.json").open("wb") as file:
         file.truncate(1 << 40)
     done = acidctl("purge", "--yes", table)
-    assert "no manifest of acidctl" in done.err
+    assert "not a manifest of acidctl" in done.err
     assert (run / "manifest.json").exists()
 
 
