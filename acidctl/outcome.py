@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from acidctl.acid.reasons import Reason
 from acidctl.errors import AcidctlError
+from acidctl.wording import joined
 
 
 class Result(StrEnum):
@@ -40,13 +42,20 @@ class Outcome:
     Attributes:
         location: as a user would type it.
         reason: why, as the rest of a sentence; empty where the result says it.
+        reasons: the same for programs, where it is of rules that decide: then they make the sentence.
         error: of a location that failed.
     """
 
     location: str
     result: Result
     reason: str = ""
+    reasons: tuple[Reason, ...] = ()
     error: AcidctlError | None = None
+
+    def __post_init__(self) -> None:
+        """The sentence of the reasons."""
+        if self.reasons:
+            object.__setattr__(self, "reason", joined(self.reasons))
 
     @property
     def is_changed(self) -> bool:
@@ -82,6 +91,8 @@ class Outcome:
             record |= {"error": self.error.code, "reason": str(self.error)}
         elif self.reason:
             record["reason"] = self.reason
+        if self.reasons:
+            record["reasonCodes"] = [one.code for one in self.reasons]
         return {**record, **self.facts()}
 
 

@@ -365,6 +365,27 @@ def _aborted_inside(reason: Reason) -> str:
 
 _DECIDED = "must be committed or aborted"
 
+
+def _few_deltas(reason: Reason) -> str:
+    ratio, most = reason.value("ratio"), reason.value("most")
+    share = "" if ratio is None else f", {ratio:.2f} of the base's bytes <= {most:g}"
+    return f"{_deltas(reason)} <= {reason.value('limit')}{share}"
+
+
+def _many_deltas(reason: Reason) -> str:
+    return f"{_deltas(reason)} > {reason.value('limit')}"
+
+
+def _deltas(reason: Reason) -> str:
+    count = reason.value("deltas")
+    return f"{count} delta{'' if count == 1 else 's'}"
+
+
+def _nothing_to_merge(reason: Reason) -> str:
+    count = reason.value("deltas")
+    return f"{count or 'no'} current delta{'' if count == 1 else 's'}"
+
+
 _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     # verdicts
     Code.ABOVE_HIGH_WATERMARK: "write id {ids[0]} is above the high watermark {high_watermark}",
@@ -530,4 +551,24 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
         "a base without the mark of a compaction: an INSERT OVERWRITE of write id {ids[0]}, or a compaction of Hive 2"
     ),
     Code.WRITE_IDS: _ids_of_name,
+    # whether to compact
+    Code.ASKED_FOR: "asked for",
+    Code.AUTO_IS_OFF: "no_auto_compaction is set",
+    Code.FEW_DELTAS: _few_deltas,
+    Code.FEWER_THAN_ASKED: lambda reason: f"{_deltas(reason)} < {reason.value('limit')}, the --min-deltas",
+    Code.MANY_ABORTED: "{count} aborted transactions > {limit}",
+    Code.MANY_DELTAS: _many_deltas,
+    Code.MANY_DELTAS_AND_NO_BASE: lambda reason: f"{_many_deltas(reason)} and no base",
+    Code.MANY_DELTAS_AND_NO_MINOR: lambda reason: (
+        f"{_many_deltas(reason)}, and a minor compaction is not supported here"
+    ),
+    Code.MANY_DELTA_BYTES: "deltas are {ratio:.2f} of the base's bytes > {most:g}",
+    Code.NO_DATA: "it holds no data",
+    Code.NOTHING_TO_MERGE: _nothing_to_merge,
+    Code.NOT_TRANSACTIONAL: lambda reason: f"{joined(reason.parts)}, but not known to be transactional",
+    Code.OBSOLETE_BASE_ALONE: "no deltas, but an obsolete base",
+    Code.ONE_OF_EACH_KIND: "one delta and one delete delta",
+    Code.ONLY_A_BASE: "only a base is current",
+    Code.SINGLE_DELTA: "a single delta and no base",
+    Code.TIME_IS_UP: "the time is up, nothing was changed",
 }

@@ -10,6 +10,8 @@ from acidctl.acid.writeids import IdRun, IdStatus
 def example(code: Code) -> Reason:
     """A reason of that code with values that its sentence may name."""
     part = reason(Code.WRITER_BESIDE if code is Code.STOPPED_BY else Code.TRANSACTION_UNKNOWN, by=_BY[:1], ids=(26,))
+    if code is Code.NOT_TRANSACTIONAL:
+        part = example(Code.FEW_DELTAS)
     values = {**_VALUES, "kind": "delta"}
     return reason(code, *([part] if code in _OF_PARTS else []), by=_BY, ids=_IDS.get(code, (3, 5)), **values)
 
@@ -25,7 +27,7 @@ _IDS = {
     Code.TRANSACTION: (26,), Code.TRANSACTION_UNKNOWN: (26,), Code.VISIBILITY_OPEN: (26,), Code.OLD_QUERIES: (26,),
     Code.VISIBILITY_ABORTED: (26,), Code.DECIDE_TRANSACTION: (26,), Code.UNPARSEABLE: (),
 }  # fmt: skip
-_OF_PARTS = (Code.STOPPED_BY, Code.ONLY_BY_DOUBT, Code.READ_BUT_REFUSED)
+_OF_PARTS = (Code.NOT_TRANSACTIONAL, Code.STOPPED_BY, Code.ONLY_BY_DOUBT, Code.READ_BUT_REFUSED)
 _OPEN = (IdRun(3, 3, IdStatus.OPEN), IdRun(5, 5, IdStatus.OPEN))
 _VALUES: dict[str, object] = {
     "above": 5, "aborted": (), "age": 3600.0, "ago": 60.0, "base": 5, "bytes": 934, "compacted": True,
@@ -35,5 +37,5 @@ _VALUES: dict[str, object] = {
     "newest": 1.7e9, "open": _OPEN, "owner": "process 7 on this machine", "path": "base_0000005/README.txt", "reach": 5,
     "runs": _OPEN, "since": 1.7e9, "status": IdStatus.COMMITTED, "target": "delta_0000003_0000003", "until": 1.8e9,
     "usable": 2, "what": Code.COMPACTION_STAGING, "why": "why it is", "wide": _directory("base_0000005_v0000026"),
-    "write_id": 5,
+    "write_id": 5, "count": 12, "deltas": 12, "limit": 10, "most": 0.1, "ratio": 0.25,
 }  # fmt: skip

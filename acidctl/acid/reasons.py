@@ -77,6 +77,25 @@ class Code(StrEnum):
     OLD_READER_MAY_READ = "old-reader-may-read"
     OLD_READER_SEES_OTHER = "old-reader-sees-other"
 
+    # Whether a compaction is due, and whether there is work for one (format sections 8 and 9).
+    ASKED_FOR = "asked-for"
+    AUTO_IS_OFF = "auto-is-off"
+    FEW_DELTAS = "few-deltas"
+    FEWER_THAN_ASKED = "fewer-than-asked"
+    MANY_ABORTED = "many-aborted"
+    MANY_DELTAS = "many-deltas"
+    MANY_DELTAS_AND_NO_BASE = "many-deltas-and-no-base"
+    MANY_DELTAS_AND_NO_MINOR = "many-deltas-and-no-minor"
+    MANY_DELTA_BYTES = "many-delta-bytes"
+    NO_DATA = "no-data"
+    NOTHING_TO_MERGE = "nothing-to-merge"
+    NOT_TRANSACTIONAL = "not-transactional"
+    OBSOLETE_BASE_ALONE = "obsolete-base-alone"
+    ONE_OF_EACH_KIND = "one-of-each-kind"
+    ONLY_A_BASE = "only-a-base"
+    SINGLE_DELTA = "single-delta"
+    TIME_IS_UP = "time-is-up"
+
     # Layouts that Hive never writes (section 13.1).
     BESIDE_BUCKET_FILES = "beside-bucket-files"
     NESTED_FILE = "nested-file"

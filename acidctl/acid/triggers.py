@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from acidctl.acid.layout import data_bytes_of, files_by_child
 from acidctl.acid.listing import Listing
+from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import AcidState, EntryKind, State
 from acidctl.errors import UsageProblem
 
@@ -96,11 +97,11 @@ class Decision:
 
     Attributes:
         kind: None for nothing.
-        text: the comparison that decided, with its figures.
+        reason: the comparison that decided, with its figures.
     """
 
     kind: CompactionKind | None
-    text: str
+    reason: Reason
 
 
 NO_AUTO = ("no_auto_compaction", "NO_AUTO_COMPACTION")
@@ -120,22 +121,21 @@ def decide(figures: Figures, thresholds: Thresholds | None = None, *, hive4: boo
     """
     limits = thresholds or Thresholds()
     if figures.aborted_txns > limits.aborted_txns:
-        text = f"{figures.aborted_txns} aborted transactions > {limits.aborted_txns}"
-        return Decision(CompactionKind.MAJOR, text)
+        why = reason(Code.MANY_ABORTED, count=figures.aborted_txns, limit=limits.aborted_txns)
+        return Decision(CompactionKind.MAJOR, why)
     no_base = figures.base_bytes == 0
     ratio = None if no_base else figures.delta_bytes / figures.base_bytes
     if ratio is not None and ratio > limits.delta_ratio:
-        text = f"deltas are {ratio:.2f} of the base's bytes > {limits.delta_ratio:g}"
-        return Decision(CompactionKind.MAJOR, text)
+        return Decision(CompactionKind.MAJOR, reason(Code.MANY_DELTA_BYTES, ratio=ratio, most=limits.delta_ratio))
     if hive4 and not no_base and figures.delta_bytes == 0 and figures.has_obsolete_base:
-        return Decision(CompactionKind.MAJOR, "no deltas, but an obsolete base")
-    count = f"{figures.deltas} delta{'' if figures.deltas == 1 else 's'}"
+        return Decision(CompactionKind.MAJOR, reason(Code.OBSOLETE_BASE_ALONE))
     if figures.deltas <= limits.delta_count:
-        share = "" if ratio is None else f", {ratio:.2f} of the base's bytes <= {limits.delta_ratio:g}"
-        return Decision(None, f"{count} <= {limits.delta_count}{share}")
-    text = f"{count} > {limits.delta_count}"
-    if no_base:
-        return Decision(CompactionKind.MAJOR, f"{text} and no base")
-    if not figures.minor_supported:
-        return Decision(CompactionKind.MAJOR, f"{text}, and a minor compaction is not supported here")
-    return Decision(CompactionKind.MINOR, text)
+        kind, code = None, Code.FEW_DELTAS
+    elif no_base:
+        kind, code = CompactionKind.MAJOR, Code.MANY_DELTAS_AND_NO_BASE
+    elif not figures.minor_supported:
+        kind, code = CompactionKind.MAJOR, Code.MANY_DELTAS_AND_NO_MINOR
+    else:
+        kind, code = CompactionKind.MINOR, Code.MANY_DELTAS
+    why = reason(code, deltas=figures.deltas, limit=limits.delta_count, ratio=ratio, most=limits.delta_ratio)
+    return Decision(kind, why)

@@ -38,7 +38,7 @@ class Policy:
         """Raises RefusedError for a retention below the floor."""
         if self.older_than < FLOOR_SECONDS:
             raise RefusedError(
-                "--older-than is below 1h",
+                "a retention below 1h is not safe",
                 "queries that began before the compaction may still read what would be removed",
                 "give --unsafe-retention too when nothing reads or writes the tables",
             )

@@ -240,7 +240,7 @@ def read_plans(path: str) -> list[SavedPlan]:
         return saved
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, AcidctlError) as error:
         is_said = isinstance(error, _UnusableError)
-        why = str(error) if is_said else "it is not a plan of `acidctl clean --plan`, or is damaged"
+        why = str(error) if is_said else "it is not a saved plan of a cleaning, or is damaged"
         raise BadDataError(f"cannot use {path}", why, "make a new one: acidctl clean --plan FILE") from None
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from acidctl.acid.doubts import doubtful, layout_problems, live_writers, only_by_doubt
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role, TableType, below_all, crossing
 from acidctl.acid.names import MINL, Kind, format_directory
-from acidctl.acid.reasons import Code, reason
+from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import State
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.concat.insert_only import concat_tasks
@@ -108,7 +108,7 @@ def below_straddlers(snapshot: Snapshot) -> Snapshot:
     return snapshot
 
 
-def nothing_to_do(snapshot: Snapshot, kind: CompactionKind) -> str | None:
+def nothing_to_do(snapshot: Snapshot, kind: CompactionKind) -> Reason | None:
     """Why a compaction of this type would change nothing; None when there is work (format section 8)."""
     state = snapshot.state
     deltas = len(state.deltas)
@@ -116,13 +116,13 @@ def nothing_to_do(snapshot: Snapshot, kind: CompactionKind) -> str | None:
         if state.originals or deltas + bool(state.base) > 1:
             return None
         if not deltas:
-            return "only a base is current" if state.base else "it holds no data"
-        return "a single delta and no base"
+            return reason(Code.ONLY_A_BASE if state.base else Code.NO_DATA)
+        return reason(Code.SINGLE_DELTA)
     if deltas < 2:
-        return f"{deltas or 'no'} current delta{'' if deltas == 1 else 's'}"
+        return reason(Code.NOTHING_TO_MERGE, deltas=deltas)
     kinds = {verdict.directory.kind for verdict in state.deltas if verdict.directory}
     if deltas == 2 and len(kinds) == 2:
-        return "one delta and one delete delta"
+        return reason(Code.ONE_OF_EACH_KIND)
     return None
 
 

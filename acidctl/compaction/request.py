@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Any
 
 from acidctl.acid.layout import TableType
+from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.triggers import CompactionKind, Decision, Figures, Thresholds, decide, figures_of
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import (
@@ -41,7 +42,6 @@ from acidctl.location.publication import (
 from acidctl.location.snapshot import Snapshot
 from acidctl.nearest import member
 from acidctl.outcome import Outcome, Result
-from acidctl.wording import text_of
 
 
 class Mode(StrEnum):
@@ -188,7 +188,7 @@ def plan_location(found: Found, lists: SnapshotLists, request: CompactionRequest
         snapshot = below_straddlers(snapshot)
         decision, figures = _decide(snapshot, request)
         if idle := _idle(snapshot, decision):
-            return Nothing(location=found.shown, reason=idle, snapshot=snapshot, figures=figures, finished=finished)
+            return Nothing(location=found.shown, reasons=idle, snapshot=snapshot, figures=figures, finished=finished)
         assert decision.kind is not None  # it would be idle
         refuse_unsafe(snapshot, time.time(), force=request.force)
         plan = plan_compaction(
@@ -207,7 +207,7 @@ def plan_location(found: Found, lists: SnapshotLists, request: CompactionRequest
         snapshot=plan.snapshot,
         figures=figures,
         finished=finished,
-        reason=decision.text or "asked for",
+        reasons=(decision.reason,),
     )
 
 
@@ -230,22 +230,22 @@ def _decide(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decision, F
     """The type of compaction and why; with the figures, where they decided."""
     figures = figures_of(snapshot.listing, snapshot.state)
     if figures.deltas < request.min_deltas:
-        count = f"{figures.deltas} delta{'' if figures.deltas == 1 else 's'}"
-        return Decision(None, f"{count} < {request.min_deltas}, the --min-deltas"), figures
+        why = reason(Code.FEWER_THAN_ASKED, deltas=figures.deltas, limit=request.min_deltas)
+        return Decision(None, why), figures
     if request.mode is not Mode.AUTO:
-        return Decision(CompactionKind(request.mode), ""), None
+        return Decision(CompactionKind(request.mode), reason(Code.ASKED_FOR)), None
     if request.is_auto_off:
-        return Decision(None, "no_auto_compaction is set"), None
+        return Decision(None, reason(Code.AUTO_IS_OFF)), None
     return decide(figures, request.thresholds), figures
 
 
-def _idle(snapshot: Snapshot, decision: Decision) -> str:
+def _idle(snapshot: Snapshot, decision: Decision) -> tuple[Reason, ...]:
     """Why there is nothing to do; empty when there is something."""
-    idle = decision.text if decision.kind is None else nothing_to_do(snapshot, decision.kind)
+    idle = decision.reason if decision.kind is None else nothing_to_do(snapshot, decision.kind)
     if decision.kind is not None and not idle and not _waits(snapshot):
-        return ""
+        return ()
     stop = snapshot.assumed.stop if snapshot.assumed else None
-    return "; ".join(filter(None, (idle, text_of(stop) if stop else None)))
+    return tuple(filter(None, (idle, stop)))
 
 
 def _waits(snapshot: Snapshot) -> bool:

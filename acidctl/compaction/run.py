@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from acidctl.acid.reasons import Code, reason
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
@@ -227,8 +228,8 @@ def _run(
 
 def _postponed(plan: CompactionPlan) -> Compacted:
     """The engine ended before the location's turn came, or before it was done; nothing was changed."""
-    why = "the time is up, nothing was changed"
-    return Compacted(location=plan.shown, result=Result.POSTPONED, reason=why, plan=plan)
+    why = reason(Code.TIME_IS_UP)
+    return Compacted(location=plan.shown, result=Result.POSTPONED, reasons=(why,), plan=plan)
 
 
 def _publish(plan: CompactionPlan, results: list[BucketResult], offline: bool) -> Compacted:

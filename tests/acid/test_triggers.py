@@ -7,8 +7,10 @@ import pytest
 from acidctl.acid.layout import data_bytes_of, data_files_of
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import parse_directory
+from acidctl.acid.reasons import Code
 from acidctl.acid.triggers import CompactionKind, Figures, Thresholds, decide
 from acidctl.errors import UsageProblem
+from acidctl.wording import text_of
 
 MAJOR, MINOR = CompactionKind.MAJOR, CompactionKind.MINOR
 
@@ -31,7 +33,28 @@ MAJOR, MINOR = CompactionKind.MAJOR, CompactionKind.MINOR
 def test_figures_decide_the_kind_of_compaction(figures: Figures, kind: CompactionKind | None) -> None:
     decision = decide(figures)
     assert decision.kind is kind
-    assert decision.text
+    assert text_of(decision.reason)
+
+
+@pytest.mark.parametrize(
+    ("figures", "code", "text"),
+    [
+        (Figures(1000, 101, 2), Code.MANY_DELTA_BYTES, "deltas are 0.10 of the base's bytes > 0.1"),
+        (Figures(1000, 100, 1), Code.FEW_DELTAS, "1 delta <= 10, 0.10 of the base's bytes <= 0.1"),
+        (Figures(0, 0, 0), Code.FEW_DELTAS, "0 deltas <= 10"),
+        (Figures(0, 5000, 11), Code.MANY_DELTAS_AND_NO_BASE, "11 deltas > 10 and no base"),
+        (Figures(10**9, 100, 11), Code.MANY_DELTAS, "11 deltas > 10"),
+        (
+            Figures(10**9, 100, 11, minor_supported=False),
+            Code.MANY_DELTAS_AND_NO_MINOR,
+            "11 deltas > 10, and a minor compaction is not supported here",
+        ),
+        (Figures(10**9, 0, 0, aborted_txns=1001), Code.MANY_ABORTED, "1001 aborted transactions > 1000"),
+    ],
+)
+def test_a_decision_has_a_code_and_a_sentence(figures: Figures, code: Code, text: str) -> None:
+    reason = decide(figures).reason
+    assert (reason.code, text_of(reason)) == (code, text)
 
 
 def test_hive4_asks_for_major_on_an_obsolete_base() -> None:

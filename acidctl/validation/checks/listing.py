@@ -486,7 +486,9 @@ def _figures(look: Look) -> Iterator[Finding]:
     state = look.snapshot.state
     decision = decide(figures_of(look.snapshot.listing, state), look.thresholds)
     if decision.kind:
-        yield V19.finding("", decision.text, {"deltas": len(state.deltas), "compaction": decision.kind.value})
+        yield V19.finding(
+            "", text_of(decision.reason), {"deltas": len(state.deltas), "compaction": decision.kind.value}
+        )
     counts: dict[str, int] = {}
     for which in (State.OBSOLETE, State.ABORTED):
         names = {verdict.name for verdict in state.in_state(which)}

@@ -47,6 +47,8 @@ def test_json_has_every_key_of_the_contract(acidctl, tmp_path: Path) -> None:  #
     assert (base["files"], base["bytes"]) == (2, 11)
     assert base["modified"].endswith("Z")
     assert "every write id on disk counts as committed" in report["summary"]["notes"][0]
+    assert report["summary"]["compactionReason"] == "deltas are 1.00 of the base's bytes > 0.1"
+    assert report["summary"]["compactionReasonCode"] == "many-delta-bytes"
     assert found.err == ""
 
 

@@ -115,7 +115,9 @@ def test_options_that_make_no_sense(acidctl: Any, crud: Path, options: tuple[str
 
 def test_what_led_to_the_decision_is_shown(acidctl: Any, crud: Path) -> None:
     found = acidctl("compact", "--assume-committed=0s", "--auto", "--dry-run", "-o", "json", crud).one()
-    assert found["result"] == "nothing-to-do"
+    assert (found["result"], found["reason"], found["reasonCodes"]) == (
+        "nothing-to-do", "4 deltas <= 10", ["few-deltas"],
+    )  # fmt: skip
     assert found["figures"]["deltas"] == 4
     assert found["figures"]["baseBytes"] == 0
     assert found["figures"]["deltaRatio"] is None
@@ -123,6 +125,8 @@ def test_what_led_to_the_decision_is_shown(acidctl: Any, crud: Path) -> None:
         "compact", "--assume-committed=0s", "--auto", "--min-deltas", "4", "--dry-run", "-o", "json", crud
     ).one()
     assert (found["result"], found["kind"]) == ("planned", "major")
+    found = acidctl("compact", "--assume-committed=0s", "--major", "--dry-run", "-o", "json", crud).one()
+    assert (found["reason"], found["reasonCodes"]) == ("asked for", ["asked-for"])
 
 
 def test_few_deltas_are_left_alone(acidctl: Any, crud: Path) -> None:

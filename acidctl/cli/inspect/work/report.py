@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from acidctl.acid.layout import DataFile, data_files_of, files_by_child, is_full_acid, original_files
+from acidctl.acid.reasons import Code, reason
 from acidctl.acid.state import EntryKind, State
 from acidctl.acid.triggers import Decision, decide, figures_of
 from acidctl.errors import AcidctlError
@@ -87,7 +88,7 @@ def _summary(snapshot: Snapshot, entries: list[dict[str, Any]], *, is_known: boo
     state = snapshot.state
     decision = decide(figures_of(snapshot.listing, state))
     if not is_known:
-        decision = Decision(None, f"{decision.text}, but not known to be transactional")
+        decision = Decision(None, reason(Code.NOT_TRANSACTIONAL, decision.reason))
     states = {which.value: {"entries": 0, "bytes": 0} for which in State}
     for entry in entries:
         counted = states[entry["state"]]
@@ -100,7 +101,8 @@ def _summary(snapshot: Snapshot, entries: list[dict[str, Any]], *, is_known: boo
         "bytes": sum(counted["bytes"] for counted in states.values()),
         **states,
         "compaction": decision.kind.value if decision.kind else None,
-        "compactionReason": decision.text,
+        "compactionReason": text_of(decision.reason),
+        "compactionReasonCode": decision.reason.code,
         "historyProblem": text_of(state.history_problem) if state.history_problem else None,
         "notes": [text_of(note) for note in state.notes],
         "warnings": odd_layout(snapshot),
