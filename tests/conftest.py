@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from support import memory_store
 from support.paths import DATA, REPO
 
@@ -19,6 +20,9 @@ pytest_plugins = (
 )
 
 memory_store.install()
+
+settings.register_profile("untimed", deadline=None)  # nothing is timed in tests: a busy machine is no fault
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -269,7 +269,7 @@ def test_a_cleaning_gives_what_the_command_tells_and_is_undone(shell: Shell, cru
     assert isinstance(planned, PlannedCleaning)
     assert {"schema_version": 1, **planned.record()} == record
     assert changed_by(crud) == contents
-    with pytest.raises(RefusedError, match="older-than"):
+    with pytest.raises(RefusedError, match="retention below 1h"):
         one.clean(0)
     done = one.clean(0, unsafe_retention=True)
     assert (done.result, len(done.removed), done.left, done.run is not None) == (Result.CLEANED, 4, (), True)

@@ -15,7 +15,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from acidctl.errors import EnvironmentProblem
@@ -147,13 +147,27 @@ def start_driver(
         DriverEnded: it ended instead.
     """
     info = folder / "connection"
+    driver: Driver | None = None
     try:
-        process = subprocess.Popen(
+        with _signals_held():
+            driver = Driver(
+                _launch(spark_home, arguments, {**environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info)}), log
+            )
+        return driver, _wait(driver, info, timeout)
+    except BaseException:
+        if driver:
+            driver.kill()
+        raise
+
+
+def _launch(spark_home: str, arguments: Sequence[str], environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
             [str(Path(spark_home, "bin", "spark-submit")), *arguments],
             stdin=subprocess.PIPE,  # Java ends when this pipe breaks, however this process ends
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env={**environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info)},
+            env=environ,
             start_new_session=True,  # an interrupt typed at the terminal is ours to pass on
         )
     except OSError as error:
@@ -162,12 +176,25 @@ def start_driver(
             "",
             "It is a bash script: check SPARK_HOME, and that bash is on the PATH",
         ) from error
-    driver = Driver(process, log)
+
+
+@contextlib.contextmanager
+def _signals_held() -> Iterator[None]:
+    """Interrupts come at the end of the block: none falls between a start and whoever must end what it began."""
+    came: list[int] = []
+    handlers = {}
+    if threading.current_thread() is threading.main_thread():
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    held = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in held:
+        signal.signal(number, lambda number, _: came.append(number))
     try:
-        return driver, _wait(driver, info, timeout)
-    except BaseException:
-        driver.kill()
-        raise
+        yield
+    finally:
+        for number, handler in held.items():
+            signal.signal(number, handler)
+        for missed in came:
+            signal.raise_signal(missed)
 
 
 def _wait(driver: Driver, info: Path, timeout: float) -> dict[str, str]:
