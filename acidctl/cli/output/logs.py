@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 import threading
@@ -11,30 +10,10 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from acidctl.cli.output.redact import hidden
+from acidctl.cli.output.streams import StandIn
 from acidctl.printable import printable
 
 SCHEMA_VERSION = 1
-
-
-class StandIn(io.TextIOBase):
-    """Takes the place of a standard stream for text.
-
-    Attributes:
-        behind: the stream itself.
-    """
-
-    encoding = "utf-8"
-    errors = "backslashreplace"
-
-    def __init__(self, behind: TextIO) -> None:
-        super().__init__()
-        self.behind = behind
-
-    def writable(self) -> bool:
-        return True
-
-    def fileno(self) -> int:
-        return self.behind.fileno()
 
 
 class JsonLog(StandIn):

@@ -15,7 +15,6 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
 from acidctl.cli.output.last_line import LAST_LINE
-from acidctl.cli.output.logs import StandIn
 from acidctl.errors import StorageError
 from acidctl.printable import printable
 
@@ -28,6 +27,27 @@ _CLEAN_UP_SECONDS = 5.0
 
 class OutputError(StorageError):
     """Standard output is full, closed or broken in another way than a pipe without a reader."""
+
+
+class StandIn(io.TextIOBase):
+    """Takes the place of a standard stream for text.
+
+    Attributes:
+        behind: the stream itself.
+    """
+
+    encoding = "utf-8"
+    errors = "backslashreplace"
+
+    def __init__(self, behind: TextIO) -> None:
+        super().__init__()
+        self.behind = behind
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self.behind.fileno()
 
 
 class Screened(StandIn):
