@@ -17,9 +17,9 @@ from acidctl.rows.read.events import open_event_files
 from acidctl.validation.checks.cross_file import Everything, across_rows
 from acidctl.validation.checks.engines import for_readers, for_readers_by_tails
 from acidctl.validation.checks.footers import V31, MarkerTask, TailFacts, TailTask, acid_v1, across_tails
-from acidctl.validation.checks.listing import V13, V24, Look, check_listing
+from acidctl.validation.checks.listing import V13, V24, ListingToCheck, check_listing
 from acidctl.validation.checks.places import evidence, folder_of_tables
-from acidctl.validation.checks.row_facts import RowFacts, gaps, joined
+from acidctl.validation.checks.row_facts import RowFacts, facts_of_file, gaps
 from acidctl.validation.checks.rows import RowTask
 from acidctl.validation.checks.spans import Spans, one_run
 from acidctl.validation.findings import Depth, Finding, Severity, Unchecked
@@ -47,7 +47,7 @@ class LocationCheck:
         self._options = options
         self.report = Report(place.fs.display(place.path), options.depth)
         self._snapshot: Snapshot | None = None
-        self._look: Look | None = None
+        self._look: ListingToCheck | None = None
         self._waiting = 0
         self._phase = Depth.LISTING
         self._files: dict[str, DataFile] = {}
@@ -84,7 +84,7 @@ class LocationCheck:
             self.is_done = True
             return []
         self._snapshot = snapshot
-        look = self._look = Look(snapshot, options.now, options.thresholds, bad)
+        look = self._look = ListingToCheck(snapshot, options.now, options.thresholds, bad)
         try:
             snapshot.require_history()
         except AcidctlError as error:
@@ -262,7 +262,9 @@ class LocationCheck:
         found: dict[str, RowFacts] = {}
         for path in sorted(self._parts):
             parts = self._parts[path]
-            facts = found[path] = joined([parts[first] for first in sorted(parts)], self._tasks[path].order.check)
+            facts = found[path] = facts_of_file(
+                [parts[first] for first in sorted(parts)], self._tasks[path].order.check
+            )
             facts.is_complete = facts.is_complete and path not in self._broken
             self._is_whole = self._is_whole and (facts.is_complete or path in self._aside)
             if path not in self._silent:
@@ -350,7 +352,7 @@ class LocationCheck:
 
     # --- small things ---
 
-    def _seen(self) -> tuple[Look, Snapshot]:
+    def _seen(self) -> tuple[ListingToCheck, Snapshot]:
         assert self._look is not None
         assert self._snapshot is not None
         return self._look, self._snapshot

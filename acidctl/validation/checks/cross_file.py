@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from acidctl.validation.checks.events import shown_key
 from acidctl.validation.checks.key_order import V34
 from acidctl.validation.checks.listing import V11
 from acidctl.validation.checks.spans import Spans, shared, uncovered, united
+from acidctl.validation.checks.stripe_ids import shown_key
 from acidctl.validation.findings import Finding, Severity
 from acidctl.validation.rules import DEEP, ERROR, WARNING, Rule
 

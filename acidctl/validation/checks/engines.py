@@ -20,7 +20,7 @@ from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import EntryKind, State
 from acidctl.rows.foreign.parquet_and_text import Format
 from acidctl.validation.checks.footers import TailFacts
-from acidctl.validation.checks.listing import Look
+from acidctl.validation.checks.listing import ListingToCheck
 from acidctl.validation.findings import Finding
 from acidctl.validation.rules import DECLARED, ERROR, FOOTERS, LISTING, WARNING, Rule
 from acidctl.wording import text_of
@@ -33,7 +33,7 @@ def wanted_rules(readers: Sequence[str]) -> set[str]:
     return {one.id for one in DECLARED.values() if set(one.readers) & set(readers)}
 
 
-def for_readers(look: Look, readers: Sequence[str]) -> Iterator[Finding]:
+def for_readers(look: ListingToCheck, readers: Sequence[str]) -> Iterator[Finding]:
     """What the listing shows."""
     wanted = wanted_rules(readers)
     return (finding for finding in _by_listing(look) if finding.rule in wanted)
@@ -46,7 +46,7 @@ R6 = Rule(
 )  # fmt: skip
 
 
-def _by_listing(look: Look) -> Iterator[Finding]:
+def _by_listing(look: ListingToCheck) -> Iterator[Finding]:
     for directory in look.current:
         yield from _of_a_name(directory, look.snapshot.base_formats.get(directory.name))
         yield from _of_its_files(directory, look)
@@ -120,7 +120,7 @@ R10 = Rule(
 )  # fmt: skip
 
 
-def _of_its_files(directory: AcidDirectory, look: Look) -> Iterator[Finding]:
+def _of_its_files(directory: AcidDirectory, look: ListingToCheck) -> Iterator[Finding]:
     name = directory.name
     names = look.direct(name)
     parsed = [parse_file(file) for file in names]
@@ -160,7 +160,7 @@ R17 = Rule(
 )  # fmt: skip
 
 
-def _of_the_location(look: Look) -> Iterator[Finding]:
+def _of_the_location(look: ListingToCheck) -> Iterator[Finding]:
     state = look.snapshot.state
     deletes = [d.name for d in look.current if d.kind is Kind.DELETE_DELTA]
     numbers = {

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from acidctl.rows.read.delete_set import Bools
-from acidctl.validation.checks.events import Events, compare
 from acidctl.validation.checks.row_facts import Tally
+from acidctl.validation.checks.stripe_ids import Events, compare
 from acidctl.validation.rules import DEEP, ERROR, WARNING, Rule
 
 V26 = Rule(

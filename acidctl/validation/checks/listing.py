@@ -44,12 +44,12 @@ _MOST_NAMES = 10
 """Names that one finding lists at most."""
 
 
-_Check = Callable[["Look"], Iterator[Finding]]
+_Check = Callable[["ListingToCheck"], Iterator[Finding]]
 _CHECKS: list[_Check] = []
 
 
 @dataclass(frozen=True)
-class Look:
+class ListingToCheck:
     """What the listing rules look at.
 
     Attributes:
@@ -103,7 +103,7 @@ def on_listing(check: _Check) -> _Check:
     return check
 
 
-def check_listing(look: Look) -> Iterator[Finding]:
+def check_listing(look: ListingToCheck) -> Iterator[Finding]:
     """Every finding that names, sizes and times give."""
     for check in _CHECKS:
         yield from check(look)
@@ -140,7 +140,7 @@ V6 = Rule(
 
 
 @on_listing
-def _names(look: Look) -> Iterator[Finding]:
+def _names(look: ListingToCheck) -> Iterator[Finding]:
     for verdict in look.snapshot.state.verdicts:
         if verdict.reason.code is Code.UNPARSEABLE:
             yield _unparseable(verdict)
@@ -200,7 +200,7 @@ V22 = Rule(
 
 
 @on_listing
-def _layout(look: Look) -> Iterator[Finding]:
+def _layout(look: ListingToCheck) -> Iterator[Finding]:
     """V5, V7, V9, V17, V22: what no merge may be built on either."""
     rules = {rule.id: rule for rule in (V5, V7, V9, V22)}
     nested: dict[str, str] = {}
@@ -237,7 +237,7 @@ V10 = Rule(
 
 
 @on_listing
-def _ranges(look: Look) -> Iterator[Finding]:
+def _ranges(look: ListingToCheck) -> Iterator[Finding]:
     base = look.snapshot.state.base
     top = base.directory.max_write_id if base and base.directory else MINL
     deltas = [d for d in look.current if d.kind is not Kind.BASE]
@@ -285,7 +285,7 @@ V11 = Rule(
 
 
 @on_listing
-def _half(look: Look) -> Iterator[Finding]:
+def _half(look: ListingToCheck) -> Iterator[Finding]:
     for name, wide in half_finished(look.snapshot.state).items():
         # Whether rows are wrong hangs on the events in them, which the deepest check compares.
         text = f"only {wide}, which has no twin of this kind, hides it"
@@ -306,7 +306,7 @@ V13 = Rule(
 
 
 @on_listing
-def _markers(look: Look) -> Iterator[Finding]:
+def _markers(look: ListingToCheck) -> Iterator[Finding]:
     marked = {d.name for d in look.current if ORC_ACID_VERSION in look.direct(d.name)}
     for directory in look.current:
         name = directory.name
@@ -327,7 +327,7 @@ V14 = Rule(
 
 
 @on_listing
-def _metadata(look: Look) -> Iterator[Finding]:
+def _metadata(look: ListingToCheck) -> Iterator[Finding]:
     for path, error in look.bad_metadata.items():
         yield V14.finding(path, error.why or error.what)
     formats = look.snapshot.base_formats
@@ -347,7 +347,7 @@ V15 = Rule(
 
 
 @on_listing
-def _empty(look: Look) -> Iterator[Finding]:
+def _empty(look: ListingToCheck) -> Iterator[Finding]:
     for directory in look.current:
         if look.has_data(directory):
             continue
@@ -366,7 +366,7 @@ V36 = Rule(
 
 
 @on_listing
-def _flush_lengths(look: Look) -> Iterator[Finding]:
+def _flush_lengths(look: ListingToCheck) -> Iterator[Finding]:
     for directory in look.current:
         files = {entry.path: entry for entry in look.files(directory.name) if is_visible_path(entry.path)}
         streams = directory.kind is Kind.DELTA and not directory.visibility_txn
@@ -401,7 +401,7 @@ V25 = Rule(
 
 
 @on_listing
-def _data_files(look: Look) -> Iterator[Finding]:
+def _data_files(look: ListingToCheck) -> Iterator[Finding]:
     for directory in look.current:
         files = data_files_of(directory, look.files(directory.name))
         for file in files:
@@ -435,7 +435,7 @@ V18 = Rule(
 
 
 @on_listing
-def _originals(look: Look) -> Iterator[Finding]:
+def _originals(look: ListingToCheck) -> Iterator[Finding]:
     state = look.snapshot.state
     hidden = [v for v in state.in_state(State.OBSOLETE) if v.kind is EntryKind.ORIGINAL]
     if hidden and state.base:
@@ -456,7 +456,7 @@ V16 = Rule(
 
 
 @on_listing
-def _staging(look: Look) -> Iterator[Finding]:
+def _staging(look: ListingToCheck) -> Iterator[Finding]:
     newest: dict[str, float] = {}
     for entry in look.snapshot.listing.entries:
         name = entry.path.partition("/")[0]
@@ -482,7 +482,7 @@ V20 = Rule(
 
 
 @on_listing
-def _figures(look: Look) -> Iterator[Finding]:
+def _figures(look: ListingToCheck) -> Iterator[Finding]:
     state = look.snapshot.state
     decision = decide(figures_of(look.snapshot.listing, state), look.thresholds)
     if decision.kind:

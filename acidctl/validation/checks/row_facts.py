@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from acidctl.acid.layout import DataFile, Role
 from acidctl.acid.names import NO_STATEMENT, Kind
-from acidctl.validation.checks.events import Events, shown_key
 from acidctl.validation.checks.spans import Spans, united
+from acidctl.validation.checks.stripe_ids import Events, shown_key
 from acidctl.validation.findings import Severity, Unchecked
 from acidctl.validation.rules import DEEP, ERROR, Rule
 
@@ -55,7 +55,7 @@ Between = Callable[[Events, Events], Iterable[Tally]]
 """What is wrong between an event and the one after it."""
 
 
-def joined(parts: Sequence[RowFacts], between: Between) -> RowFacts:
+def facts_of_file(parts: Sequence[RowFacts], between: Between) -> RowFacts:
     """The facts of a file from those of its parts, in order."""
     if len(parts) == 1:
         return parts[0]

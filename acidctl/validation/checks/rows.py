@@ -22,12 +22,12 @@ from acidctl.rows.read.bucket_values import decode_all, versions_of
 from acidctl.rows.read.delete_set import Bools, Longs, valid_mask
 from acidctl.rows.read.events import ID_COLUMNS
 from acidctl.storage.port import FileSystemSpec
-from acidctl.validation.checks.events import Bounds, Events, shown_key, whole_events
 from acidctl.validation.checks.footers import V12, V30, V31, V39, opened
 from acidctl.validation.checks.key_order import KeyOrder
 from acidctl.validation.checks.listing import V24
 from acidctl.validation.checks.row_facts import V29, RowFacts, Tally
 from acidctl.validation.checks.spans import SpanBuilder
+from acidctl.validation.checks.stripe_ids import Bounds, Events, shown_key, whole_events
 from acidctl.validation.findings import Severity, Unchecked
 from acidctl.validation.rules import DEEP, ERROR, WARNING, Rule
 from acidctl.worker_pool import Beat
