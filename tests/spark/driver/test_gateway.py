@@ -30,8 +30,14 @@ def test_an_interrupt_in_the_middle_of_the_start_leaves_no_process(
             os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr(gateway.subprocess, "Popen", Interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        gateway.start_driver(str(tmp_path), [], dict(os.environ), timeout=60, folder=tmp_path, log=gateway.DriverLog())
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # an earlier test may have left another
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            gateway.start_driver(
+                str(tmp_path), [], dict(os.environ), timeout=60, folder=tmp_path, log=gateway.DriverLog()
+            )
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
     (process,) = started
     assert process.poll() == -signal.SIGKILL
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
