@@ -63,5 +63,7 @@ def test_only_a_rule_makes_findings() -> None:
 
 
 def test_rules_are_in_order() -> None:
-    assert list(RULES) == [*(f"V{n}" for n in range(1, 43)), *(f"R{n}" for n in range(1, 19))]
+    checks, readers = (sum(id_.startswith(kind) for id_ in RULES) for kind in "VR")
+    assert (checks >= 42, readers >= 18) == (True, True), "a rule that was published does not go"
+    assert list(RULES) == [*(f"V{n}" for n in range(1, checks + 1)), *(f"R{n}" for n in range(1, readers + 1))]
     assert sorted(["R1", "V10", "V9"], key=place_of) == ["V9", "V10", "R1"]
