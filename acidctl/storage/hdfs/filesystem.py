@@ -15,8 +15,7 @@ from acidctl.storage import os_errors
 from acidctl.storage.access import Access
 from acidctl.storage.hdfs import quota
 from acidctl.storage.hdfs.errors import QuotaError
-from acidctl.storage.hdfs.new_file import NewFile
-from acidctl.storage.hdfs.upload import CutShortError
+from acidctl.storage.hdfs.new_file import CutShortError, NewFile
 from acidctl.storage.port import FileSystemSpec, base_name, join
 from acidctl.storage.ranged import RangedReader, behind_the_end, clamp
 from acidctl.storage.read_back import require_content, require_length

@@ -4,35 +4,27 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
-from typing import Any
+from http.cookiejar import DefaultCookiePolicy
 
 import requests
-from hdfs import Client, InsecureClient, TokenClient
-from requests.adapters import HTTPAdapter
+from hdfs import InsecureClient, TokenClient
 
 from acidctl.errors import AccessError, EnvironmentProblem
 from acidctl.storage.hdfs.kerberos import KINIT, ticket_problem, wants_kerberos
 from acidctl.storage.port import FileSystemSpec
-from acidctl.storage.retry import Patience
 
 # The packages log what they also raise; without a handler Python would print that on stderr.
 for _name in ("hdfs", "requests_kerberos", "spnego"):
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
-_CONNECT_TIMEOUT = 10.0
-_CONNECTIONS = 32
-"""To one host, kept between requests."""
-
-_HOSTS = 100
-"""That connections are kept to: one for each DataNode."""
-
 _CLIENT_KEYTAB = "KRB5_CLIENT_KTNAME"
 """Where MIT Kerberos looks for a keytab to get a ticket from by itself, when there is none."""
 
 
-def log_in(spec: FileSystemSpec, patience: Patience) -> Any:
-    """The package's client for a spec.
+def log_in(spec: FileSystemSpec) -> tuple[requests.Session, dict[str, str]]:
+    """A session with the login of a spec, and the parameters that go into the query of every URL.
+
+    PyPI `hdfs` knows how: its clients put the login into a session that is given to them.
 
     Options: ``user``; ``token``, a delegation token; ``kerberos=true`` with the ticket cache, or ``keytab``, with
     ``principal`` where there are several; ``doas``, the user to act for; ``gateway``, the path of a proxy such as
@@ -42,43 +34,44 @@ def log_in(spec: FileSystemSpec, patience: Patience) -> Any:
         EnvironmentProblem: the Kerberos packages are missing.
     """
     options = dict(spec.options)
-    scheme = "https" if spec.protocol == "swebhdfs" else "http"
-    gateway = options.get("gateway", "").strip("/")
-    path = f"/{gateway}" if gateway else ""
-    url = ";".join(f"{scheme}://{host}{path}" for host in spec.authority.split(","))
     session = requests.Session()
-    for prefix in ("http://", "https://"):
-        session.mount(prefix, HTTPAdapter(pool_connections=_HOSTS, pool_maxsize=_CONNECTIONS))
-    settings: dict[str, Any] = {
-        "timeout": (min(patience.timeout, _CONNECT_TIMEOUT), patience.timeout),
-        "session": session,
-    }
-    doas = {"proxy": options["doas"]} if options.get("doas") else {}
     if options.get("token"):
-        return TokenClient(url, options["token"], **settings)
-    if wants_kerberos(options):
-        return _kerberos(spec, url, settings | doas, options)
-    if options.get("password"):
+        TokenClient(spec.authority, options["token"], session=session)
+    elif wants_kerberos(options):
+        _kerberos(spec.authority, session, options)
+    elif options.get("password"):
         session.auth = (options["user"], options["password"])
-        return Client(url, **settings, **doas)
-    return InsecureClient(url, user=options["user"], **settings, **doas)
+    else:
+        InsecureClient(spec.authority, user=options["user"], session=session)
+    parameters = {key: str(value) for key, value in dict(session.params or {}).items()}
+    session.params = {}
+    if options.get("doas") and not options.get("token"):  # a token says itself who acts for whom
+        parameters["doas"] = options["doas"]
+    return session, parameters
 
 
-def _kerberos(spec: FileSystemSpec, url: str, settings: dict[str, Any], options: Mapping[str, str]) -> Any:
+def anonymous() -> requests.Session:
+    """A session that sends no login, no cookie, and nothing of ``~/.netrc`` either."""
+    session = requests.Session()
+    session.auth = lambda request: request
+    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+    return session
+
+
+def _kerberos(authority: str, session: requests.Session, options: dict[str, str]) -> None:
     try:
         from hdfs.ext.kerberos import KerberosClient  # noqa: PLC0415 - optional: hdfs[kerberos]
     except ImportError as error:
         raise EnvironmentProblem(
-            f"cannot log in to {spec.authority} with Kerberos", str(error), "pip install 'acidctl[kerberos]'"
+            f"cannot log in to {authority} with Kerberos", str(error), "pip install 'acidctl[kerberos]'"
         ) from error
     if options.get("keytab"):
         os.environ[_CLIENT_KEYTAB] = options["keytab"]
-    if options.get("principal"):
-        settings = settings | {"principal": options["principal"]}
-    return KerberosClient(url, **settings)
+    named = {"principal": options["principal"]} if options.get("principal") else {}
+    KerberosClient(authority, session=session, **named)
 
 
-def login_problem(what: str, options: Mapping[str, str]) -> AccessError:
+def login_problem(what: str, options: dict[str, str]) -> AccessError:
     """The server answered 401: why, and what to do."""
     if options.get("token"):
         return AccessError(what, "the server does not take the delegation token", "get a new token")

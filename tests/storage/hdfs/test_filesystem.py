@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from support.servers.hdfs_server import HaHdfsServer, HdfsServer, HdfsUnavailable
@@ -16,6 +17,7 @@ from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundErr
 from acidctl.storage.hdfs import native
 from acidctl.storage.hdfs.errors import from_remote
 from acidctl.storage.hdfs.filesystem import HdfsFileSystem
+from acidctl.storage.hdfs.webhdfs_http import Http
 from acidctl.storage.port import FileSystem, FileSystemSpec
 from acidctl.storage.registry import open_file_system, open_location
 from acidctl.storage.retry import PassingError
@@ -49,7 +51,7 @@ class TestRealServer:
         top = f"/private-{way}"
         root.make_dirs(f"{top}/t")
         root.write_bytes(f"{top}/t/f", b"x")
-        root._client._client._set_permission(top, permission="700")  # type: ignore[attr-defined]
+        root._client.set_permission(top, 0o700)  # type: ignore[attr-defined]
         alice = open_as(hdfs, way, "alice")
         calls: list[Callable[[], object]] = [
             lambda: alice.list_tree(top),
@@ -125,17 +127,16 @@ def test_a_new_file_makes_no_directory(hdfs: HdfsServer, monkeypatch: pytest.Mon
         with pytest.raises(NotFoundError):
             write("/never-made/t/file")
     assert not fs.exists("/never-made")
-    client, asked = open_as(hdfs, "webhdfs", "root")._client._client, []  # type: ignore[attr-defined]
-    create = type(client)._create
+    web, asked = open_as(hdfs, "webhdfs", "root"), []
+    send = Http.send
 
-    def asking(path: str, **parameters: object) -> object:
-        asked.append(parameters)
-        return create(client, path, **parameters)
+    def asking(http: Http, verb: str, url: str, data: object = None) -> object:
+        asked.append(parse_qs(urlsplit(url).query))
+        return send(http, verb, url, data)
 
-    web = open_as(hdfs, "webhdfs", "root")
-    monkeypatch.setattr(web._client._client, "_create", asking)  # type: ignore[attr-defined]
+    monkeypatch.setattr(Http, "send", asking)
     web.write_bytes("/told-so", b"x")
-    assert [one["createparent"] for one in asked] == ["false"]
+    assert next(one["createparent"] for one in asked if one["op"] == ["CREATE"]) == ["false"]
 
 
 def test_a_forked_process_opens_it_again(hdfs: HdfsServer) -> None:

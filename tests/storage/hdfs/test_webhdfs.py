@@ -7,6 +7,8 @@ import http.server
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 from support.servers.hdfs_server import HdfsServer
@@ -334,3 +336,148 @@ def test_a_rename_is_sent_once(answers: tuple[type[Answers], FileSystem], monkey
     with pytest.raises(StorageError, match="may still be moved"):
         fs.rename("/a", "/b")
     assert len(seen) == 1
+
+
+LOGINS = [{"password": "hush"}, {"token": "hush"}, {"password": "hush", "doas": "bob"}]
+
+
+@pytest.fixture
+def stranger() -> Iterator[tuple[list[tuple[str, dict[str, str]]], str]]:
+    """A server that takes and gives everything: what it was asked, with which headers; and where it is."""
+    seen: list[tuple[str, dict[str, str]]] = []
+
+    class Stranger(Answers):
+        def answer(self) -> None:
+            seen.append((self.path, {key.lower(): value for key, value in self.headers.items()}))
+            self.rfile.read(int(self.headers.get("content-length", 0)))
+            self.send_response(200)
+            self.send_header("Set-Cookie", "theirs=1")
+            self.send_header("Content-Length", "3")
+            self.end_headers()
+            self.wfile.write(b"abc")
+
+        do_GET = do_PUT = do_DELETE = answer  # noqa: N815 - the library's names
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stranger) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield seen, f"127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def leading_to(handler: type[Answers], host: str, status: int = 307) -> None:
+    """Every question is sent on to another host; the answers bring a cookie."""
+
+    def lead(self: Answers) -> None:
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        self.send_response(status)
+        self.send_header("Location", f"http://{host}{self.path.partition('?')[0]}?op=ANY&of=theirs")
+        self.send_header("Set-Cookie", "ours=1")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    handler.do_GET = handler.do_PUT = handler.do_DELETE = lead
+
+
+@pytest.mark.parametrize("login", LOGINS)
+@pytest.mark.parametrize("path", ["/t", "/p=a%3Ab"])
+def test_the_login_stays_with_the_hosts_that_were_named(
+    answers: tuple[type[Answers], FileSystem],
+    stranger: tuple[list[tuple[str, dict[str, str]]], str],
+    login: dict[str, str],
+    path: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    handler, fs = answers
+    seen, host = stranger
+    (tmp_path / "netrc").write_text("default login alice password hush\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    client = open_location(f"webhdfs://alice@{fs.spec.authority}/", login | {"retries": "0"})[0]._client  # type: ignore[attr-defined]
+    leading_to(handler, host)
+    for _ in range(3):
+        assert client.read(path, 0, 3) == b"abc"
+    with pytest.raises(StorageError) if "%" in path else nullcontext():  # where nothing says that it was stored
+        client.create(path, b"xyz")
+    assert len(seen) >= 4
+    for asked, headers in seen:
+        assert not {"authorization", "cookie"} & set(headers)
+        assert not any(word in asked for word in ("hush", "delegation", "user.name", "doas"))
+
+
+@pytest.mark.parametrize("login", LOGINS)
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_question_of_names_is_not_sent_on(
+    answers: tuple[type[Answers], FileSystem],
+    stranger: tuple[list[tuple[str, dict[str, str]]], str],
+    login: dict[str, str],
+    status: int,
+) -> None:
+    handler, fs = answers
+    seen, host = stranger
+    fs = open_location(f"webhdfs://alice@{fs.spec.authority}/", login | {"retries": "0"})[0]
+    leading_to(handler, host, status)
+    for call in (fs.stat, fs.list_dir, fs.make_dirs, fs.remove_tree):
+        with pytest.raises(StorageError, match=f"leads to {host}"):
+            call("/t")
+    assert not seen
+
+
+def test_a_named_host_gets_the_login_wherever_it_leads_to_itself(answers: tuple[type[Answers], FileSystem]) -> None:
+    """As a gateway does, which stands before the DataNodes as well."""
+    handler, fs = answers
+    seen: list[tuple[str, str | None]] = []
+
+    def lead(self: Answers) -> None:
+        seen.append((self.path, self.headers.get("Authorization")))
+        self.send_response(200 if "data" in self.path else 307)
+        self.send_header("Location", f"http://{fs.spec.authority}/gateway/data/webhdfs/v1/t")
+        self.send_header("Content-Length", "3" if "data" in self.path else "0")
+        self.end_headers()
+        self.wfile.write(b"abc" if "data" in self.path else b"")
+
+    handler.do_GET = lead
+    options = {"gateway": "gateway", "password": "hush"}
+    client = open_location(f"webhdfs://alice@{fs.spec.authority}/", options)[0]._client  # type: ignore[attr-defined]
+    for _ in range(2):
+        assert client.read("/t", 0, 3) == b"abc"
+    assert [path.partition("?")[0] for path, _ in seen] == ["/gateway/webhdfs/v1/t", "/gateway/data/webhdfs/v1/t"] * 2
+    assert {login for _, login in seen} == {"Basic " + base64.b64encode(b"alice:hush").decode()}
+
+
+def test_a_host_that_wants_the_login_and_was_not_named_is_told(answers: tuple[type[Answers], FileSystem]) -> None:
+    handler, fs = answers
+    other = type("Other", (Answers,), {"status": 401})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), other) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        host = f"127.0.0.1:{server.server_address[1]}"
+        leading_to(handler, host)
+        try:
+            with pytest.raises(AccessError, match=f"sends us on to {host}") as raised:
+                fs._client.read("/t", 0, 3)  # type: ignore[attr-defined]
+        finally:
+            server.shutdown()
+            thread.join()
+    assert host in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    "location", ["", "/webhdfs/v1/t?op=OPEN", "http://127.0.0.1:1", "http://127.0.0.1:x/t", "gopher://h/t"]
+)
+def test_a_redirect_to_no_place_is_told(answers: tuple[type[Answers], FileSystem], location: str) -> None:
+    handler, fs = answers
+
+    def lead(self: Answers) -> None:
+        self.send_response(307)
+        self.send_header("Location", location)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    handler.do_GET = handler.do_PUT = lead
+    for call in (fs._client.read, lambda path, *_: fs._client.create(path, b"x")):  # type: ignore[attr-defined]
+        with pytest.raises(StorageError, match="does not answer as WebHDFS does"):
+            call("/t", 0, 3)
