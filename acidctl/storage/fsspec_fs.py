@@ -28,8 +28,8 @@ from acidctl.storage.access import Access
 from acidctl.storage.port import FileSystemSpec, base_name
 from acidctl.storage.ranged import RangedReader, behind_the_end, clamp
 from acidctl.storage.read_back import require_content, require_length
-from acidctl.storage.retry import PassingError, Patience
-from acidctl.storage.tail_cache import Ends
+from acidctl.storage.remote import RemoteStore
+from acidctl.storage.retry import PassingError, RetryPolicy
 
 _EXTRAS = {"s3": "'acidctl[s3]'", "gs": "gcsfs", "abfs": "adlfs", "sftp": "paramiko", "http": "aiohttp"}
 _EXCLUSIVE_CREATE = {"s3", "gs", "abfs"}
@@ -49,48 +49,32 @@ _LEGACY_MARKER = "_$folder$"
 """How EMR's and Hadoop's first S3 clients marked a directory: an empty object beside it, which they hide."""
 
 
-class FsspecFileSystem:
+class FsspecFileSystem(RemoteStore):
     """One bucket or host of a store.  It cannot rename: object stores copy, and others may nest or replace."""
 
     def __init__(self, spec: FileSystemSpec) -> None:
-        self.spec = spec
-        self.url = f"{spec.protocol}://{spec.authority}"
+        super().__init__(spec)
         self.can_rename = False
         self.can_copy = spec.protocol in _WHOLE_COPY
         self.can_lock = spec.protocol in _EXCLUSIVE_CREATE
-        self.is_local = False
         self._protocol = spec.protocol
         self._fs, self._root = _connect(spec, self.url)
-        self._ends = Ends()
         self._has_directories = spec.protocol not in _WITHOUT_DIRECTORIES
-
-    def display(self, path: str) -> str:
-        return self.url + path
-
-    def local_path(self, path: str) -> str | None:  # noqa: ARG002 - nothing here is on the disk
-        return None
 
     def list_tree(self, path: str, top: Listing | None = None) -> Listing:  # noqa: ARG002 - one listing is enough
         with self._mapped("list", path):
             # fsspec's own find() leaves out, without a word, what it may not read; a store's find() is one listing.
             found = list(self._find(path).values() if self._finds_at_once() else self._descend(path))
-        return self._ends.listed(self._listing(path, found, whole=True), whole=True)
+        return self._tails.listed(self._listing(path, found, whole=True), whole=True)
 
     def list_dir(self, path: str) -> Listing:
         with self._mapped("list", path):
             found = self._children(path)
-        return self._ends.listed(self._listing(path, found, whole=False), whole=False)
+        return self._tails.listed(self._listing(path, found, whole=False), whole=False)
 
     def stat(self, path: str) -> Entry:
         with self._mapped("look at", path):
-            return self._ends.looked(path, _entry(self._info(path), base_name(path)))
-
-    def exists(self, path: str) -> bool:
-        try:
-            self.stat(path)
-        except NotFoundError:
-            return False
-        return True
+            return self._tails.looked(path, _entry(self._info(path), base_name(path)))
 
     def open_input(self, path: str) -> BinaryIO:
         entry = self.stat(path)
@@ -103,9 +87,6 @@ class FsspecFileSystem:
             )
         with self._mapped("read", path):
             return cast(BinaryIO, self._fs.open(self._inner(path), "rb"))
-
-    def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
-        return self._ends.read(path, offset, length, self._read)
 
     def _read(self, path: str, offset: int, length: int | None) -> bytes:
         if offset >= 0 and length:  # the common case needs no question about the size first
@@ -148,12 +129,6 @@ class FsspecFileSystem:
             if not data or not self._holds(path, data):
                 raise
 
-    def _holds(self, path: str, data: bytes) -> bool:
-        try:
-            return self.read_bytes(path) == data
-        except AcidctlError:
-            return False
-
     def require_arrived(self, path: str, written: int) -> None:
         """Raises StorageError unless a file that was just created is there, in its full length."""
         require_length(self, path, written, look=self._await)
@@ -170,7 +145,7 @@ class FsspecFileSystem:
                 raise PassingError(error.what, error.why, error.hint) from error
 
         try:
-            return Patience().call(look)
+            return RetryPolicy().call(look)
         except PassingError as error:
             raise NotFoundError(error.what, error.why, error.hint) from error
 
@@ -218,7 +193,7 @@ class FsspecFileSystem:
     def remove_tree(self, path: str) -> None:
         if path == "/":
             raise os_errors.root_is_kept(self.display(path))
-        self._ends.forget()
+        self._tails.forget()
         entry = self.stat(path)
         if not entry.is_dir:
             if not self._has_directories and self._is_prefix(path):
@@ -273,9 +248,6 @@ class FsspecFileSystem:
         if self.exists(path) and not self.list_dir(path).entries:
             self.remove_tree(path)
 
-    def __reduce__(self) -> tuple[type[FsspecFileSystem], tuple[FileSystemSpec]]:
-        return type(self), (self.spec,)
-
     def _remove_files(self, names: list[str]) -> None:
         if isinstance(self._fs, AsyncFileSystem):  # many in one call
             # But it takes *, ? and [ for patterns, and S3's XML has no control characters.
@@ -329,10 +301,6 @@ class FsspecFileSystem:
     def _require_directory(self, path: str) -> None:
         if path != "/" and self._info(path)["type"] != "directory":
             raise os_errors.not_a_directory("list", self.display(path))
-
-    def _require_free(self, path: str) -> None:
-        if self.exists(path):
-            raise os_errors.already_exists("create", self.display(path))
 
     def _listing(self, path: str, found: list[dict[str, Any]], *, whole: bool) -> Listing:
         prefix = len(self._inner(path).rstrip("/")) + 1
@@ -427,7 +395,7 @@ def _connect(spec: FileSystemSpec, url: str) -> tuple[Any, str]:
             f"cannot open {url}", f"unknown scheme {protocol}://", "use a path, webhdfs:// or s3://"
         ) from error
     # A listing that is remembered would show what a compaction has since removed.
-    own = _nested(_with_patience(spec) if protocol == "s3" else spec.options)
+    own = _nested(_with_retries(spec) if protocol == "s3" else spec.options)
     options = {"use_listings_cache": False, **cls._get_kwargs_from_urls(f"{url}/x"), **own}
     try:
         root = str(cls._strip_protocol(f"{url}/x")).removesuffix("/x")
@@ -459,15 +427,15 @@ def _require_listings(fs: Any) -> None:
     fs._call_s3 = checked
 
 
-def _with_patience(spec: FileSystemSpec) -> tuple[tuple[str, Any], ...]:
+def _with_retries(spec: FileSystemSpec) -> tuple[tuple[str, Any], ...]:
     """``timeout`` and ``retries`` as S3's client takes them; it asks again by itself what may be asked again."""
     options: dict[str, Any] = dict(spec.options)
-    patience = Patience.of(options)
+    policy = RetryPolicy.of(options)
     if options.pop("timeout", None):
-        options["config_kwargs.read_timeout"] = patience.timeout
-        options["config_kwargs.connect_timeout"] = min(patience.timeout, _CONNECT_TIMEOUT)
+        options["config_kwargs.read_timeout"] = policy.timeout
+        options["config_kwargs.connect_timeout"] = min(policy.timeout, _CONNECT_TIMEOUT)
     if options.pop("retries", None):
-        options["config_kwargs.retries.max_attempts"] = patience.retries
+        options["config_kwargs.retries.max_attempts"] = policy.retries
     return tuple(sorted(options.items()))
 
 

@@ -22,7 +22,7 @@ class PassingError(StorageError):
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How long one answer is waited for, and how often a question is asked again.
 
     Attributes:
@@ -34,7 +34,7 @@ class Patience:
     retries: int = RETRIES
 
     @classmethod
-    def of(cls, options: Mapping[str, str]) -> Patience:
+    def of(cls, options: Mapping[str, str]) -> RetryPolicy:
         """From the storage options ``timeout`` and ``retries``.  UsageProblem when they are no such numbers."""
         try:
             timeout = float(options.get("timeout", TIMEOUT))

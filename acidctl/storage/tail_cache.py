@@ -24,7 +24,7 @@ _FETCHERS = 16
 _Key = tuple[str, int, float, int]
 
 
-class Ends:
+class TailCache:
     """What one file system object has seen of the ends of files, by path, size and time of change.
 
     Sizes and times are those of the latest listing, or of the latest look at the file itself: a file that was written
@@ -35,7 +35,7 @@ class Ends:
         self._lock = threading.Lock()
         self._listings: deque[tuple[Listing, bool]] = deque(maxlen=_LISTINGS)
         self._looks: OrderedDict[str, Entry] = OrderedDict()
-        self._ends: OrderedDict[_Key, bytes] = OrderedDict()
+        self._tails: OrderedDict[_Key, bytes] = OrderedDict()
 
     def listed(self, listing: Listing, *, whole: bool) -> Listing:
         """Note the sizes and times of a listing, in place of what was known of that directory.
@@ -64,7 +64,7 @@ class Ends:
         with self._lock:
             self._listings.clear()
             self._looks.clear()
-            self._ends.clear()
+            self._tails.clear()
 
     def read(self, path: str, offset: int, length: int | None, fetch: Callable[[str, int, int | None], bytes]) -> bytes:
         """A range of a file, from memory when it is an end that was read before."""
@@ -72,14 +72,14 @@ class Ends:
         if key is None:
             return fetch(path, offset, length)
         with self._lock:
-            if key in self._ends:
-                self._ends.move_to_end(key)
-                return self._ends[key]
+            if key in self._tails:
+                self._tails.move_to_end(key)
+                return self._tails[key]
         data = fetch(path, offset, length)
         with self._lock:
-            self._ends[key] = data
-            if len(self._ends) > _KEPT:
-                self._ends.popitem(last=False)
+            self._tails[key] = data
+            if len(self._tails) > _KEPT:
+                self._tails.popitem(last=False)
         return data
 
     def _key(self, path: str, offset: int, length: int | None) -> _Key | None:
@@ -109,7 +109,7 @@ def _prefix(listing: Listing) -> str:
     return listing.location.rstrip("/") + "/"
 
 
-def fetch_ends(fs: FileSystem, files: Iterable[tuple[str, int]]) -> None:
+def fetch_tails(fs: FileSystem, files: Iterable[tuple[str, int]]) -> None:
     """Read the ends of files side by side, so that reading them one by one afterwards asks for nothing.
 
     What fails here fails again when it is read, and is told then.
@@ -126,6 +126,6 @@ def fetch_ends(fs: FileSystem, files: Iterable[tuple[str, int]]) -> None:
         with suppress(AcidctlError):
             fs.read_bytes(path, max(0, size - END), min(END, size))
 
-    with ThreadPoolExecutor(min(_FETCHERS, len(wanted)), "acidctl-ends") as pool:
+    with ThreadPoolExecutor(min(_FETCHERS, len(wanted)), "acidctl-tails") as pool:
         for _ in pool.map(fetch, wanted):
             pass

@@ -157,11 +157,11 @@ def test_options_become_what_fsspec_takes() -> None:
 
 def test_s3_has_timeouts_and_tries_of_its_own() -> None:
     spec = FileSystemSpec("s3", (("config_kwargs.x", "y"), ("key", "1"), ("retries", "7"), ("timeout", "30")), "bucket")
-    assert fsspec_fs._nested(fsspec_fs._with_patience(spec)) == {
+    assert fsspec_fs._nested(fsspec_fs._with_retries(spec)) == {
         "config_kwargs": {"x": "y", "read_timeout": 30.0, "connect_timeout": 10.0, "retries": {"max_attempts": 7}},
         "key": "1",
     }
-    assert fsspec_fs._with_patience(FileSystemSpec("s3", (), "bucket")) == ()
+    assert fsspec_fs._with_retries(FileSystemSpec("s3", (), "bucket")) == ()
     with pytest.raises(UsageProblem, match="timeout"):
         open_file_system(FileSystemSpec("s3", (("timeout", "0"),), "bucket"))
 

@@ -9,7 +9,7 @@ import pytest
 import stamina
 
 from acidctl.errors import NotFoundError, StorageError
-from acidctl.storage.retry import PassingError, Patience
+from acidctl.storage.retry import PassingError, RetryPolicy
 
 
 def failing(times: int, error: Exception, answer: str = "done") -> tuple[list[int], object]:
@@ -27,7 +27,7 @@ def failing(times: int, error: Exception, answer: str = "done") -> tuple[list[in
 @pytest.mark.parametrize("fails", [0, 1, 3])
 def test_a_passing_failure_is_asked_again(fails: int) -> None:
     asked, question = failing(fails, PassingError("no connection"))
-    assert Patience(retries=3).call(question) == "done"  # type: ignore[arg-type]
+    assert RetryPolicy(retries=3).call(question) == "done"  # type: ignore[arg-type]
     assert len(asked) == fails + 1
 
 
@@ -35,7 +35,7 @@ def test_a_passing_failure_is_asked_again(fails: int) -> None:
 def test_retries_end_after_their_number(retries: int) -> None:
     asked, question = failing(99, PassingError("no connection"))
     with pytest.raises(PassingError):
-        Patience(retries=retries).call(question)  # type: ignore[arg-type]
+        RetryPolicy(retries=retries).call(question)  # type: ignore[arg-type]
     assert len(asked) == retries + 1
 
 
@@ -43,7 +43,7 @@ def test_retries_end_after_their_number(retries: int) -> None:
 def test_what_will_not_pass_is_asked_once(error: Exception) -> None:
     asked, question = failing(99, error)
     with pytest.raises(type(error)):
-        Patience().call(question)  # type: ignore[arg-type]
+        RetryPolicy().call(question)  # type: ignore[arg-type]
     assert len(asked) == 1
 
 
@@ -52,7 +52,7 @@ def test_it_waits_longer_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tenacity.nap.time.sleep", waits.append)
     asked, question = failing(99, PassingError("no connection"))
     with stamina.set_testing(False), pytest.raises(PassingError):
-        Patience(retries=4).call(question)  # type: ignore[arg-type]
+        RetryPolicy(retries=4).call(question)  # type: ignore[arg-type]
     assert len(asked) == 5
     assert [0.2 * 2**turn <= wait <= 0.2 * 2**turn + 0.21 for turn, wait in enumerate(waits)] == [True] * 4, waits
 
@@ -60,13 +60,13 @@ def test_it_waits_longer_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_is_imported_or_printed_for_it() -> None:
     script = (
         "import sys\n"
-        "from acidctl.storage.retry import Patience, PassingError\n"
-        "Patience().call(lambda: 1)\n"
+        "from acidctl.storage.retry import RetryPolicy, PassingError\n"
+        "RetryPolicy().call(lambda: 1)\n"
         "assert 'stamina' not in sys.modules\n"
         "import stamina\n"
         "stamina.set_testing(True, attempts=2)\n"
         "def no(): raise PassingError('x')\n"
-        "try: Patience().call(no)\n"
+        "try: RetryPolicy().call(no)\n"
         "except PassingError: pass\n"
     )
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -18,7 +18,7 @@ from acidctl.rows.scan.scan import Scan
 from acidctl.storage.hdfs.filesystem import HdfsFileSystem
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.port import FileSystemSpec
-from acidctl.storage.tail_cache import END, fetch_ends
+from acidctl.storage.tail_cache import END, fetch_tails
 
 
 class Disk:
@@ -150,12 +150,12 @@ def test_ends_are_fetched_side_by_side(fs: HdfsFileSystem, disk: Disk, tmp_path:
     for path, size in sizes.items():
         Path(path).write_bytes(os.urandom(size))
     fs.list_tree(str(tmp_path))
-    fetch_ends(fs, [*sizes.items(), (f"{tmp_path}/gone", 7)])
+    fetch_tails(fs, [*sizes.items(), (f"{tmp_path}/gone", 7)])
     before = disk.count("read")
     for path, size in sizes.items():
         assert not size or end_of(fs, path, size) == Path(path).read_bytes()[-END:]
     assert disk.count("read") == before
-    fetch_ends(LocalFileSystem(), [(path, 1 << 40) for path in sizes])  # nothing to do on the disk
+    fetch_tails(LocalFileSystem(), [(path, 1 << 40) for path in sizes])  # nothing to do on the disk
 
 
 def test_how_often_a_table_is_asked_for(fs: HdfsFileSystem, disk: Disk, tmp_path: Path) -> None:

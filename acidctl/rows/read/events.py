@@ -32,7 +32,7 @@ from acidctl.rows.foreign.parquet_and_text import ForeignReader, Format, open_fo
 from acidctl.rows.read.delete_set import Bools, Bound, Keys, Longs
 from acidctl.rows.read.stripe_key_ranges import StripeRange, stripe_ranges
 from acidctl.storage.port import FileSystem
-from acidctl.storage.tail_cache import fetch_ends
+from acidctl.storage.tail_cache import fetch_tails
 
 ID_COLUMNS = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
 
@@ -322,7 +322,7 @@ def open_event_files(snapshot: Snapshot, files: Iterable[DataFile]) -> list[Even
     for index, file in enumerate(listed):
         if index % _ENDS_AT_ONCE == 0:
             ahead = listed[index : index + _ENDS_AT_ONCE]
-            fetch_ends(snapshot.fs, [(snapshot.absolute(one.path), one.size) for one in ahead])
+            fetch_tails(snapshot.fs, [(snapshot.absolute(one.path), one.size) for one in ahead])
         if not file.size and not file.native_name:
             continue  # an empty bucket without ids
         length = snapshot.logical_length(file)

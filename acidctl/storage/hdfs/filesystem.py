@@ -19,8 +19,8 @@ from acidctl.storage.hdfs.new_file import CutShortError, NewFile
 from acidctl.storage.port import FileSystemSpec, base_name, join
 from acidctl.storage.ranged import RangedReader, behind_the_end, clamp
 from acidctl.storage.read_back import require_content, require_length
+from acidctl.storage.remote import RemoteStore
 from acidctl.storage.retry import PassingError
-from acidctl.storage.tail_cache import Ends
 
 _LISTERS = 16
 """Threads that list, for all trees together: no more than there are connections kept."""
@@ -66,7 +66,7 @@ class HdfsClient(Protocol):
         ...
 
     def open_reader(self, path: str) -> tuple[int, Callable[[int, int], bytes]]:
-        """The size of a file, and ``fetch(start, end)``."""
+        """The size of a file, and ``fetch(start, end)`` for ranges of it; NotFoundError for a directory."""
         ...
 
     def create(self, path: str, data: bytes) -> None: ...
@@ -98,7 +98,7 @@ class HdfsClient(Protocol):
         ...
 
 
-class HdfsFileSystem:
+class HdfsFileSystem(RemoteStore):
     """One HDFS.  Files and directories are created with the server's default permissions, by the spec's user.
 
     A call that changes something is never simply repeated.  When its answer was lost, or when one of several NameNodes
@@ -106,22 +106,13 @@ class HdfsFileSystem:
     """
 
     def __init__(self, spec: FileSystemSpec) -> None:
-        self.spec = spec
-        self.url = f"{spec.protocol}://{spec.authority}"
+        super().__init__(spec)
         self.can_rename = True
         self.can_copy = False
         self.can_lock = True
-        self.is_local = False
         self._client = _client(spec)
-        self._ends = Ends()
         self._listers = ThreadPoolExecutor(_LISTERS, "acidctl-list")
         self._has_several = "," in spec.authority or any("dfs.ha.namenodes" in key for key, _ in spec.options)
-
-    def display(self, path: str) -> str:
-        return self.url + path
-
-    def local_path(self, path: str) -> str | None:  # noqa: ARG002 - nothing here is on the disk
-        return None
 
     def list_tree(self, path: str, top: Listing | None = None) -> Listing:
         """One LISTSTATUS a directory, the directories of one depth side by side.
@@ -135,7 +126,7 @@ class HdfsFileSystem:
                 break
             top = None
         entries.sort(key=lambda entry: entry.path)
-        return self._ends.listed(Listing(path, tuple(entries)), whole=True)
+        return self._tails.listed(Listing(path, tuple(entries)), whole=True)
 
     def _tree(self, path: str, top: Listing | None) -> tuple[list[Entry], bool]:
         """Everything below a directory, and whether nothing vanished meanwhile."""
@@ -160,26 +151,16 @@ class HdfsFileSystem:
 
     def list_dir(self, path: str) -> Listing:
         entries = sorted(self._children(path, ""), key=lambda entry: entry.path)
-        return self._ends.listed(Listing(path, tuple(entries)), whole=False)
+        return self._tails.listed(Listing(path, tuple(entries)), whole=False)
 
     def stat(self, path: str) -> Entry:
-        return self._ends.looked(path, _entry(self._client.status(path, "look at"), base_name(path)))
-
-    def exists(self, path: str) -> bool:
-        try:
-            self.stat(path)
-        except NotFoundError:
-            return False
-        return True
+        return self._tails.looked(path, _entry(self._client.status(path, "look at"), base_name(path)))
 
     def open_input(self, path: str) -> BinaryIO:
         size, fetch = self._client.open_reader(path)
         return cast(BinaryIO, RangedReader(fetch, size, os_errors.printable(self.display(path))))
 
-    def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
-        return self._ends.read(path, offset, length, self._fetch)
-
-    def _fetch(self, path: str, offset: int, length: int | None) -> bytes:
+    def _read(self, path: str, offset: int, length: int | None) -> bytes:
         if offset >= 0 and length:  # the common case: one request, when all of it is there
             try:
                 data = self._client.read(path, offset, length)
@@ -288,7 +269,7 @@ class HdfsFileSystem:
         self._client.make_dirs(path)
 
     def rename(self, source: str, target: str) -> None:
-        self._ends.forget()
+        self._tails.forget()
         doing = f"rename {os_errors.printable(self.display(source))} to"
         if self.exists(target):  # the server refuses too, but HttpFS would nest
             raise os_errors.already_exists(doing, self.display(target))
@@ -318,7 +299,7 @@ class HdfsFileSystem:
                 )
 
     def replace(self, source: str, target: str) -> None:
-        self._ends.forget()
+        self._tails.forget()
         for path in (source, target):
             if self.stat(path).is_dir:
                 raise os_errors.is_a_directory("replace", self.display(path))
@@ -334,7 +315,7 @@ class HdfsFileSystem:
     def remove_tree(self, path: str) -> None:
         if path == "/":
             raise os_errors.root_is_kept(self.display(path))
-        self._ends.forget()
+        self._tails.forget()
         was_there = self._has_several and self.exists(path)
         try:
             done = self._client.delete(path) or was_there
@@ -352,21 +333,12 @@ class HdfsFileSystem:
             if self._look(path) and not self.list_dir(path).entries:
                 raise
 
-    def __reduce__(self) -> tuple[type[HdfsFileSystem], tuple[FileSystemSpec]]:
-        return type(self), (self.spec,)
-
     def _look(self, path: str) -> bool | None:
         """Whether something is there; None when that cannot be told."""
         try:
             return self.exists(path)
         except AcidctlError:
             return None
-
-    def _holds(self, path: str, data: bytes) -> bool:
-        try:
-            return self.read_bytes(path) == data
-        except AcidctlError:
-            return False
 
     def _below(self, root: str, prefix: str) -> list[Entry] | None:
         """The children of a directory below `root`; None when it has vanished since its parent was listed."""
@@ -387,10 +359,6 @@ class HdfsFileSystem:
                 raise os_errors.not_a_directory("list", self.display(directory))
         start = f"{prefix}/" if prefix else ""
         return [_entry(status, start + status["pathSuffix"]) for status in statuses]
-
-    def _require_free(self, path: str) -> None:
-        if self.exists(path):
-            raise os_errors.already_exists("create", self.display(path))
 
 
 class _Output(io.BufferedWriter):

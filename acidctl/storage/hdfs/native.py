@@ -23,7 +23,7 @@ from acidctl.storage.hdfs.kerberos import KINIT, ticket_problem, wants_kerberos
 from acidctl.storage.hdfs.new_file import NewFile
 from acidctl.storage.os_errors import printable
 from acidctl.storage.port import FileSystemSpec
-from acidctl.storage.retry import PassingError, Patience
+from acidctl.storage.retry import PassingError, RetryPolicy
 
 _PIECE = 32 << 20
 """Bytes of one read or write: the timeout is for one of them."""
@@ -47,12 +47,12 @@ _users: set[str] = set()
 
 
 class NativeClient:
-    """One HDFS, or one nameservice, each call with its timeout and its errors mapped."""
+    """The operations of :class:`~acidctl.storage.hdfs.filesystem.HdfsClient` by RPC."""
 
     def __init__(self, spec: FileSystemSpec) -> None:
         self._url = f"hdfs://{spec.authority}"
         options = dict(spec.options)
-        self._patience = Patience.of(options)
+        self._retry_policy = RetryPolicy.of(options)
         hadoop = {key: value for key, value in options.items() if "." in key}
         names = hadoop.get(f"dfs.ha.namenodes.{spec.authority}", "")
         # Each NameNode is asked once in a call; how often a call is repeated is decided here.
@@ -81,11 +81,9 @@ class NativeClient:
             raise UsageProblem(f"cannot open {printable(self._url)}", printable(str(error)), _PORT_HINT) from error
 
     def status(self, path: str, doing: str) -> dict[str, Any]:
-        """One file or directory, in the words of WebHDFS."""
         return self._ask(doing, path, lambda: _status(self._client.get_file_info(path)))
 
     def list_status(self, path: str) -> list[dict[str, Any]]:
-        """The children of a directory, or the one status, without `pathSuffix`, of a file."""
         found = self._ask("list", path, lambda: list(self._client.list_status(path)))
         prefix = path.rstrip("/") + "/"
         return [
@@ -93,11 +91,9 @@ class NativeClient:
         ]
 
     def make_dirs(self, path: str) -> None:
-        """May be done twice."""
         self._ask("create", path, lambda: self._client.mkdirs(path, _DIRECTORY_MODE, True))
 
     def delete(self, path: str, *, recursive: bool = True) -> bool:
-        """False when nothing was there."""
         return bool(self._within("remove", path, lambda: self._client.delete(path, recursive)))
 
     def rename(self, source: str, target: str) -> bool:
@@ -107,7 +103,6 @@ class NativeClient:
         return True
 
     def replace(self, source: str, target: str) -> None:
-        """The rename that replaces a file."""
         doing = f"rename {printable(self._url + source)} to"
         self._within(doing, target, lambda: self._client.rename(source, target, True))
 
@@ -116,13 +111,11 @@ class NativeClient:
         return None
 
     def read(self, path: str, offset: int, length: int) -> bytes:
-        """Bytes from `offset` on; fewer at the end of the file."""
         size, fetch = self.open_reader(path)
         start, end = min(offset, size), min(offset + length, size)
         return fetch(start, end) if start < end else b""
 
     def open_reader(self, path: str) -> tuple[int, Callable[[int, int], bytes]]:
-        """The size of a file, and ``fetch(start, end)`` for ranges of it; NotFoundError for a directory."""
         reader = self._ask("read", path, lambda: self._client.read(path))
 
         def fetch(start: int, end: int) -> bytes:
@@ -134,12 +127,10 @@ class NativeClient:
         return len(reader), fetch
 
     def create(self, path: str, data: bytes) -> None:
-        """A new file with this content; ConflictError when something is there."""
         with _Output(self, path) as output:
             output.write(data)
 
     def open_output(self, path: str, mode: int | None = None) -> NewFile:
-        """A new file to write from start to end."""
         return _Output(self, path, mode)
 
     def user(self) -> str:
@@ -147,20 +138,16 @@ class NativeClient:
         return re.split("[/@]", self._user)[0]
 
     def acl(self, path: str) -> tuple[str, ...]:
-        """The entries beyond the mode."""
         found = self._ask("look at the ACL of", path, lambda: self._client.get_acl_status(path))
         return tuple(_acl_text(entry) for entry in found.entries)
 
     def set_owner(self, path: str, owner: str, group: str) -> None:
-        """An empty name leaves what is there."""
         self._within("set the owner of", path, lambda: self._client.set_owner(path, owner or None, group or None))
 
     def set_permission(self, path: str, mode: int) -> None:
-        """The nine bits."""
         self._within("set the mode of", path, lambda: self._client.set_permission(path, mode))
 
     def set_acl(self, path: str, entries: tuple[str, ...]) -> None:
-        """All entries; none removes the ACL."""
         if not entries:
             self._within("set the ACL of", path, lambda: self._client.remove_acl(path))
             return
@@ -185,14 +172,14 @@ class NativeClient:
         self._within("write", path, step)
 
     def _ask(self, doing: str, path: str, question: Callable[[], _Result]) -> _Result:
-        return self._patience.call(lambda: self._within(doing, path, question))
+        return self._retry_policy.call(lambda: self._within(doing, path, question))
 
     def _within(self, doing: str, path: str, function: Callable[[], _Result]) -> _Result:
         """Call the package in a thread that is left behind when it does not return in time."""
         if sys.is_finalizing():  # a thread that is begun now never runs
             raise StorageError(f"cannot {doing} {printable(self._url + path)}", "the program is ending")
         with self._mapped(doing, path):
-            return cast(_Result, self._callers.call(function, self._patience.timeout))
+            return cast(_Result, self._callers.call(function, self._retry_policy.timeout))
 
     @contextmanager
     def _mapped(self, doing: str, path: str) -> Iterator[None]:
@@ -210,7 +197,7 @@ class NativeClient:
             raise os_errors.missing(doing, shown) from error
         except TimeoutError as error:
             raise PassingError(
-                what, f"{self._url} did not answer within {self._patience.timeout:g} s", _PORT_HINT
+                what, f"{self._url} did not answer within {self._retry_policy.timeout:g} s", _PORT_HINT
             ) from error
         except OSError as error:
             raise self._connection(what, printable(str(error))) from error

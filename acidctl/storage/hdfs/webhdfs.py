@@ -23,7 +23,7 @@ from acidctl.storage.hdfs.webhdfs_auth import anonymous, log_in, login_problem
 from acidctl.storage.hdfs.webhdfs_http import Answer, Http, NoAnswerError
 from acidctl.storage.os_errors import is_a_directory, printable
 from acidctl.storage.port import FileSystemSpec
-from acidctl.storage.retry import PassingError, Patience
+from acidctl.storage.retry import PassingError, RetryPolicy
 
 _ROOT = "/webhdfs/v1"
 _VERBS = {
@@ -77,11 +77,11 @@ class WebHdfsClient:
         self.authority = spec.authority
         self._url = f"{spec.protocol}://{spec.authority}"
         self._options = dict(spec.options)
-        self._patience = Patience.of(self._options)
+        self._retry_policy = RetryPolicy.of(self._options)
         session, parameters = log_in(spec)
         self._login = urlencode(parameters)
-        self._own = Http(session, self._patience.timeout)
-        self._others = Http(anonymous(), self._patience.timeout)
+        self._own = Http(session, self._retry_policy.timeout)
+        self._others = Http(anonymous(), self._retry_policy.timeout)
         scheme = "https" if spec.protocol == "swebhdfs" else "http"
         gateway = self._options.get("gateway", "").strip("/")
         hosts = [f"{scheme}://{host}" for host in spec.authority.split(",")]
@@ -144,7 +144,7 @@ class WebHdfsClient:
                         return None
                     raise
 
-        return self._patience.call(ask)
+        return self._retry_policy.call(ask)
 
     def read(self, path: str, offset: int, length: int) -> bytes:
         def read() -> bytes:
@@ -154,7 +154,7 @@ class WebHdfsClient:
                     return answer.data
                 return self._follow("GET", path, answer).data
 
-        return self._patience.call(read)
+        return self._retry_policy.call(read)
 
     def open_reader(self, path: str) -> tuple[int, Callable[[int, int], bytes]]:
         status = self.status(path, "read")
@@ -216,7 +216,7 @@ class WebHdfsClient:
 
     def _ask(self, doing: str, path: str, operation: str, *keys: str) -> Any:
         """As :meth:`_call`, for what may be asked again."""
-        return self._patience.call(lambda: self._call(doing, path, operation, *keys))
+        return self._retry_policy.call(lambda: self._call(doing, path, operation, *keys))
 
     def _call(self, doing: str, path: str, operation: str, *keys: str, **parameters: str) -> Any:
         """What the JSON of the answer has under these keys; nothing of an answer without any."""

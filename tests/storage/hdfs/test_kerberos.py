@@ -16,7 +16,7 @@ from support.servers.kerberos_server import REALM, KerberosHdfsServer
 
 from acidctl.errors import AccessError, AcidctlError, StorageError
 from acidctl.storage.hdfs import native
-from acidctl.storage.hdfs.kerberos import delegated
+from acidctl.storage.hdfs.delegation import delegated
 from acidctl.storage.port import FileSystem, FileSystemSpec
 from acidctl.storage.registry import open_file_system, open_location
 

@@ -1,0 +1,32 @@
+"""How processes on other machines, which have no Kerberos ticket, get into the same store."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from acidctl.storage.hdfs.kerberos import wants_kerberos
+from acidctl.storage.port import FileSystemSpec
+
+_NOT_PASSED_ON = ("kerberos", "keytab", "principal")
+
+
+@lru_cache(maxsize=16)
+def delegated(spec: FileSystemSpec) -> FileSystemSpec:
+    """The spec to send to executors: for WebHDFS with Kerberos a delegation token takes the place of the ticket.
+
+    One token serves a process's every task.  The server ends it after its renewal interval, a day where nothing else
+    is configured.  Other stores' specs are returned as they are: over ``hdfs://`` executors use the token file that
+    Spark's own cluster managers give them (``HADOOP_TOKEN_FILE_LOCATION``), or a ticket or keytab of their own.
+
+    Raises:
+        AccessError: the server gives no token, or there is no ticket.
+        StorageError: it cannot be reached.
+    """
+    options = dict(spec.options)
+    if spec.protocol not in ("webhdfs", "swebhdfs") or options.get("token") or not wants_kerberos(options):
+        return spec
+    from acidctl.storage.hdfs.webhdfs import WebHdfsClient  # noqa: PLC0415 - with requests: only for WebHDFS
+
+    options["token"] = WebHdfsClient(spec).delegation_token()
+    kept = {key: value for key, value in options.items() if key not in _NOT_PASSED_ON}
+    return FileSystemSpec(spec.protocol, tuple(sorted(kept.items())), spec.authority)
