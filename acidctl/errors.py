@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from acidctl.spelling import spelled
+
 
 class ExitStatus(IntEnum):
     """What a command ends with; the table of docs/reference/exit-statuses.md and of the man page.
@@ -25,7 +27,7 @@ class ExitStatus(IntEnum):
         return member
 
     DONE = 0, "done"
-    FAILED = 1, "acidctl itself failed: a bug, please report it with --debug"
+    FAILED = 1, "acidctl itself failed: a bug, please report it with `debug`"
     USAGE = 2, "the command line cannot be used as it is"
     NOT_FOUND = 3, "a path does not exist, or nothing there is what the command needs"
     BAD_DATA = 4, "a file is damaged, is not ORC, or breaks the Hive ACID layout"
@@ -36,9 +38,9 @@ class ExitStatus(IntEnum):
     CONFLICT = 9, "the location changed meanwhile, or the target exists already"
     HISTORY = 10, "not enough history: a compaction has destroyed what the snapshot asks for"
     VERIFY = 11, "the result failed its verification; nothing was published"
-    NOTHING_TO_DO = 12, "there was nothing to do (only with --exit-code)"
-    POSTPONED = 13, "time or bytes ran out before everything was done (only with --exit-code)"
-    FINDINGS = 14, "the validation found errors, or warnings with --fail-on warning"
+    NOTHING_TO_DO = 12, "there was nothing to do (only with `exit_code`)"
+    POSTPONED = 13, "time or bytes ran out before everything was done (only with `exit_code`)"
+    FINDINGS = 14, "the validation found errors, or warnings with `fail_on='warning'`"
     UNCHECKED = 15, "the validation found nothing wrong, but could not check everything"
     MEMORY = 16, "there is not enough memory for what was asked for"
     INTERRUPTED = 130, "interrupted by a signal"
@@ -52,7 +54,8 @@ class AcidctlError(Exception):
     Args:
         what: one line, what failed, naming the path or value.
         why: one line, the cause, or an empty string when `what` already says it.
-        hint: one line, what the user can do, or an empty string.
+        hint: one line, what the user can do, or an empty string; settings in backticks, as in
+            :mod:`acidctl.spelling`.
     """
 
     exit_status = ExitStatus.FAILED
@@ -62,7 +65,7 @@ class AcidctlError(Exception):
         super().__init__(what)
         self.what = what
         self.why = why
-        self.hint = hint
+        self.hint = spelled(hint)
 
     def __str__(self) -> str:
         return ": ".join(part for part in (self.what, self.why) if part)

@@ -13,6 +13,7 @@ from functools import lru_cache
 from acidctl.acid.names import MINL, NO_STATEMENT, AcidDirectory, Kind
 from acidctl.acid.reasons import Code, Reason
 from acidctl.acid.writeids import IdRun, IdStatus, count_of, of_status
+from acidctl.spelling import spelled
 
 _SHOWN_RUNS = 12
 """Runs that a sentence names; a program has them all."""
@@ -22,8 +23,8 @@ def text_of(reason: Reason) -> str:
     """One sentence without a full stop."""
     sentence = _SENTENCES[reason.code]
     if callable(sentence):
-        return sentence(reason)
-    return sentence.format(by=reason.by, ids=reason.ids, **dict(reason.values))
+        return spelled(sentence(reason))
+    return spelled(sentence).format(by=reason.by, ids=reason.ids, **dict(reason.values))
 
 
 def joined(reasons: Iterable[Reason]) -> str:
@@ -98,7 +99,7 @@ def _utc(minute: float) -> str:
 
 def _may_go(until: float | None) -> str:
     # Never before.
-    return "never to go by this --older-than" if until is None else f"may go after {utc(until + 59.999)}"
+    return "never to go by this age" if until is None else f"may go after {utc(until + 59.999)}"
 
 
 # --- verdicts ------------------------------------------------------------------------------------------------------
@@ -252,7 +253,7 @@ def _doing(reason: Reason) -> str:
 
 
 def _but(reason: Reason) -> str:
-    return "only `acidctl clean --leftovers` takes it" + "".join(f", but {text_of(part)}" for part in reason.parts)
+    return "only `clean(leftovers=True)` takes it" + "".join(f", but {text_of(part)}" for part in reason.parts)
 
 
 # --- proofs --------------------------------------------------------------------------------------------------------
@@ -345,7 +346,7 @@ def _lists(reason: Reason) -> str:
 
 
 def _clean_command(reason: Reason) -> str:
-    return f"`acidctl clean{' --leftovers' if reason.value('leftovers') else ''}`"
+    return f"`clean({'leftovers=True' if reason.value('leftovers') else ''})`"
 
 
 def _after_queries(reason: Reason) -> str:
@@ -355,7 +356,7 @@ def _after_queries(reason: Reason) -> str:
         queries = f"queries that began before transaction {txn} was committed"
     elif reach is not None:
         queries += f", or while a write id up to {reach} was open,"
-    return f"`acidctl clean` takes it; let {queries} end first"
+    return f"`clean()` takes it; let {queries} end first"
 
 
 def _aborted_inside(reason: Reason) -> str:
@@ -435,7 +436,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.HALF_A_MINOR: "{by[0]} hides it but has no twin of its kind: a minor compaction may be half-finished",
     Code.HOLDS_TWIN: "it holds {by[0]}, the missing twin of {by[1]}: the events in it may be nowhere else",
     Code.INSERT_UNKNOWN: (
-        "whether the insert into {by[0]} was finished is not known: give --write-ids, or see to it by hand"
+        "whether the insert into {by[0]} was finished is not known: give `write_ids`, or see to it by hand"
     ),
     Code.NOT_PLANNED: "the plan leaves it out",
     Code.OLD_QUERIES: "transaction {ids[0]} is open: its queries may not see the transaction of what supersedes it",
@@ -478,7 +479,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     ),
     Code.CLEAN_AFTER_QUERIES: _after_queries,
     Code.CLEAN_BY_FORCE: lambda reason: (
-        f"{_clean_command(reason)} takes it with --older-than 0 --unsafe-retention: when nothing reads or writes the "
+        f"{_clean_command(reason)} takes it with `older_than=0` `unsafe_retention`: when nothing reads or writes the "
         "table"
     ),
     Code.CLEAN_THEN: lambda reason: f"{_clean_command(reason)} takes it then",
@@ -489,20 +490,20 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.DECIDE_THEN_COMPACT: lambda reason: f"{_write_ids(reason.value('runs'))} {_DECIDED}, then a compaction",
     Code.DECIDE_TRANSACTION: "transaction {ids[0]} must be committed (then it is read) or aborted",
     Code.DECIDE_WRITE_IDS: lambda reason: f"{_write_ids(reason.value('runs'))} {_DECIDED}",
-    Code.EXPLAIN_PARTITION: "it is a location of its own: run `acidctl why` on {by[0]}",
+    Code.EXPLAIN_PARTITION: "it is a location of its own: run `why()` on {by[0]}",
     Code.FIND_MISSING_TWIN: (
         "the missing twin of {by[0]} first: see what became of the minor compaction that wrote it"
     ),
-    Code.FINISH_PUBLICATION: "run `acidctl compact`: it finishes the publication that was interrupted",
-    Code.GIVE_TRANSACTIONS: "give --valid-txns, or --assume-committed when no compaction is at work",
-    Code.GIVE_WRITE_IDS: "give a newer --write-ids",
+    Code.FINISH_PUBLICATION: "run `compact()`: it finishes the publication that was interrupted",
+    Code.GIVE_TRANSACTIONS: "give `valid_txns`, or `assume_committed` when no compaction is at work",
+    Code.GIVE_WRITE_IDS: "give a newer `write_ids`",
     Code.MOVE_STRANGER: "see whose file that is, and move it away",
     Code.NEEDS_WIDER: "a base or a wider delta that reaches write id {ids[0]} first",
     Code.NEWER_SNAPSHOT: "a newer snapshot, with a high watermark of {ids[0]} or more: this one ends before it",
     Code.RENAME: "Hive fails on this name: see what wrote it, and rename or move it by hand",
     Code.SEEK_ROWS: "see whether other directories hold its rows; then remove it by hand",
-    Code.WAIT_FOR_TRANSACTION: "wait until that transaction has ended, and give a newer --valid-txns",
-    Code.WAIT_FOR_WRITER: "wait until the writer has ended, or give --write-ids",
+    Code.WAIT_FOR_TRANSACTION: "wait until that transaction has ended, and give a newer `valid_txns`",
+    Code.WAIT_FOR_WRITER: "wait until the writer has ended, or give `write_ids`",
     # what is hidden in a location, and what clears it
     Code.BACKUP: "what earlier repairs replaced",
     Code.COMPACTION_STAGING: "the staging of a compaction, at work or dead",
@@ -512,20 +513,20 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.QUERY_STAGING: "the staging of a query of Hive's, at work or dead",
     Code.SCRATCH: "scratch of a writer, at work or dead",
     Code.TRASH: "what earlier cleaning runs took away",
-    Code.CLEAR_BACKUP: "`acidctl repair forget` deletes it, `acidctl repair undo` brings it back",
+    Code.CLEAR_BACKUP: "`forget_repair()` deletes it, `undo_repair()` brings it back",
     Code.CLEAR_COMPACTION_STAGING: (
-        "the next `acidctl compact` removes what a dead one of this machine left; Hive's, and those of other machines, "
+        "the next `compact()` removes what a dead one of this machine left; Hive's, and those of other machines, "
         "are removed by hand when no compaction is at work"
     ),
     Code.CLEAR_INSERT_MANIFEST: "the insert removes it; when none is at work, remove it by hand",
     Code.CLEAR_LOCK: (
         "it goes when that run ends; the next one takes it over when its process has died on the same machine, and "
-        "`--break-lock` removes that of another machine"
+        "`break_lock` removes that of another machine"
     ),
-    Code.CLEAR_LOCK_CLAIM: "it goes at once; `acidctl clean --leftovers` if not",
+    Code.CLEAR_LOCK_CLAIM: "it goes at once; `clean(leftovers=True)` if not",
     Code.CLEAR_QUERY_STAGING: "when no query of that time runs, remove it by hand",
     Code.CLEAR_SCRATCH: "when no writer is at work, remove it by hand",
-    Code.CLEAR_TRASH: "`acidctl purge` deletes it, `acidctl restore` brings it back",
+    Code.CLEAR_TRASH: "`purge()` deletes it, `restore()` brings it back",
     # steps of proofs
     Code.BASE_OF_ORIGINALS: "a base made of original files alone",
     Code.COMPACTED_BASE: "a base: all rows up to write id {ids[0]}, by a compaction",
@@ -555,7 +556,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.ASKED_FOR: "asked for",
     Code.AUTO_IS_OFF: "no_auto_compaction is set",
     Code.FEW_DELTAS: _few_deltas,
-    Code.FEWER_THAN_ASKED: lambda reason: f"{_deltas(reason)} < {reason.value('limit')}, the --min-deltas",
+    Code.FEWER_THAN_ASKED: lambda reason: f"{_deltas(reason)} < {reason.value('limit')}, the `min_deltas`",
     Code.MANY_ABORTED: "{count} aborted transactions > {limit}",
     Code.MANY_DELTAS: _many_deltas,
     Code.MANY_DELTAS_AND_NO_BASE: lambda reason: f"{_many_deltas(reason)} and no base",

@@ -293,7 +293,7 @@ class Pool:
 
 
 def _not_started(why: str) -> EnvironmentProblem:
-    hint = "see whether this Python can import acidctl and pyarrow; where memory is short, use fewer at once: --jobs 1"
+    hint = "see whether this Python can import acidctl and pyarrow; where memory is short, use fewer at once: `jobs=1`"
     return EnvironmentProblem("a worker process cannot be started", why, hint)
 
 

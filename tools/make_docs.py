@@ -24,8 +24,10 @@ from acidctl.acid.reasons import Code
 from acidctl.acid.state import State
 from acidctl.cli.command_table import SECTIONS, SUMMARIES
 from acidctl.cli.main import cli
+from acidctl.cli.spelling import shell_spelling
 from acidctl.errors import ExitStatus
 from acidctl.orc.limits import LIMITS
+from acidctl.spelling import speaking, spelled
 from acidctl.validation.findings import Depth
 from acidctl.validation.registry import RULES
 from acidctl.wording import text_of
@@ -368,7 +370,7 @@ def _rules() -> list[str]:
             tag = f"{_bold(rule.id)} {_italic(rule.severity.value)}"
             facts = f"Needs --{rule.depth.value}." if rule.depth is not Depth.LISTING else ""
             readers = f"Readers: {', '.join(rule.readers)}." if rule.readers else ""
-            out += _items([(tag, _prose(" ".join([rule.what, rule.why, rule.hint, facts, readers])))])
+            out += _items([(tag, _prose(" ".join([rule.what, rule.why, typed(rule.hint), facts, readers])))])
     return out
 
 
@@ -389,7 +391,7 @@ def man_page(page: Page) -> str:
     if page.command.name == "validate":
         sections.append(("RULES", _rules()))
     sections += [
-        ("EXIT STATUS", _items((_bold(str(status.value)), _prose(status.meaning)) for status in ExitStatus)),
+        ("EXIT STATUS", _items((_bold(str(status.value)), _prose(typed(status.meaning))) for status in ExitStatus)),
         ("EXAMPLES", _examples(page)),
         ("SEE ALSO", _see_also(page)),
     ]
@@ -446,12 +448,12 @@ def _two_columns(header: Sequence[str], pairs: Iterable[tuple[str, str]]) -> str
 
 def exit_status_table() -> str:
     """Markdown."""
-    return _markdown(("status", "meaning"), ((str(status.value), status.meaning) for status in ExitStatus))
+    return _markdown(("status", "meaning"), ((str(status.value), typed(status.meaning)) for status in ExitStatus))
 
 
 def reason_table() -> str:
     """Markdown."""
-    return _markdown(("code", "a sentence of it"), ((f"`{code}`", text_of(example(code))) for code in Code))
+    return _markdown(("code", "a sentence of it"), ((f"`{code}`", typed(text_of(example(code)))) for code in Code))
 
 
 def json_form_table() -> str:
@@ -498,7 +500,11 @@ def rule_table() -> str:
     for rule in RULES.values():
         needs = f" Needs `--{rule.depth.value}`." if rule.depth is not Depth.LISTING else ""
         readers = f" Readers, of `--for`: {', '.join(rule.readers)}." if rule.readers else ""
-        lines = [f"{rule.what} {rule.why}", f"To do: {rule.hint}", f"Severity: {rule.severity.value}.{needs}{readers}"]
+        lines = [
+            f"{rule.what} {rule.why}",
+            f"To do: {typed(rule.hint)}",
+            f"Severity: {rule.severity.value}.{needs}{readers}",
+        ]
         out.append("\n\n".join([f"### {rule.id}", *map(_escaped, lines)]) + "\n")
     return "\n" + "\n".join(out) + "\n"
 
@@ -590,6 +596,12 @@ def stale(root: Path = ROOT) -> list[str]:
         if present != text and same_click:
             found.append(path)
     return found + _surplus(root, expected)
+
+
+def typed(text: str) -> str:
+    """What hints name as Python spells it, as it is typed."""
+    with speaking(shell_spelling):
+        return spelled(text)
 
 
 def write(root: Path = ROOT) -> list[str]:

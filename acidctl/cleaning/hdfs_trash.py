@@ -16,7 +16,7 @@ def require_hdfs(fs: FileSystem) -> None:
     """Raises UsageProblem for a store that is not HDFS, or cannot rename."""
     if fs.spec.protocol not in _PROTOCOLS or not fs.can_rename:
         raise UsageProblem(
-            f"{fs.url} has no trash of HDFS", "", "leave out --trash hdfs: the trash of the location itself serves"
+            f"{fs.url} has no trash of HDFS", "", "leave out `trash='hdfs'`: the trash of the location itself serves"
         )
 
 
@@ -42,7 +42,7 @@ def trash_of(fs: FileSystem, location: str) -> str:
         return f"{root.rstrip('/')}/Current"
     user = dict(fs.spec.options).get("user", "")
     if not user:
-        raise UsageProblem("whose trash of HDFS?", "the user is not known", "give --storage-option user=NAME")
+        raise UsageProblem("whose trash of HDFS?", "the user is not known", "give `storage_option=user=NAME`")
     return f"/user/{user}/.Trash/Current"
 
 
@@ -97,7 +97,7 @@ def _make_folder(fs: FileSystem, root: str, path: str) -> str:
     return folder
 
 
-_OWN = "leave out --trash hdfs, for the trash of the location itself"
+_OWN = "leave out `trash='hdfs'`, for the trash of the location itself"
 
 
 def _of_zone(error: StorageError) -> StorageError:

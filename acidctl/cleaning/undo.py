@@ -36,7 +36,7 @@ def bring_back(fs: FileSystem, run: TrashRun, locking: Locking) -> Restored:
         now = next((one for one in trash_runs(fs, run.location) if one.id == run.id), None)
         if now is None:
             why = "somebody else restored or purged it"
-            raise ConflictError(f"{fs.display(run.path)} has gone meanwhile", why, "see `acidctl restore --list`")
+            raise ConflictError(f"{fs.display(run.path)} has gone meanwhile", why, "see `trash()`")
         names = restore(fs, now)
         shown = fs.display(run.location)
         try:

@@ -17,9 +17,11 @@ from acidctl.cli.command_table import AFTER_INTERRUPT, ALIASES, SECTIONS, SUMMAR
 from acidctl.cli.options.param_types import FILE
 from acidctl.cli.output.last_line import listings
 from acidctl.cli.output.streams import ending_signals, standard_streams
+from acidctl.cli.spelling import shell_spelling
 from acidctl.errors import NO_THREAD, AcidctlError, ExitStatus, out_of_memory, out_of_threads
 from acidctl.imports import forget_current_directory, leave_out_pandas
 from acidctl.nearest import did_you_mean
+from acidctl.spelling import speaking
 
 _SELDOM = 100_000
 """New objects; Python's own collector looks at every 700."""
@@ -132,7 +134,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     given = list(sys.argv[1:] if args is None else args)
     debug = "--debug" in given or bool(os.environ.get("ACIDCTL_DEBUG"))
     try:
-        with standard_streams(), ending_signals(), _seldom_collected():
+        with standard_streams(), ending_signals(), _seldom_collected(), speaking(shell_spelling):
             # Wherever it stands: whoever meets an error appends it to the line.
             line = with_program_options_first([arg for arg in given if arg != "--debug"])
             if "json" in (value_of("--log-format", line), os.environ.get("ACIDCTL_LOG_FORMAT")):

@@ -14,7 +14,6 @@ from acidctl.acid.layout import Role
 from acidctl.acid.names import format_bucket
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction import working
-from acidctl.compaction.concat.insert_only import run_concat
 from acidctl.compaction.merge.merge import Chunk, Piece, merge
 from acidctl.compaction.merge.stripe_copy import counts_of, fits, is_small, stripe_copy
 from acidctl.compaction.merge.written import Copier, join_segments, open_writer, proven, stripes_of
@@ -63,8 +62,12 @@ def run_task(task: Task) -> BucketResult:
     start = time.monotonic()
     if isinstance(task, JoinTask):
         result = join_segments(task)
+    elif isinstance(task, ConcatTask):
+        from acidctl.compaction.concat.insert_only import run_concat  # noqa: PLC0415 - with Arrow's Parquet
+
+        result = run_concat(task)
     else:
-        result = run_concat(task) if isinstance(task, ConcatTask) else _compact(task)
+        result = _compact(task)
     return replace(result, seconds=time.monotonic() - start)
 
 

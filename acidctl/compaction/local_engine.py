@@ -110,5 +110,5 @@ def _outcome_there(result: BucketResult | AcidctlError | Crash | _Bug) -> Bucket
         raise AcidctlError(result.text, "in a worker process")
     if not isinstance(result, Crash):
         return result
-    hint = "often memory: use fewer at once (--jobs 1) or smaller --task-bytes"
+    hint = "often memory: use fewer at once (`jobs=1`) or smaller `task_bytes`"
     return EnvironmentProblem("a worker process died", result.reason, hint)

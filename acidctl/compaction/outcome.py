@@ -40,7 +40,7 @@ def require_read(
         raise RefusedError(
             f"cannot compact {snapshot.fs.display(snapshot.path)} to {' and '.join(names)}",
             why,
-            "see `acidctl validate`: what is there is nothing that Hive writes",
+            "see `validate()`: what is there is nothing that Hive writes",
         )
 
 

@@ -12,7 +12,7 @@ from acidctl.compaction.tasks import JULIAN_GREGORIAN, PROLEPTIC_GREGORIAN, Inpu
 from acidctl.orc.tail import FIRST_READ
 from acidctl.orc.write.bloom import bloom_columns
 from acidctl.orc.write.writer_settings import CODECS, WriterSettings
-from acidctl.rows.foreign.parquet_and_text import Format
+from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import EventFile
 
 

@@ -103,7 +103,7 @@ def below_straddlers(snapshot: Snapshot) -> Snapshot:
             raise RefusedError(
                 f"cannot compact {snapshot.fs.display(snapshot.path)} up to write id {last}",
                 f"{wide.name} begins at or below write id {last} and ends above it, so its rows would be there twice",
-                f"give a newer --write-ids, in which {wide.max_write_id} is below the first open write id",
+                f"give a newer `write_ids`, in which {wide.max_write_id} is below the first open write id",
             )
     return snapshot
 
@@ -212,7 +212,7 @@ def _refuse_crossing(snapshot: Snapshot, low: int, high: int) -> None:
         raise RefusedError(
             f"cannot compact write ids {low} to {high} of {snapshot.fs.display(snapshot.path)} to a delta",
             f"{found.name} ends among them, and once it is read its rows would be there twice",
-            "wait until its transaction has ended, and give a newer --valid-txns; or use --major",
+            "wait until its transaction has ended, and give a newer `valid_txns`; or use `major`",
         )
 
 
@@ -250,7 +250,7 @@ def refuse_unsafe(snapshot: Snapshot, now: float, *, force: bool) -> None:
                 f"{name} hides {len(hidden)} others, but {text_of(why)}" for name, why in list(doubts.items())[:3]
             )
             or f"whether what hides {min(hidden)} is committed is not known",
-            "give --valid-txns, or --assume-committed when no compaction and no writer is at work",
+            "give `valid_txns`, or `assume_committed` when no compaction and no writer is at work",
         )
     # With a list of write ids the rows of open writers are left out one by one; without one all that is known is how
     # old their directories are, and these have none yet.
@@ -262,7 +262,7 @@ def refuse_unsafe(snapshot: Snapshot, now: float, *, force: bool) -> None:
         raise RefusedError(
             f"a writer seems to be at work in {shown}",
             f"there is {', '.join(signs[:3])}",
-            "wait until it has ended, give --write-ids, or --force when you know that it is dead",
+            "wait until it has ended, give `write_ids`, or `force` when you know that it is dead",
         )
 
 
@@ -283,7 +283,7 @@ def _refuse_existing(snapshot: Snapshot, names: Sequence[str | None]) -> None:
             raise ConflictError(
                 f"{snapshot.display(name)} exists already",
                 f"it is {existing[name].state.value}: {text_of(existing[name].reason)}",
-                "see `acidctl ls`; clean it first if it is not current",
+                "see `state()`; clean it first if it is not current",
             )
 
 
@@ -372,5 +372,5 @@ def require_atomic(plan: CompactionPlan, yields_both: bool, offline: bool) -> No
         raise RefusedError(
             f"a minor compaction of {plan.shown} would write both {plan.insert_name} and {plan.delete_name}",
             "they appear one after the other, and a reader between the two would see wrong rows",
-            "use --major, which appears at once, or --offline when nothing reads the table meanwhile",
+            "use `major`, which appears at once, or `offline` when nothing reads the table meanwhile",
         )

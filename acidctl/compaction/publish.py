@@ -148,7 +148,7 @@ def require_single_files(plan: CompactionPlan, files: int, offline: bool) -> Non
         what,
         f"{plan.insert_name} would have {files} files, one a bucket, and its store shows them one after the other"
         + (f"; transaction {txn} is committed already and would not hide them" if txn else ""),
-        "give --offline when nothing reads it meanwhile, or --visibility-txn for readers of Hive 4; or compact a copy "
+        "give `offline` when nothing reads it meanwhile, or `visibility_txn` for readers of Hive 4; or compact a copy "
         "of it on HDFS or a disk",
     )
 

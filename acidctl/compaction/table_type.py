@@ -8,7 +8,7 @@ from acidctl.acid.layout import Role, TableType
 from acidctl.acid.layout import is_full_acid as shows_full_acid
 from acidctl.errors import RefusedError
 from acidctl.location.snapshot import Snapshot
-from acidctl.rows.foreign.parquet_and_text import Format
+from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import EventFile
 
 
@@ -33,7 +33,7 @@ def type_of(snapshot: Snapshot, sources: Sequence[EventFile], known: TableType |
             raise RefusedError(
                 f"cannot compact {shown} as an insert-only table",
                 f"{snapshot.display(native.file.path)} has ACID columns" if native else "it has bucket files",
-                "it is a full-ACID table: leave --table-type out",
+                "it is a full-ACID table: leave `table_type` out",
             )
         return TableType.FULL_ACID
     other = next((source for source in sources if source.format is not Format.ORC), None)
@@ -41,7 +41,7 @@ def type_of(snapshot: Snapshot, sources: Sequence[EventFile], known: TableType |
         raise RefusedError(
             f"cannot compact {shown} as a full-ACID table",
             f"{snapshot.display(other.file.path)} is {other.format}, and full-ACID tables are ORC",
-            "it is an insert-only table: leave --table-type out",
+            "it is an insert-only table: leave `table_type` out",
         )
     if known is not None or not sources:
         return known or TableType.FULL_ACID
@@ -54,5 +54,5 @@ def type_of(snapshot: Snapshot, sources: Sequence[EventFile], known: TableType |
     raise RefusedError(
         f"cannot compact {shown}",
         "none of its files has ACID columns: it is an insert-only table, or a full-ACID one with loaded files alone",
-        "say which: --table-type insert-only or --table-type full-acid",
+        "say which: `table_type='insert-only'` or `table_type='full-acid'`",
     )

@@ -17,7 +17,7 @@ from acidctl.orc.tail import Tail, stripe_length
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.acid_writer import CopiedStripe
 from acidctl.orc.write.writer_settings import WriterSettings
-from acidctl.rows.foreign.parquet_and_text import Format
+from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import Synthetic
 from acidctl.storage.port import FileSystemSpec
 

@@ -72,7 +72,7 @@ class Evidence:
 
 def not_known(shown: str, evidence: Evidence) -> RefusedError:
     """The error for a location that was named itself, or planned, and may not be changed."""
-    hint = "if it is one, say so: --table-type full-acid or --table-type insert-only"
+    hint = "if it is one, say so: `table_type='full-acid'` or `table_type='insert-only'`"
     if evidence.code in ("tables-below", "other-format-below", "part-of-a-table"):
         hint = "give the table itself, or move away what does not belong to this folder"
     return RefusedError(f"{shown} is not known to be a transactional table", evidence.text, hint)

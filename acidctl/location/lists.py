@@ -79,7 +79,7 @@ class SnapshotLists:
             )
         if self.table is not None:
             raise RefusedError(
-                "--table names one table, and there are several",
+                "one name of a table was given, and there are several tables",
                 f"{shown} is of {tables[-1]}, not of {tables[0]}",
                 "give one table, or move the directories to where their names are those of the tables",
             )
@@ -87,7 +87,7 @@ class SnapshotLists:
             raise RefusedError(
                 "one write-id list cannot serve several tables",
                 f"{shown} is of {tables[-1]}, not of {next(iter(self.by_table))}",
-                "give one table, or the lists of all: --write-ids 'txn$list$list...' or --write-ids-from FILE",
+                "give one table, or the lists of all: `write_ids='txn$list$list...'` or `write_ids_from=FILE`",
             )
 
     def _alike(self, tables: Sequence[str]) -> str:
@@ -116,7 +116,7 @@ class SnapshotLists:
             raise RefusedError(
                 f"the write-id list of the table {table} cannot be told",
                 f"there are lists for {', '.join(sorted(found))}, and the path does not show the database",
-                "say which it is: --table db.table",
+                "say which it is: `table='db.table'`",
             )
         known = sorted(self.by_table)
         more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
@@ -124,7 +124,7 @@ class SnapshotLists:
         raise RefusedError(
             f"no write-id list is for the table {wanted}",
             f"{said} for {', '.join(known[:_SHOWN]) or 'no table'}{more}: write ids are numbered by table",
-            "if the table has another name than its directory, say it: --table db.table",
+            "if the table has another name than its directory, say it: `table='db.table'`",
         )
 
     def of(self, look: Look, table: str, now: float) -> Lists:
@@ -189,12 +189,12 @@ def read_lists(
         NotFoundError, AccessError: the file cannot be read.
     """
     if write_ids is not None and write_ids_from is not None:
-        raise UsageProblem("lists of write ids were given twice", "", "give --write-ids or --write-ids-from")
+        raise UsageProblem("lists of write ids were given twice", "", "give `write_ids` or `write_ids_from`")
     if form is not Form.HIVE3 and (write_ids is None or table is not None):
         raise UsageProblem(
-            f"--write-ids-form {form.value} is of --write-ids, and such a list has no name of a table",
+            f"a list of the form {form.value} is given by itself, and has no name of a table",
             "",
-            "give --write-ids without --table",
+            "give `write_ids` without `table`",
         )
     by_table: dict[str, ValidWriteIds] | None = None
     of_all = None
@@ -205,7 +205,7 @@ def read_lists(
     elif write_ids is not None:
         by_table = _by_name([write_ids])
     if table is not None and by_table is None:
-        raise UsageProblem("--table names the table of a write-id list, and none was given", "", "leave it out")
+        raise UsageProblem("the name of a table was given for a write-id list, and no list", "", "leave it out")
     return SnapshotLists(
         by_table, of_all, None if valid_txns is None else ValidTxns.parse(valid_txns), table, assumption
     )

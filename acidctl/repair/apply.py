@@ -75,7 +75,7 @@ def require_offline(plan: RepairPlan, *, offline: bool) -> None:
         raise RefusedError(
             f"{gap.path} of {plan.snapshot.fs.display(plan.snapshot.path)} would be missing for a moment",
             "two renames are needed, and readers between them see the location without it",
-            "give --offline when nothing reads the table; nothing was changed",
+            "give `offline` when nothing reads the table; nothing was changed",
         )
 
 
@@ -119,7 +119,7 @@ def _require_mended(fs: FileSystem, run: RepairRun) -> None:
             raise ConflictError(
                 f"{fs.display(run.location)} changed while it was repaired",
                 f"{step.target} is not there: what was to be repaired is gone, or the location was dropped",
-                "look what is there; `acidctl repair undo` takes back what was done",
+                "look what is there; `undo_repair()` takes back what was done",
             )
 
 
@@ -191,7 +191,7 @@ def undo_last(
         ConflictError: the location is locked, or what it made was changed.
     """
     if not _undoable(fs, location, run_id):
-        raise NotFoundError(f"no such repair of {fs.display(location)}", "", "see `acidctl repair undo --list`")
+        raise NotFoundError(f"no such repair of {fs.display(location)}", "", "see `undo_repair(list)`")
     with (locking or Locking()).at(fs, location):
         chosen = _undoable(fs, location, run_id)[-1:]
         for run in chosen:

@@ -55,7 +55,7 @@ def _look(snapshot: Snapshot, file: DataFile, entry: Entry, *, asked: bool) -> F
         return CannotRepair(
             file.path,
             f"{problem}, but a streaming writer's side file says how much of the file counts",
-            "run `acidctl repair flush-length` first",
+            "run `repair('flush-length')` first",
         )
     start, end = with_index(tail, index_of(keys))
     return Fix(

@@ -147,7 +147,7 @@ class Scope:
         return ""
 
 
-LIVE_HINT = "wait until nothing was written for an hour, or give --force when the writer is certainly dead"
+LIVE_HINT = "wait until nothing was written for an hour, or give `force` when the writer is certainly dead"
 
 
 def directories(snapshot: Snapshot, scope: Scope) -> Iterator[tuple[AcidDirectory, list[Entry]]]:

@@ -17,6 +17,7 @@ from acidctl.outcome import Outcome, Result
 from acidctl.repair.apply import apply_repair, plan_repair, require_offline, require_renames, unfinished
 from acidctl.repair.backup import RepairRun
 from acidctl.repair.plan import RepairKind, RepairPlan, Scope
+from acidctl.spelling import spelled
 from acidctl.storage.port import FileSystem, base_name, parent_of
 
 
@@ -47,7 +48,7 @@ class PlannedRepair(Outcome):
                 {"path": fix.path, "problem": fix.problem, "remedy": fix.remedy, "bytes": fix.bytes}
                 for fix in plan.fixes
             ],
-            "refused": [{"path": one.path, "reason": one.why, "hint": one.hint} for one in plan.refused],
+            "refused": [{"path": one.path, "reason": one.why, "hint": spelled(one.hint)} for one in plan.refused],
             "interrupted": [run.id for run in self.left],
         }
 

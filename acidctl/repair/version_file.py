@@ -19,7 +19,7 @@ from acidctl.repair.row_ids import stripe_ids
 from acidctl.rows.read.bucket_values import versions_of
 from acidctl.storage.small_files import MOST_LENGTHS, read_small
 
-_V1_HINT = "run `acidctl compact --major`: what it writes is of version 2, with the marker"
+_V1_HINT = "run `compact('major')`: what it writes is of version 2, with the marker"
 
 
 class _WrittenByHive2(Exception):

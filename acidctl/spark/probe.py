@@ -111,7 +111,7 @@ def prepare() -> str | None:
     # Its own name until it is whole: other processes may be making the same.
     making = path.with_name(f".spark-{secrets.token_hex(8)}.making")
     try:
-        options = SparkOptions(master="local[2]", app_name="acidctl doctor")
+        options = SparkOptions(master="local[2]", app_name="acidctl probe")
         with start_session(options, record_archive=making) as session:
             list(run_tasks([0.0] * 4, executor_facts, session))
             ours = session.driver is not None

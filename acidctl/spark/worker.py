@@ -85,7 +85,7 @@ class ResultMail:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A task that raised: the error as a user sees it, and the traceback for --debug."""
+    """A task that raised: the error as a user sees it, and the traceback for debugging."""
 
     error: AcidctlError
     traceback: str
@@ -133,10 +133,10 @@ def as_acidctl_error(error: BaseException) -> AcidctlError:
         return MemoryProblem(
             f"A task ran out of memory on {socket.gethostname()}",
             str(error),
-            "Run fewer tasks at once (--master local[1], or fewer executor cores), or give executors more memory",
+            "Run fewer tasks at once (`master='local[1]'`, or fewer executor cores), or give executors more memory",
         )
     return AcidctlError(
-        f"A task failed with {type(error).__name__}", str(error), "Run again with --debug, and report it"
+        f"A task failed with {type(error).__name__}", str(error), "Run again with `debug`, and report it"
     )
 
 

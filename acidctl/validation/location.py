@@ -12,7 +12,7 @@ from acidctl.acid.names import ORC_ACID_VERSION
 from acidctl.acid.state import EntryKind, State
 from acidctl.errors import AcidctlError, BadDataError
 from acidctl.location.snapshot import Snapshot, look_at, take_snapshot
-from acidctl.rows.foreign.parquet_and_text import Format
+from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import open_event_files
 from acidctl.validation.checks.cross_file import Everything, across_rows
 from acidctl.validation.checks.engines import for_readers, for_readers_by_tails

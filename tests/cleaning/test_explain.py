@@ -198,7 +198,7 @@ def test_what_must_happen_before_cleaning() -> None:
     assert joined(made["delta_4_6"].next) == "write id 5 must be committed or aborted, then a compaction"
     assert (made["delta_7_7"].may_clean, joined(made["delta_7_7"].next)) == (
         MayClean.YES,
-        "`acidctl clean` takes it at any time",
+        "`clean()` takes it at any time",
     )
     assert joined(made["delta_8_8"].next) == "write id 8 must be committed or aborted"
     assert made["delta_9_20"].write_ids == (IdRun(9, 10, IdStatus.COMMITTED), IdRun(11, 20, IdStatus.ABOVE))
@@ -213,7 +213,7 @@ def test_what_is_kept_back_says_by_which_doubt() -> None:
     assert proof.may_clean is MayClean.KEPT_BACK
     assert text_of(proof.cleaning) == "base_3_v26: whether transaction 26 is committed is not known"
     assert [one.code for one in proof.next] == [Code.GIVE_TRANSACTIONS]
-    assert joined(proof.next) == "give --valid-txns, or --assume-committed when no compaction is at work"
+    assert joined(proof.next) == "give `valid_txns`, or `assume_committed` when no compaction is at work"
     refusal = reason(Code.REFUSED, why="a compaction was interrupted")
     unfinished = proofs(replace(found, cleaning=CleaningAnswer(refusal=refusal, hint="compact")))["delta_1_1"]
     assert (unfinished.cleaning, unfinished.next) == (refusal, (reason(Code.AS_TOLD, hint="compact"),))
@@ -238,11 +238,11 @@ def test_what_is_kept_back_is_told_what_to_do(code: Code) -> None:
 def test_leftovers_say_what_to_do_with_them() -> None:
     listed = ("_tmp_7", "_tmp.delta_4_4", ".hive-staging_3", ".acidctl-trash", "_tmpx")
     made = proofs(evidence(listed, cleaning=CleaningAnswer(unfinished=frozenset())))
-    assert "acidctl compact" in joined(made["_tmp_7"].next)
+    assert "`compact()`" in joined(made["_tmp_7"].next)
     assert "1 file, 9 bytes, last changed 1970-01-01 00:00:01 UTC" in all_of(made["_tmp_7"])
     assert "delta_4_4" in all_of(made["_tmp.delta_4_4"])
     assert "by hand" in joined(made[".hive-staging_3"].next)
-    assert "acidctl purge" in joined(made[".acidctl-trash"].next)
+    assert "`purge()`" in joined(made[".acidctl-trash"].next)
     half = evidence(listed, cleaning=CleaningAnswer(unfinished=frozenset({"_tmp_7"})))
     assert "finishes the publication" in joined(proofs(half)["_tmp_7"].next)
 

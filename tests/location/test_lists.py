@@ -42,7 +42,7 @@ def test_names_that_are_one_table(table: str, listed: str) -> None:
 def test_a_list_of_another_table_is_refused(table: str, listed: str) -> None:
     with pytest.raises(RefusedError, match="no write-id list is for the table") as caught:
         read_lists(f"{listed}:12:9:9:7").write_ids_of(table)
-    assert "--table" in caught.value.hint
+    assert "`table='db.table'`" in caught.value.hint
 
 
 def test_lists_of_another_table_count_only_when_it_is_named() -> None:

@@ -20,7 +20,7 @@ from acidctl.errors import RefusedError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.write.bloom import bloom_ids
-from acidctl.rows.foreign.parquet_and_text import Format, read_any_tail
+from acidctl.rows.foreign.format import Format, read_any_tail
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.storage import registry
@@ -139,7 +139,7 @@ def _format_of(snapshot: Snapshot, sources: Sequence[EventFile]) -> Format:
             raise RefusedError(
                 f"cannot compact {shown} as an insert-only table",
                 f"{snapshot.display(source.file.path)} has ACID columns",
-                "it is a full-ACID table; do not give --table-type insert-only",
+                "it is a full-ACID table; do not give `table_type='insert-only'`",
             )
     if len(examples) > 1:
         listed = [f"{snapshot.display(source.file.path)} is {format_}" for format_, source in examples.items()]

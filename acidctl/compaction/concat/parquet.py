@@ -34,7 +34,7 @@ from acidctl.compaction.working import done
 from acidctl.errors import RefusedError
 from acidctl.orc.byte_source import ByteSource, ReadAheadFile, native_errors
 from acidctl.orc.types import OrcType
-from acidctl.rows.foreign.parquet_and_text import read_any_tail
+from acidctl.rows.foreign.format import read_any_tail
 from acidctl.rows.foreign.parquet_file import open_parquet, window_on
 from acidctl.rows.foreign.parquet_size import RowGroups
 from acidctl.rows.foreign.parquet_time import ParquetTime, parquet_time

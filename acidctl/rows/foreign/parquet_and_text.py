@@ -10,8 +10,6 @@ from __future__ import annotations
 import io
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
@@ -19,15 +17,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from acidctl.acid.layout import DataFile
 from acidctl.errors import BadDataError
-from acidctl.location.snapshot import Snapshot
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below, struct_of, with_children
 from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_errors
 from acidctl.orc.limits import STRIPE_MEMORY, DecodingBudget
 from acidctl.orc.read.wide_timestamps import wide, widened
-from acidctl.orc.tail import MAGIC, Tail, read_tail
+from acidctl.orc.tail import Tail
 from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
 from acidctl.orc.varint import TooLongError, unsigned
 from acidctl.rows.foreign.parquet_file import open_parquet, window_on
@@ -44,7 +40,6 @@ _A_BYTE = 4
 _PROLEPTIC = 2
 _CODECS = {"gz": "gzip", "deflate": "gzip", "bz2": "bz2", "zst": "zstd"}
 _HADOOP_CODECS = {"snappy": "snappy", "lz4": "lz4_raw"}
-_REFUSED = {b"Obj\x01": "Avro", b"SEQ": "a Hadoop SequenceFile", b"RCF": "RCFile", b"PARE": "encrypted Parquet"}
 _LEAVES = {
     pa.bool_(): "boolean",
     pa.int8(): "tinyint",
@@ -66,86 +61,6 @@ _LEAVES = {
     pa.date32(): "date",
     pa.null(): "string",
 }
-
-
-class Format(StrEnum):
-    """How a data file is encoded."""
-
-    ORC = "ORC"
-    PARQUET = "Parquet"
-    TEXT = "text"
-
-
-@dataclass(frozen=True, slots=True)
-class TableFile:
-    """The format of a data file and its tail: the file's own, or the one an ORC file of these rows would have."""
-
-    format: Format
-    tail: Tail
-
-
-def read_any_tail(source: ByteSource) -> TableFile:
-    """What is known of a data file of any format without its rows; text is read once, to count its lines.
-
-    Raises:
-        BadDataError: damaged, or of a format that acidctl cannot read.
-    """
-    try:
-        return TableFile(Format.ORC, read_tail(source))
-    except BadDataError:
-        format_ = sniff(source)
-        if format_ is Format.ORC:
-            raise
-    if format_ is Format.PARQUET:
-        return TableFile(format_, _ParquetReader.describe(source))
-    return TableFile(format_, _TextReader.describe(source))
-
-
-def footer_rows(snapshot: Snapshot, file: DataFile, *, full: bool) -> int | None:
-    """Rows of a data file without reading them; None for text.
-
-    Args:
-        full: whether the table is known to be full ACID, so that every file is ORC.
-
-    Raises:
-        BadDataError: damaged, or of a format that acidctl cannot read.
-    """
-    length = snapshot.logical_length(file)
-    if length == 0 or not (file.size or file.native_name):
-        return 0
-    source = ByteSource(snapshot.fs, snapshot.absolute(file.path), length)
-    try:
-        return read_tail(source).rows
-    except BadDataError:
-        format_ = Format.ORC if full else sniff(source)
-        if format_ is Format.ORC:
-            raise
-    return _ParquetReader.describe(source).rows if format_ is Format.PARQUET else None
-
-
-def sniff(source: ByteSource) -> Format:
-    """The format of a file that has no ORC tail; ORC when it once was ORC, or is not a known format at all.
-
-    Raises:
-        BadDataError: a format that is known by name only.
-    """
-    head = source.read(0, min(4096, source.size))
-    for magic, name in _REFUSED.items():
-        if head.startswith(magic):
-            raise BadDataError(f"{source.path} is {name}", "acidctl reads ORC, Parquet and text", "read it with Hive")
-    if head.startswith(b"PAR1"):
-        return Format.PARQUET
-    tail = source.read_end(16)
-    if head.startswith(MAGIC) or MAGIC in tail or not head:
-        return Format.ORC
-    if _extension(source.path) or b"\0" not in head:
-        return Format.TEXT
-    return Format.ORC
-
-
-def open_foreign(source: ByteSource, format_: Format, tail: Tail) -> ForeignReader:
-    """Open a file of Parquet or text for reading its rows."""
-    return (_ParquetReader if format_ is Format.PARQUET else _TextReader)(source, tail)
 
 
 class ForeignReader:
@@ -199,9 +114,12 @@ def _made_tail(source: ByteSource, row: OrcType, stripes: list[tuple[int, int]])
 # --- Parquet -------------------------------------------------------------------------------------------------------
 
 
-class _ParquetReader(ForeignReader):
+class ParquetReader(ForeignReader):
+    """Row groups."""
+
     @staticmethod
     def describe(source: ByteSource) -> Tail:
+        """The tail that an ORC file of these rows would have."""
         with native_errors(source.path):
             file = open_parquet(source, window=window_on(source))
             metadata, schema = file.metadata, file.schema_arrow
@@ -370,7 +288,7 @@ def _timestamps(array: pa.Array, tree: OrcType) -> pa.Array:
 # --- text ----------------------------------------------------------------------------------------------------------
 
 
-class _TextReader(ForeignReader):
+class TextReader(ForeignReader):
     """Lines in blocks; a compressed file can only be read from its beginning."""
 
     def __init__(self, source: ByteSource, tail: Tail) -> None:
@@ -380,6 +298,7 @@ class _TextReader(ForeignReader):
 
     @staticmethod
     def describe(source: ByteSource) -> Tail:
+        """The tail that an ORC file of these rows would have."""
         with native_errors(source.path):
             stripes = [(len(_ends(block)), len(block)) for block in _blocks(source)]
         return _made_tail(source, LINE, stripes)
@@ -398,7 +317,7 @@ class _TextReader(ForeignReader):
         return pa.RecordBatch.from_arrays([_lines(block, ends)], names=["line"])
 
 
-def _extension(path: str) -> str | None:
+def text_extension(path: str) -> str | None:
     """The extension by which Hadoop finds the codec of a text file; None for a plain one."""
     extension = path.rpartition("/")[2].rpartition(".")[2].lower()
     return extension if extension in _CODECS or extension in _HADOOP_CODECS else None
@@ -414,7 +333,7 @@ def _decoded(source: ByteSource) -> Iterator[bytes]:
 
 
 def _pieces(source: ByteSource) -> Iterator[bytes]:
-    extension = _extension(source.path)
+    extension = text_extension(source.path)
     raw = ReadAheadFile(source)
     if extension in _HADOOP_CODECS:
         yield from _hadoop_blocks(raw, pa.Codec(_HADOOP_CODECS[extension]), source.path)
@@ -498,3 +417,6 @@ def _lines(block: bytes, ends: Any) -> pa.Array:
     feeds |= returns  # all of these end a line
     kept = data[~feeds]
     return pa.Array.from_buffers(pa.string(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(kept)])
+
+
+READERS = {"Parquet": ParquetReader, "text": TextReader}

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,6 @@ from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, files_
 from acidctl.acid.names import AcidDirectory, AcidNameError, Kind, parse_directory
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError, BadDataError
-from acidctl.location.snapshot import Snapshot
 from acidctl.orc.arrow import struct_of
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.calendars import is_hybrid, proleptic_batch
@@ -28,11 +28,15 @@ from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.read.stripe_size import check_all_rows, check_rows
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import OrcType
-from acidctl.rows.foreign.parquet_and_text import ForeignReader, Format, open_foreign, read_any_tail
+from acidctl.rows.foreign.format import Format, open_foreign, read_any_tail
 from acidctl.rows.read.delete_set import Bools, Bound, Keys, Longs
 from acidctl.rows.read.stripe_key_ranges import StripeRange, stripe_ranges
 from acidctl.storage.port import FileSystem
 from acidctl.storage.tail_cache import fetch_tails
+
+if TYPE_CHECKING:
+    from acidctl.location.snapshot import Snapshot
+    from acidctl.rows.foreign.parquet_and_text import ForeignReader
 
 ID_COLUMNS = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
 

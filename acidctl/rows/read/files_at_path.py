@@ -17,7 +17,7 @@ from acidctl.acid.sidefiles import parse_flush_length
 from acidctl.errors import AcidctlError, NotFoundError
 from acidctl.location.snapshot import take_snapshot
 from acidctl.orc.byte_source import ByteSource
-from acidctl.rows.foreign.parquet_and_text import Format, read_any_tail
+from acidctl.rows.foreign.format import Format, read_any_tail
 from acidctl.rows.read.events import EventFile, open_event_files
 from acidctl.storage.port import FileSystem, base_name, parent_of
 from acidctl.storage.small_files import MOST_LENGTHS, read_small

@@ -20,8 +20,6 @@ from acidctl.orc.arrow import below, struct_of, tags_of, with_children
 from acidctl.orc.read.union_nulls import has_null_member, null_unions, with_nulls
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.rows.export.cells import unquoted
-from acidctl.rows.export.text import Kernels
 
 _POSITIONAL = re.compile(r"_col[0-9]+")
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
@@ -207,6 +205,9 @@ def _cut(column: pa.Array, length: int) -> pa.Array:
 
 def _texts(column: pa.Array) -> pa.Array:
     """The values as text, in the form of the exports: a column that became STRING."""
+    from acidctl.rows.export.cells import unquoted  # noqa: PLC0415 - with all exports: few columns ever become STRING
+    from acidctl.rows.export.text import Kernels  # noqa: PLC0415 - the same
+
     kernels = Kernels(large=False)
     if pa.types.is_boolean(column.type):
         return pc.if_else(column, "TRUE", "FALSE")  # as Hive converts them

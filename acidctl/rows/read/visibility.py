@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from acidctl.acid.layout import DataFile, Role
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AccessError, AcidctlError, BadDataError, NotFoundError
-from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType
 from acidctl.rows.read.delete_set import DELETE, Bools, Bound, DeleteSet, DeleteSetBuilder, valid_mask
 from acidctl.rows.read.events import EventFile, Ids, open_event_files
+
+if TYPE_CHECKING:
+    from acidctl.location.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

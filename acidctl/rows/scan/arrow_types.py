@@ -22,7 +22,7 @@ from acidctl.orc.read.union_nulls import NULL_MEMBER, present_streams
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, arrow_type
-from acidctl.rows.foreign.parquet_and_text import Format
+from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.visibility import Unreadable
 from acidctl.rows.scan.columns import ColumnSource, FileColumns, Place, ScanColumn

@@ -103,7 +103,7 @@ def unreachable(master: str, why: str) -> EnvironmentProblem:
     return EnvironmentProblem(
         f"Spark's master {master} cannot be reached",
         why,
-        "Check the address and that it runs, or leave --master out to run on this machine",
+        "Check the address and that it runs, or leave `master` out to run on this machine",
     )
 
 
@@ -113,7 +113,7 @@ def no_executors(master: str, log: str, seconds: float) -> EnvironmentProblem:
     return EnvironmentProblem(
         f"The cluster {master} gave no executor within {seconds:g} seconds",
         "it has no free resources, or fewer than were asked for" if told else last_words(log),
-        "Look at the cluster, or ask for less: --conf spark.executor.memory=1g --conf spark.executor.cores=1",
+        "Look at the cluster, or ask for less: `spark.executor.memory=1g` `spark.executor.cores=1`",
     )
 
 
@@ -136,7 +136,7 @@ def addresses_of(master: str) -> list[tuple[str, int]]:
 
 def _no_master(master: str, why: str) -> UsageProblem:
     hint = "Use local[4], local[*], spark://host:7077, yarn or k8s://https://host:port"
-    return UsageProblem(f"--master {master!r} is not a master that Spark knows", why, hint)
+    return UsageProblem(f"{master!r} is not a master that Spark knows", why, hint)
 
 
 def check_master(master: str) -> None:
@@ -179,7 +179,7 @@ RULES: tuple[Rule, ...] = (
         lambda m, _: EnvironmentProblem(
             f"The executors run Python {m[1]}, this is Python {m[2]}",
             "PySpark needs the same version on both sides",
-            "Name a Python that exists on the executors with PYSPARK_PYTHON or --conf spark.pyspark.python=...",
+            "Name a Python that exists on the executors with PYSPARK_PYTHON or `spark.pyspark.python=...`",
         ),
     ),
     (
@@ -188,7 +188,7 @@ RULES: tuple[Rule, ...] = (
         lambda m, _: EnvironmentProblem(
             f"An executor cannot start its Python {m[1]}",
             m[2],
-            "Name a Python that exists on the executors with PYSPARK_PYTHON or --conf spark.pyspark.python=...",
+            "Name a Python that exists on the executors with PYSPARK_PYTHON or `spark.pyspark.python=...`",
         ),
     ),
     (
@@ -206,14 +206,14 @@ RULES: tuple[Rule, ...] = (
     (
         r"either HADOOP_CONF_DIR or YARN_CONF_DIR must be set",
         lambda _, master: EnvironmentProblem(
-            f"--master {master} needs the cluster's configuration",
+            f"Spark on {master} needs the cluster's configuration",
             "neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set",
             "Set HADOOP_CONF_DIR to the folder with yarn-site.xml and core-site.xml",
         ),
     ),
     (
         r"(?:submitted by user \S+ )?to unknown queue:? ?(\S*)",
-        lambda m, _: UsageProblem(f"YARN knows no queue {m[1]}".rstrip(), "", "Name another one with --queue"),
+        lambda m, _: UsageProblem(f"YARN knows no queue {m[1]}".rstrip(), "", "Name another one with `queue`"),
     ),
     (
         r"(Could not parse Master URL|Master must either be|Invalid master URL)[^\n]*",
@@ -239,14 +239,12 @@ RULES: tuple[Rule, ...] = (
         lambda m, _: MemoryProblem(
             "Java did not get enough memory",
             m[0],
-            "Free some memory, or give Spark less: --conf spark.driver.memory=512m",
+            "Free some memory, or give Spark less: `spark.driver.memory=512m`",
         ),
     ),
     (
         r"No space left on device",
-        lambda m, _: StorageError(
-            "Spark's scratch folder is full", m[0], "Name another one: --conf spark.local.dir=..."
-        ),
+        lambda m, _: StorageError("Spark's scratch folder is full", m[0], "Name another one: `spark.local.dir=...`"),
     ),
     (
         r"env: \W*bash\W*: No such file or directory",
@@ -256,7 +254,7 @@ RULES: tuple[Rule, ...] = (
     ),
     (
         r"\[INVALID_CONF_VALUE[^\]\n]*\] ([^\n]*)",
-        lambda m, _: UsageProblem("A Spark property has a value that Spark cannot use", m[1], "Correct it with --conf"),
+        lambda m, _: UsageProblem("A Spark property has a value that Spark cannot use", m[1], "Correct it"),
     ),
     (
         r"UnknownHostException: ([^\s:]+)",
@@ -292,16 +290,16 @@ def _unknown(text: str, log: str, status: int | None) -> AcidctlError:
     if failure is not None:
         where = f" on {failure.host}" if failure.host else ""
         return EnvironmentProblem(
-            f"A task failed{where} outside of acidctl's own code", failure.cause, "See what Spark logged with --debug"
+            f"A task failed{where} outside of acidctl's own code", failure.cause, "See what Spark logged with `debug`"
         )
     thrown = re.search(r"^: (\S.*)", text, re.MULTILINE)  # how Py4J tells what Java threw
     # Once Java has ended, Py4J only tells that it lost the connection.
     why = _short(thrown[1]) if thrown else _short(last_words(log) or text)
-    hint = "See what it logged with --debug, or use --engine local"
+    hint = "See what it logged with `debug`, or use `engine='local'`"
     if status is None:
         return EnvironmentProblem("Spark failed", why, hint)
     if status >= 0:
         return EnvironmentProblem(f"The Java process of Spark ended with status {status}", why, hint)
     why = "often by the system, when memory runs out" if status == -signal.SIGKILL else why
     what = f"The Java process of Spark was killed by signal {-status}"
-    return EnvironmentProblem(what, why, "Free some memory, or use --engine local")
+    return EnvironmentProblem(what, why, "Free some memory, or use `engine='local'`")

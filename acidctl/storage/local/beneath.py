@@ -35,7 +35,7 @@ def foreign_link(path: str, link: str, owner: int, other: int) -> ForeignLinkErr
     return ForeignLinkError(
         f"will not follow the symbolic link at {printable(path)}",
         f"{printable(link)} is of user {owner}, and leads to what is of user {other}",
-        "if that is meant, say so: --follow-links",
+        "if that is meant, say so: `follow_links`",
     )
 
 
@@ -43,7 +43,7 @@ def _parent_behind(path: str, link: str, owner: int) -> ForeignLinkError:
     return ForeignLinkError(
         f"will not follow the '..' in {printable(path)}",
         f"it stands behind the symbolic link {printable(link)} of user {owner}, who decides by it where that leads",
-        "write the path without '..', or, if that is meant, say so: --follow-links",
+        "write the path without '..', or, if that is meant, say so: `follow_links`",
     )
 
 

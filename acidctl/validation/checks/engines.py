@@ -18,7 +18,7 @@ from acidctl.acid.names import (
 from acidctl.acid.reasons import Code
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import EntryKind, State
-from acidctl.rows.foreign.parquet_and_text import Format
+from acidctl.rows.foreign.format import Format
 from acidctl.validation.checks.footers import TailFacts
 from acidctl.validation.checks.listing import ListingToCheck
 from acidctl.validation.findings import Finding
@@ -65,7 +65,7 @@ R1 = Rule(
 R4 = Rule(
     "R4", ERROR, LISTING, "A base is marked `truncated` in _metadata_acid.",
     "The reader knows `compacted` only, and refuses the base.",
-    "Run `acidctl compact --major` after the next insert.", "1.4", ("hive3", "trino"),
+    "Run `compact('major')` after the next insert.", "1.4", ("hive3", "trino"),
 )  # fmt: skip
 R7 = Rule(
     "R7", ERROR, LISTING, "A name has a statement id and a visibility id.",
@@ -95,17 +95,17 @@ R2 = Rule(
     "R2", ERROR, LISTING, "Bucket files have attempt ids, bucket_N_A.",
     "Hive before 4 does not match them: their rows are missed, and where they are delete events, deleted rows "
     "come back.",
-    "Run `acidctl compact --major`: its files have none.", "1.4", ("hive2", "hive3"),
+    "Run `compact('major')`: its files have none.", "1.4", ("hive2", "hive3"),
 )  # fmt: skip
 R3 = Rule(
     "R3", ERROR, LISTING, "Full-ACID directories lack _orc_acid_version.",
     "Trino takes them for files from before Hive 3 and refuses them.",
-    "Run `acidctl compact --major`, or write the marker.", "3.3", ("trino",),
+    "Run `compact('major')`, or write the marker.", "3.3", ("trino",),
 )  # fmt: skip
 R5 = Rule(
     "R5", ERROR, LISTING, "A _flush_length file lies beside a data file.",
     "Impala refuses the directory; Trino reads the file to its physical end, committed or not.",
-    "Compact when the streaming writer has closed its batch; if it died, run `acidctl repair flush-length`.", "12",
+    "Compact when the streaming writer has closed its batch; if it died, run `repair('flush-length')`.", "12",
     ("trino", "impala"),
 )  # fmt: skip
 R8 = Rule(
@@ -116,7 +116,7 @@ R8 = Rule(
 R10 = Rule(
     "R10", ERROR, LISTING, "Raw files lie in ACID directories, as LOAD DATA leaves them.",
     "Hive 2 expects the ACID columns in every file there.",
-    "Run `acidctl compact --major`.", "5.2", ("hive2",),
+    "Run `compact('major')`.", "5.2", ("hive2",),
 )  # fmt: skip
 
 
@@ -146,7 +146,7 @@ def _of_its_files(directory: AcidDirectory, look: ListingToCheck) -> Iterator[Fi
 R9 = Rule(
     "R9", ERROR, LISTING, "Original files of several buckets have delete events.",
     "Trino numbers originals of unbucketed tables as bucket 0: deletes hit the wrong rows.",
-    "Run `acidctl compact --major`.", "5.1", ("trino",),
+    "Run `compact('major')`.", "5.1", ("trino",),
 )  # fmt: skip
 R16 = Rule(
     "R16", ERROR, LISTING, "Spark's own ORC reader shows events, not rows.",
@@ -187,7 +187,7 @@ def _of_the_location(look: ListingToCheck) -> Iterator[Finding]:
 R11 = Rule(
     "R11", ERROR, FOOTERS, "Files lack hive.acid.key.index.",
     "Hive up to 3.1 takes such a file for one without ids and shows the six columns as rows.",
-    "Run `acidctl compact --major`.", "3.4", ("hive2", "hive3"),
+    "Run `compact('major')`.", "3.4", ("hive2", "hive3"),
 )  # fmt: skip
 R12 = Rule(
     "R12", ERROR, FOOTERS, "Files are of ACID version 2.",
@@ -202,12 +202,12 @@ R13 = Rule(
 R14 = Rule(
     "R14", ERROR, FOOTERS, "The ACID columns are not spelled as Hive spells them.",
     "Hive 4 compares the names exactly, and takes the file for one without ids.",
-    "Run `acidctl compact --major`: it spells them right.", "3.1", ("hive4",),
+    "Run `compact('major')`: it spells them right.", "3.1", ("hive4",),
 )  # fmt: skip
 R15 = Rule(
     "R15", WARNING, FOOTERS, "Files have no row index (stride 0).",
     "Their statistics mean nothing: the reader reads whole stripes, whatever the condition.",
-    "Run `acidctl compact --major`.", "3.4", ("hive3", "hive4", "trino", "impala", "spark"),
+    "Run `compact('major')`.", "3.4", ("hive3", "hive4", "trino", "impala", "spark"),
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.codecs import UnsupportedCodec
 from acidctl.orc.tail import KEY_INDEX, Tail, read_tail
 from acidctl.orc.types import ACID_COLUMNS, OrcType, hive_type
-from acidctl.rows.foreign.parquet_and_text import Format, TableFile, read_any_tail
+from acidctl.rows.foreign.format import Format, TableFile, read_any_tail
 from acidctl.storage.port import FileSystem, FileSystemSpec
 from acidctl.storage.registry import open_file_system
 from acidctl.storage.small_files import MOST_LENGTHS, read_small
@@ -132,12 +132,12 @@ V30 = Rule(
     "V30", ERROR, FOOTERS, "hive.acid.key.index is missing, or does not fit the stripes.",
     "Hive takes the ranges of its splits from it: deletes are skipped, and Hive up to 3.1 takes a file without "
     "it for one without ids.",
-    "Run `acidctl repair key-index`.", "13.3",
+    "Run `repair('key-index')`.", "13.3",
 )  # fmt: skip
 V31 = Rule(
     "V31", ERROR, FOOTERS, "hive.acid.stats or the statistics of the id columns are missing, or do not fit the rows.",
     "Readers leave out stripes and count rows by them.",
-    "Run `acidctl compact --major`: it writes them anew.", "3.2",
+    "Run `compact('major')`: it writes them anew.", "3.2",
 )  # fmt: skip
 V32 = Rule(
     "V32", WARNING, FOOTERS, "hive.acid.version is missing, or differs from _orc_acid_version.",

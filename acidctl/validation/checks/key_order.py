@@ -15,7 +15,7 @@ from acidctl.validation.rules import DEEP, ERROR, WARNING, Rule
 V26 = Rule(
     "V26", ERROR, DEEP, "Events are not in ascending order of their key, or a key is there twice.",
     "Readers merge sorted files: deletes are missed, and rows appear twice.",
-    "Run `acidctl compact --major`: it sorts.", "4.2",
+    "Run `compact('major')`: it sorts.", "4.2",
 )  # fmt: skip
 V34 = Rule(
     "V34", WARNING, DEEP, "Several delete events name the same row.",

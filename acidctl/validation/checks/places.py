@@ -19,7 +19,7 @@ V41 = Rule(
 V42 = Rule(
     "V42", INFO, LISTING, "Nothing shows that the location is of a transactional table.",
     "A name like base_5 is not evidence: exports and tables of other formats have such directories, too.",
-    "If it is one, give --table-type to the commands that change it.", "11",
+    "If it is one, give `table_type` to the commands that change it.", "11",
 )  # fmt: skip
 
 

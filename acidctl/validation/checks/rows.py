@@ -17,7 +17,8 @@ from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.map_keys import NullMapKey
 from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.tail import RecordKey, Tail
-from acidctl.rows.foreign.parquet_and_text import ForeignReader, Format, open_foreign, read_any_tail
+from acidctl.rows.foreign.format import Format, open_foreign, read_any_tail
+from acidctl.rows.foreign.parquet_and_text import ForeignReader
 from acidctl.rows.read.bucket_values import decode_all, versions_of
 from acidctl.rows.read.delete_set import Bools, Longs, valid_mask
 from acidctl.rows.read.events import ID_COLUMNS
@@ -111,7 +112,7 @@ def _open(task: RowTask) -> tuple[OrcFile | ForeignReader, Tail]:
 V21 = Rule(
     "V21", ERROR, DEEP, "The bucket in an event is not the bucket of its file's name.",
     "Hive looks for deletes of bucket N in files of bucket N only: it would ignore this one.",
-    "Run `acidctl compact --major`: acidctl applies deletes wherever they lie.", "2",
+    "Run `compact('major')`: acidctl applies deletes wherever they lie.", "2",
 )  # fmt: skip
 V23 = Rule(
     "V23", ERROR, DEEP, "A value of the bucket column has an unknown codec, or reserved bits set.",
@@ -131,7 +132,7 @@ V35 = Rule(
 V37 = Rule(
     "V37", WARNING, DEEP, "A compacted directory holds rows of write ids that are open or aborted.",
     "A compaction should have left them out; readers that filter by file show them.",
-    "Run `acidctl compact --major` with the same --write-ids.", "8.2",
+    "Run `compact('major')` with the same `write_ids`.", "8.2",
 )  # fmt: skip
 
 

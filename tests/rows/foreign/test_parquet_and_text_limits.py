@@ -16,7 +16,7 @@ from acidctl.errors import BadDataError
 from acidctl.orc import limits
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.limits import RATIO, STRIPE_MEMORY, DecodingBudget, LimitError
-from acidctl.rows.foreign.parquet_and_text import open_foreign, read_any_tail
+from acidctl.rows.foreign.format import open_foreign, read_any_tail
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 PACKED: dict[str, Callable[[bytes], bytes]] = {"gz": gzip.compress, "bz2": bz2.compress, "txt": bytes}

@@ -42,7 +42,7 @@ from support.parquet_made import (
 from acidctl.errors import BadDataError
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.limits import STRIPE_MEMORY, LimitError
-from acidctl.rows.foreign.parquet_and_text import open_foreign, read_any_tail
+from acidctl.rows.foreign.format import open_foreign, read_any_tail
 from acidctl.rows.foreign.parquet_size import RowGroups
 from acidctl.storage.local.filesystem import LocalFileSystem
 

@@ -246,14 +246,14 @@ def test_stage_failure_names_task_host_and_cause() -> None:
         (
             "When running with master 'yarn' either HADOOP_CONF_DIR or YARN_CONF_DIR must be set in the environment.",
             EnvironmentProblem,
-            "--master M needs the cluster's configuration",
+            "Spark on M needs the cluster's configuration",
         ),
         (
             "Failed to submit application_1 to YARN : application_1 submitted by user a to unknown queue: q7",
             UsageProblem,
             "YARN knows no queue q7",
         ),
-        ("Could not parse Master URL: 'x'", UsageProblem, "--master 'M' is not a master that Spark knows"),
+        ("Could not parse Master URL: 'x'", UsageProblem, "'M' is not a master that Spark knows"),
         ("java.lang.UnsupportedClassVersionError: a/b", EnvironmentProblem, "Java is too old for this Spark"),
         ("There is insufficient memory for the Java Runtime", MemoryProblem, "Java did not get enough memory"),
         ("java.io.IOException: No space left on device", StorageError, "Spark's scratch folder is full"),

@@ -92,7 +92,7 @@ def test_a_file_that_is_a_foreign_link(table: Path, act: Callable[[FileSystem, s
     link = foreign(table / "delta" / "bucket_00000", table.parent / "outside" / "secret")
     with pytest.raises(ForeignLinkError, match="will not follow the symbolic link") as refused:
         act(guarded(table), str(link))
-    assert "--follow-links" in refused.value.hint
+    assert "`follow_links`" in refused.value.hint
     act(open_location(str(table))[0], str(link))  # as was typed
 
 

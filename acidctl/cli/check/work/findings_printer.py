@@ -17,6 +17,7 @@ from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.location.find import Found
 from acidctl.printable import printable
+from acidctl.spelling import spelled
 from acidctl.validation.findings import Finding, Severity, Unchecked
 from acidctl.validation.model import Report
 from acidctl.validation.registry import RULES
@@ -140,7 +141,7 @@ class FindingsPrinter(Visits):
             self._indented(f"and {len(findings) - most:,} more (-v shows them)", style="dim")
         if rule.id not in self._hinted:
             self._hinted.add(rule.id)
-            self._indented(f"{rule.why} {rule.hint}", style="dim")
+            self._indented(f"{rule.why} {spelled(rule.hint)}", style="dim")
 
     def _indented(self, text: str, indent: int = _MARGIN, style: str = "") -> None:
         for place, line in enumerate(broken(printable(text), self._width(indent + 2))):
@@ -193,7 +194,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "path": finding.path,
         "message": finding.message,
         "evidence": dict(finding.evidence),
-        "hint": RULES[finding.rule].hint,
+        "hint": spelled(RULES[finding.rule].hint),
     }
 
 
@@ -221,7 +222,7 @@ def list_rules(output: str) -> int:
         where = f"--{rule.depth.value}" if rule.depth.rank else "always"
         readers = f", --for {' '.join(rule.readers)}" if rule.readers else ""
         put_line(f"{rule.id:4}{rule.severity.value} ({where}{readers})")
-        for text in (rule.what, rule.why, rule.hint):
+        for text in (rule.what, rule.why, spelled(rule.hint)):
             for line in textwrap.wrap(text, 92):
                 put_line(f"    {line}")
     return 0
@@ -234,7 +235,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "depth": rule.depth.value,
         "what": rule.what,
         "why": rule.why,
-        "hint": rule.hint,
+        "hint": spelled(rule.hint),
         "section": rule.section,
         "readers": list(rule.readers),
     }

@@ -33,6 +33,7 @@ from acidctl.repair.request import (
     plan_location,
     require_possible,
 )
+from acidctl.spelling import spelled
 from acidctl.storage.registry import open_location
 
 if TYPE_CHECKING:
@@ -240,7 +241,7 @@ class RepairPrinter(Outcomes):
             FittedTable(columns, "repair", rows).print(console())
         for refused in one.plan.refused:
             warn(f"{one.location}: {refused.path} cannot be repaired safely: {refused.why}")
-        for hint in dict.fromkeys(refused.hint for refused in one.plan.refused if refused.hint):
+        for hint in dict.fromkeys(spelled(refused.hint) for refused in one.plan.refused if refused.hint):
             note(hint)
 
     def done(self, one: Repaired) -> None:

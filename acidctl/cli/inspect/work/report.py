@@ -59,7 +59,7 @@ def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None]) ->
 
     Text has no footer, and a damaged file none that can be read: a child that holds one is left out.
     """
-    from acidctl.rows.foreign.parquet_and_text import footer_rows  # noqa: PLC0415 - with Arrow: only for --rows
+    from acidctl.rows.foreign.format import footer_rows  # noqa: PLC0415 - with Arrow: only for --rows
 
     counts: dict[str, int] = {}
     full = is_full_acid(snapshot.listing)

@@ -73,7 +73,7 @@ def work(
 
 
 def _delete_rows(snapshot: Snapshot, advice: Advice) -> int:
-    from acidctl.rows.foreign.parquet_and_text import footer_rows  # noqa: PLC0415 - with Arrow: only for --rows
+    from acidctl.rows.foreign.format import footer_rows  # noqa: PLC0415 - with Arrow: only for --rows
 
     wanted = set(advice.delete_files)
     files = (file for file in current_files(snapshot.state, snapshot.listing) if file.path in wanted)

@@ -1,0 +1,108 @@
+"""Whether a data file is ORC, Parquet or text (format sections 1.4 and 11), and its tail, whatever it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from acidctl.acid.layout import DataFile
+from acidctl.errors import BadDataError
+from acidctl.orc.byte_source import ByteSource
+from acidctl.orc.tail import MAGIC, Tail, read_tail
+
+if TYPE_CHECKING:
+    from acidctl.location.snapshot import Snapshot
+    from acidctl.rows.foreign.parquet_and_text import ForeignReader, ParquetReader, TextReader
+
+_REFUSED = {b"Obj\x01": "Avro", b"SEQ": "a Hadoop SequenceFile", b"RCF": "RCFile", b"PARE": "encrypted Parquet"}
+
+
+class Format(StrEnum):
+    """How a data file is encoded."""
+
+    ORC = "ORC"
+    PARQUET = "Parquet"
+    TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """The format of a data file and its tail: the file's own, or the one an ORC file of these rows would have."""
+
+    format: Format
+    tail: Tail
+
+
+def read_any_tail(source: ByteSource) -> TableFile:
+    """What is known of a data file of any format without its rows; text is read once, to count its lines.
+
+    Raises:
+        BadDataError: damaged, or of a format that acidctl cannot read.
+    """
+    try:
+        return TableFile(Format.ORC, read_tail(source))
+    except BadDataError:
+        format_ = sniff(source)
+        if format_ is Format.ORC:
+            raise
+    return TableFile(format_, _reader(format_).describe(source))
+
+
+def footer_rows(snapshot: Snapshot, file: DataFile, *, full: bool) -> int | None:
+    """Rows of a data file without reading them; None for text.
+
+    Args:
+        full: whether the table is known to be full ACID, so that every file is ORC.
+
+    Raises:
+        BadDataError: damaged, or of a format that acidctl cannot read.
+    """
+    length = snapshot.logical_length(file)
+    if length == 0 or not (file.size or file.native_name):
+        return 0
+    source = ByteSource(snapshot.fs, snapshot.absolute(file.path), length)
+    try:
+        return read_tail(source).rows
+    except BadDataError:
+        format_ = Format.ORC if full else sniff(source)
+        if format_ is Format.ORC:
+            raise
+    return _reader(format_).describe(source).rows if format_ is Format.PARQUET else None
+
+
+def sniff(source: ByteSource) -> Format:
+    """The format of a file that has no ORC tail; ORC when it once was ORC, or is not a known format at all.
+
+    Raises:
+        BadDataError: a format that is known by name only.
+    """
+    head = source.read(0, min(4096, source.size))
+    for magic, name in _REFUSED.items():
+        if head.startswith(magic):
+            raise BadDataError(f"{source.path} is {name}", "acidctl reads ORC, Parquet and text", "read it with Hive")
+    if head.startswith(b"PAR1"):
+        return Format.PARQUET
+    tail = source.read_end(16)
+    if head.startswith(MAGIC) or MAGIC in tail or not head:
+        return Format.ORC
+    if b"\0" not in head or _foreign().text_extension(source.path):
+        return Format.TEXT
+    return Format.ORC
+
+
+def open_foreign(source: ByteSource, format_: Format, tail: Tail) -> ForeignReader:
+    """Open a file of Parquet or text for reading its rows."""
+    return _reader(format_)(source, tail)
+
+
+def _reader(format_: Format) -> type[ParquetReader | TextReader]:
+    readers: dict[Format, type[ParquetReader | TextReader]] = _foreign().READERS
+    return readers[format_]
+
+
+def _foreign() -> ModuleType:
+    from acidctl.rows.foreign import parquet_and_text  # noqa: PLC0415 - with Arrow's Parquet: only where one is met
+
+    return parquet_and_text
