@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import posixpath
 import re
@@ -154,6 +153,8 @@ def _name_nodes(protocol: str, hosts: str, conf: HadoopConf) -> str:
 
 
 def _system_user() -> str:
+    import getpass  # noqa: PLC0415 - with the terminal: only for HDFS
+
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError) as error:

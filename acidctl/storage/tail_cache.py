@@ -6,7 +6,6 @@ import threading
 from bisect import bisect_left
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from operator import attrgetter
 
@@ -125,6 +124,8 @@ def fetch_tails(fs: FileSystem, files: Iterable[tuple[str, int]]) -> None:
         path, size = item
         with suppress(AcidctlError):
             fs.read_bytes(path, max(0, size - END), min(END, size))
+
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - with logging: only for remote stores
 
     with ThreadPoolExecutor(min(_FETCHERS, len(wanted)), "acidctl-tails") as pool:
         for _ in pool.map(fetch, wanted):
