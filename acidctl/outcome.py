@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from acidctl.acid.reasons import Reason
+from acidctl.acid.reasons import Code, Reason
 from acidctl.errors import AcidctlError
 from acidctl.wording import joined
 
@@ -31,6 +31,9 @@ class Result(StrEnum):
     UNDONE = "undone"
 
 
+TIME_IS_UP = Reason(Code.TIME_IS_UP)
+"""Why a location is left for another run, most of the time."""
+
 CHANGING = frozenset({Result.COMPACTED, Result.CLEANED, Result.STOPPED, Result.RESTORED, Result.REPAIRED})
 """Results after which a location is not what it was."""
 
@@ -41,21 +44,19 @@ class Outcome:
 
     Attributes:
         location: as a user would type it.
-        reason: why, as the rest of a sentence; empty where the result says it.
-        reasons: the same for programs, where it is of rules that decide: then they make the sentence.
+        reasons: why; none where the result says it.
         error: of a location that failed.
     """
 
     location: str
     result: Result
-    reason: str = ""
     reasons: tuple[Reason, ...] = ()
     error: AcidctlError | None = None
 
-    def __post_init__(self) -> None:
-        """The sentence of the reasons."""
-        if self.reasons:
-            object.__setattr__(self, "reason", joined(self.reasons))
+    @property
+    def reason(self) -> str:
+        """Why, as the rest of a sentence; empty without reasons."""
+        return joined(self.reasons)
 
     @property
     def is_changed(self) -> bool:
@@ -93,20 +94,6 @@ class Outcome:
             record["reason"] = self.reason
         if self.reasons:
             record["reasonCodes"] = [one.code for one in self.reasons]
+        if self.result is Result.SKIPPED:
+            record["code"] = self.reasons[0].code
         return {**record, **self.facts()}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Skipped(Outcome):
-    """A location that was left alone, since it is not known to be transactional.
-
-    Attributes:
-        code: of the evidence that is missing.
-    """
-
-    code: str = ""
-    result: Result = Result.SKIPPED
-
-    def facts(self) -> Mapping[str, Any]:
-        """The code of the evidence."""
-        return {"code": self.code}

@@ -552,6 +552,22 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
         "a base without the mark of a compaction: an INSERT OVERWRITE of write id {ids[0]}, or a compaction of Hive 2"
     ),
     Code.WRITE_IDS: _ids_of_name,
+    # whether it is known to be transactional
+    Code.ACID_COLUMNS: "{path} has the ACID columns",
+    Code.EMPTY: "it is empty",
+    Code.INSERT_ONLY_LAYOUT: "{path} is {format}, and all is named as Hive does",
+    Code.NO_ACID_COLUMNS: "no file of {by[0]} and the others shows what Hive writes",
+    Code.NO_ACID_DIRECTORIES: "it has no base and no delta directory",
+    Code.OTHER_FORMAT_BELOW: "{path}, which lies in it, is {what}",
+    Code.OTHER_NAMES: "{path} is not where or what Hive puts there",
+    Code.PART_OF_A_TABLE: "its name is that of a directory inside of a table",
+    Code.SAID: "it is said to be {table_type}",
+    Code.SIDE_FILE: "{by[0]} has {file}",
+    Code.TABLES_BELOW: "it is a folder of tables: {path} stands deeper in it",
+    # left for another run
+    Code.BUDGET_IS_USED: "{bytes:,} bytes are more than is left of `max_bytes`",
+    Code.OUT_OF_HOURS: "outside the window {window} (it is {now})",
+    Code.TIME_IS_UP: "the time is up, nothing was changed",
     # whether to compact
     Code.ASKED_FOR: "asked for",
     Code.AUTO_IS_OFF: "no_auto_compaction is set",
@@ -571,5 +587,4 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.ONE_OF_EACH_KIND: "one delta and one delete delta",
     Code.ONLY_A_BASE: "only a base is current",
     Code.SINGLE_DELTA: "a single delta and no base",
-    Code.TIME_IS_UP: "the time is up, nothing was changed",
 }

@@ -77,6 +77,24 @@ class Code(StrEnum):
     OLD_READER_MAY_READ = "old-reader-may-read"
     OLD_READER_SEES_OTHER = "old-reader-sees-other"
 
+    # By what a location is known to be transactional, or why it is not.
+    ACID_COLUMNS = "acid-columns"
+    EMPTY = "empty"
+    INSERT_ONLY_LAYOUT = "insert-only-layout"
+    NO_ACID_COLUMNS = "no-acid-columns"
+    NO_ACID_DIRECTORIES = "no-acid-directories"
+    OTHER_FORMAT_BELOW = "other-format-below"
+    OTHER_NAMES = "other-names"
+    PART_OF_A_TABLE = "part-of-a-table"
+    SAID = "said"
+    SIDE_FILE = "side-file"
+    TABLES_BELOW = "tables-below"
+
+    # What is left for another run.
+    BUDGET_IS_USED = "budget-is-used"
+    OUT_OF_HOURS = "out-of-hours"
+    TIME_IS_UP = "time-is-up"
+
     # Whether a compaction is due, and whether there is work for one (format sections 8 and 9).
     ASKED_FOR = "asked-for"
     AUTO_IS_OFF = "auto-is-off"
@@ -94,7 +112,6 @@ class Code(StrEnum):
     ONE_OF_EACH_KIND = "one-of-each-kind"
     ONLY_A_BASE = "only-a-base"
     SINGLE_DELTA = "single-delta"
-    TIME_IS_UP = "time-is-up"
 
     # Layouts that Hive never writes (section 13.1).
     BESIDE_BUCKET_FILES = "beside-bucket-files"

@@ -6,7 +6,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from acidctl.acid.reasons import Code, reason
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
@@ -14,7 +13,7 @@ from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.compaction.publish import discard, publish, require_place, require_single_files, stage_directories
 from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, Segment, Task
 from acidctl.errors import AcidctlError, VerifyError
-from acidctl.outcome import Outcome, Result
+from acidctl.outcome import TIME_IS_UP, Outcome, Result
 
 
 class Engine(Protocol):
@@ -228,8 +227,7 @@ def _run(
 
 def _postponed(plan: CompactionPlan) -> Compacted:
     """The engine ended before the location's turn came, or before it was done; nothing was changed."""
-    why = reason(Code.TIME_IS_UP)
-    return Compacted(location=plan.shown, result=Result.POSTPONED, reasons=(why,), plan=plan)
+    return Compacted(location=plan.shown, result=Result.POSTPONED, reasons=(TIME_IS_UP,), plan=plan)
 
 
 def _publish(plan: CompactionPlan, results: list[BucketResult], offline: bool) -> Compacted:

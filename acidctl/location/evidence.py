@@ -30,6 +30,7 @@ from acidctl.acid.names import (
     is_hidden,
     parse_directory,
 )
+from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import parse_flush_length
 from acidctl.errors import AcidctlError, RefusedError
 from acidctl.location.neighbours import Surroundings, within
@@ -39,6 +40,7 @@ from acidctl.storage.port import FileSystem, base_name, join
 from acidctl.storage.registry import open_location
 from acidctl.storage.small_files import MOST_LENGTHS, read_small
 from acidctl.storage.tail_cache import END
+from acidctl.wording import text_of
 
 _LOOKED_INTO = 4
 """Of files that are damaged, or not ORC, so many are tried."""
@@ -53,27 +55,29 @@ class Evidence:
 
     Attributes:
         is_known: it is of a transactional table.
-        code: for programs: side-file, acid-columns, insert-only-layout, said; or why not: empty, no-acid-directories,
-            other-names, no-acid-columns, tables-below, other-format-below, part-of-a-table.
-        text: a sentence without a full stop: by what it is known, or why it is not.
+        reason: by what it is known, or why it is not.
         table_type: None where that is not known.
     """
 
     is_known: bool
-    code: str
-    text: str
+    reason: Reason
     table_type: TableType | None = None
 
     @property
     def may_change(self) -> bool:
         """Whether commands that change tables may look at it: where nothing is, nothing is in danger."""
-        return self.is_known or self.code == "empty"
+        return self.is_known or self.reason.code is Code.EMPTY
+
+    @property
+    def text(self) -> str:
+        """The reason as a sentence without a full stop."""
+        return text_of(self.reason)
 
 
 def not_known(shown: str, evidence: Evidence) -> RefusedError:
     """The error for a location that was named itself, or planned, and may not be changed."""
     hint = "if it is one, say so: `table_type='full-acid'` or `table_type='insert-only'`"
-    if evidence.code in ("tables-below", "other-format-below", "part-of-a-table"):
+    if evidence.reason.code in (Code.TABLES_BELOW, Code.OTHER_FORMAT_BELOW, Code.PART_OF_A_TABLE):
         hint = "give the table itself, or move away what does not belong to this folder"
     return RefusedError(f"{shown} is not known to be a transactional table", evidence.text, hint)
 
@@ -112,29 +116,33 @@ def evidence_of(fs: FileSystem, path: str, look: Look, said: TableType | None = 
     """
     below = next(iter(tables_below(look.listing)), None)
     if below is not None:
-        return Evidence(False, "tables-below", f"it is a folder of tables: {below} stands deeper in it")
+        return _unknown(Code.TABLES_BELOW, path=below)
     if found := within(fs, path, look.listing):
-        return Evidence(False, "other-format-below", f"{found[0]}, which lies in it, is {found[1]}")
+        return _unknown(Code.OTHER_FORMAT_BELOW, path=found[0], what=found[1])
     children = entries_by_child(look.listing)
     if said is not None:
         if _parsed(base_name(path)) and not any(map(_parsed, children)):
-            return Evidence(False, "part-of-a-table", "its name is that of a directory inside of a table")
-        return Evidence(True, "said", f"it is said to be {said.value}", said)
+            return _unknown(Code.PART_OF_A_TABLE)
+        return Evidence(True, reason(Code.SAID, table_type=said.value), said)
     if all(map(is_hidden, children)):
-        return Evidence(False, "empty", "it is empty")
+        return _unknown(Code.EMPTY)
     directories = [directory for name in sorted(children) if (directory := _parsed(name))]
     if not directories:
-        return Evidence(False, "no-acid-directories", "it has no base and no delta directory")
+        return _unknown(Code.NO_ACID_DIRECTORIES)
     strange = {d.name: next(_strange(children[d.name]), "") for d in directories}
     sound = [d for d in directories if not strange[d.name]]
     if not sound:
-        return Evidence(False, "other-names", f"{strange[directories[0].name]} is not where or what Hive puts there")
+        return _unknown(Code.OTHER_NAMES, path=strange[directories[0].name])
     return (
         _by_side_files(look, sound, children)
         or _by_columns(fs, path, sound, children)
         or _by_layout(fs, path, directories, sound, children)
-        or Evidence(False, "no-acid-columns", f"no file of {sound[0].name} and the others shows what Hive writes")
+        or _unknown(Code.NO_ACID_COLUMNS, by=(sound[0].name,))
     )
+
+
+def _unknown(code: Code, by: tuple[str, ...] = (), **values: object) -> Evidence:
+    return Evidence(False, Reason(code, by, values=tuple(values.items())))
 
 
 def _strange(entries: Iterable[Entry]) -> Iterator[str]:
@@ -147,9 +155,10 @@ def _by_side_files(look: Look, sound: Iterable[AcidDirectory], children: Mapping
     for directory in sound:
         sizes = {entry.path.partition("/")[2]: entry.size for entry in children[directory.name]}
         if sizes.get(ORC_ACID_VERSION):
-            return Evidence(True, "side-file", f"{directory.name} has {ORC_ACID_VERSION}", TableType.FULL_ACID)
+            why = reason(Code.SIDE_FILE, by=(directory.name,), file=ORC_ACID_VERSION)
+            return Evidence(True, why, TableType.FULL_ACID)
         if directory.name in look.base_formats:
-            return Evidence(True, "side-file", f"{directory.name} has {METADATA_ACID}", kind)
+            return Evidence(True, reason(Code.SIDE_FILE, by=(directory.name,), file=METADATA_ACID), kind)
     return None
 
 
@@ -159,7 +168,7 @@ def _by_columns(
     files = (file for file in _data_files(sound, children) if file.native_name and file.size)
     for file in islice(files, _LOOKED_INTO):
         if _has_acid_columns(fs, path, file):
-            return Evidence(True, "acid-columns", f"{file.path} has the ACID columns", TableType.FULL_ACID)
+            return Evidence(True, reason(Code.ACID_COLUMNS, path=file.path), TableType.FULL_ACID)
     return None
 
 
@@ -200,7 +209,7 @@ def _by_layout(
     for file in files[:_LOOKED_INTO]:
         if kind := _format_of(fs, path, file):
             known = TableType.INSERT_ONLY if kind == "Parquet" else None
-            return Evidence(True, "insert-only-layout", f"{file.path} is {kind}, and all is named as Hive does", known)
+            return Evidence(True, reason(Code.INSERT_ONLY_LAYOUT, path=file.path, format=kind), known)
     return None
 
 

@@ -23,9 +23,6 @@ from acidctl.storage.registry import open_location
 T = TypeVar("T")
 R = TypeVar("R")
 
-TIME_IS_UP = "the time is up"
-"""Why a location was left for another run."""
-
 
 @dataclass(slots=True)
 class Stop:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from acidctl.acid.reasons import Reason
 from acidctl.cli.output.console import Records, human_count, note, put_line, show_error, warn, warn_of
 from acidctl.errors import AccessError, AcidctlError, ExitStatus, RefusedError
 from acidctl.location.evidence import Evidence, not_known
 from acidctl.location.snapshot import look_at
 from acidctl.location.walk import Observer
-from acidctl.outcome import Outcome, Result, Skipped
+from acidctl.outcome import TIME_IS_UP, Outcome, Result
 
 if TYPE_CHECKING:
     from acidctl.acid.layout import TableType
@@ -208,11 +209,11 @@ class Outcomes(Visits):
         self.failed(found.shown, error)
 
     def skipped(self, found: Found, evidence: Evidence) -> None:
-        self.put(Skipped(location=found.shown, reason=evidence.text, code=evidence.code))
+        self.put(Outcome(location=found.shown, result=Result.SKIPPED, reasons=(evidence.reason,)))
 
-    def postponed(self, location: str, why: str) -> None:
+    def postponed(self, location: str, why: Reason = TIME_IS_UP) -> None:
         """A location is left for another run."""
-        self.put(Outcome(location=location, result=Result.POSTPONED, reason=why))
+        self.put(Outcome(location=location, result=Result.POSTPONED, reasons=(why,)))
 
     def exit_status(self, speaks: bool) -> int:
         """Of the whole run; with `speaks` there is a status for nothing to do and for work that was put off."""

@@ -33,8 +33,8 @@ def evidence(place: Place, seen: Seen) -> Iterator[Finding]:
     """Tables below the location; or nothing that shows that it is one itself."""
     shown = evidence_of(place.fs, place.path, seen)
     if not shown.may_change:
-        rule = V41 if shown.code == "tables-below" else V42
-        yield rule.finding("", shown.text, {"code": shown.code})
+        rule = V41 if shown.reason.code == "tables-below" else V42
+        yield rule.finding("", shown.text, {"code": shown.reason.code})
 
 
 V40 = Rule(

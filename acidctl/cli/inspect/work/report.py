@@ -45,7 +45,7 @@ def location_report(
         "transactional": {
             "known": evidence.is_known,
             "type": evidence.table_type.value if evidence.table_type else None,
-            "code": evidence.code,
+            "code": evidence.reason.code,
             "reason": evidence.text,
         },
         "base": state.base.name if state.base else None,

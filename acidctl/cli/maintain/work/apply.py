@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from acidctl.acid.layout import TableType
 from acidctl.cleaning.saved import read_plans, who_may_change
 from acidctl.cli.maintain.work.clean import CleaningPrinter, clean_all, cut_to
-from acidctl.cli.options.many_locations import TIME_IS_UP, Procedure
+from acidctl.cli.options.many_locations import Procedure
 from acidctl.cli.output.console import note
 from acidctl.errors import RefusedError
 from acidctl.location.neighbours import Surroundings
@@ -52,7 +52,7 @@ def work(
         lambda one, error: printer.failed(one.url, error),
     ):
         if found is None:
-            printer.postponed(one.url, TIME_IS_UP)
+            printer.postponed(one.url)
         else:
             planned.append(found)
     plans = printer.plans(cut_to(planned, max_bytes), dry_run=dry_run)

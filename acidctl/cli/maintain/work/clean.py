@@ -18,7 +18,7 @@ from acidctl.cleaning.outcomes import Cleaned, PlannedCleaning
 from acidctl.cleaning.plan import CleaningPlan
 from acidctl.cleaning.request import RefusedCleaning, plan_location
 from acidctl.cleaning.retention import Policy
-from acidctl.cli.options.many_locations import TIME_IS_UP, Procedure, Stop, with_tables
+from acidctl.cli.options.many_locations import Procedure, Stop, with_tables
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import console, human_bytes, human_count, note
 from acidctl.cli.output.progress import progress
@@ -112,7 +112,7 @@ def _plans(
     """
     for found, is_table in every:
         if stop.is_due():
-            printer.postponed(found.shown, TIME_IS_UP)
+            printer.postponed(found.shown)
             continue
         answer = plan_location(found, lists, policy, is_table=is_table)
         if isinstance(answer, RefusedCleaning):

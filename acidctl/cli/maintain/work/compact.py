@@ -13,8 +13,8 @@ import click
 
 from acidctl.acid.assumption import Assumption
 from acidctl.acid.layout import TableType
+from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.triggers import NO_AUTO, Thresholds, is_auto_off
-from acidctl.cli.options.many_locations import TIME_IS_UP
 from acidctl.cli.options.shared import key_and_value, refuse_unused
 from acidctl.cli.output.console import can_ask, human_bytes, human_count, note, say, warn
 from acidctl.cli.output.progress import progress
@@ -38,6 +38,7 @@ from acidctl.errors import RefusedError
 from acidctl.location.find import find, once
 from acidctl.location.neighbours import Surroundings
 from acidctl.orc.write.writer_settings import WriterSettings
+from acidctl.outcome import TIME_IS_UP
 from acidctl.wording import duration, text_of
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def work(
             planned.append(answer)
     planned, left = (planned, []) if max_bytes is None else within_budget(planned, max_bytes)
     for one in left:
-        printer.postponed(one.location, f"{human_bytes(one.plan.input_bytes)} are more than is left of --max-bytes")
+        printer.postponed(one.location, reason(Code.BUDGET_IS_USED, bytes=one.plan.input_bytes))
     printer.tell_strangers()
     if check_inputs:
         from acidctl.cli.maintain.work.check_inputs import sound  # noqa: PLC0415 - only for --check-inputs
@@ -191,16 +192,16 @@ def _agree(planned: Sequence[Planned]) -> None:
         )
 
 
-def _until(window: DailyWindow | None, deadline: float | None) -> tuple[float | None, str]:
+def _until(window: DailyWindow | None, deadline: float | None) -> tuple[float | None, Reason | None]:
     """When to end, by ``time.monotonic()``; and why nothing may be done now, if so."""
     ends = [] if deadline is None else [deadline]
     if window is not None:
         now = datetime.now()
         left = window.seconds_left(now)
         if left is None:
-            return None, f"outside the window {window} (it is {now:%H:%M})"
+            return None, reason(Code.OUT_OF_HOURS, window=str(window), now=f"{now:%H:%M}")
         ends.append(left)
-    return (time.monotonic() + min(ends) if ends else None), ""
+    return (time.monotonic() + min(ends) if ends else None), None
 
 
 def _thresholds(properties: dict[str, str], min_deltas: int | None, max_ratio: float | None) -> Thresholds:

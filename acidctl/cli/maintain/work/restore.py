@@ -9,7 +9,7 @@ from acidctl.cleaning.outcomes import InTrash, Restored, in_trash
 from acidctl.cleaning.trash import TRASH, TrashRun, trash_runs
 from acidctl.cleaning.undo import USABLE, bring_back, newest
 from acidctl.cli.maintain.work.clean import MOST_NOTES, NAMES_SHOWN
-from acidctl.cli.options.many_locations import TIME_IS_UP, Procedure, with_tables
+from acidctl.cli.options.many_locations import Procedure, with_tables
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import human_bytes, human_count, note, put_line, warn
 from acidctl.cli.output.progress import progress
@@ -72,7 +72,7 @@ def _runs(
     places = once(_places(locations, storage, printer))
     for found, runs in work.each(places, lambda found: trash_runs(found.fs, found.location.path), printer.lost):
         if runs is None:
-            printer.postponed(found.shown, TIME_IS_UP)
+            printer.postponed(found.shown)
         elif runs:
             every.append((found, runs))
     return every
@@ -134,7 +134,7 @@ def _restore(due: _Due, work: Procedure, printer: RestorePrinter) -> None:
         ):
             bar.advance()
             if done is None:
-                printer.postponed(found.shown, TIME_IS_UP)
+                printer.postponed(found.shown)
             else:
                 printer.done(done)
     if len(due) > 1:
