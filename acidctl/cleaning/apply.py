@@ -64,7 +64,7 @@ def apply_plan(
     places: list[str] = []
     try:
         if run:
-            run.write_manifest(fs)
+            run.write_note(fs)
         for removal in plan.removals:
             if should_stop():
                 break

@@ -67,7 +67,7 @@ class TrashRun(Run):
         """Whether it can be restored."""
         return self.state is RunState.WRITTEN
 
-    def write_manifest(self, fs: FileSystem) -> None:
+    def write_note(self, fs: FileSystem) -> None:
         """Make the run's directory."""
         begin(fs, self)
         said = {"names": self.names, "bytes": self.bytes, "content": self.content, "states": self.states}
@@ -82,7 +82,7 @@ class TrashRun(Run):
                 fs.remove_tree(f"{self.path}/{name}")
         fs.remove_empty(self.path)
         if fs.exists(self.path):  # a move whose answer was lost came late
-            self.write_manifest(fs)
+            self.write_note(fs)
         else:
             fs.remove_empty(f"{self.location}/{TRASH}")
 

@@ -11,7 +11,7 @@ from acidctl.location.journal import Act, RunState, Step, begin, drop
 from acidctl.location.lock import Locking
 from acidctl.location.own_files import new_run_id
 from acidctl.location.snapshot import Snapshot, take_snapshot
-from acidctl.repair.backup import BACKUP, RepairRun, backup_runs, finish, settle, sweep, undo, write_manifest
+from acidctl.repair.backup import BACKUP, RepairRun, backup_runs, finish, settle, sweep, undo, write_note
 from acidctl.repair.copying import stage
 from acidctl.repair.flush_length import plan_flush_length
 from acidctl.repair.key_index import plan_key_index
@@ -101,7 +101,7 @@ def _carry_out(plan: RepairPlan) -> RepairRun:
             _stage(fs, location, run, fix)
         for fix in plan.fixes:
             _require_unchanged(fs, location, fix)
-        write_manifest(fs, run)
+        write_note(fs, run)
     except BaseException:
         with suppress(AcidctlError):
             drop(fs, run)

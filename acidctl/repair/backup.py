@@ -38,7 +38,7 @@ class RepairRun(Run):
         return tuple(f"{step.act} {step.source} to {step.target}" for step in self.steps)
 
 
-def write_manifest(fs: FileSystem, run: RepairRun) -> None:
+def write_note(fs: FileSystem, run: RepairRun) -> None:
     """Say what the run is going to do."""
     steps = [asdict(step) for step in run.steps]
     write(fs, run, {"kind": run.kind, "paths": run.paths, "bytes": run.bytes, "steps": steps})

@@ -196,7 +196,7 @@ def test_the_same_record_is_read_as_was_written(tmp_path: Path) -> None:
     steps = (Step(Act.MOVE, f"{RUN}/new/v", "v"), Step(Act.REPLACE, f"{RUN}/new/b", "b", f"{RUN}/old/b", 3, 1.5, 5))
     run = backup.RepairRun(str(tmp_path), ID, steps, 7, RunState.DONE, kind="nested", paths=("b",))
     journal.begin(FS, run)
-    backup.write_manifest(FS, run)
+    backup.write_note(FS, run)
     assert backup.backup_runs(FS, str(tmp_path)) == [run]
 
 

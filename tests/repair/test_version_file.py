@@ -45,14 +45,14 @@ def test_missing_marker_is_written(table: Path) -> None:
 def test_what_went_meanwhile_is_not_repaired(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As by a DROP: a store that makes missing parents takes the manifest all the same."""
     (table / DELTA / "_orc_acid_version").unlink()
-    write = apply.write_manifest
+    write = apply.write_note
 
     def dropped(fs: FileSystem, run: RepairRun) -> None:
         shutil.rmtree(table)
         fs.make_dirs(run.path)
         write(fs, run)
 
-    monkeypatch.setattr(apply, "write_manifest", dropped)
+    monkeypatch.setattr(apply, "write_note", dropped)
     with pytest.raises(ConflictError, match="changed while it was repaired") as raised:
         repair(table, RepairKind.VERSION_FILE)
     assert f"{DELTA}/_orc_acid_version is not there" in raised.value.why

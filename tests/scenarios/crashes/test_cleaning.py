@@ -247,5 +247,5 @@ def test_a_location_that_was_dropped_is_not_made_again(table: Path) -> None:
     fs = LocalFileSystem(FileSystemSpec("file"))
     table.rename(table.parent / "dropped")
     with pytest.raises(NotFoundError):
-        TrashRun(str(table), "20260101T000000.000Z-0", (), 0).write_manifest(fs)
+        TrashRun(str(table), "20260101T000000.000Z-0", (), 0).write_note(fs)
     assert not table.exists()
