@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from acidctl.acid.listing import Entry
 from acidctl.acid.state import Verdict
@@ -13,8 +12,7 @@ from acidctl.location.snapshot import Snapshot
 from acidctl.wording import text_of
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(NamedTuple):
     """How much there is below one child, side files and all.
 
     Attributes:
@@ -26,8 +24,7 @@ class Amount:
     modified: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Child:
+class Child(NamedTuple):
     """One directory or file at the top of a location."""
 
     verdict: Verdict

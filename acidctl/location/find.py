@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.listing import Listing
@@ -20,6 +20,9 @@ from acidctl.location.snapshot import Look, Snapshot, look_at, take_snapshot
 from acidctl.location.walk import Observer, WalkedLocation, walk_locations
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 _THREADS = 8
 """That wait for a remote store."""
@@ -123,7 +126,7 @@ def _walk(fs: FileSystem, root: str, observer: Observer, *, looks: bool) -> Iter
     if not fs.is_local and looks:
         yield from _ahead(fs, root, observer)
     elif not fs.is_local:
-        with ThreadPoolExecutor(_THREADS, "acidctl-walk") as walkers:
+        with _threads("acidctl-walk") as walkers:
             for location, top in walk_locations(fs, root, observer, walkers):
                 yield Found(fs, location, location.path == root, top)
     else:
@@ -150,7 +153,7 @@ def _going_on(walk: Iterator[Found], observer: Observer) -> Iterator[Found]:
 def _ahead(fs: FileSystem, root: str, observer: Observer) -> Iterator[Found]:
     """Some locations are looked at while the one before them is worked on: waiting costs nothing but time."""
     # Two pools: were all threads of one waiting for looks, the walk would wait for them.
-    with ThreadPoolExecutor(_THREADS, "acidctl-walk") as walkers, ThreadPoolExecutor(_THREADS, "acidctl-look") as pool:
+    with _threads("acidctl-walk") as walkers, _threads("acidctl-look") as pool:
         waiting: deque[tuple[Found, Future[Look | AcidctlError]]] = deque()
         try:
             for location, top in walk_locations(fs, root, observer, walkers):
@@ -163,6 +166,12 @@ def _ahead(fs: FileSystem, root: str, observer: Observer) -> Iterator[Found]:
         finally:
             for each in (walkers, pool):
                 each.shutdown(wait=False, cancel_futures=True)
+
+
+def _threads(name: str) -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - with logging: only for remote stores
+
+    return ThreadPoolExecutor(_THREADS, name)
 
 
 def _look(found: Found) -> Look | AcidctlError:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
+import struct
+from collections.abc import Callable
+from functools import cache
 
 NO_XDEV = 0x01
 """Refuse to enter another mount: the error is EXDEV."""
@@ -11,11 +13,13 @@ NO_SYMLINKS = 0x04
 NUMBER = 437
 """Of the call; the same on every architecture. Linux has it since 5.6."""
 
-_libc = ctypes.CDLL(None, use_errno=True)
 
+@cache
+def _libc() -> tuple[Callable[..., int], Callable[[], int]]:
+    """The C library's way to call the kernel, and the number of its last error."""
+    import ctypes  # noqa: PLC0415 - commands that only look do without
 
-class _How(ctypes.Structure):
-    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+    return ctypes.CDLL(None, use_errno=True).syscall, ctypes.get_errno
 
 
 def openat2(directory: int, path: bytes, flags: int, resolve: int) -> tuple[int, int]:
@@ -29,6 +33,7 @@ def openat2(directory: int, path: bytes, flags: int, resolve: int) -> tuple[int,
         The descriptor and 0; or -1 and the number of the error: of ENOSYS, EPERM, EINVAL and E2BIG nobody knows whether
         an old kernel or a sandbox said it.
     """
-    how = _How(flags, 0, resolve)
-    found = int(_libc.syscall(NUMBER, directory, path, ctypes.byref(how), ctypes.sizeof(how)))
-    return (found, 0) if found >= 0 else (-1, ctypes.get_errno())
+    syscall, last_error = _libc()
+    how = struct.pack("=QQQ", flags, 0, resolve)
+    found = syscall(NUMBER, directory, path, how, len(how))
+    return (found, 0) if found >= 0 else (-1, last_error())
