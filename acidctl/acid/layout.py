@@ -16,14 +16,13 @@ from acidctl.acid.names import (
     NO_STATEMENT,
     ORC_ACID_VERSION,
     AcidDirectory,
-    AcidNameError,
     BucketFile,
     Kind,
     OriginalFile,
+    acid_directory,
     is_hidden,
     is_union_subdirectory,
     is_visible_path,
-    parse_directory,
     parse_file,
 )
 from acidctl.acid.state import AcidState
@@ -131,20 +130,13 @@ def tables_below(listing: Listing) -> Iterator[str]:
     """ACID directories that stand deeper than a location's own, in folders of other names: tables of their own."""
     for entry in listing.entries:
         parts = entry.path.split("/")
-        if len(parts) > 1 and entry.is_dir and _is_acid(parts[-1]) and not any(map(_stops, parts[:-1])):
+        if len(parts) > 1 and entry.is_dir and acid_directory(parts[-1]) and not any(map(_stops, parts[:-1])):
             yield entry.path
-
-
-def _is_acid(name: str) -> bool:
-    try:
-        return parse_directory(name) is not None
-    except AcidNameError:
-        return False
 
 
 def _stops(name: str) -> bool:
     """Whether what stands below a directory of this name is not a table: hidden, or in an ACID directory."""
-    return is_hidden(name) or _is_acid(name) or is_union_subdirectory(name)
+    return is_hidden(name) or acid_directory(name) is not None or is_union_subdirectory(name)
 
 
 def files_by_child(listing: Listing) -> dict[str, list[Entry]]:
@@ -228,10 +220,7 @@ def is_full_acid(listing: Listing) -> bool:
     """
     for entry in listing.entries:
         child, slash, rest = entry.path.partition("/")
-        try:
-            directory = parse_directory(child) if slash else None
-        except AcidNameError:
-            continue
+        directory = acid_directory(child) if slash else None
         if directory is None or not is_visible_path(entry.path):
             continue
         if directory.kind is Kind.DELETE_DELTA or isinstance(parse_file(rest.rpartition("/")[2]), BucketFile):
@@ -308,5 +297,4 @@ def crossing(directories: Iterable[AcidDirectory], low: int, high: int) -> AcidD
 
 
 def _is_compacted_delta(directory: AcidDirectory, low: int, high: int) -> bool:
-    same = (directory.min_write_id, directory.max_write_id) == (low, high)
-    return same and directory.statement_id == NO_STATEMENT
+    return directory.range == (low, high) and directory.statement_id == NO_STATEMENT

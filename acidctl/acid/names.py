@@ -56,6 +56,11 @@ class AcidDirectory:
     visibility_txn: int = 0
 
     @property
+    def range(self) -> tuple[int, int]:
+        """The write ids, both inclusive."""
+        return self.min_write_id, self.max_write_id
+
+    @property
     def canonical_name(self) -> str:
         return format_directory(self.kind, self.min_write_id, self.max_write_id, self.statement_id, self.visibility_txn)
 
@@ -99,6 +104,14 @@ def parse_directory(name: str) -> AcidDirectory | None:
         AcidNameError: the prefix is there but the rest is not a name Hive writes.
     """
     return _parse_directory(name) if name.startswith(ACID_PREFIXES) else None
+
+
+def acid_directory(name: str) -> AcidDirectory | None:
+    """As :func:`parse_directory`, and None for a name that cannot be parsed, too."""
+    try:
+        return parse_directory(name)
+    except AcidNameError:
+        return None
 
 
 # The partitions of a table have the same few names, ten thousand times.
