@@ -141,13 +141,9 @@ def _stops(name: str) -> bool:
 
 def files_by_child(listing: Listing) -> dict[str, list[Entry]]:
     """The files below each direct child of the location (a file at the location is its own child), sorted by path."""
-    children: dict[str, list[Entry]] = {}
-    for entry in listing.entries:
-        if not entry.is_dir:
-            children.setdefault(entry.path.partition("/")[0], []).append(entry)
-    for files in children.values():
-        files.sort(key=itemgetter(0))
-    return children
+    children = entries_by_child(listing)
+    files = {name: [entry for entry in entries if not entry.is_dir] for name, entries in children.items()}
+    return {name: sorted(found, key=itemgetter(0)) for name, found in files.items() if found}
 
 
 def data_files_of(directory: AcidDirectory, files: Iterable[Entry]) -> list[DataFile]:
@@ -161,21 +157,13 @@ def data_files_of(directory: AcidDirectory, files: Iterable[Entry]) -> list[Data
     streams = directory.kind is Kind.DELTA and directory.min_write_id != directory.max_write_id
     streams = streams and not directory.visibility_txn
     role = Role.DELETE if directory.kind is Kind.DELETE_DELTA else Role.INSERT
-    found = []
-    for entry, name, parsed in data:
-        side = entry.path + FLUSH_LENGTH_SUFFIX
-        found.append(
-            DataFile(
-                entry.path,
-                entry.size,
-                role,
-                directory,
-                parsed.bucket if parsed else NO_BUCKET,
-                name.startswith("bucket_"),
-                side if streams and side in sides else None,
-            )
-        )
-    return found
+
+    def data_file(entry: Entry, name: str, parsed: BucketFile | OriginalFile | None) -> DataFile:
+        bucket, side = parsed.bucket if parsed else NO_BUCKET, entry.path + FLUSH_LENGTH_SUFFIX
+        counts = side if streams and side in sides else None
+        return DataFile(entry.path, entry.size, role, directory, bucket, name.startswith("bucket_"), counts)
+
+    return [data_file(*one) for one in data]
 
 
 def data_bytes_of(files: Iterable[Entry]) -> int:
