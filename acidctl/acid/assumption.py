@@ -202,16 +202,9 @@ def _transactions(here: _Location, doubts: Mapping[str, Reason | None]) -> Valid
 
 
 def _newest(here: _Location, limit: int) -> tuple[str, float] | None:
-    times = [
-        (time, directory.name)
-        for directory in here.directories
-        if directory.max_write_id <= limit and (time := here.ages.times[directory.name]) is not None
-    ]
-    times += [(time, name) for name in _originals(here) if (time := here.ages.times[name]) is not None]
-    if not times:
-        return None
-    time, name = max(times)
-    return name, time
+    names = [*(d.name for d in here.directories if d.max_write_id <= limit), *_originals(here)]
+    times = [(time, name) for name in names if (time := here.ages.times[name]) is not None]
+    return max(times)[::-1] if times else None
 
 
 def _originals(here: _Location) -> list[str]:

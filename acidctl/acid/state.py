@@ -308,20 +308,18 @@ def _choose_deltas(
 
 def _has_valid_ids(delta: AcidDirectory, selection: _Selection) -> bool:
     ids, low, high = selection.write_ids, delta.min_write_id, delta.max_write_id
+    state = State.IGNORED
     if low > high:
-        selection.set(delta, State.IGNORED, reason(Code.UNPARSEABLE, ids=(low, high)))
-        return False
-    aborted = ids.range_aborted(low, high)
-    if aborted is Range.ALL:
-        selection.set(delta, State.ABORTED, reason(Code.WRITE_ID_ABORTED, ids=(low, high)))
-        return False
-    if ids.range_valid(low, high) is not Range.NONE:
+        why = reason(Code.UNPARSEABLE, ids=(low, high))
+    elif ids.range_aborted(low, high) is Range.ALL:
+        state, why = State.ABORTED, reason(Code.WRITE_ID_ABORTED, ids=(low, high))
+    elif ids.range_valid(low, high) is not Range.NONE:
         return True
-    if high > ids.high_watermark:
-        above = reason(Code.ABOVE_HIGH_WATERMARK, ids=(high,), high_watermark=ids.high_watermark)
-        selection.set(delta, State.IGNORED, above)
+    elif high > ids.high_watermark:
+        why = reason(Code.ABOVE_HIGH_WATERMARK, ids=(high,), high_watermark=ids.high_watermark)
     else:
-        selection.set(delta, State.IGNORED, reason(Code.WRITE_ID_OPEN, ids=(low, high)))
+        why = reason(Code.WRITE_ID_OPEN, ids=(low, high))
+    selection.set(delta, state, why)
     return False
 
 

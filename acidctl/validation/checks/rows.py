@@ -83,7 +83,7 @@ class RowTask:
 
     def run(self, beat: Beat) -> RowFacts:
         """The facts. Raises NotFoundError, AccessError or StorageError when the file cannot be opened."""
-        reader, tail = _open(self)
+        reader, tail = _opened_file(self.storage, self.path, self.length, self.file.size, self.format, self.stamp)
         look = _Look(self, tail)
         for stripe in range(self.first, self.end):
             look.stripe(reader, stripe)
@@ -102,10 +102,6 @@ def _opened_file(
     source = ByteSource(fs, path, size if length is None else length)
     tail = read_any_tail(source).tail
     return open_foreign(source, form, tail), tail
-
-
-def _open(task: RowTask) -> tuple[OrcFile | ForeignReader, Tail]:
-    return _opened_file(task.storage, task.path, task.length, task.file.size, task.format, task.stamp)
 
 
 V21 = Rule(
