@@ -25,10 +25,9 @@ from acidctl.acid.names import (
     NO_STATEMENT,
     ORC_ACID_VERSION,
     AcidDirectory,
-    AcidNameError,
     Kind,
+    acid_directory,
     is_hidden,
-    parse_directory,
 )
 from acidctl.acid.sidefiles import parse_flush_length
 from acidctl.errors import AcidctlError, RefusedError
@@ -117,12 +116,12 @@ def evidence_of(fs: FileSystem, path: str, look: Look, said: TableType | None = 
         return Evidence(False, "other-format-below", f"{found[0]}, which lies in it, is {found[1]}")
     children = entries_by_child(look.listing)
     if said is not None:
-        if _parsed(base_name(path)) and not any(map(_parsed, children)):
+        if acid_directory(base_name(path)) and not any(map(acid_directory, children)):
             return Evidence(False, "part-of-a-table", "its name is that of a directory inside of a table")
         return Evidence(True, "said", f"it is said to be {said.value}", said)
     if all(map(is_hidden, children)):
         return Evidence(False, "empty", "it is empty")
-    directories = [directory for name in sorted(children) if (directory := _parsed(name))]
+    directories = [directory for name in sorted(children) if (directory := acid_directory(name))]
     if not directories:
         return Evidence(False, "no-acid-directories", "it has no base and no delta directory")
     strange = {d.name: next(_strange(children[d.name]), "") for d in directories}
@@ -139,7 +138,7 @@ def evidence_of(fs: FileSystem, path: str, look: Look, said: TableType | None = 
 
 def _strange(entries: Iterable[Entry]) -> Iterator[str]:
     """What is not Hive's in an ACID directory; one that a rename put into another is."""
-    return (path for path in strange_paths(entries) if _parsed(path.partition("/")[2].partition("/")[0]) is None)
+    return (path for path in strange_paths(entries) if acid_directory(path.partition("/")[2].partition("/")[0]) is None)
 
 
 def _by_side_files(look: Look, sound: Iterable[AcidDirectory], children: Mapping[str, list[Entry]]) -> Evidence | None:
@@ -226,10 +225,3 @@ def _format_of(fs: FileSystem, path: str, file: DataFile) -> str:
 def _data_files(directories: Iterable[AcidDirectory], children: Mapping[str, list[Entry]]) -> Iterator[DataFile]:
     for directory in directories:
         yield from data_files_of(directory, (entry for entry in children[directory.name] if not entry.is_dir))
-
-
-def _parsed(name: str) -> AcidDirectory | None:
-    try:
-        return parse_directory(name)
-    except AcidNameError:
-        return None
