@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from acidctl.acid.advice import Advice, advise
 from acidctl.acid.assumption import Assumption
 from acidctl.acid.layout import TableType
+from acidctl.acid.triggers import Advice, advise
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.cleaning import request as cleaning
 from acidctl.cleaning.apply import How

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from acidctl.acid.layout import data_bytes_of, files_by_child
 from acidctl.acid.listing import Ages, Entry, Listing
 from acidctl.acid.names import (
+    ACID_PREFIXES,
     FLUSH_LENGTH_SUFFIX,
     MAXL,
     METADATA_ACID,
     AcidDirectory,
-    AcidNameError,
     Kind,
+    acid_directory,
     is_hidden,
-    parse_directory,
     parse_partition,
 )
 from acidctl.acid.reasons import Code, Reason, reason
@@ -113,7 +113,7 @@ class _Location:
 
     def __post_init__(self) -> None:
         self.ages, self.files = Ages.of(self.listing), files_by_child(self.listing)
-        self.directories = [d for d in map(_parsed, self.ages.times) if d]
+        self.directories = [d for d in map(acid_directory, self.ages.times) if d]
         self.manifests = {name.removeprefix("_tmp.") for name in self.ages.times if name.startswith("_tmp.")}
 
     def doubt(self, name: str) -> Reason | None:
@@ -184,7 +184,7 @@ def _announced(here: _Location) -> list[Undecided]:
     """Directories that a writer is about to make: so far there is only its manifest."""
     if here.force:
         return []
-    missing = (d for d in map(_parsed, here.manifests - here.ages.times.keys()) if d)
+    missing = (d for d in map(acid_directory, here.manifests - here.ages.times.keys()) if d)
     return [Undecided(f"_tmp.{d.name}", reason(Code.MANIFEST, by=(d.name,)), _first_id(d)) for d in missing]
 
 
@@ -202,16 +202,9 @@ def _transactions(here: _Location, doubts: Mapping[str, Reason | None]) -> Valid
 
 
 def _newest(here: _Location, limit: int) -> tuple[str, float] | None:
-    times = [
-        (time, directory.name)
-        for directory in here.directories
-        if directory.max_write_id <= limit and (time := here.ages.times[directory.name]) is not None
-    ]
-    times += [(time, name) for name in _originals(here) if (time := here.ages.times[name]) is not None]
-    if not times:
-        return None
-    time, name = max(times)
-    return name, time
+    names = [*(d.name for d in here.directories if d.max_write_id <= limit), *_originals(here)]
+    times = [(time, name) for name in names if (time := here.ages.times[name]) is not None]
+    return max(times)[::-1] if times else None
 
 
 def _originals(here: _Location) -> list[str]:
@@ -219,19 +212,5 @@ def _originals(here: _Location) -> list[str]:
     return [
         name
         for name in here.ages.times
-        if not is_hidden(name) and parse_partition(name) is None and _parsed(name) is None and _is_plain(name)
+        if not is_hidden(name) and parse_partition(name) is None and not name.startswith(ACID_PREFIXES)
     ]
-
-
-def _is_plain(name: str) -> bool:
-    try:
-        return parse_directory(name) is None
-    except AcidNameError:
-        return False
-
-
-def _parsed(name: str) -> AcidDirectory | None:
-    try:
-        return parse_directory(name)
-    except AcidNameError:
-        return None

@@ -123,15 +123,12 @@ def only_by_doubt(
         more = {*doubtful(sure, bare, write_ids, txns), *others(bare)} - doubts
         doubts |= more
     still = {verdict.name for verdict in _removable(bare)}
-    return {verdict.name for verdict in _removable(state)} - still - (doubts & _aborted(state))
+    aborted = {verdict.name for verdict in state.in_state(State.ABORTED)}
+    return {verdict.name for verdict in _removable(state)} - still - (doubts & aborted)
 
 
 def _removable(state: AcidState) -> Iterator[Verdict]:
     return (verdict for verdict in state.verdicts if verdict.state in (State.OBSOLETE, State.ABORTED))
-
-
-def _aborted(state: AcidState) -> set[str]:
-    return {verdict.name for verdict in state.in_state(State.ABORTED)}
 
 
 def half_finished(state: AcidState, *, committed_too: bool = False) -> dict[str, str]:
@@ -154,14 +151,10 @@ def half_finished(state: AcidState, *, committed_too: bool = False) -> dict[str,
         if not committed_too:
             covering = [wide for wide in covering if not wide.visibility_txn]
         for wide in covering:
-            twins = {other.kind for other in current if _range(other) == _range(wide)}
+            twins = {other.kind for other in current if other.range == wide.range}
             if wide.kind is not delta.kind and delta.kind not in twins:
                 found[verdict.name] = wide.name
     return found
-
-
-def _range(directory: AcidDirectory) -> tuple[int, int]:
-    return directory.min_write_id, directory.max_write_id
 
 
 def live_writers(listing: Listing, state: AcidState, now: float) -> list[str]:
@@ -211,22 +204,19 @@ def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
             found.append(LayoutProblem("V5", directory.name, (other.name,), spelled_twice(other, directory)))
     base = state.base.directory if state.base else None
     if base:
-        found += [_straddling(delta, base) for delta in current if straddles(delta, base.max_write_id)]
+        for delta in (delta for delta in current if straddles(delta, base.max_write_id)):
+            why = reason(Code.STRADDLES_BASE, by=(delta.name, base.name))
+            found.append(LayoutProblem("V9", delta.name, (base.name,), why))
     for kind in (Kind.DELTA, Kind.DELETE_DELTA):
-        ranges = sorted((d for d in current if d.kind is kind), key=_range)
+        ranges = sorted((d for d in current if d.kind is kind), key=lambda d: d.range)
         for one, next_one in pairwise(ranges):
-            if one.max_write_id >= next_one.min_write_id and _range(one) != _range(next_one):
+            if one.max_write_id >= next_one.min_write_id and one.range != next_one.range:
                 overlap = reason(Code.OVERLAP, by=(one.name, next_one.name))
                 found.append(LayoutProblem("V7", next_one.name, (one.name,), overlap))
     for directory in current:
         found += _file_problems(directory, children.get(directory.name, []))
         found += _mixed(directory, children.get(directory.name, []))
     return found
-
-
-def _straddling(delta: AcidDirectory, base: AcidDirectory) -> LayoutProblem:
-    why = reason(Code.STRADDLES_BASE, by=(delta.name, base.name))
-    return LayoutProblem("V9", delta.name, (base.name,), why)
 
 
 def spelled_twice(one: AcidDirectory, other: AcidDirectory) -> Reason:

@@ -16,14 +16,13 @@ from acidctl.acid.names import (
     NO_STATEMENT,
     ORC_ACID_VERSION,
     AcidDirectory,
-    AcidNameError,
     BucketFile,
     Kind,
     OriginalFile,
+    acid_directory,
     is_hidden,
     is_union_subdirectory,
     is_visible_path,
-    parse_directory,
     parse_file,
 )
 from acidctl.acid.state import AcidState
@@ -131,31 +130,20 @@ def tables_below(listing: Listing) -> Iterator[str]:
     """ACID directories that stand deeper than a location's own, in folders of other names: tables of their own."""
     for entry in listing.entries:
         parts = entry.path.split("/")
-        if len(parts) > 1 and entry.is_dir and _is_acid(parts[-1]) and not any(map(_stops, parts[:-1])):
+        if len(parts) > 1 and entry.is_dir and acid_directory(parts[-1]) and not any(map(_stops, parts[:-1])):
             yield entry.path
-
-
-def _is_acid(name: str) -> bool:
-    try:
-        return parse_directory(name) is not None
-    except AcidNameError:
-        return False
 
 
 def _stops(name: str) -> bool:
     """Whether what stands below a directory of this name is not a table: hidden, or in an ACID directory."""
-    return is_hidden(name) or _is_acid(name) or is_union_subdirectory(name)
+    return is_hidden(name) or acid_directory(name) is not None or is_union_subdirectory(name)
 
 
 def files_by_child(listing: Listing) -> dict[str, list[Entry]]:
     """The files below each direct child of the location (a file at the location is its own child), sorted by path."""
-    children: dict[str, list[Entry]] = {}
-    for entry in listing.entries:
-        if not entry.is_dir:
-            children.setdefault(entry.path.partition("/")[0], []).append(entry)
-    for files in children.values():
-        files.sort(key=itemgetter(0))
-    return children
+    children = entries_by_child(listing)
+    files = {name: [entry for entry in entries if not entry.is_dir] for name, entries in children.items()}
+    return {name: sorted(found, key=itemgetter(0)) for name, found in files.items() if found}
 
 
 def data_files_of(directory: AcidDirectory, files: Iterable[Entry]) -> list[DataFile]:
@@ -169,21 +157,13 @@ def data_files_of(directory: AcidDirectory, files: Iterable[Entry]) -> list[Data
     streams = directory.kind is Kind.DELTA and directory.min_write_id != directory.max_write_id
     streams = streams and not directory.visibility_txn
     role = Role.DELETE if directory.kind is Kind.DELETE_DELTA else Role.INSERT
-    found = []
-    for entry, name, parsed in data:
-        side = entry.path + FLUSH_LENGTH_SUFFIX
-        found.append(
-            DataFile(
-                entry.path,
-                entry.size,
-                role,
-                directory,
-                parsed.bucket if parsed else NO_BUCKET,
-                name.startswith("bucket_"),
-                side if streams and side in sides else None,
-            )
-        )
-    return found
+
+    def data_file(entry: Entry, name: str, parsed: BucketFile | OriginalFile | None) -> DataFile:
+        bucket, side = parsed.bucket if parsed else NO_BUCKET, entry.path + FLUSH_LENGTH_SUFFIX
+        counts = side if streams and side in sides else None
+        return DataFile(entry.path, entry.size, role, directory, bucket, name.startswith("bucket_"), counts)
+
+    return [data_file(*one) for one in data]
 
 
 def data_bytes_of(files: Iterable[Entry]) -> int:
@@ -228,10 +208,7 @@ def is_full_acid(listing: Listing) -> bool:
     """
     for entry in listing.entries:
         child, slash, rest = entry.path.partition("/")
-        try:
-            directory = parse_directory(child) if slash else None
-        except AcidNameError:
-            continue
+        directory = acid_directory(child) if slash else None
         if directory is None or not is_visible_path(entry.path):
             continue
         if directory.kind is Kind.DELETE_DELTA or isinstance(parse_file(rest.rpartition("/")[2]), BucketFile):
@@ -308,5 +285,4 @@ def crossing(directories: Iterable[AcidDirectory], low: int, high: int) -> AcidD
 
 
 def _is_compacted_delta(directory: AcidDirectory, low: int, high: int) -> bool:
-    same = (directory.min_write_id, directory.max_write_id) == (low, high)
-    return same and directory.statement_id == NO_STATEMENT
+    return directory.range == (low, high) and directory.statement_id == NO_STATEMENT

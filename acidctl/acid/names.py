@@ -56,6 +56,11 @@ class AcidDirectory:
     visibility_txn: int = 0
 
     @property
+    def range(self) -> tuple[int, int]:
+        """The write ids, both inclusive."""
+        return self.min_write_id, self.max_write_id
+
+    @property
     def canonical_name(self) -> str:
         return format_directory(self.kind, self.min_write_id, self.max_write_id, self.statement_id, self.visibility_txn)
 
@@ -79,8 +84,7 @@ class OriginalFile:
     copy: int | None
 
 
-_BASE = re.compile(r"base_(-?[0-9]+)(?:_v([0-9]+))?")
-_DELTA = re.compile(r"(delta|delete_delta)_([0-9]+)_([0-9]+)(?:_([0-9]+))?(?:_v([0-9]+))?")
+_DIRECTORY = re.compile(r"(?:base_(-?[0-9]+)|(delta|delete_delta)_([0-9]+)_([0-9]+)(?:_([0-9]+))?)(?:_v([0-9]+))?")
 _BUCKET = re.compile(r"bucket_([0-9]+)(?:_([0-9]+))?")
 _ORIGINAL = re.compile(r"([0-9]+)_([0-9]+)(?:_copy_([0-9]+))?")
 _PARTITION = re.compile(r"([^=/]+)=([^/]*)")
@@ -101,30 +105,31 @@ def parse_directory(name: str) -> AcidDirectory | None:
     return _parse_directory(name) if name.startswith(ACID_PREFIXES) else None
 
 
+def acid_directory(name: str) -> AcidDirectory | None:
+    """As :func:`parse_directory`, and None for a name that cannot be parsed, too."""
+    try:
+        return parse_directory(name)
+    except AcidNameError:
+        return None
+
+
 # The partitions of a table have the same few names, ten thousand times.
 @lru_cache(maxsize=1 << 14)
 def _parse_directory(name: str) -> AcidDirectory:
-    if match := _DELTA.fullmatch(name):
-        kind, low, high, statement, visibility = match.groups()
-        return AcidDirectory(
-            name,
-            Kind.DELTA if kind == "delta" else Kind.DELETE_DELTA,
-            _number(low, name),
-            _number(high, name),
-            NO_STATEMENT if statement is None else _number(statement, name),
-            0 if visibility is None else _number(visibility, name),
+    match = _DIRECTORY.fullmatch(name)
+    if match is None:
+        raise AcidNameError(
+            f"not a name of an ACID directory: {name!r}", "the prefix is Hive's but the numbers are not"
         )
-    if match := _BASE.fullmatch(name):
-        high, visibility = match.groups()
-        write_id = _number(high, name)
-        return AcidDirectory(
-            name,
-            Kind.BASE,
-            write_id,
-            write_id,
-            visibility_txn=0 if visibility is None else _number(visibility, name),
-        )
-    raise AcidNameError(f"not a name of an ACID directory: {name!r}", "the prefix is Hive's but the numbers are not")
+    base, kind, low, high, statement, visibility = match.groups()
+    return AcidDirectory(
+        name,
+        Kind(kind or "base"),
+        _number(low or base, name),
+        _number(high or base, name),
+        NO_STATEMENT if statement is None else _number(statement, name),
+        0 if visibility is None else _number(visibility, name),
+    )
 
 
 def _number(text: str, name: str) -> int:

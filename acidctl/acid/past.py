@@ -25,7 +25,7 @@ from acidctl.acid.names import Kind
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, EntryKind, State, Verdict, select
-from acidctl.acid.writeids import IdRun, IdStatus, ValidTxns, ValidWriteIds, write_id_runs
+from acidctl.acid.writeids import IdRun, IdStatus, ValidTxns, ValidWriteIds, holes, write_id_runs
 
 CONVERTED_FROM = 10_000_000
 """A table that was converted to ACID begins above this write id (format section 1.1)."""
@@ -159,7 +159,7 @@ def _gap(state: AcidState, newer: Verdict, write_id: int, known: ValidWriteIds) 
     if state.base and marked:
         return None
     ranges = [
-        (one.directory.min_write_id, one.directory.max_write_id)
+        one.directory.range
         for one in state.verdicts
         if one.directory and one.directory.kind is not Kind.BASE and one.reason.code not in (*_INVISIBLE, Code.LEFT_OUT)
     ]
@@ -178,17 +178,5 @@ def _gap(state: AcidState, newer: Verdict, write_id: int, known: ValidWriteIds) 
 
 def _missing(ranges: Iterable[tuple[int, int]], low: int, high: int, known: ValidWriteIds) -> list[IdRun]:
     """The write ids low..high that no range holds and that may have been committed."""
-    runs: list[IdRun] = []
-    at = low
-    for first, last in sorted((first, last) for first, last in ranges if last >= low and first <= high):
-        if first > at:
-            runs += _possible(at, first - 1, known)
-        at = max(at, last + 1)
-    if at <= high:
-        runs += _possible(at, high, known)
-    return runs
-
-
-def _possible(low: int, high: int, known: ValidWriteIds) -> list[IdRun]:
-    runs = write_id_runs(known, low, high)
+    runs = (run for first, last in holes(ranges, low, high) for run in write_id_runs(known, first, last))
     return [run for run in runs if run.status in (IdStatus.COMMITTED, IdStatus.ABOVE)]

@@ -308,20 +308,18 @@ def _choose_deltas(
 
 def _has_valid_ids(delta: AcidDirectory, selection: _Selection) -> bool:
     ids, low, high = selection.write_ids, delta.min_write_id, delta.max_write_id
+    state = State.IGNORED
     if low > high:
-        selection.set(delta, State.IGNORED, reason(Code.UNPARSEABLE, ids=(low, high)))
-        return False
-    aborted = ids.range_aborted(low, high)
-    if aborted is Range.ALL:
-        selection.set(delta, State.ABORTED, reason(Code.WRITE_ID_ABORTED, ids=(low, high)))
-        return False
-    if ids.range_valid(low, high) is not Range.NONE:
+        why = reason(Code.UNPARSEABLE, ids=(low, high))
+    elif ids.range_aborted(low, high) is Range.ALL:
+        state, why = State.ABORTED, reason(Code.WRITE_ID_ABORTED, ids=(low, high))
+    elif ids.range_valid(low, high) is not Range.NONE:
         return True
-    if high > ids.high_watermark:
-        above = reason(Code.ABOVE_HIGH_WATERMARK, ids=(high,), high_watermark=ids.high_watermark)
-        selection.set(delta, State.IGNORED, above)
+    elif high > ids.high_watermark:
+        why = reason(Code.ABOVE_HIGH_WATERMARK, ids=(high,), high_watermark=ids.high_watermark)
     else:
-        selection.set(delta, State.IGNORED, reason(Code.WRITE_ID_OPEN, ids=(low, high)))
+        why = reason(Code.WRITE_ID_OPEN, ids=(low, high))
+    selection.set(delta, state, why)
     return False
 
 
@@ -342,23 +340,13 @@ def _merge_order(delta: AcidDirectory) -> tuple[int, int, int, bool, int, str]:
 
 
 def _same_range(one: AcidDirectory, other: AcidDirectory) -> bool:
-    return (one.min_write_id, one.max_write_id, one.statement_id) == (
-        other.min_write_id,
-        other.max_write_id,
-        other.statement_id,
-    )
+    return (one.range, one.statement_id) == (other.range, other.statement_id)
 
 
 def _recompacted_by(delta: AcidDirectory, taken: list[AcidDirectory]) -> AcidDirectory | None:
     """The twin of the same kind and range that is taken already with a later visibility id."""
-    return next(
-        (
-            other
-            for other in reversed(taken[-2:])
-            if _same_range(delta, other) and delta.kind is other.kind and delta.visibility_txn < other.visibility_txn
-        ),
-        None,
-    )
+    later = (other for other in reversed(taken[-2:]) if delta.visibility_txn < other.visibility_txn)
+    return next((other for other in later if _same_range(delta, other) and delta.kind is other.kind), None)
 
 
 def _twin_of(covering: AcidDirectory | None, delta: AcidDirectory, taken: list[AcidDirectory]) -> AcidDirectory | None:
@@ -390,13 +378,11 @@ def _current_reason(delta: AcidDirectory, selection: _Selection) -> Reason:
 
 
 def _judge_originals(names: list[str], best: AcidDirectory | None, selection: _Selection) -> None:
+    state, why = State.CURRENT, reason(Code.ORIGINAL)
+    if best:
+        state, why = State.OBSOLETE, reason(Code.SUPERSEDED_BY_BASE, by=(best.name,), kind="original")
     for name in names:
-        if best:
-            superseded = reason(Code.SUPERSEDED_BY_BASE, by=(best.name,), kind="original")
-            verdict = Verdict(name, EntryKind.ORIGINAL, State.OBSOLETE, superseded)
-        else:
-            verdict = Verdict(name, EntryKind.ORIGINAL, State.CURRENT, reason(Code.ORIGINAL))
-        selection.verdicts[name] = verdict
+        selection.verdicts[name] = Verdict(name, EntryKind.ORIGINAL, state, why)
 
 
 def _original_files(listing: Listing, names: frozenset[str]) -> tuple[Entry, ...]:
@@ -412,27 +398,13 @@ def _original_files(listing: Listing, names: frozenset[str]) -> tuple[Entry, ...
     return tuple(sorted(files, key=lambda entry: entry.path))
 
 
-_KIND_ORDER = {
-    EntryKind.BASE: 0,
-    EntryKind.DELTA: 1,
-    EntryKind.DELETE_DELTA: 1,
-    EntryKind.ORIGINAL: 2,
-    EntryKind.OTHER: 3,
-    EntryKind.STAGING: 4,
-}
+_KIND_ORDER = {"base": 0, "delta": 1, "delete_delta": 1, "original": 2, "other": 3, "staging": 4}
 
 
 def _display_order(verdict: Verdict) -> tuple[int, int, int, int, str]:
-    directory = verdict.directory
-    if directory is None:
-        return (_KIND_ORDER[verdict.kind], 0, 0, 0, verdict.name)
-    return (
-        _KIND_ORDER[verdict.kind],
-        directory.min_write_id,
-        -directory.max_write_id,
-        directory.statement_id,
-        verdict.name,
-    )
+    d = verdict.directory
+    ids = (d.min_write_id, -d.max_write_id, d.statement_id) if d else (0, 0, 0)
+    return (_KIND_ORDER[verdict.kind], *ids, verdict.name)
 
 
 def _notes(selection: _Selection, directories: list[AcidDirectory], everything: bool) -> tuple[Reason, ...]:
@@ -449,9 +421,8 @@ def base_metadata(listing: Listing) -> list[Entry]:
 
     Bases with a visibility id are compacted by their name; their metadata need not be read (section 6.2).
     """
-    files = []
-    for entry in listing.entries:
-        name, _, rest = entry.path.partition("/")
-        if rest == METADATA_ACID and name.startswith("base_") and "_v" not in name:
-            files.append(entry)
-    return files
+    return [
+        entry
+        for entry in listing.entries
+        if entry.path.startswith("base_") and entry.path.partition("/")[2] == METADATA_ACID and "_v" not in entry.path
+    ]

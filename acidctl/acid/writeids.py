@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 
@@ -306,28 +306,30 @@ class IdRun:
     status: IdStatus
 
 
+def holes(ranges: Iterable[tuple[int, int]], low: int, high: int) -> Iterator[tuple[int, int]]:
+    """The runs of low..high (inclusive) that lie in no range, ascending."""
+    for first, last in sorted(ranges):
+        if first > high:
+            break
+        if first > low:
+            yield low, first - 1
+        low = max(low, last + 1)
+    if low <= high:
+        yield low, high
+
+
 def write_id_runs(ids: ValidWriteIds, low: int, high: int) -> tuple[IdRun, ...]:
     """The write ids low..high (inclusive) as runs, ascending."""
-    runs: list[IdRun] = []
     top = min(high, ids.high_watermark)
-    marked = sorted(
-        [(id_, IdStatus.OPEN) for id_ in _between(ids.open, low, top)]
-        + [(id_, IdStatus.ABORTED) for id_ in _between(ids.aborted, low, top)]
-    )
-    at = low
-    for id_, status in marked:
-        if id_ > at:
-            runs.append(IdRun(at, id_ - 1, IdStatus.COMMITTED))
-        if runs and runs[-1].status is status and runs[-1].last == id_ - 1:
-            runs[-1] = IdRun(runs[-1].first, id_, status)
-        else:
-            runs.append(IdRun(id_, id_, status))
-        at = id_ + 1
-    if at <= top:
-        runs.append(IdRun(at, top, IdStatus.COMMITTED))
+    runs = [
+        *id_list_runs(_between(ids.open, low, top), IdStatus.OPEN),
+        *id_list_runs(_between(ids.aborted, low, top), IdStatus.ABORTED),
+    ]
+    marked = [(run.first, run.last) for run in runs]
+    runs += [IdRun(first, last, IdStatus.COMMITTED) for first, last in holes(marked, low, top)]
     if high > ids.high_watermark:
         runs.append(IdRun(max(low, ids.high_watermark + 1), high, IdStatus.ABOVE))
-    return tuple(runs)
+    return tuple(sorted(runs, key=lambda run: run.first))
 
 
 def txn_status(txns: ValidTxns | None, txn: int) -> IdStatus:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from acidctl.acid.layout import files_by_child
 from acidctl.acid.listing import Ages, Entry, Listing
-from acidctl.acid.names import AcidNameError, Kind, other_kind, parse_directory
+from acidctl.acid.names import Kind, acid_directory, other_kind
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import select
 from acidctl.acid.writeids import Range, ValidWriteIds
@@ -142,10 +142,7 @@ def _unproven_insert(snapshot: Snapshot, target: str, staying: set[str]) -> Reas
     """The manifest of a direct insert is the only sign that its directory may be unfinished: it stays as long."""
     if target not in staying:
         return None
-    try:
-        directory = parse_directory(target)
-    except AcidNameError:
-        directory = None
+    directory = acid_directory(target)
     ids = snapshot.write_ids
     if directory and not ids.is_everything:
         low = max(0, directory.min_write_id)

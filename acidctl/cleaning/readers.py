@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from acidctl.acid.listing import Ages, Entry, Listing, without
-from acidctl.acid.names import NO_STATEMENT, AcidDirectory, AcidNameError, Kind, parse_directory
+from acidctl.acid.names import NO_STATEMENT, AcidDirectory, Kind, acid_directory
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, State, select
@@ -97,7 +97,7 @@ def what_is_read(state: AcidState) -> tuple[object, ...]:
 
 def may_supersede(name: str) -> bool:
     """Whether a directory of that name can make others obsolete: bases, ranges, and deltas without a statement id."""
-    directory = _parsed(name)
+    directory = acid_directory(name)
     return directory is not None and (
         directory.kind is Kind.BASE
         or directory.min_write_id != directory.max_write_id
@@ -111,7 +111,7 @@ def _directories(listing: Listing) -> Listing:
     seen: set[str] = set()
     for entry in listing.entries:
         name, slash, _ = entry.path.partition("/")
-        if _parsed(name) is None or not (slash or entry.is_dir):
+        if acid_directory(name) is None or not (slash or entry.is_dir):
             entries.append(entry)
         elif name not in seen:
             seen.add(name)
@@ -151,9 +151,9 @@ def _reader_at(then: Listing, young: Collection[str], lists: ReaderLists) -> Rea
     ids = lists.write_ids
     if not young and ids.is_everything:
         return lists
-    there = [d for d in map(_parsed, {entry.path.partition("/")[0] for entry in then.entries}) if d]
+    there = [d for d in map(acid_directory, {entry.path.partition("/")[0] for entry in then.entries}) if d]
     highest = max((d.max_write_id for d in there), default=0)
-    later = [d for name in young if (d := _parsed(name)) and d.min_write_id == d.max_write_id <= highest]
+    later = [d for name in young if (d := acid_directory(name)) and d.min_write_id == d.max_write_id <= highest]
     at_work = {d.max_write_id for d in later if not any(_holds(other, d.max_write_id) for other in there)}
     open_ids = tuple(sorted({*ids.open, *at_work} - set(ids.aborted)))
     min_open = min((ids.min_open, *open_ids[:1]))
@@ -167,11 +167,4 @@ def _holds(directory: AcidDirectory, write_id: int) -> bool:
 
 def _invisible(young: Iterable[str]) -> set[str]:
     """What a reader never sees that began before it came: the results of transactions."""
-    return {name for name in young if (found := _parsed(name)) and found.visibility_txn}
-
-
-def _parsed(name: str) -> AcidDirectory | None:
-    try:
-        return parse_directory(name)
-    except AcidNameError:
-        return None
+    return {name for name in young if (found := acid_directory(name)) and found.visibility_txn}

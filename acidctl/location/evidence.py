@@ -25,10 +25,9 @@ from acidctl.acid.names import (
     NO_STATEMENT,
     ORC_ACID_VERSION,
     AcidDirectory,
-    AcidNameError,
     Kind,
+    acid_directory,
     is_hidden,
-    parse_directory,
 )
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import parse_flush_length
@@ -121,12 +120,12 @@ def evidence_of(fs: FileSystem, path: str, look: Look, said: TableType | None = 
         return _unknown(Code.OTHER_FORMAT_BELOW, path=found[0], what=found[1])
     children = entries_by_child(look.listing)
     if said is not None:
-        if _parsed(base_name(path)) and not any(map(_parsed, children)):
+        if acid_directory(base_name(path)) and not any(map(acid_directory, children)):
             return _unknown(Code.PART_OF_A_TABLE)
         return Evidence(True, reason(Code.SAID, table_type=said.value), said)
     if all(map(is_hidden, children)):
         return _unknown(Code.EMPTY)
-    directories = [directory for name in sorted(children) if (directory := _parsed(name))]
+    directories = [directory for name in sorted(children) if (directory := acid_directory(name))]
     if not directories:
         return _unknown(Code.NO_ACID_DIRECTORIES)
     strange = {d.name: next(_strange(children[d.name]), "") for d in directories}
@@ -147,7 +146,7 @@ def _unknown(code: Code, by: tuple[str, ...] = (), **values: object) -> Evidence
 
 def _strange(entries: Iterable[Entry]) -> Iterator[str]:
     """What is not Hive's in an ACID directory; one that a rename put into another is."""
-    return (path for path in strange_paths(entries) if _parsed(path.partition("/")[2].partition("/")[0]) is None)
+    return (path for path in strange_paths(entries) if acid_directory(path.partition("/")[2].partition("/")[0]) is None)
 
 
 def _by_side_files(look: Look, sound: Iterable[AcidDirectory], children: Mapping[str, list[Entry]]) -> Evidence | None:
@@ -235,10 +234,3 @@ def _format_of(fs: FileSystem, path: str, file: DataFile) -> str:
 def _data_files(directories: Iterable[AcidDirectory], children: Mapping[str, list[Entry]]) -> Iterator[DataFile]:
     for directory in directories:
         yield from data_files_of(directory, (entry for entry in children[directory.name] if not entry.is_dir))
-
-
-def _parsed(name: str) -> AcidDirectory | None:
-    try:
-        return parse_directory(name)
-    except AcidNameError:
-        return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from acidctl.acid.assumption import Assumed
 from acidctl.acid.layout import DataFile, current_files
 from acidctl.acid.listing import Listing
-from acidctl.acid.names import AcidNameError, is_native_data_file, parse_directory
+from acidctl.acid.names import acid_directory, is_native_data_file
 from acidctl.acid.reasons import Reason
 from acidctl.acid.sidefiles import BaseFormat, parse_flush_length, parse_metadata_acid
 from acidctl.acid.state import AcidState, base_metadata, select
@@ -168,10 +168,7 @@ def seen_below(snapshot: Snapshot, write_id: int, why: Reason) -> Snapshot:
 
 def _refuse_acid_directory(fs: FileSystem, path: str, listing: Listing) -> None:
     """``base_5`` taken for a location would turn its files into originals; a *table* of that name has directories."""
-    try:
-        named = parse_directory(base_name(path))
-    except AcidNameError:
-        return
+    named = acid_directory(base_name(path))
     if named and any("/" not in entry.path and is_native_data_file(entry.path) for entry in listing.entries):
         raise UsageProblem(
             f"{fs.display(path)} is a directory of a location, not a location",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from acidctl.acid.names import AcidNameError, parse_directory
+from acidctl.acid.names import acid_directory
 from acidctl.errors import AcidctlError, NotFoundError
 from acidctl.location.find import Found
 from acidctl.location.journal import RunState
@@ -137,10 +137,7 @@ def location_of(fs: FileSystem, path: str) -> tuple[str, str]:
 
 
 def _is_acid_directory(path: str) -> bool:
-    try:
-        return parse_directory(base_name(path)) is not None
-    except AcidNameError:
-        return False
+    return acid_directory(base_name(path)) is not None
 
 
 def plan_location(found: Found, kind: RepairKind, scope: Scope) -> PlannedRepair | RefusedRepair:

@@ -10,30 +10,29 @@ from typing import Any
 from acidctl.errors import AcidctlError
 
 
-class Severity(StrEnum):
-    """How bad it is."""
+class _Ranked(StrEnum):
+    """Words in an order."""
+
+    @property
+    def rank(self) -> int:
+        """0 for the first."""
+        return list(type(self)).index(self)
+
+
+class Severity(_Ranked):
+    """How bad it is, the worst first."""
 
     ERROR = "error"
     WARNING = "warning"
     INFO = "info"
 
-    @property
-    def rank(self) -> int:
-        """0 for the worst."""
-        return list(Severity).index(self)
 
-
-class Depth(StrEnum):
-    """How far a check looks."""
+class Depth(_Ranked):
+    """How far a check looks, the cheapest first."""
 
     LISTING = "listing"
     FOOTERS = "footers"
     DEEP = "deep"
-
-    @property
-    def rank(self) -> int:
-        """0 for the cheapest."""
-        return list(Depth).index(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ from typing import Any
 
 from acidctl.acid.doubts import half_finished
 from acidctl.acid.layout import DataFile, Role, data_files_of, original_files
-from acidctl.acid.names import ORC_ACID_VERSION
+from acidctl.acid.names import MAXL, ORC_ACID_VERSION
 from acidctl.acid.state import EntryKind, State
 from acidctl.errors import AcidctlError, BadDataError
 from acidctl.location.snapshot import Snapshot, look_at, take_snapshot
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import open_event_files
-from acidctl.validation.checks.cross_file import Everything, across_rows
+from acidctl.validation.checks.cross_file import across_rows
 from acidctl.validation.checks.engines import for_readers, for_readers_by_tails
 from acidctl.validation.checks.footers import V31, MarkerTask, TailFacts, TailTask, acid_v1, across_tails
 from acidctl.validation.checks.listing import V13, V24, ListingToCheck, check_listing
@@ -176,10 +176,8 @@ class LocationCheck:
             if path not in self._silent:
                 self.add(facts.findings)
                 self.report.unchecked += facts.unchecked
-        elif isinstance(result, Crash):
-            self.add([V24.finding(path, result.reason)])
         else:
-            self._not_checked(path, result)
+            self._failed(path, result)
         self._tails[path] = facts
         self.report.files += 1
         self.report.bytes += task.file.size
@@ -190,10 +188,8 @@ class LocationCheck:
         self._markers[directory] = result if result == KNOWN_VERSION else None
         if isinstance(result, BadDataError):
             self.add([V13.finding(path, result.why)])
-        elif isinstance(result, AcidctlError):
-            self._not_checked(path, result)
-        elif isinstance(result, Crash):
-            self.add([V24.finding(path, result.reason)])
+        elif not isinstance(result, int):
+            self._failed(path, result)
         elif result != KNOWN_VERSION:
             self.add([V13.finding(path, f"it says {result}, known is {KNOWN_VERSION}", {"version": result})])
 
@@ -279,16 +275,10 @@ class LocationCheck:
         made = self._made_ids()
         current = {path: facts for path, facts in found.items() if path not in self._aside}
         hidden = {path: facts for path, facts in found.items() if path in self._half}
-        everything = Everything(
-            inserts=made | {path: facts.inserts for path, facts in current.items() if facts.inserts},
-            deletes={path: facts.deletes for path, facts in current.items() if facts.deletes},
-            changes={path: facts.changes for path, facts in current.items() if facts.changes},
-            hidden_inserts={path: facts.inserts for path, facts in hidden.items() if facts.inserts},
-            hidden_deletes={path: facts.deletes for path, facts in hidden.items() if facts.deletes},
-            base=max(0, base.directory.max_write_id) if base and base.directory else 0,
-            is_whole=self._is_whole and snapshot.write_ids.is_everything,
-        )
-        findings = list(across_rows(everything))
+        sure_above = MAXL
+        if self._is_whole and snapshot.write_ids.is_everything:
+            sure_above = max(0, base.directory.max_write_id) if base and base.directory else 0
+        findings = list(across_rows(current, hidden, made, sure_above))
         certain = {finding.path.partition("/")[0] for finding in findings if finding.rule == "V11"}
         # The listing's suspicion gives way to what the rows say.
         names = set(half_finished(snapshot.state, committed_too=True))
@@ -360,6 +350,13 @@ class LocationCheck:
     def add(self, findings: Iterable[Finding]) -> None:
         """Report those that the user wants to hear of."""
         self.report.findings += (finding for finding in findings if self._options.wants(finding))
+
+    def _failed(self, path: str, result: Any) -> None:
+        """A task that has no facts: it ended its process, or raised."""
+        if isinstance(result, Crash):
+            self.add([V24.finding(path, result.reason)])
+        else:
+            self._not_checked(path, result)
 
     def _not_checked(self, path: str, error: AcidctlError) -> None:
         self.report.unchecked.append(Unchecked(path, error))

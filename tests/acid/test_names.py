@@ -18,6 +18,7 @@ from acidctl.acid.names import (
     BucketFile,
     Kind,
     OriginalFile,
+    acid_directory,
     format_bucket,
     format_directory,
     is_hidden,
@@ -129,6 +130,12 @@ def test_format_and_parse_are_inverse(kind: Kind, low: int, high: int, statement
     assert parsed == AcidDirectory(name, kind, low, high, statement, txn)
     assert parsed is not None
     assert parsed.canonical_name == name
+
+
+@pytest.mark.parametrize("name", ["base_x", "delta_1", "base_99999999999999999999", "p=1", "_tmp.base_5", ""])
+def test_a_name_that_is_no_directory_of_hives_is_none_where_it_may_be_anything(name: str) -> None:
+    assert acid_directory(name) is None
+    assert acid_directory("base_5") == parse_directory("base_5")
 
 
 @given(st.text(alphabet="basedlt_v0123456789-", max_size=30) | st.text(max_size=30))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,16 @@ from hypothesis import strategies as st
 from support.paths import DATA
 
 from acidctl.acid.names import MAXL
-from acidctl.acid.writeids import Form, ListReader, Range, ValidTxns, ValidWriteIds, WriteIdListError
+from acidctl.acid.writeids import (
+    Form,
+    ListReader,
+    Range,
+    ValidTxns,
+    ValidWriteIds,
+    WriteIdListError,
+    holes,
+    write_id_runs,
+)
 
 CASES = json.loads((DATA / "valid-write-id-cases.json").read_text())
 
@@ -120,3 +130,23 @@ def test_transaction_lists_round_trip(ids: ValidWriteIds) -> None:
     """Format section 7.1: "Lists of transactions are the same without the table"."""
     txns = ValidTxns(ids.high_watermark, ids.min_open, ids.open, ids.aborted)
     assert ValidTxns.parse(str(txns)) == txns
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5)), max_size=6), st.integers(0, 30), st.integers(-1, 12))
+def test_holes_are_the_ids_of_no_range_in_runs_that_do_not_touch(
+    starts: list[tuple[int, int]], low: int, length: int
+) -> None:
+    ranges = [(first, first + more) for first, more in starts]
+    taken = {id_ for first, last in ranges for id_ in range(first, last + 1)}
+    found = list(holes(ranges, low, low + length))
+    ids = [id_ for first, last in found for id_ in range(first, last + 1)]
+    assert ids == [id_ for id_ in range(low, low + length + 1) if id_ not in taken]
+    assert all(later > last + 1 for (_, last), (later, _) in pairwise(found))
+
+
+def test_runs_of_write_ids_are_of_one_status_and_end_above_the_high_watermark() -> None:
+    runs = write_id_runs(ValidWriteIds(9, 3, (3, 4), (5, 8)), 2, MAXL)
+    assert [(run.first, run.last, run.status.value) for run in runs] == [
+        (2, 2, "committed"), (3, 4, "open"), (5, 5, "aborted"), (6, 7, "committed"), (8, 8, "aborted"),
+        (9, 9, "committed"), (10, MAXL, "above"),
+    ]  # fmt: skip

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from acidctl.acid.names import AcidNameError, is_hidden, parse_directory
+from acidctl.acid.names import acid_directory, is_hidden
 from acidctl.cli.report.outcomes import show_failure
 from acidctl.cli.report.run_report import RunReport
 from acidctl.errors import (
@@ -153,10 +153,7 @@ def refuse_in_table(path: Path, what: str) -> None:
 
 
 def _is_of_a_table(folder: Path) -> bool:
-    try:
-        return parse_directory(folder.name) is not None
-    except AcidNameError:  # base_images, for example
-        return False
+    return acid_directory(folder.name) is not None
 
 
 def _all_ours(head: bytes) -> bool:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from acidctl import __version__
-from acidctl.acid.advice import SMALL_FILE
 from acidctl.acid.listing import Ages
 from acidctl.acid.names import is_hidden
 from acidctl.acid.state import EntryKind, State
+from acidctl.acid.triggers import SMALL_FILE
 from acidctl.cli.output.redact import hidden, hidden_in
 from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.location.snapshot import Snapshot, take_snapshot

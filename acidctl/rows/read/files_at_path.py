@@ -8,10 +8,9 @@ from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, files_
 from acidctl.acid.names import (
     FLUSH_LENGTH_SUFFIX,
     AcidDirectory,
-    AcidNameError,
+    acid_directory,
     is_union_subdirectory,
     is_visible_path,
-    parse_directory,
 )
 from acidctl.acid.sidefiles import parse_flush_length
 from acidctl.errors import AcidctlError, NotFoundError
@@ -60,10 +59,7 @@ def _flush_length(fs: FileSystem, path: str) -> int | None:
 
 
 def _acid_directory(path: str) -> AcidDirectory | None:
-    try:
-        return parse_directory(base_name(path))
-    except AcidNameError:
-        return None
+    return acid_directory(base_name(path))
 
 
 def _of_location(fs: FileSystem, path: str, is_dir: bool) -> list[EventFile]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import TypeVar
 
 from acidctl.errors import UsageProblem
 from acidctl.orc.types import OrcType, hive_type
@@ -11,8 +13,10 @@ _NUMBERS = {"tinyint", "smallint", "int", "bigint", "float", "double", "decimal"
 _TEXTS = {"string", "char", "varchar"}
 _TIMES = {"date", "timestamp", "timestamp with local time zone"}
 _LEAVES = _NUMBERS | _TEXTS | _TIMES | {"binary"}
-_TOKEN = re.compile(r"\s*(`(?:[^`]|``)*`|[A-Za-z_0-9]+|[<>:,()])")
+_QUOTED, _WORD, _NUMBER = re.compile(r"`(?:[^`]|``)*`"), re.compile(r"[A-Za-z_0-9]+"), re.compile(r"[0-9]{1,9}")
+_TOKEN = re.compile(rf"{_QUOTED.pattern}|{_WORD.pattern}|\S")
 _MOST_DEPTH = 100
+T = TypeVar("T")
 
 
 def misfit(row: OrcType, table: OrcType) -> str:
@@ -53,55 +57,42 @@ def parse_columns(text: str) -> OrcType:
 class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
-        self._tokens = self._split(text)
+        self._tokens: list[str] = _TOKEN.findall(text)
         self._at = 0
 
     def columns(self) -> OrcType:
-        if [token.lower() for token in self._tokens[:2]] == ["struct", "<"]:
-            found = self._type(0)
-        else:
-            names: list[str] = []
-            kinds: list[OrcType] = []
-            while self._at < len(self._tokens):
-                if names:
-                    self._expect(",")
-                names.append(self._name())
-                if self._peek() == ":":
-                    self._next()
-                kinds.append(self._type(0))
-            found = OrcType("struct", children=tuple(kinds), names=tuple(names))
-        if self._at != len(self._tokens) or not found.children:
+        is_struct = [token.lower() for token in self._tokens[:2]] == ["struct", "<"]
+        found = self._type(0) if is_struct else self._fields(0, needs_colon=False)
+        if self._at != len(self._tokens):
             raise self._problem()
         return found
 
-    def _split(self, text: str) -> list[str]:
-        tokens, at = [], 0
-        text = text.rstrip()
-        while at < len(text):
-            match = _TOKEN.match(text, at)
-            if match is None:
-                raise self._problem()
-            tokens.append(match[1])
-            at = match.end()
-        return tokens
+    def _fields(self, depth: int, *, needs_colon: bool = True) -> OrcType:
+        names: list[str] = []
+        kinds: list[OrcType] = []
+        while not names or self._peek() == ",":
+            if names:
+                self._next()
+            names.append(self._name())
+            if needs_colon or self._peek() == ":":
+                self._expect(":")
+            kinds.append(self._type(depth))
+        return OrcType("struct", children=tuple(kinds), names=tuple(names))
 
     def _type(self, depth: int) -> OrcType:
         kind = self._next().lower()
         if depth > _MOST_DEPTH:
             raise self._problem()
-        if kind in ("array", "map", "uniontype"):
-            children: list[OrcType] = []
+        if kind == "struct":
             self._expect("<")
-            while not children or self._peek() == ",":
-                if children:
-                    self._next()
-                children.append(self._type(depth + 1))
+            found = self._fields(depth + 1)
             self._expect(">")
+            return found
+        if kind in ("array", "map", "uniontype"):
+            children = self._listed("<", lambda: self._type(depth + 1), ">")
             if len(children) != {"array": 1, "map": 2}.get(kind, len(children)):
                 raise self._problem()
             return OrcType(kind, children=tuple(children))
-        if kind == "struct":
-            return self._struct(depth)
         if kind == "timestamp" and self._peek().lower() == "with":
             for word in ("with", "local", "time", "zone"):
                 self._expect(word)
@@ -109,43 +100,35 @@ class _Parser:
         kind = {"integer": "int"}.get(kind, kind)
         if kind not in _LEAVES:
             raise self._problem()
-        numbers = []
-        if self._peek() == "(":
-            self._next()
-            numbers.append(self._number())
-            if self._peek() == ",":
-                self._next()
-                numbers.append(self._number())
-            self._expect(")")
+        numbers = self._listed("(", self._number, ")") if self._peek() == "(" else []
+        if len(numbers) > 2:
+            raise self._problem()
         if kind == "decimal":
-            precision, scale = (*numbers, 10, 0)[:2] if not numbers else (numbers[0], (*numbers[1:], 0)[0])
+            precision, scale = [*numbers, *(10, 0)[len(numbers) :]]
             return OrcType(kind, precision=precision, scale=scale)
         return OrcType(kind, max_length=numbers[0] if numbers else 0)
 
-    def _struct(self, depth: int) -> OrcType:
-        names: list[str] = []
-        kinds: list[OrcType] = []
-        self._expect("<")
-        while not names or self._peek() == ",":
-            if names:
-                self._next()
-            names.append(self._name())
-            self._expect(":")
-            kinds.append(self._type(depth + 1))
-        self._expect(">")
-        return OrcType("struct", children=tuple(kinds), names=tuple(names))
+    def _listed(self, before: str, read: Callable[[], T], after: str) -> list[T]:
+        """One or more, with commas between them."""
+        self._expect(before)
+        found = [read()]
+        while self._peek() == ",":
+            self._next()
+            found.append(read())
+        self._expect(after)
+        return found
 
     def _name(self) -> str:
         token = self._next()
-        if token.startswith("`"):
+        if _QUOTED.fullmatch(token):
             return token[1:-1].replace("``", "`")
-        if not re.fullmatch(r"\w+", token):
+        if not _WORD.fullmatch(token):
             raise self._problem()
         return token
 
     def _number(self) -> int:
         token = self._next()
-        if not token.isdecimal() or len(token) > 9:
+        if not _NUMBER.fullmatch(token):
             raise self._problem()
         return int(token)
 

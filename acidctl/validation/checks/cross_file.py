@@ -3,35 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from acidctl.validation.checks.key_order import V34
 from acidctl.validation.checks.listing import V11
+from acidctl.validation.checks.row_facts import RowFacts
 from acidctl.validation.checks.spans import Spans, shared, uncovered, united
 from acidctl.validation.checks.stripe_ids import shown_key
 from acidctl.validation.findings import Finding, Severity
 from acidctl.validation.rules import DEEP, ERROR, WARNING, Rule
-
-
-@dataclass(frozen=True, slots=True)
-class Everything:
-    """The keys of a location by file.
-
-    Attributes:
-        inserts, deletes, changes: of the current files, by path.
-        hidden_inserts, hidden_deletes: of obsolete directories that only half a compaction hides, by path.
-        base: the write id of the base; 0 without one.
-        is_whole: every file was read, and the snapshot counts every write id as committed.
-    """
-
-    inserts: Mapping[str, Spans] = field(default_factory=dict)
-    deletes: Mapping[str, Spans] = field(default_factory=dict)
-    changes: Mapping[str, Spans] = field(default_factory=dict)
-    hidden_inserts: Mapping[str, Spans] = field(default_factory=dict)
-    hidden_deletes: Mapping[str, Spans] = field(default_factory=dict)
-    base: int = 0
-    is_whole: bool = True
-
 
 V27 = Rule(
     "V27", ERROR, DEEP, "The same ROW__ID is in two current files.",
@@ -45,22 +24,35 @@ V33 = Rule(
 )  # fmt: skip
 
 
-def across_rows(found: Everything) -> Iterator[Finding]:
-    """Findings of the rules V11, V27, V33 and V34."""
-    yield from _shared(V27, "in both files", found.inserts)
-    yield from _shared(V34, "deleted in both files", found.deletes)
-    there = united(list(found.inserts.values()))
-    for path, spans in [*found.deletes.items(), *found.changes.items()]:
-        yield from _dangling(path, spans, there, found)
-    deleted = united(list(found.deletes.values()))
-    for path, spans in found.hidden_deletes.items():
-        total = _size(spans)
-        hits = total - sum(count for _, count, _ in uncovered(spans, there))
+def across_rows(
+    current: Mapping[str, RowFacts], hidden: Mapping[str, RowFacts], made: Mapping[str, Spans], sure_above: int
+) -> Iterator[Finding]:
+    """Findings of the rules V11, V27, V33 and V34.
+
+    Args:
+        current: what readers open, by path.
+        hidden: of obsolete directories that only half a compaction hides, by path.
+        made: the ids of current files that have none of their own, by path.
+        sure_above: a row of a later write id than this that is in no file is lost; an earlier one may be gone rightly.
+    """
+    inserts = {**made, **{path: facts.inserts for path, facts in current.items() if facts.inserts}}
+    deletes = {path: facts.deletes for path, facts in current.items() if facts.deletes}
+    yield from _shared(V27, "in both files", inserts)
+    yield from _shared(V34, "deleted in both files", deletes)
+    there = united(list(inserts.values()))
+    changes = [(path, facts.changes) for path, facts in current.items() if facts.changes]
+    for path, spans in [*deletes.items(), *changes]:
+        yield from _dangling(path, spans, there, sure_above)
+    deleted = united(list(deletes.values()))
+    for path, facts in hidden.items():
+        total = _size(facts.deletes)
+        hits = total - sum(count for _, count, _ in uncovered(facts.deletes, there))
         if hits:
             text = f"it is not read, so that rows that it deletes are back: {hits:,} of {total:,}"
             yield V11.finding(path, text, {"rows": hits})
-    for path, spans in found.hidden_inserts.items():
-        lost = [(group, count, row) for group, count, row in uncovered(spans, united([there, deleted]))]
+    known = united([there, deleted])
+    for path, facts in hidden.items():
+        lost = list(uncovered(facts.inserts, known))
         if lost:
             count = sum(item[1] for item in lost)
             first = shown_key((*lost[0][0], lost[0][2]))
@@ -78,11 +70,11 @@ def _shared(rule: Rule, text: str, files: Mapping[str, Spans]) -> Iterator[Findi
         yield rule.finding(other, message, evidence)
 
 
-def _dangling(path: str, spans: Spans, there: Spans, found: Everything) -> Iterator[Finding]:
+def _dangling(path: str, spans: Spans, there: Spans, sure_above: int) -> Iterator[Finding]:
     """A target above the base must be there, as nothing but a compaction removes rows; below it may be gone."""
     worst: dict[Severity, tuple[int, tuple[int, int, int]]] = {}
     for (original, bucket), count, row in sorted(uncovered(spans, there)):
-        severity = Severity.ERROR if found.is_whole and original > found.base else WARNING
+        severity = Severity.ERROR if original > sure_above else WARNING
         before, first = worst.get(severity, (0, (original, bucket, row)))
         worst[severity] = (before + count, first)
     for severity, (count, first) in worst.items():

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acidctl.rows.read.delete_set import Bools
-from acidctl.validation.checks.row_facts import Tally
+from acidctl.validation.checks.row_facts import Tally, tally_where
 from acidctl.validation.checks.stripe_ids import Events, compare
 from acidctl.validation.rules import DEEP, ERROR, WARNING, Rule
 
@@ -41,7 +40,7 @@ class KeyOrder:
         if not len(after) or _ascend(before, after):
             return
         same, down = compare(before.keys, after.keys)
-        yield from _where(V26, "events have a lower key than the one before", down, after)
+        yield from tally_where(V26, "events have a lower key than the one before", down, after)
         if not same.any():
             return
         if self.is_delete:
@@ -51,11 +50,11 @@ class KeyOrder:
         else:
             may_repeat = np.zeros_like(same)
         newer = after.current < before.current
-        yield from _where(V26, "rows have the key of the one before", same & ~may_repeat, after)
+        yield from tally_where(V26, "rows have the key of the one before", same & ~may_repeat, after)
         text = "events have the key of the one before and are not older"
-        yield from _where(V26, text, may_repeat & ~newer, after)
+        yield from tally_where(V26, text, may_repeat & ~newer, after)
         if self.is_delete:
-            yield from _where(V34, "delete events name a row again", same & newer, after)
+            yield from tally_where(V34, "delete events name a row again", same & newer, after)
 
 
 def _ascend(before: Events, after: Events) -> bool:
@@ -65,8 +64,3 @@ def _ascend(before: Events, after: Events) -> bool:
         if now[0] != now[-1] or then[0] != now[0] or not (then == now).all():
             return False
     return bool((before.keys.row_id < keys.row_id).all())
-
-
-def _where(rule: Rule, text: str, where: Bools, events: Events) -> Iterator[Tally]:
-    if where.any():
-        yield Tally(rule, text, int(np.count_nonzero(where)), events.event(int(np.argmax(where))))

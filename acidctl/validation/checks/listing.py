@@ -18,19 +18,19 @@ from acidctl.acid.names import (
     NO_STATEMENT,
     ORC_ACID_VERSION,
     AcidDirectory,
-    AcidNameError,
     BucketFile,
     Kind,
     OriginalFile,
+    acid_directory,
     is_hidden,
     is_visible_path,
-    parse_directory,
     parse_file,
 )
 from acidctl.acid.reasons import Code
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import EntryKind, State, Verdict
 from acidctl.acid.triggers import Thresholds, decide, figures_of
+from acidctl.acid.writeids import holes
 from acidctl.errors import AcidctlError
 from acidctl.location.publication import half_published, some_of
 from acidctl.location.snapshot import Snapshot
@@ -157,10 +157,7 @@ def _names(look: ListingToCheck) -> Iterator[Finding]:
 
 
 def _unparseable(verdict: Verdict) -> Finding:
-    try:
-        directory = parse_directory(verdict.name)
-    except AcidNameError:
-        directory = None
+    directory = acid_directory(verdict.name)
     if directory is None:
         return V1.finding(verdict.name, text_of(verdict.reason))
     evidence = {"minWriteId": directory.min_write_id, "maxWriteId": directory.max_write_id}
@@ -248,7 +245,8 @@ def _ranges(look: ListingToCheck) -> Iterator[Finding]:
             if hidden and _differ_in_visibility(hidden, other):
                 text = f"{other.name} holds the same write ids"
                 yield V10.finding(hidden.name, text, {"others": [other.name]})
-    missing = _gaps(deltas, top)
+    ranges = sorted([*([(1, top)] if top > 0 else []), *(delta.range for delta in deltas)])
+    missing = list(holes(ranges, ranges[0][0], max(high for _, high in ranges))) if ranges else []
     if missing:
         shown = ", ".join(f"{low}" if low == high else f"{low} to {high}" for low, high in missing[:_MOST_NAMES])
         more = f" and {len(missing) - _MOST_NAMES} more" if len(missing) > _MOST_NAMES else ""
@@ -257,23 +255,8 @@ def _ranges(look: ListingToCheck) -> Iterator[Finding]:
 
 
 def _differ_in_visibility(one: AcidDirectory, other: AcidDirectory) -> bool:
-    def key(directory: AcidDirectory) -> tuple[str, int, int, int]:
-        return directory.kind, directory.min_write_id, directory.max_write_id, directory.statement_id
-
-    return key(one) == key(other) and one.visibility_txn != other.visibility_txn and one.statement_id == NO_STATEMENT
-
-
-def _gaps(deltas: Sequence[AcidDirectory], top: int) -> list[tuple[int, int]]:
-    ranges = sorted((d.min_write_id, d.max_write_id) for d in deltas)
-    if top > 0:
-        ranges.insert(0, (1, top))
-    gaps = []
-    end = ranges[0][1] if ranges else 0
-    for low, high in ranges:
-        if low > end + 1:
-            gaps.append((end + 1, low - 1))
-        end = max(end, high)
-    return gaps
+    same = (one.kind, one.range, one.statement_id) == (other.kind, other.range, NO_STATEMENT)
+    return same and other.statement_id == NO_STATEMENT and one.visibility_txn != other.visibility_txn
 
 
 V11 = Rule(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from acidctl.acid.layout import DataFile, Role
 from acidctl.acid.names import NO_STATEMENT, Kind
+from acidctl.rows.read.delete_set import Bools
 from acidctl.validation.checks.spans import Spans, united
 from acidctl.validation.checks.stripe_ids import Events, shown_key
 from acidctl.validation.findings import Severity, Unchecked
@@ -51,6 +54,22 @@ class RowFacts:
     unchecked: list[Unchecked] = field(default_factory=list)
 
 
+def tally_where(
+    rule: Rule, text: str, where: Bools, events: Events, severity: Severity | None = None
+) -> Iterator[Tally]:
+    """How often something is so of some events; nothing where it never is."""
+    if where.any():
+        yield Tally(rule, text, int(np.count_nonzero(where)), events.event(int(np.argmax(where))), severity)
+
+
+def added_up(tallies: Iterable[Tally]) -> list[Tally]:
+    """Those of one rule and text as one, with the first's example."""
+    sums: dict[tuple[Rule, str], Tally] = {}
+    for tally in tallies:
+        sums.setdefault((tally.rule, tally.text), replace(tally, count=0)).count += tally.count
+    return list(sums.values())
+
+
 Between = Callable[[Events, Events], Iterable[Tally]]
 """What is wrong between an event and the one after it."""
 
@@ -60,22 +79,18 @@ def facts_of_file(parts: Sequence[RowFacts], between: Between) -> RowFacts:
     if len(parts) == 1:
         return parts[0]
     whole = RowFacts()
-    tallies: dict[tuple[Rule, str], Tally] = {}
+    tallies: list[Tally] = []
     for part in parts:
-        whole.rows += part.rows
-        whole.counts = (
-            whole.counts[0] + part.counts[0],
-            whole.counts[1] + part.counts[1],
-            whole.counts[2] + part.counts[2],
-        )
-        border = between(whole.last, part.first) if whole.last is not None and part.first is not None else ()
-        for tally in (*border, *part.tallies):
-            known = tallies.setdefault((tally.rule, tally.text), replace(tally, count=0))
-            known.count += tally.count
+        if whole.last is not None and part.first is not None:
+            tallies += between(whole.last, part.first)
+        tallies += part.tallies
         whole.last = part.last or whole.last
-        whole.is_complete = whole.is_complete and part.is_complete
         whole.unchecked += part.unchecked
-    whole.tallies = list(tallies.values())
+    whole.tallies = added_up(tallies)
+    whole.rows = sum(part.rows for part in parts)
+    inserts, updates, deletes = (sum(counts) for counts in zip(*(part.counts for part in parts), strict=True))
+    whole.counts = inserts, updates, deletes
+    whole.is_complete = all(part.is_complete for part in parts)
     whole.inserts = united([part.inserts for part in parts])
     whole.deletes = united([part.deletes for part in parts])
     whole.changes = united([part.changes for part in parts])
@@ -107,10 +122,5 @@ def gaps(file: DataFile, spans: Spans) -> Tally | None:
     (original, bucket), (first, last) = next(iter(holed.items()))
     missing = sum(int(f[0]) + int((f[1:] - e[:-1] - 1).sum()) for f, e in holed.values())
     hole = 0 if first[0] else int(last[0]) + 1
-    return Tally(
-        V29,
-        "a row id is missing between 0 and the last",
-        missing,
-        shown_key((original, bucket, hole)),
-        Severity.WARNING,
-    )
+    text = "a row id is missing between 0 and the last"
+    return Tally(V29, text, missing, shown_key((original, bucket, hole)), Severity.WARNING)

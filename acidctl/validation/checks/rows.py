@@ -26,7 +26,7 @@ from acidctl.storage.port import FileSystemSpec
 from acidctl.validation.checks.footers import V12, V30, V31, V39, opened
 from acidctl.validation.checks.key_order import KeyOrder
 from acidctl.validation.checks.listing import V24
-from acidctl.validation.checks.row_facts import V29, RowFacts, Tally
+from acidctl.validation.checks.row_facts import V29, RowFacts, Tally, added_up, tally_where
 from acidctl.validation.checks.spans import SpanBuilder
 from acidctl.validation.checks.stripe_ids import Bounds, Events, shown_key, whole_events
 from acidctl.validation.findings import Severity, Unchecked
@@ -84,7 +84,7 @@ class RowTask:
 
     def run(self, beat: Beat) -> RowFacts:
         """The facts. Raises NotFoundError, AccessError or StorageError when the file cannot be opened."""
-        reader, tail = _open(self)
+        reader, tail = _opened_file(self.storage, self.path, self.length, self.file.size, self.format, self.stamp)
         look = _Look(self, tail)
         for stripe in range(self.first, self.end):
             look.stripe(reader, stripe)
@@ -103,10 +103,6 @@ def _opened_file(
     source = ByteSource(fs, path, size if length is None else length)
     tail = read_any_tail(source).tail
     return open_foreign(source, form, tail), tail
-
-
-def _open(task: RowTask) -> tuple[OrcFile | ForeignReader, Tail]:
-    return _opened_file(task.storage, task.path, task.length, task.file.size, task.format, task.stamp)
 
 
 V21 = Rule(
@@ -143,7 +139,6 @@ class _Look:
         self._task = task
         self._tail = tail
         self._facts = RowFacts()
-        self._tallies: dict[tuple[Rule, str], Tally] = {}
         self._counts = np.zeros(3, np.int64)
         self._inserts, self._deletes, self._changes = SpanBuilder(), SpanBuilder(), SpanBuilder()
         try:
@@ -153,7 +148,7 @@ class _Look:
 
     def facts(self) -> RowFacts:
         facts = self._facts
-        facts.tallies = list(self._tallies.values())
+        facts.tallies = added_up(facts.tallies)
         inserts, updates, deletes = self._counts.tolist()
         facts.counts = (inserts, updates, deletes)
         facts.inserts, facts.deletes = self._inserts.build(), self._deletes.build()
@@ -182,16 +177,10 @@ class _Look:
     def add(self, rule: Rule, text: str, count: int, example: str, severity: Severity | None = None) -> None:
         """Count something."""
         if count:
-            self._add_tally(Tally(rule, text, count, example, severity))
-
-    def _add_tally(self, tally: Tally) -> None:
-        known = self._tallies.setdefault((tally.rule, tally.text), replace(tally, count=0))
-        known.count += tally.count
+            self._facts.tallies.append(Tally(rule, text, count, example, severity))
 
     def _add_where(self, rule: Rule, text: str, where: Bools, ids: Events, severity: Severity | None = None) -> None:
-        if where.any():
-            at = int(np.argmax(where))
-            self.add(rule, text, int(np.count_nonzero(where)), ids.event(at), severity)
+        self._facts.tallies += tally_where(rule, text, where, ids, severity)
 
     def _read(self, reader: OrcFile | ForeignReader, number: int) -> pa.RecordBatch | None:
         task = self._task
@@ -284,10 +273,8 @@ class _Look:
     def _key_order(self, ids: Events) -> None:
         order = self._task.order
         if self._facts.last is not None:
-            for tally in order.check(self._facts.last, ids.at(0)):
-                self._add_tally(tally)
-        for tally in order.check(ids.slice(0, -1), ids.slice(1, None)):
-            self._add_tally(tally)
+            self._facts.tallies += order.check(self._facts.last, ids.at(0))
+        self._facts.tallies += order.check(ids.slice(0, -1), ids.slice(1, None))
         # Copies: a slice would keep the whole stripe.
         self._facts.first = self._facts.first or ids.at(0).copy()
         self._facts.last = ids.at(len(ids) - 1).copy()
@@ -319,13 +306,8 @@ class _Look:
         entry = self._index[number] if number < len(self._index) else None
         if entry is not None and entry != last:
             text = "entries of the key index are not the last keys of their stripes"
-            self.add(
-                V30,
-                text,
-                1,
-                f"stripe {number} ends with {shown_key(last)}, the index says {shown_key(entry)}",
-                severity,
-            )
+            example = f"stripe {number} ends with {shown_key(last)}, the index says {shown_key(entry)}"
+            self.add(V30, text, 1, example, severity)
         statistics = self._tail.stripe_statistics(number)
         if not statistics or not self._tail.stride:
             return

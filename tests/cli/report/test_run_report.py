@@ -16,7 +16,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from support.tables import CLEAN_NOW
 
-from acidctl.acid.advice import SMALL_FILE
+from acidctl.acid.triggers import SMALL_FILE
 from acidctl.cli.report import metrics, run_report
 from acidctl.cli.report.metrics import samples_of, write_metrics
 from acidctl.cli.report.run_report import RunReport, standing_of

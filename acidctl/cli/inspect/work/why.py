@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from acidctl.acid.names import AcidNameError, parse_directory
+from acidctl.acid.names import acid_directory
 from acidctl.acid.reasons import Code
 from acidctl.acid.state import EntryKind
 from acidctl.cleaning.explain import explain_history, proof_inputs, prove_all, why_not_chosen
@@ -103,10 +103,7 @@ def _entry(snapshot: Snapshot, typed: str, known: Sequence[str]) -> str:
 
 def _spelling(name: str) -> str:
     """A name without the zeros that Hive pads its numbers with."""
-    try:
-        directory = parse_directory(name)
-    except AcidNameError:
-        return name
+    directory = acid_directory(name)
     return directory.canonical_name if directory else name
 
 

@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
-from acidctl.acid.advice import Advice, advise
 from acidctl.acid.layout import current_files
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.triggers import Advice, CompactionKind, advise
 from acidctl.cli.options.shared import global_words, snapshot_words, storage_words
 from acidctl.cli.output.console import Records, console, human_bytes, note
 from acidctl.cli.output.screen import Row, ScreenColumn, fitted

@@ -5,10 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acidctl.acid.advice import OPEN_BYTES, SMALL_FILE, advise
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.state import select
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.triggers import OPEN_BYTES, SMALL_FILE, CompactionKind, advise
 
 
 def listing(files: dict[str, int]) -> Listing:
