@@ -1,0 +1,152 @@
+"""A real Hive, 3.1.3 (MapReduce in its own process) or 4.0.1 (Tez in its own process), that runs SQL from a test.
+
+python -m support.servers.hive_server 4 DIRECTORY   # statements on lines of the input, rows as JSON
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from support.servers.jars import ServerUnavailable, fetch
+from support.servers.jvm import Process, command, write_site
+from support.servers.metastore_schema import database, prepare_schema
+
+_LOG4J = """status = ERROR
+appender.err.type = Console
+appender.err.name = err
+appender.err.target = SYSTEM_ERR
+appender.err.layout.type = PatternLayout
+appender.err.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
+rootLogger.level = WARN
+rootLogger.appenderRefs = err
+rootLogger.appenderRef.err.ref = err
+"""
+
+
+class HiveError(Exception):
+    """What Hive said to a statement."""
+
+
+class HiveServer:
+    """One session, started by the constructor and ended by :meth:`stop`; a statement at a time.
+
+    Args:
+        version: 3 or 4.
+        directory: for the warehouse, scratch files, logs, and the metastore's database unless `metastore` is given.
+        metastore: ``thrift://...`` of a server; without, Hive is its own metastore.
+        more: properties, besides or instead of those that stand here.
+
+    Attributes:
+        version: as given.
+        warehouse: the folder of managed tables.
+
+    Raises:
+        ServerUnavailable: its jars or a Java cannot be had, or it does not come up.
+    """
+
+    def __init__(
+        self, version: int, directory: Path, metastore: str = "", more: Mapping[str, str] | None = None
+    ) -> None:
+        self.version = version
+        self.warehouse = directory / "warehouse"
+        folder = fetch(f"hive{version}")
+        if not metastore:
+            prepare_schema(version, directory)
+        write_site(directory / "conf/hive-site.xml", _properties(version, directory, metastore) | dict(more or {}))
+        (directory / "conf/hive-log4j2.properties").write_text(_LOG4J)
+        (directory / "conf/log4j2.properties").write_text(_LOG4J)
+        path = [directory / "conf", folder / "classes", folder / "lib/*"]
+        main = ["Sql"] if version > 3 else ["Launch", ":".join(str(part) for part in path), "Sql"]
+        whole = path if version > 3 else [folder / "classes"]
+        self._process = Process(command(whole, *main, heap="1g", home=directory), directory / "hive.log", pipes=True)
+        try:
+            self._answer()
+        except BaseException:
+            self.stop()
+            raise
+
+    def sql(self, *statements: str) -> list[list[str]]:
+        """Run statements; the rows of the last, each as its columns' texts (``NULL`` for none).
+
+        Raises:
+            HiveError: one failed; those after it did not run.
+        """
+        rows: list[str] = []
+        for statement in statements:
+            assert self._process.popen.stdin
+            self._process.popen.stdin.write(json.dumps(statement) + "\n")
+            self._process.popen.stdin.flush()
+            answer = self._answer()
+            if "error" in answer:
+                raise HiveError(f"{statement}: {answer['error']}")
+            rows = answer["rows"]
+        return [row.split("\t") for row in rows]
+
+    def _answer(self) -> dict[str, list[str]]:
+        assert self._process.popen.stdout
+        line = self._process.popen.stdout.readline()
+        if not line:
+            raise ServerUnavailable(f"Hive ended: {self._process.said()}")
+        answer: dict[str, list[str]] = json.loads(line)
+        return answer
+
+    def stop(self) -> None:
+        """End Hive."""
+        self._process.stop()
+
+
+def _properties(version: int, directory: Path, metastore: str) -> dict[str, str]:
+    where = {"hive.metastore.uris": metastore} if metastore else {"hive.metastore.uris": "", **database(directory)}
+    return {
+        **where,
+        "hive.metastore.warehouse.dir": f"{directory}/warehouse",
+        "hive.metastore.warehouse.external.dir": f"{directory}/external",
+        "hive.metastore.schema.verification": "true",
+        "hive.metastore.event.db.notification.api.auth": "false",
+        "hive.support.concurrency": "true",
+        "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
+        "hive.exec.dynamic.partition.mode": "nonstrict",
+        "hive.stats.autogather": "false",
+        "hive.query.results.cache.enabled": "false",
+        "hive.server2.materializedviews.registry.impl": "DUMMY",
+        "hive.create.as.acid": "false",
+        "hive.compactor.crud.query.based": "true",
+        "hive.exec.scratchdir": f"{directory}/scratch",
+        "hive.exec.local.scratchdir": f"{directory}/local-scratch",
+        "hive.querylog.location": f"{directory}/query-log",
+        "hive.user.install.directory": f"{directory}/install",
+        "hadoop.tmp.dir": f"{directory}/hadoop",
+        "fs.defaultFS": "file:///",
+        "mapreduce.framework.name": "local",
+        **(_TEZ if version > 3 else _MR),
+        "tez.staging-dir": f"{directory}/tez",
+        "mapreduce.cluster.local.dir": f"{directory}/mapreduce",
+        "mapreduce.jobtracker.staging.root.dir": f"{directory}/staging",
+    }
+
+
+_TEZ = {
+    "hive.execution.engine": "tez",
+    "hive.tez.container.size": "128",
+    "tez.local.mode": "true",
+    "tez.local.mode.without.network": "true",
+    "tez.runtime.optimize.local.fetch": "true",
+    "tez.ignore.lib.uris": "true",
+    "tez.am.disable.client-version-check": "true",
+}
+_MR = {"hive.execution.engine": "mr", "hive.auto.convert.join": "false"}
+
+
+if __name__ == "__main__":
+    server = HiveServer(int(sys.argv[1]), Path(sys.argv[2]).resolve())
+    try:
+        for line in sys.stdin:
+            try:
+                print(json.dumps(server.sql(line.strip().rstrip(";"))), flush=True)
+            except HiveError as error:
+                print(error, file=sys.stderr, flush=True)
+    finally:
+        server.stop()

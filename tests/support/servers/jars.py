@@ -1,0 +1,154 @@
+"""Jars of servers, fetched with Maven by exact version into a cache, once.
+
+``maven/NAME.xml`` is the project whose dependencies make a server's class path; ``maven/NAME.sha256`` has the checksum
+of every file that it comes to.  Java sources of ours, that a server needs beside its own jars, are in ``java/NAME``.
+
+    python -m support.servers.jars NAME                 # the folder, filled at the first use
+    python -m support.servers.jars --checksums NAME     # write NAME.sha256 anew, after a change of NAME.xml
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_HERE = Path(__file__).resolve().parent
+
+
+class ServerUnavailable(Exception):
+    """Java, Maven or the network cannot be had, or a server does not come up; the text says which, in one line."""
+
+
+def cache_folder() -> Path:
+    """Where what was fetched is kept for the next time."""
+    default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "acidctl-tests"
+    cache = Path(os.environ.get("ACIDCTL_TEST_CACHE") or default)
+    cache.mkdir(parents=True, exist_ok=True)
+    return cache
+
+
+def java() -> str:
+    """The command of a Java of version 17 or later."""
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=f"{home}/bin" if home else None)
+    if not found:
+        raise ServerUnavailable("there is no java")
+    return found
+
+
+def fetch(name: str) -> Path:
+    """The folder of a server's jars: they are in ``lib/``, what was compiled in ``classes/``, archives beside them.
+
+    Raises:
+        ServerUnavailable: it is not in the cache and cannot be fetched, or a checksum differs.
+    """
+    folder = cache_folder() / f"{name}-{_key(name)}"
+    with _locked(cache_folder() / f"{name}.lock"):
+        if not folder.exists():
+            with tempfile.TemporaryDirectory(dir=cache_folder(), prefix=f"{name}-") as work:
+                _fill(name, Path(work) / "made")
+                (Path(work) / "made").rename(folder)
+    return folder
+
+
+def _key(name: str) -> str:
+    """What the folder was made of, so that a change makes another."""
+    sources = [
+        _HERE / f"maven/{name}.xml",
+        _HERE / f"maven/{name}.sha256",
+        *sorted((_HERE / f"java/{name}").rglob("*.java")),
+    ]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Several test processes may ask at once."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _fill(name: str, folder: Path) -> None:
+    library = folder / "lib"
+    _download(name, library)
+    _check(name, library)
+    for archive in [*library.glob("*.tar.gz")]:
+        with tarfile.open(archive) as opened:
+            opened.extractall(folder, filter="data")
+        archive.unlink()
+    _remove_replaced(folder)
+    sources = [str(path) for path in (_HERE / f"java/{name}").rglob("*.java")]
+    if sources:
+        (folder / "classes").mkdir()
+        _run(["javac", "-nowarn", "-cp", f"{library}/*", "-d", str(folder / "classes"), *sources], "cannot compile")
+
+
+def _remove_replaced(folder: Path) -> None:
+    """A jar in ``lib/`` takes the place of the same one of another version in an archive."""
+    chosen = {_artifact(path) for path in folder.glob("lib/*.jar")}
+    for path in folder.glob("*/lib/*.jar"):
+        if _artifact(path) in chosen:
+            path.unlink()
+
+
+def _artifact(path: Path) -> str:
+    return re.sub(r"-\d[^/]*$", "", path.stem)
+
+
+def _download(name: str, library: Path) -> None:
+    if not shutil.which("mvn"):
+        raise ServerUnavailable("there is no mvn (Maven), which fetches the jars")
+    goal = "org.apache.maven.plugins:maven-dependency-plugin:3.7.1:copy-dependencies"
+    command = ["mvn", "-q", "-B", "-f", str(_HERE / f"maven/{name}.xml"), goal, "-DincludeScope=runtime"]
+    _run([*command, f"-DoutputDirectory={library}"], f"the jars of {name} cannot be fetched")
+
+
+def _run(command: list[str], trouble: str) -> None:
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = getattr(error, "stdout", "") or getattr(error, "stderr", "") or str(error)
+        line = next((line for line in said.splitlines() if "ERROR" in line or "error" in line), said.strip())
+        raise ServerUnavailable(f"{trouble}: {line[:300]}") from error
+
+
+def _sums(library: Path) -> str:
+    return "".join(
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in sorted(library.iterdir())
+    )
+
+
+def _check(name: str, library: Path) -> None:
+    wanted = set((_HERE / f"maven/{name}.sha256").read_text().splitlines())
+    found = set(_sums(library).splitlines())
+    if wrong := sorted(line.split()[-1] for line in wanted ^ found):
+        raise ServerUnavailable(
+            f"jars of {name} that are not those that were checked: {', '.join(dict.fromkeys(wrong))}"
+        )
+
+
+def main(arguments: list[str]) -> None:
+    """The command line of this module."""
+    if arguments[0] == "--checksums":
+        for name in arguments[1:]:
+            with tempfile.TemporaryDirectory(dir=cache_folder()) as work:
+                _download(name, Path(work) / "lib")
+                (_HERE / f"maven/{name}.sha256").write_text(_sums(Path(work) / "lib"))
+        return
+    for name in arguments:
+        print(fetch(name))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
