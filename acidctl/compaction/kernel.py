@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from acidctl.acid.layout import Role
-from acidctl.acid.names import format_bucket
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction import working
 from acidctl.compaction.merge.merge import Chunk, Piece, merge
@@ -32,7 +31,6 @@ from acidctl.compaction.tasks import (
     Segment,
     StripeCopy,
     Task,
-    new_attempt,
 )
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.id_runs import RowIdRun, id_run
@@ -152,8 +150,7 @@ class _Side:
         pieces = list(self._pieces())
         if not pieces:
             return None
-        name = format_bucket(self._task.bucket)
-        path = new_attempt(self._task, name)
+        path = self._task.new_attempt(self._task.name)
         with self._fs.open_output(path, private=True) as file:
             sink = SummedSink(file)
             writer = open_writer(sink, self._task, max(source.tail.block_size for source, _ in self._sources))
@@ -167,11 +164,11 @@ class _Side:
         copies = copier.copies
         if self._task.verify.compares_bytes:
             require_bytes(self._fs, path, sink, copier.made)
-        return proven(self._fs, self._task, path, name, result=result, copies=copies, expected=self._expected)
+        return proven(self._fs, self._task, path, result=result, copies=copies, expected=self._expected)
 
     def write_segment(self, number: int) -> Segment:
         """Write only what must be encoded; stripes that can be copied are named, to be copied once, by the join."""
-        path = new_attempt(self._task, f"segment_{number}")
+        path = self._task.new_attempt(f"segment_{number}")
         copies: list[tuple[int, StripeCopy]] = []
         with self._fs.open_output(path, private=True) as file:
             sink = SummedSink(file)

@@ -312,22 +312,22 @@ def _tasks(
         if not own and not own_deletes:
             continue
         whole = BucketTask(
-            snapshot.fs.spec,
-            kind,
-            bucket,
-            inputs_of(own),
-            inputs_of(own_deletes),
-            inputs_of(kills) if own else (),
-            snapshot.write_ids,
-            attempts,
-            row,
-            settings,
-            calendar_of(own),
-            acid_version,
-            sum(source.file.size for source in (*own, *own_deletes)),
-            sum(source.rows for source in (*own, *own_deletes)),
+            storage=snapshot.fs.spec,
+            bucket=bucket,
+            attempts=attempts,
+            row=row,
+            settings=settings,
+            calendar=calendar_of(own),
+            weight=sum(source.file.size for source in (*own, *own_deletes)),
+            rows=sum(source.rows for source in (*own, *own_deletes)),
             may_copy=not writing.overrides,
             verify=writing.verify,
+            kind=kind,
+            inserts=inputs_of(own),
+            deletes=inputs_of(own_deletes),
+            kills=inputs_of(kills) if own else (),
+            write_ids=snapshot.write_ids,
+            acid_version=acid_version,
         )
         tasks += _segments(whole, own, own_deletes, writing.task_bytes)
     return tasks

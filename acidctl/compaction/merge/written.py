@@ -9,14 +9,13 @@ from typing import BinaryIO, cast
 
 import pyarrow as pa
 
-from acidctl.acid.names import format_bucket
 from acidctl.compaction.merge.stripe_copy import counts_of, describe
 from acidctl.compaction.proof.checksum import Crc, RowProof, add
 from acidctl.compaction.proof.keys import Key, KeyFacts
 from acidctl.compaction.proof.second_reader import SecondReader
 from acidctl.compaction.proof.sent import SummedSink, Taken, mismatch, require_again, require_bytes
 from acidctl.compaction.proof.values import event_checksum
-from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, OutputFile, StripeCopy, new_attempt
+from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, OutputFile, StripeCopy
 from acidctl.compaction.working import through
 from acidctl.errors import BadDataError, VerifyError
 from acidctl.orc.read.reader import OrcFile, open_orc
@@ -51,9 +50,8 @@ def join_segments(task: JoinTask) -> BucketResult:
     stripes = [stripe for segment in task.segments for stripe in segment.stripes]
     expected = sum((segment.expected for segment in task.segments), RowProof())
     if not stripes:
-        return BucketResult(like.bucket, None, None, 0, 0)
-    name = format_bucket(like.bucket)
-    path = new_attempt(like, name)
+        return BucketResult(like.bucket)
+    path = like.new_attempt(like.name)
     with fs.open_output(path, private=True) as file:
         sink = SummedSink(file)
         writer = open_writer(sink, like, max(stripe.block_size for stripe in stripes))
@@ -63,10 +61,10 @@ def join_segments(task: JoinTask) -> BucketResult:
         result = writer.close()
     if like.verify.compares_bytes:
         require_bytes(fs, path, sink, copier.made)
-    output = proven(fs, like, path, name, result=result, copies=copier.copies, expected=expected)
+    output = proven(fs, like, path, result=result, copies=copier.copies, expected=expected)
     encoded = sum(segment.encoded for segment in task.segments)
     output = replace(output, stripes_copied=len(stripes) - encoded)
-    return BucketResult(like.bucket, output, None, 0, 0)
+    return BucketResult(like.bucket, output)
 
 
 class Copier:
@@ -167,7 +165,6 @@ def proven(
     fs: FileSystem,
     task: BucketTask,
     path: str,
-    name: str,
     *,
     result: AcidFileResult,
     copies: Mapping[int, StripeCopy],
@@ -191,7 +188,7 @@ def proven(
     if counts != (result.inserts, result.updates, result.deletes):
         raise _mismatch(fs, path, "its operations are not those of hive.acid.stats")
     first, last = stripes[0].stripe.first, stripes[-1].stripe.last
-    return OutputFile(path, name, result.bytes, result.stripes, len(copies), expected, found, counts, first, last)
+    return OutputFile(path, task.name, result.bytes, result.stripes, len(copies), expected, found, counts, first, last)
 
 
 class _Values:
