@@ -14,8 +14,8 @@ from acidctl.acid.layout import Role
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction import working
 from acidctl.compaction.merge.merge import Chunk, Piece, merge
-from acidctl.compaction.merge.stripe_copy import counts_of, fits, is_small, stripe_copy
-from acidctl.compaction.merge.written import Copier, join_segments, open_writer, proven, stripes_of
+from acidctl.compaction.merge.stripe_copy import agrees, counts_of, describe, has_large_stripe, is_small
+from acidctl.compaction.merge.written import join_segments, open_writer, stripes_of, write_output
 from acidctl.compaction.proof.checksum import RowProof, key_checksum
 from acidctl.compaction.proof.keys import KeyFacts, key_range
 from acidctl.compaction.proof.sent import SummedSink, require_bytes
@@ -35,7 +35,7 @@ from acidctl.compaction.tasks import (
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.id_runs import RowIdRun, id_run
 from acidctl.orc.tail import read_tail, stripe_length
-from acidctl.orc.types import acid_tree, arrow_type
+from acidctl.orc.types import OrcType, acid_tree, arrow_type
 from acidctl.rows.read.delete_set import DELETE, INSERT, Bools
 from acidctl.rows.read.events import EventFile, EventReader, Ids, with_ids
 from acidctl.rows.read.schema_evolution import SIZED_TEXTS, all_null, conform, fit_text
@@ -150,21 +150,8 @@ class _Side:
         pieces = list(self._pieces())
         if not pieces:
             return None
-        path = self._task.new_attempt(self._task.name)
-        with self._fs.open_output(path, private=True) as file:
-            sink = SummedSink(file)
-            writer = open_writer(sink, self._task, max(source.tail.block_size for source, _ in self._sources))
-            copier = Copier(self._fs, writer, sink, twice=self._task.verify.compares_values)
-            for item in self._events(pieces):
-                if isinstance(item, StripeCopy):
-                    copier.copy(item)
-                else:
-                    writer.write(item)
-            result = writer.close()
-        copies = copier.copies
-        if self._task.verify.compares_bytes:
-            require_bytes(self._fs, path, sink, copier.made)
-        return proven(self._fs, self._task, path, result=result, copies=copies, expected=self._expected)
+        block_size = max(source.tail.block_size for source, _ in self._sources)
+        return write_output(self._fs, self._task, block_size, self._events(pieces), lambda: self._expected)
 
     def write_segment(self, number: int) -> Segment:
         """Write only what must be encoded; stripes that can be copied are named, to be copied once, by the join."""
@@ -172,7 +159,7 @@ class _Side:
         copies: list[tuple[int, StripeCopy]] = []
         with self._fs.open_output(path, private=True) as file:
             sink = SummedSink(file)
-            writer = open_writer(sink, self._task, 0)
+            writer = open_writer(sink, self._task)
             for item in self._events(list(self._pieces())):
                 if isinstance(item, StripeCopy):
                     copies.append((writer.flush(), item))
@@ -212,7 +199,7 @@ class _Side:
         held: list[Chunk] = []
         tree = acid_tree(self._task.row)
         for source, item in self._sources:
-            copies = fits(source, self._task, tree)
+            copies = self._may_copy(source, tree)
             with source.open() as events:
                 for stripe in range(*(item.stripes or (0, events.stripes))):
                     copied = self._clean(source, stripe) if copies else None
@@ -238,7 +225,7 @@ class _Side:
                         yield Piece(*key_range(ids.keys), load, held=held[-1])
                         continue
                     facts = KeyFacts.of(ids.keys)
-                    copy = stripe_copy(source, stripe, counts_of(ids), facts) if copies and is_whole else None
+                    copy = self._copy(source, stripe, ids, facts) if copies and is_whole else None
                     rows_of = partial(self._kept_rows, events, stripe, kept)
                     self._expected += self._proof(ids, rows_of, facts.checksum)
                     yield Piece(facts.first, facts.last, load, copy, is_small=_is_small(source, stripe))
@@ -246,14 +233,28 @@ class _Side:
             ids = Ids.concat([chunk.ids for chunk in held])
             self._expected += self._proof(ids, lambda: Chunk.concat(held).rows, key_checksum(ids.keys))
 
+    def _may_copy(self, source: EventFile, tree: OrcType) -> bool:
+        """Whether stripes of a file may stand in the output as they are; `tree` is its type."""
+        task = self._task
+        is_native = source.synthetic is None
+        return task.may_copy and is_native and has_large_stripe(source) and agrees(source, task, tree)
+
+    @staticmethod
+    def _copy(source: EventFile, stripe: int, ids: Ids, facts: KeyFacts) -> StripeCopy | None:
+        """A stripe, all of whose events are kept, for the writer to copy; None for one that is out of order."""
+        counts = counts_of(ids)
+        if counts is None or not facts.ascends or facts.repeats:
+            return None
+        return describe(source.tail, source.path, stripe, counts, facts)
+
     def _clean(self, source: EventFile, stripe: int) -> Piece | None:
         """A stripe that can be copied, where its ids need not even be decoded to see that."""
         run = None if self._task.verify.compares_values else id_run(source.tail, stripe)
         if run is None or not self._keeps_run(run):
             return None
         facts = KeyFacts.of_run(run)
-        copy = stripe_copy(source, stripe, counts_of(run), facts)
-        copy = copy and replace(copy, ids=run.encoded)
+        insert, update, delete = (run.count if kind == run.operation else 0 for kind in range(3))
+        copy = replace(describe(source.tail, source.path, stripe, (insert, update, delete), facts), ids=run.encoded)
         self.rows_read += run.count
         self._expected += RowProof(run.count, facts.checksum)
         return Piece(facts.first, facts.last, self._loader(source, stripe), copy, is_small=_is_small(source, stripe))

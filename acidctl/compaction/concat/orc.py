@@ -10,11 +10,11 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 
 from acidctl.compaction.merge.stripe_copy import agrees, is_small
-from acidctl.compaction.proof.checksum import Crc, RowProof
-from acidctl.compaction.proof.sent import SummedSink, Taken, mismatch, require_again, require_bytes
+from acidctl.compaction.proof.checksum import RowProof
+from acidctl.compaction.proof.sent import SummedSink, Taken, mismatch, require_bytes, take
 from acidctl.compaction.proof.values import value_checksum
 from acidctl.compaction.tasks import PROLEPTIC_GREGORIAN, ConcatTask, OutputFile
-from acidctl.compaction.working import done, through
+from acidctl.compaction.working import done
 from acidctl.orc.arrow import below
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail, stripe_length
@@ -25,7 +25,6 @@ from acidctl.orc.write.writer_settings import WHOLE
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.schema_evolution import conform, fit_text
 from acidctl.storage.port import FileSystem
-from acidctl.storage.ranged import pieces
 
 _ACID_PREFIX = "hive.acid."
 
@@ -79,7 +78,7 @@ def _plan(sources: Sequence[EventFile], task: ConcatTask) -> Iterator[tuple[bool
     encoded with would gain nothing, and is copied as well.
     """
     tree = renumbered(task.row)
-    agreeing = {source.path: task.may_copy and agrees(source, task.settings, task.calendar, tree) for source in sources}
+    agreeing = {source.path: task.may_copy and agrees(source, task, tree) for source in sources}
     pieces = [
         _Piece(source, number)
         for source in sources
@@ -108,6 +107,7 @@ class _Writer:
 
     def __init__(self, fs: FileSystem, sink: SummedSink, sources: Sequence[EventFile], task: ConcatTask) -> None:
         self._fs = fs
+        self._sink = sink
         self._task = task
         self._tree = renumbered(task.row)
         self._target = arrow_type(self._tree)
@@ -136,16 +136,17 @@ class _Writer:
         self._flush()
         tail = piece.source.tail
         info = tail.stripes[piece.number]
-        # The assembler notices when they are not all there.
-        crc, chunks = Crc(), through(pieces(piece.source.fs, piece.source.path, info.offset, piece.length))
-        self._assembler.append_stripe(crc.through(chunks), info, tail.metadata.stripeStats[piece.number])
+        twice = self._task.verify.compares_values
+
+        def append(chunks: Iterator[bytes]) -> None:
+            self._assembler.append_stripe(chunks, info, tail.metadata.stripeStats[piece.number])
+
+        self.taken.append(
+            take(self._fs, piece.source.path, info.offset, piece.length, sink=self._sink, append=append, twice=twice)
+        )
         self._writers.add((tail.footer.writer, tail.writer_version))
-        if self._task.verify.compares_values:
-            require_again(piece.source.fs, piece.source.path, info.offset, piece.length, crc.value)
-        end = self._assembler.position
-        self.taken.append(Taken(piece.source.path, crc.value, end - piece.length, end))
         self.plain.append(True)
-        values = value_checksum(None, self._rows(piece), self._tree) if self._task.verify.compares_values else 0
+        values = value_checksum(None, self._rows(piece), self._tree) if twice else 0
         self.expected += RowProof(info.numberOfRows, 0, values)
 
     def encode(self, piece: _Piece) -> None:
