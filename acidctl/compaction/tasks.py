@@ -222,6 +222,11 @@ class BucketResult:
     segment: Segment | None = None
     seconds: float = 0.0
 
+    @property
+    def files(self) -> tuple[OutputFile, ...]:
+        """What it wrote for readers."""
+        return tuple(file for file in (self.inserts, self.deletes) if file)
+
 
 @dataclass(frozen=True, slots=True)
 class JoinTask:
