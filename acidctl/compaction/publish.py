@@ -288,16 +288,11 @@ def _recheck(plan: CompactionPlan) -> None:
 def _changed_file(plan: CompactionPlan, before: Listing, now: Listing) -> str:
     """Whether a file of an input came, went, or was written to."""
     inputs = set(plan.inputs)
-
-    def files(listing: Listing) -> dict[str, tuple[int, float | None]]:
-        return {
-            entry.path: (entry.size, entry.modified)
-            for entry in listing.entries
-            if not entry.is_dir and entry.path.partition("/")[0] in inputs
-        }
-
-    old, new = files(before), files(now)
-    differing = [path for path in old.keys() | new.keys() if old.get(path) != new.get(path)]
+    old, new = (
+        {entry for entry in listing.entries if not entry.is_dir and entry.path.partition("/")[0] in inputs}
+        for listing in (before, now)
+    )
+    differing = {entry.path for entry in old ^ new}
     return f"{min(differing)} was written to, added or removed" if differing else ""
 
 

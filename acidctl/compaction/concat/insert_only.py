@@ -38,13 +38,13 @@ def concat_tasks(
 
     Args:
         kind: chooses the size of stripes.
-        sources: the files to be put together, in read order; files of any name, those without a number go to bucket 0.
+        sources: the files to be put together, in read order, none with ACID columns; those whose name has no number
+            go to bucket 0.
         attempts: absolute; where the outputs go.
         writing: with settings for ORC of the user's choice no stripe is copied.
 
     Raises:
-        RefusedError: the files are text, of several formats, or have ACID columns; or there are settings of ORC for
-            files of Parquet.
+        RefusedError: the files are text, or of several formats; or there are settings of ORC for files of Parquet.
     """
     if not sources:
         return []
@@ -114,12 +114,6 @@ def _format_of(snapshot: Snapshot, sources: Sequence[EventFile]) -> Format:
     examples: dict[Format, EventFile] = {}
     for source in sources:
         examples.setdefault(source.format, source)
-        if source.synthetic is None:
-            raise RefusedError(
-                f"cannot compact {shown} as an insert-only table",
-                f"{snapshot.display(source.file.path)} has ACID columns",
-                "it is a full-ACID table; do not give `table_type='insert-only'`",
-            )
     if len(examples) > 1:
         listed = [f"{snapshot.display(source.file.path)} is {format_}" for format_, source in examples.items()]
         raise RefusedError(
