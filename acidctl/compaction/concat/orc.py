@@ -19,6 +19,7 @@ from acidctl.orc.arrow import below
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail, stripe_length
 from acidctl.orc.types import arrow_type, renumbered, to_proto
+from acidctl.orc.write.acid_writer import rows_within
 from acidctl.orc.write.file_assembler import CPP_WRITER, OrcAssembler, lowest_writer
 from acidctl.orc.write.stripe_encoder import encode_stripes
 from acidctl.orc.write.writer_settings import WHOLE
@@ -225,14 +226,3 @@ def _prove(fs: FileSystem, task: ConcatTask, path: str, writer: _Writer, sink: S
 def as_batch(rows: pa.StructArray) -> pa.RecordBatch:
     """Rows, none of which is NULL, as a batch; not Arrow's own way, which a union may not survive."""
     return pa.RecordBatch.from_arrays(below(rows), names=[field.name for field in rows.type])
-
-
-def rows_within(batch: pa.RecordBatch, size: int) -> int:
-    """How many of the first rows come to about `size` bytes; at least one."""
-    count, total = batch.num_rows, batch.nbytes
-    if total > size:
-        count = max(1, count * max(size, 0) // total)
-        # The first rows may be longer than the average.
-        while count > 1 and batch.slice(0, count).nbytes > 2 * size:
-            count //= 2
-    return int(count)

@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet as pq
 
-from acidctl.compaction.concat.orc import rows_within
 from acidctl.compaction.concat.parquet_footer import FooterSink, meaning, merged_metadata
 from acidctl.compaction.concat.parquet_types import (
     cast,
@@ -35,6 +34,7 @@ from acidctl.compaction.working import done
 from acidctl.errors import RefusedError
 from acidctl.orc.byte_source import ByteSource, ReadAheadFile, native_errors
 from acidctl.orc.types import OrcType
+from acidctl.orc.write.acid_writer import rows_within
 from acidctl.rows.foreign.format import read_any_tail
 from acidctl.rows.foreign.parquet_file import open_parquet, window_on
 from acidctl.rows.foreign.parquet_size import RowGroups
