@@ -11,12 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from acidctl.acid.layout import Role
-from acidctl.acid.names import format_bucket
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction import working
 from acidctl.compaction.merge.merge import Chunk, Piece, merge
-from acidctl.compaction.merge.stripe_copy import counts_of, fits, is_small, stripe_copy
-from acidctl.compaction.merge.written import Copier, join_segments, open_writer, proven, stripes_of
+from acidctl.compaction.merge.stripe_copy import agrees, counts_of, describe, has_large_stripe, is_small
+from acidctl.compaction.merge.written import join_segments, open_writer, stripes_of, write_output
 from acidctl.compaction.proof.checksum import RowProof, key_checksum
 from acidctl.compaction.proof.keys import KeyFacts, key_range
 from acidctl.compaction.proof.sent import SummedSink, require_bytes
@@ -32,13 +31,12 @@ from acidctl.compaction.tasks import (
     Segment,
     StripeCopy,
     Task,
-    new_attempt,
 )
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.id_runs import RowIdRun, id_run
 from acidctl.orc.tail import read_tail, stripe_length
-from acidctl.orc.types import acid_tree, arrow_type
-from acidctl.rows.read.delete_set import DELETE, INSERT, Bools
+from acidctl.orc.types import OrcType, acid_tree, arrow_type
+from acidctl.rows.read.delete_set import DELETE, INSERT, Bools, Keys
 from acidctl.rows.read.events import EventFile, EventReader, Ids, with_ids
 from acidctl.rows.read.schema_evolution import SIZED_TEXTS, all_null, conform, fit_text
 from acidctl.rows.read.selection import kept_rows
@@ -73,11 +71,8 @@ def run_task(task: Task) -> BucketResult:
 
 def _compact(task: BucketTask) -> BucketResult:
     fs = registry.open_file_system(task.storage)
-    inserts = [_reopen(fs, item) for item in task.inserts]
-    deletes = [_reopen(fs, item) for item in task.deletes]
-    kills = [_reopen(fs, item) for item in task.kills]
     major = task.kind is CompactionKind.MAJOR
-    dead = load_deletes(kills, task.write_ids, same_write_id=not major)
+    dead = load_deletes([_reopen(fs, item) for item in task.kills], task.write_ids, same_write_id=not major)
 
     def keep_insert(source: EventFile, ids: Ids) -> Bools | None:
         if major:
@@ -99,8 +94,8 @@ def _compact(task: BucketTask) -> BucketResult:
     def keeps_deletes(run: RowIdRun) -> bool:
         return run.operation == DELETE and task.write_ids.is_valid(run.current)
 
-    insert_side = _Side(fs, task, list(zip(inserts, task.inserts, strict=True)), keep_insert, keeps_inserts)
-    delete_side = _Side(fs, task, list(zip(deletes, task.deletes, strict=True)), keep_delete, keeps_deletes)
+    insert_side = _Side(fs, task, task.inserts, keep_insert, keeps_inserts)
+    delete_side = _Side(fs, task, task.deletes, keep_delete, keeps_deletes)
     segment = written = None
     if task.segment is None:
         written = insert_side.write()
@@ -130,14 +125,14 @@ class _Side:
         self,
         fs: FileSystem,
         task: BucketTask,
-        sources: Sequence[tuple[EventFile, Input]],
+        inputs: Sequence[Input],
         keep: Callable[[EventFile, Ids], Bools | None],
         keeps_run: Callable[[RowIdRun], bool],
     ) -> None:
         """`keep`: which events stay, None for all; `keeps_run`: whether surely all of these do."""
         self._fs = fs
         self._task = task
-        self._sources = sources
+        self._sources = [(_reopen(fs, item), item) for item in inputs]
         self._keep = keep
         self._keeps_run = keeps_run
         self._target = arrow_type(task.row)
@@ -152,30 +147,16 @@ class _Side:
         pieces = list(self._pieces())
         if not pieces:
             return None
-        name = format_bucket(self._task.bucket)
-        path = new_attempt(self._task, name)
-        with self._fs.open_output(path, private=True) as file:
-            sink = SummedSink(file)
-            writer = open_writer(sink, self._task, max(source.tail.block_size for source, _ in self._sources))
-            copier = Copier(self._fs, writer, sink, twice=self._task.verify.compares_values)
-            for item in self._events(pieces):
-                if isinstance(item, StripeCopy):
-                    copier.copy(item)
-                else:
-                    writer.write(item)
-            result = writer.close()
-        copies = copier.copies
-        if self._task.verify.compares_bytes:
-            require_bytes(self._fs, path, sink, copier.made)
-        return proven(self._fs, self._task, path, name, result=result, copies=copies, expected=self._expected)
+        block_size = max(source.tail.block_size for source, _ in self._sources)
+        return write_output(self._fs, self._task, block_size, self._events(pieces), lambda: self._expected)
 
     def write_segment(self, number: int) -> Segment:
         """Write only what must be encoded; stripes that can be copied are named, to be copied once, by the join."""
-        path = new_attempt(self._task, f"segment_{number}")
+        path = self._task.new_attempt(f"segment_{number}")
         copies: list[tuple[int, StripeCopy]] = []
         with self._fs.open_output(path, private=True) as file:
             sink = SummedSink(file)
-            writer = open_writer(sink, self._task, 0)
+            writer = open_writer(sink, self._task)
             for item in self._events(list(self._pieces())):
                 if isinstance(item, StripeCopy):
                     copies.append((writer.flush(), item))
@@ -196,26 +177,19 @@ class _Side:
     def _events(self, pieces: Sequence[Piece]) -> Iterator[pa.RecordBatch | StripeCopy]:
         collapses = self._task.kind is CompactionKind.MINOR
         for item in merge(pieces, self._drop if collapses else None):
-            if isinstance(item, StripeCopy):
-                yield item
-            else:
-                ids, rows = item
-                yield with_ids(ids, rows)
+            yield item if isinstance(item, StripeCopy) else with_ids(*item)
 
     def _drop(self, ids: Ids, rows: pa.Array) -> None:
         """Events that the merge leaves out."""
-        self._expected -= self._proof(ids, lambda: rows, key_checksum(ids.keys))
-
-    def _proof(self, ids: Ids, rows: Callable[[], pa.Array], checksum: int) -> RowProof:
-        values = event_checksum(ids, rows(), self._task.row) if self._task.verify.compares_values else 0
-        return RowProof(len(ids.current), checksum, values)
+        values = event_checksum(ids, rows, self._task.row) if self._task.verify.compares_values else 0
+        self._expected -= RowProof(len(ids.current), key_checksum(ids.keys), values)
 
     def _pieces(self) -> Iterator[Piece]:
         """The stripes of all files that keep an event, with the range of their keys; ids are read, rows are not."""
         held: list[Chunk] = []
         tree = acid_tree(self._task.row)
         for source, item in self._sources:
-            copies = fits(source, self._task, tree)
+            copies = self._may_copy(source, tree)
             with source.open() as events:
                 for stripe in range(*(item.stripes or (0, events.stripes))):
                     copied = self._clean(source, stripe) if copies else None
@@ -225,29 +199,42 @@ class _Side:
                     is_held = self._is_held(source, stripe)
                     ids, rows = self._both(events, stripe) if is_held else (events.ids(stripe), None)
                     self.rows_read += len(ids.current)
-                    kept = self._keep(source, ids)
-                    is_whole = kept is None or bool(kept.all())
-                    if kept is not None and not is_whole:
-                        ids = ids.take(kept)
-                        rows = None if rows is None else kept_rows(rows, kept)
+                    kept = self._kept(source, ids)
+                    ids = ids.take(kept)
                     if not len(ids.current) or is_held:
                         working.done(_length(source, stripe))
                     if not len(ids.current):
                         continue
-                    load = self._loader(source, stripe)
+                    load = partial(self._load, source, stripe)
                     if rows is not None:
+                        rows = rows if kept is None else kept_rows(rows, kept)
                         self._held_bytes += rows.nbytes
                         held.append(_chunk(source, ids, rows))
                         yield Piece(*key_range(ids.keys), load, held=held[-1])
                         continue
                     facts = KeyFacts.of(ids.keys)
-                    copy = stripe_copy(source, stripe, counts_of(ids), facts) if copies and is_whole else None
-                    rows_of = partial(self._kept_rows, events, stripe, kept)
-                    self._expected += self._proof(ids, rows_of, facts.checksum)
+                    copy = self._copy(source, stripe, ids, facts) if copies and kept is None else None
+                    values = 0
+                    if self._task.verify.compares_values:
+                        values = event_checksum(ids, self._rows(events, stripe, kept), self._task.row)
+                    self._expected += RowProof(len(ids.current), facts.checksum, values)
                     yield Piece(facts.first, facts.last, load, copy, is_small=_is_small(source, stripe))
-        if held:
-            ids = Ids.concat([chunk.ids for chunk in held])
-            self._expected += self._proof(ids, lambda: Chunk.concat(held).rows, key_checksum(ids.keys))
+        keys = Keys.concat(chunk.ids.keys for chunk in held)  # values of what is held are not compared
+        self._expected += RowProof(len(keys), key_checksum(keys))
+
+    def _may_copy(self, source: EventFile, tree: OrcType) -> bool:
+        """Whether stripes of a file may stand in the output as they are; `tree` is its type."""
+        task = self._task
+        is_native = source.synthetic is None
+        return task.may_copy and is_native and has_large_stripe(source) and agrees(source, task, tree)
+
+    @staticmethod
+    def _copy(source: EventFile, stripe: int, ids: Ids, facts: KeyFacts) -> StripeCopy | None:
+        """A stripe, all of whose events are kept, for the writer to copy; None for one that is out of order."""
+        counts = counts_of(ids)
+        if counts is None or not facts.ascends or facts.repeats:
+            return None
+        return describe(source.tail, source.path, stripe, counts, facts)
 
     def _clean(self, source: EventFile, stripe: int) -> Piece | None:
         """A stripe that can be copied, where its ids need not even be decoded to see that."""
@@ -255,11 +242,12 @@ class _Side:
         if run is None or not self._keeps_run(run):
             return None
         facts = KeyFacts.of_run(run)
-        copy = stripe_copy(source, stripe, counts_of(run), facts)
-        copy = copy and replace(copy, ids=run.encoded)
+        insert, update, delete = (run.count if kind == run.operation else 0 for kind in range(3))
+        copy = replace(describe(source.tail, source.path, stripe, (insert, update, delete), facts), ids=run.encoded)
         self.rows_read += run.count
         self._expected += RowProof(run.count, facts.checksum)
-        return Piece(facts.first, facts.last, self._loader(source, stripe), copy, is_small=_is_small(source, stripe))
+        load = partial(self._load, source, stripe)
+        return Piece(facts.first, facts.last, load, copy, is_small=_is_small(source, stripe))
 
     def _is_held(self, source: EventFile, stripe: int) -> bool:
         """Whether a stripe is so small that opening its file a second time would cost more than keeping its rows.
@@ -273,31 +261,32 @@ class _Side:
 
     def _both(self, events: EventReader, stripe: int) -> tuple[Ids, pa.Array]:
         if events.source.file.role is Role.DELETE:
-            return events.ids(stripe), self._rows(events, stripe)
+            return events.ids(stripe), self._rows(events, stripe, None)
         ids, rows = events.ids_with_rows(stripe, None, proleptic=self._proleptic)
         return ids, self._conformed(events.source, rows)
 
-    def _loader(self, source: EventFile, stripe: int) -> Callable[[], Chunk]:
-        def load() -> Chunk:
-            with source.open() as events:
-                ids = events.ids(stripe)
-                kept = self._keep(source, ids)
-                rows = self._kept_rows(events, stripe, kept)
-                working.done(_length(source, stripe))
-                return _chunk(source, ids if kept is None else ids.take(kept), rows)
+    def _load(self, source: EventFile, stripe: int) -> Chunk:
+        """The events of a stripe that are kept."""
+        with source.open() as events:
+            ids = events.ids(stripe)
+            kept = self._kept(source, ids)
+            rows = self._rows(events, stripe, kept)
+        working.done(_length(source, stripe))
+        return _chunk(source, ids.take(kept), rows)
 
-        return load
+    def _kept(self, source: EventFile, ids: Ids) -> Bools | None:
+        """Which events stay; None for all."""
+        kept = self._keep(source, ids)
+        return None if kept is None or kept.all() else kept
 
-    def _kept_rows(self, events: EventReader, stripe: int, kept: Bools | None) -> pa.Array:
-        rows = self._rows(events, stripe)
-        return rows if kept is None else kept_rows(rows, kept)
-
-    def _rows(self, events: EventReader, stripe: int) -> pa.Array:
+    def _rows(self, events: EventReader, stripe: int, kept: Bools | None) -> pa.Array:
         source = events.source
         if source.file.role is Role.DELETE:
             # A delete event has no row, whatever row type its file declares (section 3.1).
-            return all_null(source.tail.stripes[stripe].numberOfRows, self._target)
-        return self._conformed(source, events.rows(stripe, proleptic=self._proleptic))
+            rows = all_null(source.tail.stripes[stripe].numberOfRows, self._target)
+        else:
+            rows = self._conformed(source, events.rows(stripe, proleptic=self._proleptic))
+        return rows if kept is None else kept_rows(rows, kept)
 
     def _conformed(self, source: EventFile, rows: pa.Array) -> pa.Array:
         rows = conform(rows, self._target, source.fs.display(source.path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from acidctl.acid.doubts import doubtful, layout_problems, live_writers, only_by_doubt
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role, TableType, below_all, crossing
@@ -162,36 +163,37 @@ def plan_compaction(
     ids = [v.directory for v in state.deltas if v.directory]
     low = min((d.min_write_id for d in ids), default=MINL)
     high = max((d.max_write_id for d in ids), default=MINL)
-    names: tuple[str, str | None]
+    name_of = partial(format_directory, visibility_txn=visibility_txn)
+    delete_name = None
+    inputs = [v.name for v in state.deltas]
     if kind is CompactionKind.MAJOR:
         # A base above every delta cannot be: such deltas are obsolete. Without deltas the originals become base_MINL.
-        names = (format_directory(Kind.BASE, high, high, visibility_txn=visibility_txn), None)
+        insert_name = name_of(Kind.BASE, high, high)
+        originals = sorted({entry.path.partition("/")[0] for entry in state.originals})
+        inputs = [*originals, *([state.base.name] if state.base else ()), *inputs]
     else:
-        twin = None if insert_only else format_directory(Kind.DELETE_DELTA, low, high, visibility_txn=visibility_txn)
-        names = (format_directory(Kind.DELTA, low, high, visibility_txn=visibility_txn), twin)
+        insert_name = name_of(Kind.DELTA, low, high)
+        delete_name = None if insert_only else name_of(Kind.DELETE_DELTA, low, high)
+    names = tuple(name for name in (insert_name, delete_name) if name)
     _refuse_existing(snapshot, names)
     if kind is CompactionKind.MINOR:
         _refuse_crossing(snapshot, low, high)
-    inputs = [v.name for v in (state.base if kind is CompactionKind.MAJOR else None, *state.deltas) if v]
-    if kind is CompactionKind.MAJOR:
-        inputs = sorted({entry.path.partition("/")[0] for entry in state.originals}) + inputs
-    require_read(snapshot, kind, tuple(filter(None, names)), inputs, visibility_txn)
+    require_read(snapshot, kind, names, inputs, visibility_txn)
     staging = snapshot.absolute(staging_name)
     attempts = f"{staging}/{ATTEMPTS}"
     tasks: Sequence[BucketTask | ConcatTask]
+    version = 0 if insert_only or any(_is_v1(source) for source in sources) else 2
     if insert_only:
-        version = 0
         tasks = concat_tasks(snapshot, kind, sources, attempts, writing or Writing())
     else:
-        version = 0 if any(_is_v1(source) for source in sources) else 2
         tasks = _tasks(snapshot, kind, sources, attempts, writing or Writing(), acid_version=version)
     events = [sum(s.rows for s in sources if (s.file.role is Role.DELETE) is is_delete) for is_delete in (False, True)]
     return CompactionPlan(
         snapshot,
         kind,
         tuple(inputs),
-        names[0],
-        names[1],
+        insert_name,
+        delete_name,
         staging,
         low,
         high,
@@ -276,10 +278,10 @@ def _refuse_odd_names(snapshot: Snapshot, files: Sequence[DataFile]) -> None:
             )
 
 
-def _refuse_existing(snapshot: Snapshot, names: Sequence[str | None]) -> None:
+def _refuse_existing(snapshot: Snapshot, names: Sequence[str]) -> None:
     existing = {verdict.name: verdict for verdict in snapshot.state.verdicts}
     for name in names:
-        if name and name in existing:
+        if name in existing:
             raise ConflictError(
                 f"{snapshot.display(name)} exists already",
                 f"it is {existing[name].state.value}: {text_of(existing[name].reason)}",
@@ -312,22 +314,22 @@ def _tasks(
         if not own and not own_deletes:
             continue
         whole = BucketTask(
-            snapshot.fs.spec,
-            kind,
-            bucket,
-            inputs_of(own),
-            inputs_of(own_deletes),
-            inputs_of(kills) if own else (),
-            snapshot.write_ids,
-            attempts,
-            row,
-            settings,
-            calendar_of(own),
-            acid_version,
-            sum(source.file.size for source in (*own, *own_deletes)),
-            sum(source.rows for source in (*own, *own_deletes)),
+            storage=snapshot.fs.spec,
+            bucket=bucket,
+            attempts=attempts,
+            row=row,
+            settings=settings,
+            calendar=calendar_of(own),
+            weight=sum(source.file.size for source in (*own, *own_deletes)),
+            rows=sum(source.rows for source in (*own, *own_deletes)),
             may_copy=not writing.overrides,
             verify=writing.verify,
+            kind=kind,
+            inserts=inputs_of(own),
+            deletes=inputs_of(own_deletes),
+            kills=inputs_of(kills) if own else (),
+            write_ids=snapshot.write_ids,
+            acid_version=acid_version,
         )
         tasks += _segments(whole, own, own_deletes, writing.task_bytes)
     return tasks

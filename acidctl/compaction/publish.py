@@ -6,7 +6,7 @@ renames copy the result to its place, file by file; a single data file appears a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from acidctl.acid.layout import crossing, straddles
@@ -32,7 +32,7 @@ from acidctl.location.publication import (
     shows_by_copies,
 )
 from acidctl.location.snapshot import Snapshot, take_snapshot
-from acidctl.storage.access import Access, narrowest
+from acidctl.storage.access import narrowest
 from acidctl.storage.port import base_name, join, parent_of
 
 
@@ -113,10 +113,9 @@ def publish(plan: CompactionPlan, results: Sequence[BucketResult], *, offline: b
         outputs[plan.insert_name] = inserts
     require_single_files(plan, max(map(len, outputs.values())), offline)
     require_atomic(plan, len(outputs) > 1, offline)
-    grant = _Grant(plan)
     for name, files in outputs.items():
         _finish(plan, name, files)
-        grant.to(name)
+    _grant(plan, outputs)
     _recheck(plan)
     if shows_by_copies(fs):
         require_locked(fs, plan.snapshot.path)
@@ -186,7 +185,7 @@ def _prove(plan: CompactionPlan, results: Sequence[BucketResult]) -> None:
     joined = sum((r.inserts.expected for r in results if r.inserts and r.bucket in cut), RowProof())
     if segments != joined:
         raise _wrong(shown, f"segments with {segments.rows} rows were put together to {joined.rows}")
-    files = [file for result in results for file in (result.inserts, result.deletes) if file]
+    files = [file for result in results for file in result.files]
     if any(file.expected != file.found for file in files):
         raise _wrong(shown, "a written file does not hold what was to be written")
     kept = sum(file.rows for file in files)
@@ -232,36 +231,24 @@ def _finish(plan: CompactionPlan, name: str, files: Sequence[OutputFile]) -> Non
         write_checked(fs, f"{directory}/{side}", content)
 
 
-class _Grant:
-    """What the result grants: what all of the inputs do, whose rows come together in it."""
-
-    def __init__(self, plan: CompactionPlan) -> None:
-        self._fs, self._staging = plan.snapshot.fs, plan.staging
-        location = plan.snapshot.path
-        self._place = self._fs.access(location)
-        if self._place is None:
-            return
-        paths = sorted(plan.input_paths)
-        below = {directory: self._fs.access_below(directory) for directory in {parent_of(path) for path in paths}}
-        found = (below[parent_of(path)].get(base_name(path)) for path in paths)
-        files = [access for access in found if access]  # of one that is gone the next look at the location will tell
-        directories = [self._place if path == location else self._seen(path) for path in sorted(below)]
-        self._file = narrowest(files, self._place, is_dir=False)
-        self._directory = narrowest(directories, self._place, is_dir=True)
-
-    def _seen(self, path: str) -> Access:
-        found = self._fs.access(path)
-        assert found is not None  # a store that keeps one keeps all
-        return found
-
-    def to(self, name: str) -> None:
-        """Give it to a staged directory and the files in it."""
-        if self._place is None:
-            return
-        directory = f"{self._staging}/{name}"
-        for entry in self._fs.list_dir(directory).entries:
-            self._fs.set_access(join(directory, entry.path), self._file)
-        self._fs.set_access(directory, self._directory)
+def _grant(plan: CompactionPlan, names: Iterable[str]) -> None:
+    """Give staged directories and their files the access that all inputs have, whose rows come together in them."""
+    fs, location = plan.snapshot.fs, plan.snapshot.path
+    place = fs.access(location)
+    if place is None:
+        return
+    paths = sorted(plan.input_paths)
+    below = {directory: fs.access_below(directory) for directory in {parent_of(path) for path in paths}}
+    found = (below[parent_of(path)].get(base_name(path)) for path in paths)
+    files = [access for access in found if access]  # of one that is gone the next look at the location will tell
+    directories = [access for path in sorted(below) if (access := place if path == location else fs.access(path))]
+    assert len(directories) == len(below)  # a store that keeps one keeps all
+    of_file, of_directory = narrowest(files, place, is_dir=False), narrowest(directories, place, is_dir=True)
+    for name in names:
+        directory = f"{plan.staging}/{name}"
+        for entry in fs.list_dir(directory).entries:
+            fs.set_access(join(directory, entry.path), of_file)
+        fs.set_access(directory, of_directory)
 
 
 def _side_files(plan: CompactionPlan) -> dict[str, bytes]:
@@ -301,16 +288,11 @@ def _recheck(plan: CompactionPlan) -> None:
 def _changed_file(plan: CompactionPlan, before: Listing, now: Listing) -> str:
     """Whether a file of an input came, went, or was written to."""
     inputs = set(plan.inputs)
-
-    def files(listing: Listing) -> dict[str, tuple[int, float | None]]:
-        return {
-            entry.path: (entry.size, entry.modified)
-            for entry in listing.entries
-            if not entry.is_dir and entry.path.partition("/")[0] in inputs
-        }
-
-    old, new = files(before), files(now)
-    differing = [path for path in old.keys() | new.keys() if old.get(path) != new.get(path)]
+    old, new = (
+        {entry for entry in listing.entries if not entry.is_dir and entry.path.partition("/")[0] in inputs}
+        for listing in (before, now)
+    )
+    differing = {entry.path for entry in old ^ new}
     return f"{min(differing)} was written to, added or removed" if differing else ""
 
 

@@ -11,7 +11,7 @@ from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.compaction.publish import discard, publish, require_place, require_single_files, stage_directories
-from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, Segment, Task
+from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, OutputFile, Segment, Task
 from acidctl.errors import AcidctlError, VerifyError
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
 
@@ -43,21 +43,25 @@ class Compacted(Outcome):
     staging_kept: str | None = None
 
     @property
+    def files(self) -> list[OutputFile]:
+        """The data files of the output."""
+        return [file for result in self.results for file in result.files]
+
+    @property
     def rows(self) -> int:
         """Events in the output."""
-        return sum(f.rows for r in self.results for f in (r.inserts, r.deletes) if f)
+        return sum(file.rows for file in self.files)
 
     @property
     def bytes(self) -> int:
         """Bytes of the output's data files."""
-        return sum(f.bytes for r in self.results for f in (r.inserts, r.deletes) if f)
+        return sum(file.bytes for file in self.files)
 
     @property
     def stripes(self) -> tuple[int, int]:
         """Stripes that were copied, and stripes that were encoded again."""
-        files = [f for r in self.results for f in (r.inserts, r.deletes) if f]
-        copied = sum(f.stripes_copied for f in files)
-        return copied, sum(f.stripes for f in files) - copied
+        copied = sum(file.stripes_copied for file in self.files)
+        return copied, sum(file.stripes for file in self.files) - copied
 
     @property
     def seconds(self) -> float:
@@ -186,8 +190,26 @@ class _Location:
         ]
 
     def outcome(self, offline: bool) -> Compacted:
-        """Publish, or say why not."""
-        return _failed(self.plan, self.errors) if self.errors else _publish(self.plan, self.results, offline)
+        """Publish, or say why not; of what failed the staging directory stays only as evidence of a wrong result."""
+        plan = self.plan
+        try:
+            if self.errors:
+                raise next((error for error in self.errors if isinstance(error, VerifyError)), self.errors[0])
+            published = publish(plan, self.results, offline=offline)
+        except VerifyError as error:
+            return failed(plan, error, plan.staging)
+        except AcidctlError as error:
+            discard(plan)
+            return failed(plan, error)
+        results = tuple(self.results)
+        return Compacted(location=plan.shown, result=Result.COMPACTED, plan=plan, published=published, results=results)
+
+    def unfinished(self, offline: bool) -> Compacted:
+        """The engine ended before the location's turn came, or before it was done; nothing was changed."""
+        if self.errors:
+            return self.outcome(offline)
+        discard(self.plan)
+        return Compacted(location=self.plan.shown, result=Result.POSTPONED, reasons=(TIME_IS_UP,), plan=self.plan)
 
 
 def _run(
@@ -217,33 +239,5 @@ def _run(
                 yield location.outcome(offline)
         for location in {id(location): location for location, _ in work}.values():
             if location.waiting and not any(location is other for other, _ in further):
-                if location.errors:
-                    yield location.outcome(offline)
-                else:
-                    discard(location.plan)
-                    yield _postponed(location.plan)
+                yield location.unfinished(offline)
         work = further
-
-
-def _postponed(plan: CompactionPlan) -> Compacted:
-    """The engine ended before the location's turn came, or before it was done; nothing was changed."""
-    return Compacted(location=plan.shown, result=Result.POSTPONED, reasons=(TIME_IS_UP,), plan=plan)
-
-
-def _publish(plan: CompactionPlan, results: list[BucketResult], offline: bool) -> Compacted:
-    try:
-        published = publish(plan, results, offline=offline)
-    except AcidctlError as error:
-        return _failed(plan, [error])
-    return Compacted(
-        location=plan.shown, result=Result.COMPACTED, plan=plan, published=published, results=tuple(results)
-    )
-
-
-def _failed(plan: CompactionPlan, errors: list[AcidctlError]) -> Compacted:
-    """Nothing is published; the staging directory stays only as evidence of a wrong result."""
-    wrong = next((error for error in errors if isinstance(error, VerifyError)), None)
-    if wrong is None:
-        discard(plan)
-        return failed(plan, errors[0])
-    return failed(plan, wrong, plan.staging)

@@ -6,6 +6,7 @@ import uuid
 from dataclasses import dataclass
 
 from acidctl.acid.layout import DataFile
+from acidctl.acid.names import format_bucket
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.proof.checksum import RowProof
@@ -48,90 +49,86 @@ class Input:
     tail: Tail | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BucketTask:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileTask:
+    """What the tasks that read files have in common.
+
+    Attributes:
+        attempts: absolute; where the outputs go. Nothing of it is published as it is, so that an attempt that Spark
+            gave up, and that writes on, is never met in a published directory.
+        row: the table's columns in the output.
+        settings: how ORC is encoded.
+        calendar: of an ORC output's footer; 1 Julian/Gregorian, 2 proleptic Gregorian.
+        weight: input bytes, for scheduling.
+        rows: of all that it writes or drops, by the tails of its inputs.
+        may_copy: False when every stripe is to be encoded again.
+        verify: how the result is proven.
+    """
+
+    storage: FileSystemSpec
+    bucket: int
+    attempts: str
+    row: OrcType
+    settings: WriterSettings
+    calendar: int
+    weight: int
+    rows: int
+    may_copy: bool
+    verify: Verify
+
+    def new_attempt(self, name: str) -> str:
+        """A path for a file of the task, never met by another attempt at it."""
+        return f"{self.attempts}/{uuid.uuid4().hex}_{name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketTask(FileTask):
     """The independent piece of a compaction: one bucket of one location, or a segment of a big one.
 
     Attributes:
         inserts: base, original and insert delta files of this bucket.
         deletes: the delete delta files whose events this bucket writes (minor).
         kills: files whose events kill or replace rows of this bucket.
-        attempts: absolute; where the outputs go. Nothing of it is published as it is, so that an attempt that Spark
-            gave up, and that writes on, is never met in a published directory.
-        row: the table's columns in the output.
-        calendar: of the output's footer; 1 Julian/Gregorian, 2 proleptic Gregorian.
         acid_version: 2, or 0 for ACID v1, whose files carry no version: with one, readers would ignore the operation
             of each event and show deleted rows (rule V12).
-        weight: input bytes, for scheduling.
-        rows: events in its input stripes, by their tails.
         segment: its place among the bucket's segments; None when it is the whole bucket.
-        may_copy: False when every stripe is to be encoded again.
-        verify: how the result is proven.
     """
 
-    storage: FileSystemSpec
     kind: CompactionKind
-    bucket: int
     inserts: tuple[Input, ...]
     deletes: tuple[Input, ...]
     kills: tuple[Input, ...]
     write_ids: ValidWriteIds
-    attempts: str
-    row: OrcType
-    settings: WriterSettings
-    calendar: int
     acid_version: int
-    weight: int
-    rows: int
     segment: int | None = None
-    may_copy: bool = True
-    verify: Verify = Verify.BYTES
 
     @property
     def sources(self) -> tuple[Input, ...]:
         """All files that it reads."""
         return self.inserts + self.deletes + self.kills
 
+    @property
+    def name(self) -> str:
+        """Of its outputs, in directories of their own."""
+        return format_bucket(self.bucket)
 
-@dataclass(frozen=True, slots=True)
-class ConcatTask:
-    """One bucket of a compaction of an insert-only location.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConcatTask(FileTask):
+    """One bucket of a compaction of an insert-only location, all bytes of whose result are compared in any case.
 
     Attributes:
-        inputs: in read order.
-        attempts: absolute; where the output goes.
-        format: of all inputs, and of the output.
-        row: the table's columns in the output.
-        settings: how ORC is encoded.
-        calendar: of an ORC output's footer.
-        verify: how the result is proven; all bytes are compared in any case.
-        weight: input bytes, for scheduling.
-        may_copy: take stripes as they are, where they agree with the settings.
-        rows: of all inputs.
+        sources: in read order.
+        format: of all of them, and of the output.
     """
 
-    storage: FileSystemSpec
-    bucket: int
-    inputs: tuple[Input, ...]
-    attempts: str
+    sources: tuple[Input, ...]
     format: Format
-    row: OrcType
-    settings: WriterSettings
-    calendar: int
-    verify: Verify
-    weight: int
-    may_copy: bool = True
-    rows: int = 0
 
     @property
-    def sources(self) -> tuple[Input, ...]:
-        """All files that it reads."""
-        return self.inputs
-
-
-def new_attempt(task: BucketTask | ConcatTask, name: str) -> str:
-    """A path for a file of a task, never met by another attempt at it."""
-    return f"{task.attempts}/{uuid.uuid4().hex}_{name}"
+    def name(self) -> str:
+        """Of the output, as Hive's own writers give it."""
+        return f"{self.bucket:06d}_0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +169,7 @@ class OutputFile:
         expected: worked out from what was read, less what was dropped.
         found: worked out from the written file, read again.
         counts: inserts, updates and deletes in it.
-        first, last: its least and greatest key.
+        first, last: its least and greatest key; zeros where rows have none.
     """
 
     attempt_path: str
@@ -183,8 +180,8 @@ class OutputFile:
     expected: RowProof
     found: RowProof
     counts: tuple[int, int, int]
-    first: Key
-    last: Key
+    first: Key = (0, 0, 0)
+    last: Key = (0, 0, 0)
 
     @property
     def rows(self) -> int:
@@ -218,12 +215,17 @@ class BucketResult:
     """
 
     bucket: int
-    inserts: OutputFile | None
-    deletes: OutputFile | None
-    rows_read: int
-    rows_dropped: int
+    inserts: OutputFile | None = None
+    deletes: OutputFile | None = None
+    rows_read: int = 0
+    rows_dropped: int = 0
     segment: Segment | None = None
     seconds: float = 0.0
+
+    @property
+    def files(self) -> tuple[OutputFile, ...]:
+        """What it wrote for readers."""
+        return tuple(file for file in (self.inserts, self.deletes) if file)
 
 
 @dataclass(frozen=True, slots=True)

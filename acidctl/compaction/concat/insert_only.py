@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from acidctl.acid.triggers import CompactionKind
-from acidctl.compaction.concat.orc import OrcOutput, Written, write_orc
+from acidctl.compaction.concat.orc import write_orc
 from acidctl.compaction.concat.parquet import write_parquet
 from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
-from acidctl.compaction.tasks import BucketResult, ConcatTask, Input, OutputFile, new_attempt
+from acidctl.compaction.tasks import BucketResult, ConcatTask, Input
 from acidctl.errors import RefusedError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
@@ -25,8 +25,6 @@ from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.storage import registry
 from acidctl.storage.port import FileSystem
-
-_NO_KEY = (0, 0, 0)
 
 
 def concat_tasks(
@@ -40,13 +38,13 @@ def concat_tasks(
 
     Args:
         kind: chooses the size of stripes.
-        sources: the files to be put together, in read order; files of any name, those without a number go to bucket 0.
+        sources: the files to be put together, in read order, none with ACID columns; those whose name has no number
+            go to bucket 0.
         attempts: absolute; where the outputs go.
         writing: with settings for ORC of the user's choice no stripe is copied.
 
     Raises:
-        RefusedError: the files are text, of several formats, or have ACID columns; or there are settings of ORC for
-            files of Parquet.
+        RefusedError: the files are text, or of several formats; or there are settings of ORC for files of Parquet.
     """
     if not sources:
         return []
@@ -70,7 +68,7 @@ def concat_tasks(
             ConcatTask(
                 storage=snapshot.fs.spec,
                 bucket=bucket,
-                inputs=inputs_of(own),
+                sources=inputs_of(own),
                 attempts=attempts,
                 format=format_,
                 row=row,
@@ -94,34 +92,15 @@ def run_concat(task: ConcatTask) -> BucketResult:
         VerifyError: what was written is not what was read.
     """
     fs = registry.open_file_system(task.storage)
-    sources = [source for source in (_reopen(fs, item) for item in task.inputs) if source.rows]
+    sources = [source for source in (_reopen(fs, item) for item in task.sources) if source.rows]
     if not sources:
-        return BucketResult(task.bucket, None, None, 0, 0)
-    name = f"{task.bucket:06d}_0"
-    path = new_attempt(task, name)
+        return BucketResult(task.bucket)
     if task.format is Format.PARQUET:
         newest = max(range(len(sources)), key=lambda i: (_age(sources[i]), i))
-        written = write_parquet(fs, sources, path, task.row, newest, twice=task.verify.compares_values)
+        written = write_parquet(fs, sources, task, newest)
     else:
-        output = OrcOutput(path, task.row, task.settings, task.calendar, task.may_copy, task.verify.compares_values)
-        written = write_orc(fs, sources, output)
-    rows = sum(source.rows for source in sources)
-    return BucketResult(task.bucket, _output_file(path, name, written), None, rows, 0)
-
-
-def _output_file(path: str, name: str, written: Written) -> OutputFile:
-    return OutputFile(
-        attempt_path=path,
-        name=name,
-        bytes=written.bytes,
-        stripes=written.stripes,
-        stripes_copied=written.copied,
-        expected=written.expected,
-        found=written.found,
-        counts=(written.found.rows, 0, 0),
-        first=_NO_KEY,
-        last=_NO_KEY,
-    )
+        written = write_orc(fs, sources, task)
+    return BucketResult(task.bucket, written, rows_read=sum(source.rows for source in sources))
 
 
 def _reopen(fs: FileSystem, item: Input) -> EventFile:
@@ -135,12 +114,6 @@ def _format_of(snapshot: Snapshot, sources: Sequence[EventFile]) -> Format:
     examples: dict[Format, EventFile] = {}
     for source in sources:
         examples.setdefault(source.format, source)
-        if source.synthetic is None:
-            raise RefusedError(
-                f"cannot compact {shown} as an insert-only table",
-                f"{snapshot.display(source.file.path)} has ACID columns",
-                "it is a full-ACID table; do not give `table_type='insert-only'`",
-            )
     if len(examples) > 1:
         listed = [f"{snapshot.display(source.file.path)} is {format_}" for format_, source in examples.items()]
         raise RefusedError(

@@ -10,61 +10,24 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 
 from acidctl.compaction.merge.stripe_copy import agrees, is_small
-from acidctl.compaction.proof.checksum import Crc, RowProof
-from acidctl.compaction.proof.sent import SummedSink, Taken, mismatch, require_again, require_bytes
+from acidctl.compaction.proof.checksum import RowProof
+from acidctl.compaction.proof.sent import SummedSink, Taken, mismatch, require_bytes, take
 from acidctl.compaction.proof.values import value_checksum
-from acidctl.compaction.tasks import PROLEPTIC_GREGORIAN
-from acidctl.compaction.working import done, through
+from acidctl.compaction.tasks import PROLEPTIC_GREGORIAN, ConcatTask, OutputFile
+from acidctl.compaction.working import done
 from acidctl.orc.arrow import below
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail, stripe_length
-from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
+from acidctl.orc.types import arrow_type, renumbered, to_proto
+from acidctl.orc.write.acid_writer import rows_within
 from acidctl.orc.write.file_assembler import CPP_WRITER, OrcAssembler, lowest_writer
 from acidctl.orc.write.stripe_encoder import encode_stripes
-from acidctl.orc.write.writer_settings import WHOLE, WriterSettings
+from acidctl.orc.write.writer_settings import WHOLE
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.schema_evolution import conform, fit_text
 from acidctl.storage.port import FileSystem
-from acidctl.storage.ranged import pieces
 
 _ACID_PREFIX = "hive.acid."
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A file that was written and read again.
-
-    Attributes:
-        stripes: stripes or row groups.
-        copied: how many of them are byte copies.
-        expected: worked out from what was read.
-        found: worked out from the file.
-    """
-
-    bytes: int
-    stripes: int
-    copied: int
-    expected: RowProof
-    found: RowProof
-
-
-@dataclass(frozen=True, slots=True)
-class OrcOutput:
-    """What the file is to be.
-
-    Attributes:
-        row: the root of its types.
-        calendar: of its footer.
-        may_copy: take stripes of the inputs as they are, where they agree with the settings.
-        verify_full: compare the values of copied stripes too, not only their bytes; and read all inputs twice.
-    """
-
-    path: str
-    row: OrcType
-    settings: WriterSettings
-    calendar: int
-    may_copy: bool
-    verify_full: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +43,7 @@ class _Piece:
         return stripe_length(info)
 
 
-def write_orc(fs: FileSystem, sources: Sequence[EventFile], output: OrcOutput) -> Written:
+def write_orc(fs: FileSystem, sources: Sequence[EventFile], task: ConcatTask) -> OutputFile:
     """Write the rows of all sources to one new file, in their order, and read it again.
 
     About a stripe of decoded rows is in memory.
@@ -92,30 +55,31 @@ def write_orc(fs: FileSystem, sources: Sequence[EventFile], output: OrcOutput) -
         BadDataError: an input cannot be read, or its rows cannot be converted to the output's types.
         VerifyError: the file does not hold what it should.
     """
-    with fs.open_output(output.path, private=True) as file:
+    path = task.new_attempt(task.name)
+    with fs.open_output(path, private=True) as file:
         sink = SummedSink(file)
-        writer = _Writer(fs, sink, sources, output)
-        for copies, run in groupby(_plan(sources, output), key=lambda pair: pair[0]):
+        writer = _Writer(fs, sink, sources, task)
+        for copies, run in groupby(_plan(sources, task), key=lambda pair: pair[0]):
             for _, piece in run:
                 if copies:
                     writer.copy(piece)
                 else:
                     writer.encode(piece)
         size = writer.close()
-    found = _prove(fs, output, writer, sink)
-    return Written(size, len(writer.plain), writer.copied, writer.expected, found)
+    found = _prove(fs, task, path, writer, sink)
+    return OutputFile(
+        path, task.name, size, len(writer.plain), writer.copied, writer.expected, found, (found.rows, 0, 0)
+    )
 
 
-def _plan(sources: Sequence[EventFile], output: OrcOutput) -> Iterator[tuple[bool, _Piece]]:
+def _plan(sources: Sequence[EventFile], task: ConcatTask) -> Iterator[tuple[bool, _Piece]]:
     """All stripes with rows, and whether each is copied.
 
     Small ones are encoded together, so that many of them do not make reading slow; one that has no neighbours to be
     encoded with would gain nothing, and is copied as well.
     """
-    tree = renumbered(output.row)
-    agreeing = {
-        source.path: output.may_copy and agrees(source, output.settings, output.calendar, tree) for source in sources
-    }
+    tree = renumbered(task.row)
+    agreeing = {source.path: task.may_copy and agrees(source, task, tree) for source in sources}
     pieces = [
         _Piece(source, number)
         for source in sources
@@ -142,21 +106,22 @@ class _Writer:
         expected: of all rows that were given; values only of those that are compared by them.
     """
 
-    def __init__(self, fs: FileSystem, sink: SummedSink, sources: Sequence[EventFile], output: OrcOutput) -> None:
+    def __init__(self, fs: FileSystem, sink: SummedSink, sources: Sequence[EventFile], task: ConcatTask) -> None:
         self._fs = fs
-        self._output = output
-        self._tree = renumbered(output.row)
+        self._sink = sink
+        self._task = task
+        self._tree = renumbered(task.row)
         self._target = arrow_type(self._tree)
         self.sources = sources
         block_size = max(source.tail.block_size for source in sources)
         self._assembler = OrcAssembler(
             cast(BinaryIO, sink),
-            compression=output.settings.compression,
-            block_size=max(block_size, output.settings.block_size),
-            stride=output.settings.stride,
+            compression=task.settings.compression,
+            block_size=max(block_size, task.settings.block_size),
+            stride=task.settings.stride,
         )
         # The rows are cut here, by their decoded size, as AcidWriter does.
-        self._encoder = replace(output.settings, stripe_size=WHOLE)
+        self._encoder = replace(task.settings, stripe_size=WHOLE)
         self._pending: list[pa.RecordBatch] = []
         self._bytes = 0
         self._writers: set[tuple[int, int]] = set()
@@ -172,26 +137,27 @@ class _Writer:
         self._flush()
         tail = piece.source.tail
         info = tail.stripes[piece.number]
-        # The assembler notices when they are not all there.
-        crc, chunks = Crc(), through(pieces(piece.source.fs, piece.source.path, info.offset, piece.length))
-        self._assembler.append_stripe(crc.through(chunks), info, tail.metadata.stripeStats[piece.number])
+        twice = self._task.verify.compares_values
+
+        def append(chunks: Iterator[bytes]) -> None:
+            self._assembler.append_stripe(chunks, info, tail.metadata.stripeStats[piece.number])
+
+        self.taken.append(
+            take(self._fs, piece.source.path, info.offset, piece.length, sink=self._sink, append=append, twice=twice)
+        )
         self._writers.add((tail.footer.writer, tail.writer_version))
-        if self._output.verify_full:
-            require_again(piece.source.fs, piece.source.path, info.offset, piece.length, crc.value)
-        end = self._assembler.position
-        self.taken.append(Taken(piece.source.path, crc.value, end - piece.length, end))
         self.plain.append(True)
-        values = value_checksum(None, self._rows(piece), self._tree) if self._output.verify_full else 0
+        values = value_checksum(None, self._rows(piece), self._tree) if twice else 0
         self.expected += RowProof(info.numberOfRows, 0, values)
 
     def encode(self, piece: _Piece) -> None:
         rows = self._rows(piece)
         done(piece.length)
         # Where all is to be compared, what is written is read apart from what it is compared with.
-        judge = self._rows(piece) if self._output.verify_full else rows
+        judge = self._rows(piece) if self._task.verify.compares_values else rows
         self.expected += RowProof(len(rows), 0, value_checksum(None, judge, self._tree))
         batch = as_batch(rows)
-        size = self._output.settings.stripe_size
+        size = self._task.settings.stripe_size
         while batch.num_rows:
             count = rows_within(batch, size - self._bytes)
             self._pending.append(batch.slice(0, count))
@@ -205,14 +171,14 @@ class _Writer:
         self._flush()
         metadata = common_metadata([source.tail for source in self.sources])
         return self._assembler.finish(
-            to_proto(self._tree), metadata, calendar=self._output.calendar, writer=lowest_writer(self._writers)
+            to_proto(self._tree), metadata, calendar=self._task.calendar, writer=lowest_writer(self._writers)
         )
 
     def _rows(self, piece: _Piece) -> pa.StructArray:
         with piece.source.open() as events:
-            rows = events.rows(piece.number, proleptic=self._output.calendar == PROLEPTIC_GREGORIAN)
+            rows = events.rows(piece.number, proleptic=self._task.calendar == PROLEPTIC_GREGORIAN)
         rows = conform(rows, self._target, self._fs.display(piece.source.path))
-        return fit_text(rows, piece.source.row_type, self._output.row)
+        return fit_text(rows, piece.source.row_type, self._task.row)
 
     def _flush(self) -> None:
         pending, self._pending, self._bytes = self._pending, [], 0
@@ -232,24 +198,24 @@ def common_metadata(tails: Sequence[Tail]) -> dict[str, bytes]:
     }
 
 
-def _prove(fs: FileSystem, output: OrcOutput, writer: _Writer, sink: SummedSink) -> RowProof:
+def _prove(fs: FileSystem, task: ConcatTask, path: str, writer: _Writer, sink: SummedSink) -> RowProof:
     """Read the file again.
 
     Raises:
         VerifyError: its rows, its bytes or its values are others.
     """
-    require_bytes(fs, output.path, sink, writer.taken)
-    shown = fs.display(output.path)
-    tail = read_tail(ByteSource(fs, output.path))
-    if len(tail.stripes) != len(writer.plain) or tail.type_tree != renumbered(output.row):
+    require_bytes(fs, path, sink, writer.taken)
+    shown = fs.display(path)
+    tail = read_tail(ByteSource(fs, path))
+    if len(tail.stripes) != len(writer.plain) or tail.type_tree != renumbered(task.row):
         raise mismatch(shown, "its tail speaks of other stripes or types than were written")
-    written = replace(writer.sources[0], path=output.path, length=None, tail=tail)
+    written = replace(writer.sources[0], path=path, length=None, tail=tail)
     found = RowProof()
     with written.open() as events:
         for number, info in enumerate(tail.stripes):
             values = 0
-            if output.verify_full or not writer.plain[number]:
-                rows = events.rows(number, proleptic=output.calendar == PROLEPTIC_GREGORIAN)
+            if task.verify.compares_values or not writer.plain[number]:
+                rows = events.rows(number, proleptic=task.calendar == PROLEPTIC_GREGORIAN)
                 values = value_checksum(None, rows, tail.type_tree)
             found += RowProof(info.numberOfRows, 0, values)
     if found != writer.expected:
@@ -260,14 +226,3 @@ def _prove(fs: FileSystem, output: OrcOutput, writer: _Writer, sink: SummedSink)
 def as_batch(rows: pa.StructArray) -> pa.RecordBatch:
     """Rows, none of which is NULL, as a batch; not Arrow's own way, which a union may not survive."""
     return pa.RecordBatch.from_arrays(below(rows), names=[field.name for field in rows.type])
-
-
-def rows_within(batch: pa.RecordBatch, size: int) -> int:
-    """How many of the first rows come to about `size` bytes; at least one."""
-    count, total = batch.num_rows, batch.nbytes
-    if total > size:
-        count = max(1, count * max(size, 0) // total)
-        # The first rows may be longer than the average.
-        while count > 1 and batch.slice(0, count).nbytes > 2 * size:
-            count //= 2
-    return int(count)

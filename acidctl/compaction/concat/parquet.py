@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet as pq
 
-from acidctl.compaction.concat.orc import Written, rows_within
 from acidctl.compaction.concat.parquet_footer import FooterSink, meaning, merged_metadata
 from acidctl.compaction.concat.parquet_types import (
     cast,
@@ -30,10 +29,12 @@ from acidctl.compaction.concat.parquet_types import (
 from acidctl.compaction.proof.checksum import RowProof
 from acidctl.compaction.proof.sent import SummedSink, mismatch, require_bytes
 from acidctl.compaction.proof.values import value_checksum
+from acidctl.compaction.tasks import ConcatTask, OutputFile
 from acidctl.compaction.working import done
 from acidctl.errors import RefusedError
 from acidctl.orc.byte_source import ByteSource, ReadAheadFile, native_errors
 from acidctl.orc.types import OrcType
+from acidctl.orc.write.acid_writer import rows_within
 from acidctl.rows.foreign.format import read_any_tail
 from acidctl.rows.foreign.parquet_file import open_parquet, window_on
 from acidctl.rows.foreign.parquet_size import RowGroups
@@ -115,24 +116,21 @@ class _Input:
         return _CODECS.get(metadata.row_group(0).column(0).compression, "snappy")
 
 
-def write_parquet(
-    fs: FileSystem, sources: Sequence[EventFile], path: str, row: OrcType, newest: int, *, twice: bool = False
-) -> Written:
+def write_parquet(fs: FileSystem, sources: Sequence[EventFile], task: ConcatTask, newest: int) -> OutputFile:
     """Write the rows of all sources to one new file, in their order, and read it again.
 
     About two row groups of decoded rows are in memory.
 
     Args:
         sources: in read order, each with rows.
-        row: the columns of the output.
         newest: which of the sources has the compression and the names of programs that the output gets.
-        twice: read all inputs once more, so that what is written is read apart from what it is compared with.
 
     Raises:
         BadDataError: an input cannot be read.
         RefusedError: the inputs disagree on what their values mean, or hold timestamps that cannot be kept exactly.
         VerifyError: the file does not hold what it should.
     """
+    row, path = task.row, task.new_attempt(task.name)
     inputs = [_Input.of(source) for source in sources]
     for item in inputs:
         _require_columns(item, row)
@@ -158,7 +156,7 @@ def write_parquet(
             writer.abandon()
             raise
     require_bytes(fs, path, sink)
-    if twice:
+    if task.verify.compares_values:  # read again, apart from what was written
         expected = sum((proof for _, _, proof in _converted(inputs, schema, row)), RowProof())
     written = replace(sources[0], path=path, length=None, tail=read_any_tail(ByteSource(fs, path)).tail)
     output = _Input.of(written)
@@ -169,7 +167,7 @@ def write_parquet(
         raise mismatch(output.shown, why)
     if times and (output.time, output.by_java) != (model.time, model.by_java):
         raise mismatch(output.shown, "its footer gives dates and timestamps another meaning than the inputs'")
-    return Written(size, groups, 0, expected, found)
+    return OutputFile(path, task.name, size, groups, 0, expected, found, (found.rows, 0, 0))
 
 
 def _converted(

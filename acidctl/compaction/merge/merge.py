@@ -30,6 +30,21 @@ class Chunk:
     statement: NDArray[np.int64]
     rows: pa.Array
 
+    def __len__(self) -> int:
+        return len(self.statement)
+
+    def take(self, selection: NDArray[np.intp]) -> Chunk:
+        """Those at the given places, in their order."""
+        return Chunk(self.ids.take(selection), self.statement[selection], self.rows.take(pa.array(selection)))
+
+    def cut(self, count: int) -> tuple[Chunk, Chunk]:
+        """The first so many, and the others; nothing is copied."""
+        first, rest = slice(count), slice(count, None)
+        return (
+            Chunk(self.ids.take(first), self.statement[first], self.rows.slice(0, count)),
+            Chunk(self.ids.take(rest), self.statement[rest], self.rows.slice(count)),
+        )
+
     @classmethod
     def concat(cls, chunks: Sequence[Chunk]) -> Chunk:
         """All of them, in the order given."""
@@ -58,44 +73,6 @@ class Piece:
     is_small: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Events:
-    """Sorted or unsorted events that wait, statement ids as a column."""
-
-    operation: NDArray[np.int64]
-    keys: Keys
-    current: NDArray[np.int64]
-    statement: NDArray[np.int64]
-    rows: pa.Array
-
-    def __len__(self) -> int:
-        return len(self.current)
-
-    @property
-    def ids(self) -> Ids:
-        return Ids(self.operation, self.keys, self.current)
-
-    def take(self, selection: NDArray[np.intp]) -> _Events:
-        rows = self.rows.take(pa.array(selection))
-        return _Events(
-            self.operation[selection],
-            self.keys.take(selection),
-            self.current[selection],
-            self.statement[selection],
-            rows,
-        )
-
-    def slice(self, start: int, end: int) -> _Events:
-        part = slice(start, end)
-        return _Events(
-            self.operation[part],
-            self.keys.take(part),
-            self.current[part],
-            self.statement[part],
-            self.rows.slice(start, end - start),
-        )
-
-
 def merge(
     pieces: Sequence[Piece], on_collapse: Callable[[Ids, pa.Array], None] | None = None
 ) -> Iterator[tuple[Ids, pa.Array] | StripeCopy]:
@@ -106,7 +83,7 @@ def merge(
             and this is called with the others; None keeps all.
     """
     ordered = list(_gathered(sorted(pieces, key=lambda piece: piece.first)))
-    waiting: _Events | None = None
+    waiting: Chunk | None = None
     after_copy = True
     for at, piece in enumerate(ordered):
         following = ordered[at + 1] if at + 1 < len(ordered) else None
@@ -116,18 +93,16 @@ def merge(
             yield piece.copy
             continue
         after_copy = False
-        chunk = piece.load()
-        events = _events(chunk)
-        if waiting is not None and len(waiting):
-            events = _concat(waiting, events)
+        events = piece.load()
+        if waiting is not None:
+            events = Chunk.concat([waiting, events])
         waiting = None
         if not len(events):
             continue
         events = _sort(events)
         if following is not None:
-            cut = _count_before(events.keys, following.first)
-            waiting = events.slice(cut, len(events)) if cut < len(events) else None
-            events = events.slice(0, cut)
+            events, later = events.cut(_count_before(events.ids.keys, following.first))
+            waiting = later if len(later) else None
         if on_collapse:
             events = _collapse(events, on_collapse)
         if len(events):
@@ -144,7 +119,7 @@ def _gathered(ordered: Iterable[Piece]) -> Iterator[Piece]:
     run: list[Piece] = []
     rows = 0
     for piece in ordered:
-        size = len(piece.held.statement) if piece.held else 0
+        size = len(piece.held or ())
         if run and (piece.held is None or rows + size > _GATHERED_ROWS):
             yield _one(run)
             run, rows = [], 0
@@ -158,38 +133,24 @@ def _gathered(ordered: Iterable[Piece]) -> Iterator[Piece]:
 
 
 def _one(run: list[Piece]) -> Piece:
-    chunks = [piece.held for piece in run if piece.held]
+    chunks = [piece.held for piece in run if piece.held is not None]
     last = max(piece.last for piece in run)
     copy = run[0].copy if len(run) == 1 else None
     return Piece(run[0].first, last, lambda: Chunk.concat(chunks), copy, is_small=True)
 
 
-def _events(chunk: Chunk) -> _Events:
-    ids = chunk.ids
-    return _Events(ids.operation, ids.keys, ids.current, chunk.statement, chunk.rows)
-
-
-def _concat(one: _Events, other: _Events) -> _Events:
-    return _Events(
-        np.concatenate([one.operation, other.operation]),
-        Keys.concat([one.keys, other.keys]),
-        np.concatenate([one.current, other.current]),
-        np.concatenate([one.statement, other.statement]),
-        pa.concat_arrays(same_types([one.rows, other.rows])),
+def _sort(events: Chunk) -> Chunk:
+    """By key ascending, then newest first, a delete before an insert (sections 4.1 and 4.2)."""
+    ids, keys = events.ids, events.ids.keys
+    if is_sorted(keys) and not repeats(keys).any():
+        return events
+    return events.take(
+        np.lexsort((-ids.operation, -events.statement, -ids.current, keys.row_id, keys.bucket, keys.original))
     )
 
 
-def _sort(events: _Events) -> _Events:
-    """By key ascending, then newest first, a delete before an insert (sections 4.1 and 4.2)."""
-    keys = events.keys
-    if is_sorted(keys) and not repeats(keys).any():
-        return events
-    order = np.lexsort((-events.operation, -events.statement, -events.current, keys.row_id, keys.bucket, keys.original))
-    return events.take(order)
-
-
-def _collapse(events: _Events, on_collapse: Callable[[Ids, pa.Array], None]) -> _Events:
-    same = repeats(events.keys) & (np.diff(events.current) == 0)
+def _collapse(events: Chunk, on_collapse: Callable[[Ids, pa.Array], None]) -> Chunk:
+    same = repeats(events.ids.keys) & (np.diff(events.ids.current) == 0)
     if not same.any():
         return events
     left_out = events.take(np.flatnonzero(same) + 1)

@@ -17,14 +17,12 @@ from __future__ import annotations
 import numpy as np
 
 from acidctl.compaction.proof.keys import KeyFacts
-from acidctl.compaction.tasks import JULIAN_GREGORIAN, BucketTask, StripeCopy
+from acidctl.compaction.tasks import JULIAN_GREGORIAN, FileTask, StripeCopy
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.read.id_runs import RowIdRun
 from acidctl.orc.tail import KNOWN_VERSIONS, RecordKey, Tail, stripe_length
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.acid_writer import CopiedStripe
 from acidctl.orc.write.bloom import bloom_columns
-from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.read.events import EventFile, Ids
 
 SMALL_STRIPE = 1 << 20
@@ -35,23 +33,13 @@ Counts = tuple[int, int, int]
 """Inserts, updates and deletes."""
 
 
-def fits(source: EventFile, task: BucketTask, tree: OrcType) -> bool:
-    """Whether the stripes of a file may stand in the output of a task as they are.
+def agrees(source: EventFile, task: FileTask, tree: OrcType) -> bool:
+    """Whether stripes of an ORC file may stand in the output of a task.
 
     Args:
-        tree: of the output, numbered from 0.
+        tree: of the output, the root, numbered from 0.
     """
-    if not task.may_copy or source.synthetic is not None or not has_large_stripe(source):
-        return False
-    return agrees(source, task.settings, task.calendar, tree)
-
-
-def agrees(source: EventFile, settings: WriterSettings, calendar: int, tree: OrcType) -> bool:
-    """Whether stripes of an ORC file may stand in another one of these settings, this calendar and these types.
-
-    Args:
-        tree: the root, numbered from 0.
-    """
+    settings = task.settings
     tail = source.tail
     return (
         not tail.encrypted
@@ -59,7 +47,7 @@ def agrees(source: EventFile, settings: WriterSettings, calendar: int, tree: Orc
         and tail.compression == settings.compression
         and tail.stride == settings.stride
         and tail.stride > 0
-        and source.is_hybrid is (calendar == JULIAN_GREGORIAN)
+        and source.is_hybrid is (task.calendar == JULIAN_GREGORIAN)
         and len(tail.metadata.stripeStats) == len(tail.stripes)
         and tail.type_tree == tree
         and (not has_large_stripe(source) or bloom_columns(tail) == tuple(sorted(settings.bloom_columns)))
@@ -76,24 +64,9 @@ def has_large_stripe(source: EventFile) -> bool:
     return any(not is_small(stripe_length(i)) for i in source.tail.stripes)
 
 
-def stripe_copy(source: EventFile, stripe: int, counts: Counts | None, facts: KeyFacts) -> StripeCopy | None:
-    """What the writer needs to copy a stripe of a file that :func:`fits`; None for one that is out of order.
-
-    Args:
-        counts: of its events, every one of which is kept; see :func:`counts_of`.
-        facts: of their keys.
-    """
-    if counts is None or not facts.ascends or facts.repeats:
-        return None
-    return describe(source.tail, source.path, stripe, counts, facts)
-
-
-def counts_of(ids: Ids | RowIdRun) -> Counts | None:
+def counts_of(ids: Ids) -> Counts | None:
     """How many events are inserts, updates and deletes; None when there are others."""
-    if isinstance(ids, RowIdRun):
-        counts = [ids.count if kind == ids.operation else 0 for kind in range(3)]
-    else:
-        counts = np.bincount(ids.operation, minlength=3).tolist()
+    counts = np.bincount(ids.operation, minlength=3).tolist()
     return (counts[0], counts[1], counts[2]) if len(counts) == 3 else None
 
 

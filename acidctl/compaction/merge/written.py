@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import BinaryIO, cast
 
 import pyarrow as pa
 
-from acidctl.acid.names import format_bucket
 from acidctl.compaction.merge.stripe_copy import counts_of, describe
-from acidctl.compaction.proof.checksum import Crc, RowProof, add
+from acidctl.compaction.proof.checksum import RowProof, add
 from acidctl.compaction.proof.keys import Key, KeyFacts
 from acidctl.compaction.proof.second_reader import SecondReader
-from acidctl.compaction.proof.sent import SummedSink, Taken, mismatch, require_again, require_bytes
+from acidctl.compaction.proof.sent import SummedSink, Taken, mismatch, require_bytes, take
 from acidctl.compaction.proof.values import event_checksum
-from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, OutputFile, StripeCopy, new_attempt
-from acidctl.compaction.working import through
+from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, OutputFile, StripeCopy
 from acidctl.errors import BadDataError, VerifyError
 from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.tail import Tail
@@ -25,10 +24,12 @@ from acidctl.orc.write.acid_writer import AcidFileResult, AcidWriter
 from acidctl.rows.read.events import ID_COLUMNS, Ids, read_ids
 from acidctl.storage import registry
 from acidctl.storage.port import FileSystem
-from acidctl.storage.ranged import pieces
+
+OnValues = Callable[[int, Ids, pa.Array], None]
+"""Takes the number, ids and rows of a stripe."""
 
 
-def open_writer(sink: SummedSink, task: BucketTask, block_size: int) -> AcidWriter:
+def open_writer(sink: SummedSink, task: BucketTask, block_size: int = 0) -> AcidWriter:
     """The writer of a task's file; `block_size` is the largest among the stripes that may be copied."""
     return AcidWriter(
         cast(BinaryIO, sink),
@@ -47,65 +48,59 @@ def join_segments(task: JoinTask) -> BucketResult:
         VerifyError: the file is not what the segments make.
     """
     like = task.like
-    fs = registry.open_file_system(like.storage)
     stripes = [stripe for segment in task.segments for stripe in segment.stripes]
-    expected = sum((segment.expected for segment in task.segments), RowProof())
     if not stripes:
-        return BucketResult(like.bucket, None, None, 0, 0)
-    name = format_bucket(like.bucket)
-    path = new_attempt(like, name)
+        return BucketResult(like.bucket)
+    fs = registry.open_file_system(like.storage)
+    expected = sum((segment.expected for segment in task.segments), RowProof())
+    output = write_output(fs, like, max(stripe.block_size for stripe in stripes), stripes, lambda: expected)
+    encoded = sum(segment.encoded for segment in task.segments)
+    return BucketResult(like.bucket, replace(output, stripes_copied=len(stripes) - encoded))
+
+
+def write_output(
+    fs: FileSystem,
+    task: BucketTask,
+    block_size: int,
+    items: Iterable[pa.RecordBatch | StripeCopy],
+    expected: Callable[[], RowProof],
+) -> OutputFile:
+    """Write events, and stripes of other files as they are, to a new file of a task, and prove it.
+
+    Args:
+        block_size: the largest among the stripes.
+        items: in order.
+        expected: what the file is to hold, as it is known once all items are written.
+
+    Raises:
+        BadDataError: keys are out of order, or the file of a stripe has become shorter.
+        StorageError: bytes that were read twice came differently.
+        VerifyError: the file is not what was to be written.
+    """
+    path = task.new_attempt(task.name)
+    copies: dict[int, StripeCopy] = {}
+    taken: list[Taken] = []
     with fs.open_output(path, private=True) as file:
         sink = SummedSink(file)
-        writer = open_writer(sink, like, max(stripe.block_size for stripe in stripes))
-        copier = Copier(fs, writer, sink, twice=like.verify.compares_values)
-        for stripe in stripes:
-            copier.copy(stripe)
+        writer = open_writer(sink, task, block_size)
+        for item in items:
+            if isinstance(item, StripeCopy):
+                append = partial(writer.copy_stripe, item.stripe)
+                twice = task.verify.compares_values
+                taken.append(take(fs, item.path, item.offset, item.length, sink=sink, append=append, twice=twice))
+                copies[writer.flush() - 1] = item
+            else:
+                writer.write(item)
         result = writer.close()
-    if like.verify.compares_bytes:
-        require_bytes(fs, path, sink, copier.made)
-    output = proven(fs, like, path, name, result=result, copies=copier.copies, expected=expected)
-    encoded = sum(segment.encoded for segment in task.segments)
-    output = replace(output, stripes_copied=len(stripes) - encoded)
-    return BucketResult(like.bucket, output, None, 0, 0)
-
-
-class Copier:
-    """Copies stripes of other files into a writer.
-
-    Attributes:
-        copies: what was copied, by the place of the stripe in the written file.
-        made: the same in their order, with what is known of their bytes.
-    """
-
-    def __init__(self, fs: FileSystem, writer: AcidWriter, sink: SummedSink, *, twice: bool) -> None:
-        """`twice`: read all of them a second time, and compare."""
-        self._twice = twice
-        self._fs = fs
-        self._writer = writer
-        self._sink = sink
-        self.copies: dict[int, StripeCopy] = {}
-        self.made: list[Taken] = []
-
-    def copy(self, stripe: StripeCopy) -> None:
-        """Take one as it is.
-
-        Raises:
-            BadDataError: its keys are out of order, or its file has become shorter.
-            StorageError: the second time something else came.
-        """
-        # The writer notices when the stripe is not whole.
-        crc, chunks = Crc(), pieces(self._fs, stripe.path, stripe.offset, stripe.length)
-        self._writer.copy_stripe(stripe.stripe, through(crc.through(chunks)))
-        if self._twice:
-            require_again(self._fs, stripe.path, stripe.offset, stripe.length, crc.value)
-        self.copies[self._writer.flush() - 1] = stripe
-        self.made.append(Taken(stripe.path, crc.value, self._sink.count - stripe.length, self._sink.count))
+    if task.verify.compares_bytes:
+        require_bytes(fs, path, sink, taken)
+    return _proven(fs, task, path, result, copies=copies, expected=expected())
 
 
 def stripes_of(
     fs: FileSystem,
     path: str,
-    on_values: Callable[[Ids, pa.Array], None] | None = None,
+    on_values: OnValues | None = None,
     copies: Mapping[int, StripeCopy] | None = None,
 ) -> Iterator[StripeCopy]:
     """The stripes of a file that was just written, read again; with proof that it is in order and indexed.
@@ -113,7 +108,7 @@ def stripes_of(
     Args:
         copies: stripes that were copied.  Where their ids were not decoded before, the same bytes of ids must be there;
             the ids of all others are decoded.
-        on_values: called with the ids and rows of each, where they too are to be read.
+        on_values: called with the number, ids and rows of each, where they too are to be read.
 
     Raises:
         VerifyError: it is not.
@@ -132,16 +127,14 @@ def stripes_of(
             yield found
 
 
-def _decoded(
-    fs: FileSystem, orc: OrcFile, stripe: int, on_values: Callable[[Ids, pa.Array], None] | None
-) -> StripeCopy:
+def _decoded(fs: FileSystem, orc: OrcFile, stripe: int, on_values: OnValues | None) -> StripeCopy:
     try:
         batch = orc.read_stripe(stripe, None if on_values else ID_COLUMNS)
     except BadDataError as error:
         raise _mismatch(fs, orc.path, f"stripe {stripe} cannot be read: {error.why}") from error
     ids = read_ids(batch, fs.display(orc.path))
     if on_values:
-        on_values(ids, batch.column("row"))
+        on_values(stripe, ids, batch.column("row"))
     facts, counts = KeyFacts.of(ids.keys), counts_of(ids)
     if counts is None or not facts.ascends:
         raise _mismatch(fs, orc.path, f"the keys or operations of stripe {stripe} are not in order")
@@ -163,13 +156,12 @@ def _copied(fs: FileSystem, tail: Tail, stripe: int, source: StripeCopy) -> Stri
     return found if source.ids else None
 
 
-def proven(
+def _proven(
     fs: FileSystem,
     task: BucketTask,
     path: str,
-    name: str,
-    *,
     result: AcidFileResult,
+    *,
     copies: Mapping[int, StripeCopy],
     expected: RowProof,
 ) -> OutputFile:
@@ -178,7 +170,8 @@ def proven(
     Raises:
         VerifyError: they differ.
     """
-    with _Values(fs, task, path, copies) if task.verify.compares_values else nullcontext() as values:
+    with fs.open_input(path) if task.verify.compares_values else nullcontext() as file:
+        values = _Values(fs, task, path, copies, file) if file else None
         stripes = list(stripes_of(fs, path, values.add if values else None, copies))
     found = sum(
         (RowProof(s.stripe.info.numberOfRows, s.checksum) for s in stripes),
@@ -187,11 +180,11 @@ def proven(
     if found != expected:
         differs = "their keys differ" if found.keys != expected.keys else "values of their columns differ"
         raise _mismatch(fs, path, f"{expected.rows} rows were to be written and {found.rows} are there; {differs}")
-    counts = tuple(sum(s.stripe.counts[kind] for s in stripes) for kind in range(3))
-    if counts != (result.inserts, result.updates, result.deletes):
+    counts = (result.inserts, result.updates, result.deletes)
+    if counts != tuple(sum(s.stripe.counts[kind] for s in stripes) for kind in range(3)):
         raise _mismatch(fs, path, "its operations are not those of hive.acid.stats")
     first, last = stripes[0].stripe.first, stripes[-1].stripe.last
-    return OutputFile(path, name, result.bytes, result.stripes, len(copies), expected, found, counts, first, last)
+    return OutputFile(path, task.name, result.bytes, result.stripes, len(copies), expected, found, counts, first, last)
 
 
 class _Values:
@@ -201,39 +194,25 @@ class _Values:
         sum: their checksum.
     """
 
-    def __init__(self, fs: FileSystem, task: BucketTask, path: str, copies: Mapping[int, StripeCopy]) -> None:
+    def __init__(
+        self, fs: FileSystem, task: BucketTask, path: str, copies: Mapping[int, StripeCopy], file: BinaryIO
+    ) -> None:
         self._fs, self._task, self._path, self._copies = fs, task, path, copies
-        self._stripe = self.sum = 0
-        self._file = fs.open_input(path)
-        try:
-            self._second = SecondReader(self._file, task.row.children, fs.display(path))
-        except BaseException:
-            self._file.close()
-            raise
+        self._second = SecondReader(file, task.row.children, fs.display(path))
+        self.sum = 0
 
-    def add(self, ids: Ids, rows: pa.Array) -> None:
-        """Take the next stripe.
+    def add(self, stripe: int, ids: Ids, rows: pa.Array) -> None:
+        """Take a stripe.
 
         Raises:
             VerifyError: pyorc reads something else.
         """
         self.sum = add(self.sum, event_checksum(ids, rows, self._task.row))
-        if self._is_encoded(self._stripe) and (column := self._second.differing(self._stripe, rows)):
-            raise _mismatch(
-                self._fs, self._path, f"pyorc reads other values in column {column} of stripe {self._stripe}"
-            )
-        self._stripe += 1
-
-    def _is_encoded(self, stripe: int) -> bool:
-        """By this compaction: in this file, or in that of a segment from which it was copied."""
         source = self._copies.get(stripe)
-        return source is None or source.path.startswith(f"{self._task.attempts}/")
-
-    def __enter__(self) -> _Values:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
+        # By this compaction: in this file, or in that of a segment from which it was copied.
+        is_encoded = source is None or source.path.startswith(f"{self._task.attempts}/")
+        if is_encoded and (column := self._second.differing(stripe, rows)):
+            raise _mismatch(self._fs, self._path, f"pyorc reads other values in column {column} of stripe {stripe}")
 
 
 def _mismatch(fs: FileSystem, path: str, why: str) -> VerifyError:

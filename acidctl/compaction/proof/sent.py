@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from isal.isal_zlib import crc32
 
 from acidctl.compaction.proof.checksum import Crc, crc_of
+from acidctl.compaction.working import through
 from acidctl.errors import StorageError, VerifyError
 from acidctl.storage.port import FileSystem
 from acidctl.storage.ranged import pieces
@@ -37,7 +38,7 @@ class SummedSink:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A stripe that was copied: the CRC-32 of its bytes as they were read, and where they lie in the written file.
+    """Bytes that were copied: the CRC-32 of its bytes as they were read, and where they lie in the written file.
 
     Attributes:
         source: the file that it was read from, absolute.
@@ -47,6 +48,35 @@ class Taken:
     crc: int
     start: int
     end: int
+
+
+def take(
+    fs: FileSystem,
+    path: str,
+    offset: int,
+    length: int,
+    *,
+    sink: SummedSink,
+    append: Callable[[Iterator[bytes]], None],
+    twice: bool,
+) -> Taken:
+    """Pass a part of an input to `append`, which writes it to `sink`, and notices when it is not whole.
+
+    Args:
+        twice: read it a second time, and compare.
+
+    Raises:
+        StorageError: the second time something else came.
+    """
+    crc = Crc()
+    append(through(crc.through(pieces(fs, path, offset, length))))
+    if twice and crc_of(pieces(fs, path, offset, length)) != crc.value:
+        raise StorageError(
+            f"cannot read {fs.display(path)}",
+            f"{length:,} bytes at offset {offset:,} were read twice, and came differently",
+            "look at the health of its disks and of the machine's memory and network, then run it again",
+        )
+    return Taken(path, crc.value, sink.count - length, sink.count)
 
 
 def require_bytes(fs: FileSystem, path: str, sink: SummedSink, taken: Sequence[Taken] = ()) -> None:
@@ -69,23 +99,6 @@ def require_bytes(fs: FileSystem, path: str, sink: SummedSink, taken: Sequence[T
     _pass(whole.through(pieces(fs, path, at, sink.count - at)))
     if whole.value != sink.value:
         raise mismatch(fs.display(path), "its bytes are not those that were written")
-
-
-def require_again(fs: FileSystem, path: str, offset: int, length: int, crc: int) -> None:
-    """Read a part of an input a second time.
-
-    Args:
-        crc: the CRC-32 of what came the first time.
-
-    Raises:
-        StorageError: now something else comes.
-    """
-    if crc_of(pieces(fs, path, offset, length)) != crc:
-        raise StorageError(
-            f"cannot read {fs.display(path)}",
-            f"{length:,} bytes at offset {offset:,} were read twice, and came differently",
-            "look at the health of its disks and of the machine's memory and network, then run it again",
-        )
 
 
 def _pass(chunks: Iterable[bytes]) -> None:

@@ -27,18 +27,20 @@ from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Ids
 
 Words = NDArray[np.uint64]
-Lanes = tuple[Words, Words]
-"""One word a value in each lane; the same array twice where lanes part only when they are mixed."""
+"""A row of words a lane, one word a value; a single row where lanes part only when they are mixed."""
 
 _MOST_ROWS: Final = 32 * 1024
 _MOST_BYTES: Final = 4 << 20
 """Rows are hashed in slices of no more than these, unless a single row is larger: so that memory stays small, and most
 of it in the processor's cache."""
 
-_PIECE: Final = 64 * 1024
+_PIECE: Final = 32 * 1024
 """Words of strings that are hashed at a time."""
 
-_NULLS: Final = (0x8CB92BA72F3D8DD7, 0xC3A5C85C97CB3127)
+_NULLS: Final = np.array([[0x8CB92BA72F3D8DD7], [0xC3A5C85C97CB3127]], np.uint64)
+"""No value has these two words: lanes that part only when mixed are equal, the others are mixed."""
+
+_LANES: Final = np.array(SEEDS, np.uint64)[:, np.newaxis]
 _PLACES: Final = 4096
 _NANOS: Final = 1_000_000_000
 _ERA_SECONDS: Final = 2**64 / _NANOS
@@ -63,11 +65,8 @@ def value_checksum(keys: Keys | None, rows: pa.Array, row: OrcType | None = None
     total, start = 0, 0
     for part in _slices(rows):
         count = len(part)
-        low, high = (
-            int(_finished(lane, words, keys, slice(start, start + count)).sum(dtype=np.uint64))
-            for lane, words in enumerate(_words(part, row))
-        )
-        total = add(total, high << 64 | low)
+        low, high = _finished(_words(part, row), keys, slice(start, start + count)).sum(axis=1, dtype=np.uint64)
+        total = add(total, int(high) << 64 | int(low))
         start += count
     return total
 
@@ -83,10 +82,11 @@ def event_checksum(ids: Ids, rows: pa.Array, row: OrcType) -> int:
     return add(value_checksum(ids.keys, rows, row), key_checksum(others))
 
 
-def _finished(lane: int, words: Words, keys: Keys | None, part: slice) -> Words:
+def _finished(words: Words, keys: Keys | None, part: slice) -> Words:
     if keys is None:
-        return mix(words ^ np.uint64(SEEDS[lane]))
-    return mix(words * _ODD ^ key_hashes(keys.take(part), SEEDS[lane]))
+        return mix(words ^ _LANES)
+    hashes = [key_hashes(keys.take(part), seed) for seed in SEEDS]
+    return mix(words * _ODD ^ np.stack(hashes))
 
 
 def _slices(rows: pa.Array) -> Iterator[pa.Array]:
@@ -100,45 +100,43 @@ def _slices(rows: pa.Array) -> Iterator[pa.Array]:
         yield rows
 
 
-def _words(array: pa.Array, tree: OrcType | None) -> Lanes:
+def _words(array: pa.Array, tree: OrcType | None) -> Words:
     """A word for each value in each lane, NULLs included."""
     kind = array.type
     if pa.types.is_dictionary(kind):
         return _words(array.dictionary_decode(), tree)
     if pa.types.is_null(kind):
-        return _constant(_NULLS[0], len(array)), _constant(_NULLS[1], len(array))
+        return _constants(_NULLS, len(array))
     if pa.types.is_union(kind):
         return _union(array, tree)  # its NULLs are an alternative
-    if pa.types.is_struct(kind):
-        lanes = _struct(array, tree)
-    elif pa.types.is_map(kind):
-        lanes = _map(array, tree)
-    elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        lanes = _list(array, tree)
-    elif isinstance(kind, WideTimestamp):
-        lanes = _wide(*parts(array))
-    elif isinstance(kind, pa.BaseExtensionType):
+    if isinstance(kind, pa.BaseExtensionType) and not isinstance(kind, WideTimestamp):
         return _words(array.storage, tree)
-    else:
-        lanes = _leaf(array, tree)
-    if not array.null_count:
-        return lanes
-    nulls = array.is_null().to_numpy(zero_copy_only=False)
-    return _or_null(lanes[0], nulls, 0), _or_null(lanes[1], nulls, 1)
+    words = np.atleast_2d(_of_values(array, tree))
+    return np.where(array.is_null().to_numpy(zero_copy_only=False), _NULLS, words) if array.null_count else words
 
 
-def _constant(word: int, count: int) -> Words:
-    return np.full(count, word, np.uint64)
+def _of_values(array: pa.Array, tree: OrcType | None) -> Words:
+    """Whatever words where the array has NULLs."""
+    kind = array.type
+    if pa.types.is_struct(kind):
+        return _struct(array, tree)
+    if pa.types.is_map(kind):
+        return _map(array, tree)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return _list(array, tree)
+    if isinstance(kind, WideTimestamp):
+        return _wide(*parts(array))
+    return _leaf(array, tree)
 
 
-def _or_null(words: Words, nulls: NDArray[np.bool_], lane: int) -> Words:
-    """No value has these two words: lanes that part only when mixed are equal, the others are mixed."""
-    return np.where(nulls, np.uint64(_NULLS[lane]), words)
+def _constants(words: Words, count: int) -> Words:
+    """The word of each lane for so many values."""
+    return np.repeat(words, count, axis=1)
 
 
-def _mixed(words: Words, place: Words | np.uint64, lane: int) -> Words:
-    """Words of a lane that tell where they stand."""
-    return mix(words ^ (place ^ np.uint64(SEEDS[lane])))
+def _mixed(words: Words, place: Words | np.uint64) -> Words:
+    """Words that tell where they stand."""
+    return mix(words ^ (place ^ _LANES))
 
 
 @cache
@@ -153,40 +151,30 @@ def _places(numbers: NDArray[np.int64]) -> Words:
     return mix((numbers.astype(np.uint64) + np.uint64(1)) * _ODD)
 
 
-def _both(array: Words) -> Lanes:
-    return array, array
-
-
 # --- nested --------------------------------------------------------------------------------------------------------
 
 
-def _struct(array: pa.StructArray, tree: OrcType | None) -> Lanes:
+def _struct(array: pa.StructArray, tree: OrcType | None) -> Words:
     count = array.type.num_fields
     trees = _children(tree, "struct", count)
-    low, high = _constant(count, len(array)), _constant(count, len(array))
-    places = _places(np.arange(count))
-    for i in range(count):
-        lanes = _words(array.field(i), trees[i])
-        low += _mixed(lanes[0], places[i], 0)
-        high += _mixed(lanes[1], places[i], 1)
-    return low, high
+    words = np.full((2, len(array)), count, np.uint64)
+    for i, place in enumerate(_places(np.arange(count))):
+        words += _mixed(_words(array.field(i), trees[i]), place)
+    return words
 
 
-def _union(array: pa.UnionArray, tree: OrcType | None) -> Lanes:
+def _union(array: pa.UnionArray, tree: OrcType | None) -> Words:
     members = array.type.num_fields - has_null_member(array.type)
     trees = _children(tree, "uniontype", members)
     tags = tags_of(array)
-    low, high = _constant(_NULLS[0], len(array)), _constant(_NULLS[1], len(array))
+    words = _constants(_NULLS, len(array))
     places = _places(np.arange(members))
     for i, values in enumerate(chosen_values(array)):
-        rows = np.flatnonzero(tags == i)
-        lanes = _words(values, trees[i])
-        low[rows] = _mixed(lanes[0], places[i], 0)
-        high[rows] = _mixed(lanes[1], places[i], 1)
-    return low, high
+        words[:, tags == i] = _mixed(_words(values, trees[i]), places[i])
+    return words
 
 
-def _list(array: pa.Array, tree: OrcType | None) -> Lanes:
+def _list(array: pa.Array, tree: OrcType | None) -> Words:
     if pa.types.is_fixed_size_list(array.type):
         array = array.cast(pa.list_(array.type.value_type))
     offsets = array.offsets.to_numpy().astype(np.int64)
@@ -194,33 +182,28 @@ def _list(array: pa.Array, tree: OrcType | None) -> Lanes:
     return _sequences(_words(array.values.slice(offsets[0], offsets[-1] - offsets[0]), child), offsets)
 
 
-def _map(array: pa.MapArray, tree: OrcType | None) -> Lanes:
+def _map(array: pa.MapArray, tree: OrcType | None) -> Words:
     offsets = array.offsets.to_numpy().astype(np.int64)
-    key, item = _children(tree, "map", 2)
     first, count = offsets[0], offsets[-1] - offsets[0]
-    one = _words(array.keys.slice(first, count), key)
-    other = _words(array.items.slice(first, count), item)
-    places = _places(np.arange(2))
-    low, high = (_mixed(one[i], places[0], i) + _mixed(other[i], places[1], i) for i in (0, 1))
-    return _sequences((low, high), offsets)
+    pairs = zip((array.keys, array.items), _children(tree, "map", 2), _places(np.arange(2)), strict=True)
+    one, other = (_mixed(_words(part.slice(first, count), kind), place) for part, kind, place in pairs)
+    return _sequences(one + other, offsets)
 
 
-def _sequences(lanes: Lanes, offsets: NDArray[np.int64]) -> Lanes:
+def _sequences(words: Words, offsets: NDArray[np.int64]) -> Words:
     """A word for each list of elements."""
-    counts = np.diff(offsets)
-    places = _places(np.arange(offsets[-1] - offsets[0]) - np.repeat(offsets[:-1] - offsets[0], counts))
     bounds = offsets - offsets[0]
-    low, high = (
-        mix(_sums(_mixed(lanes[i], places, i), bounds) + counts.astype(np.uint64) * np.uint64(SEEDS[i])) for i in (0, 1)
-    )
-    return low, high
+    counts = np.diff(bounds)
+    places = _places(np.arange(bounds[-1]) - np.repeat(bounds[:-1], counts))
+    return mix(_sums(_mixed(words, places), bounds) + counts.astype(np.uint64) * _LANES)
 
 
 def _sums(words: Words, bounds: NDArray[np.int64]) -> Words:
     """The sum of each range of words."""
-    running = np.zeros(len(words) + 1, np.uint64)
-    np.cumsum(words, out=running[1:])
-    return running[bounds[1:]] - running[bounds[:-1]]
+    running = np.zeros((2, words.shape[1] + 1), np.uint64)
+    for lane in (0, 1):  # along an axis NumPy takes much longer
+        np.cumsum(words[lane], out=running[lane, 1:])
+    return np.diff(running.take(bounds, axis=1))
 
 
 def _children(tree: OrcType | None, kind: str, count: int) -> Sequence[OrcType | None]:
@@ -231,35 +214,31 @@ def _children(tree: OrcType | None, kind: str, count: int) -> Sequence[OrcType |
 # --- leaves --------------------------------------------------------------------------------------------------------
 
 
-def _leaf(array: pa.Array, tree: OrcType | None) -> Lanes:
+def _leaf(array: pa.Array, tree: OrcType | None) -> Words:
     kind = array.type
     if pa.types.is_decimal(kind):
         return _decimals(array)
     if pa.types.is_timestamp(kind):
         return _timestamps(array)
     if pa.types.is_floating(kind):
-        return _both(_floats(array))
+        values = array.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64)
+        return _bits(np.where(np.isnan(values), np.float64("nan"), values))
     if pa.types.is_boolean(kind):
-        return _both(array.cast(pa.uint8()).fill_null(0).to_numpy(zero_copy_only=False).astype(np.uint64))
-    if pa.types.is_integer(kind):
-        numbers = array.fill_null(0).to_numpy(zero_copy_only=False)
-        return _both(numbers.astype(np.int64, copy=False).view(np.uint64))
-    if pa.types.is_date32(kind):
-        return _leaf(array.cast(pa.int32()), None)
-    if pa.types.is_time32(kind):
-        return _leaf(array.cast(pa.int32()), None)
-    if pa.types.is_time64(kind):
-        return _leaf(array.cast(pa.int64()), None)
+        array = array.cast(pa.uint8())
+    elif pa.types.is_date32(kind) or pa.types.is_time32(kind):
+        array = array.cast(pa.int32())
+    elif pa.types.is_time64(kind):
+        array = array.cast(pa.int64())
+    if pa.types.is_integer(array.type):
+        return _bits(array.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64, copy=False))
     return _strings(array, trimmed=tree is not None and tree.kind == "char")
 
 
-def _floats(array: pa.Array) -> Words:
-    values = array.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64)
-    words: Words = np.where(np.isnan(values), np.float64("nan"), values).view(np.uint64)
-    return words
+def _bits(numbers: NDArray[Any]) -> Words:
+    return numbers.view(np.uint64)
 
 
-def _decimals(array: pa.Array) -> Lanes:
+def _decimals(array: pa.Array) -> Words:
     if not pa.types.is_decimal128(array.type):
         array = array.cast(pa.decimal128(38, array.type.scale))
     halves = np.frombuffer(array.buffers()[1], np.uint64)[2 * array.offset : 2 * (array.offset + len(array))]
@@ -267,35 +246,33 @@ def _decimals(array: pa.Array) -> Lanes:
     # Nearly all numbers fit the lower half: then the upper one is but its sign.
     small = high == (low.view(np.int64) >> 63).view(np.uint64)
     if small.all():
-        return _both(low.copy())
-    one, other = (np.where(small, low, mix(low ^ np.uint64(seed)) + high * _ODD) for seed in SEEDS[::-1])
-    return one, other
+        return low.copy()
+    return np.where(small, low, mix(low ^ _LANES[::-1]) + high * _ODD)
 
 
-def _timestamps(array: pa.Array) -> Lanes:
+def _timestamps(array: pa.Array) -> Words:
     ticks = array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
     if array.type.unit == "ns":
-        return _both(ticks.view(np.uint64))
+        return _bits(ticks)
     per_second = _PER_SECOND[array.type.unit]
     seconds, rest = np.divmod(ticks, per_second)
     return _wide(seconds, rest * (_NANOS // per_second))
 
 
-def _wide(seconds: Any, nanos: Any) -> Lanes:
+def _wide(seconds: Any, nanos: Any) -> Words:
     """Instants as nanoseconds of 64 bits, which wrap around, and how often they did: never for ``timestamp[ns]``."""
     wrapped = seconds.astype(np.int64) * np.int64(_NANOS) + nanos.astype(np.int64)
     eras = np.rint((seconds - wrapped / _NANOS) / _ERA_SECONDS).astype(np.int64).view(np.uint64)
+    words = _bits(wrapped)
     if not eras.any():
-        return _both(wrapped.view(np.uint64))
-    words = wrapped.view(np.uint64)
-    one, other = (np.where(eras == 0, words, mix(words ^ np.uint64(seed)) + mix(eras)) for seed in SEEDS[::-1])
-    return one, other
+        return words
+    return np.where(eras == 0, words, mix(words ^ _LANES[::-1]) + mix(eras))
 
 
 # --- strings -------------------------------------------------------------------------------------------------------
 
 
-def _strings(array: pa.Array, *, trimmed: bool) -> Lanes:
+def _strings(array: pa.Array, *, trimmed: bool) -> Words:
     """Eight bytes are a word, the last one filled with zeros; a string is a list of words, and its length."""
     kind = array.type
     if pa.types.is_string_view(kind) or pa.types.is_large_string(kind) or pa.types.is_string(kind):
@@ -311,21 +288,19 @@ def _strings(array: pa.Array, *, trimmed: bool) -> Lanes:
     _, offset_buffer, data = array.buffers()
     offsets = np.frombuffer(offset_buffer, np.int64)[array.offset : array.offset + len(array) + 1]
     if data is None or offsets[-1] == offsets[0]:
-        return _both(np.zeros(len(array), np.uint64))
+        return np.zeros(len(array), np.uint64)
     lengths = np.diff(offsets)
     data = np.frombuffer(data, np.uint8)
-    low, high = np.zeros(len(array), np.uint64), np.zeros(len(array), np.uint64)
+    sums = np.zeros((2, len(array)), np.uint64)
     counts = lengths + 7 >> 3
     ends = np.concatenate(([0], np.cumsum(counts)))
     for start in range(0, int(ends[-1]), _PIECE):
-        _add_words(data, offsets, ends, start, (low, high))
-    sizes = lengths.astype(np.uint64)
-    one, other = (mix(words + sizes * np.uint64(SEEDS[i])) for i, words in enumerate((low, high)))
-    return one, other
+        _add_words(data, offsets, ends, start, sums)
+    return mix(sums + lengths.astype(np.uint64) * _LANES)
 
 
 def _add_words(
-    data: NDArray[np.uint8], offsets: NDArray[np.int64], ends: NDArray[np.int64], start: int, into: Lanes
+    data: NDArray[np.uint8], offsets: NDArray[np.int64], ends: NDArray[np.int64], start: int, into: Words
 ) -> None:
     """Add a piece of all strings' words to the strings they are of.
 
@@ -346,9 +321,7 @@ def _add_words(
     words = _gathered(data, at)
     partial = np.flatnonzero(left < 8)
     words[partial] &= _MASKS[left[partial]]
-    places = _places(numbers)
-    for lane, sums in enumerate(into):
-        sums[first:last] += _sums(_mixed(words, places, lane), bounds - start)
+    into[:, first:last] += _sums(_mixed(words, _places(numbers)), bounds - start)
 
 
 _MASKS: Final = np.array([(1 << 8 * count) - 1 for count in range(8)], np.uint64)

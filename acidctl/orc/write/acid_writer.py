@@ -132,7 +132,7 @@ class AcidWriter:
         self._check(batch)
         size = self._settings.stripe_size
         while batch.num_rows:
-            room = _rows_within(batch, size - self._pending_bytes)
+            room = rows_within(batch, size - self._pending_bytes)
             part = batch.slice(0, room)
             batch = batch.slice(room)
             self._pending.append(part)
@@ -252,7 +252,7 @@ def _key_at(batch: pa.RecordBatch, row: int) -> RecordKey:
     return RecordKey(*(column[row].as_py() for column in batch.columns[1:4]))
 
 
-def _rows_within(batch: pa.RecordBatch, size: int) -> int:
+def rows_within(batch: pa.RecordBatch, size: int) -> int:
     """How many of the first rows come to about `size` bytes; at least one."""
     rows: int = batch.num_rows
     total: int = batch.nbytes

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from acidctl.acid import bucket as codec
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, files_by_child, is_full_acid
@@ -75,7 +76,7 @@ class Ids:
             np.concatenate([part.current for part in parts]),
         )
 
-    def take(self, selection: Bools | None) -> Ids:
+    def take(self, selection: NDArray[np.intp] | Bools | slice | None) -> Ids:
         """Those selected; None selects all."""
         return (
             self

@@ -14,8 +14,7 @@ from support.tables import ids_in, pairs_of
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.compaction import kernel
-from acidctl.compaction.merge import stripe_copy
+from acidctl.compaction.merge import stripe_copy, written
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.proof.verify import Verify
 from acidctl.errors import VerifyError
@@ -207,7 +206,7 @@ def test_a_store_that_keeps_other_bytes_is_noticed(
             *((0, write_id, B0, i, write_id, (i, write_id)) for i in range(50)),
         )
     before, rows = sorted(path.name for path in table.iterdir()), pairs_of(table)
-    require = kernel.require_bytes
+    require = written.require_bytes
 
     def spoiled(fs: FileSystem, path: str, *more: Any) -> None:
         data = bytearray(Path(path).read_bytes())
@@ -216,7 +215,7 @@ def test_a_store_that_keeps_other_bytes_is_noticed(
         require(fs, path, *more)
 
     monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", 1 << 20)  # all are encoded
-    monkeypatch.setattr(kernel, "require_bytes", spoiled)
+    monkeypatch.setattr(written, "require_bytes", spoiled)
     with pytest.raises(VerifyError, match="its bytes are not those that were written"):
         run_compaction(table, MAJOR, writing=Writing(verify=verify))
     assert sorted(path.name for path in table.iterdir() if not path.name.startswith("_tmp")) == before
