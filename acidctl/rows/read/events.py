@@ -141,6 +141,16 @@ class EventFile:
         integers = statistics.intStatistics
         return not (integers.HasField("maximum") and integers.minimum == integers.maximum == 0)
 
+    @cached_property
+    def ranges(self) -> list[StripeRange | None]:
+        """What is known of the keys of every stripe without reading them."""
+        if self.synthetic is None:
+            return stripe_ranges(self.tail)
+        write_ids, buckets = (self.synthetic.write_id,) * 2, (self.synthetic.bucket,) * 2
+        rows = (stripe.numberOfRows for stripe in self.tail.stripes)
+        firsts = itertools.accumulate(rows, initial=self.synthetic.first_row_id)
+        return [StripeRange(write_ids, buckets, (a, b - 1), write_ids, True) for a, b in itertools.pairwise(firsts)]
+
     def open(self) -> EventReader:
         """Open it for reading. Raises BadDataError, NotFoundError or AccessError."""
         if self.format is not Format.ORC:
@@ -173,19 +183,6 @@ class EventReader:
     @property
     def stripes(self) -> int:
         return self._orc.stripe_count
-
-    @cached_property
-    def ranges(self) -> list[StripeRange | None]:
-        """What is known of the keys of every stripe without reading them."""
-        synthetic = self.source.synthetic
-        if synthetic is None:
-            return stripe_ranges(self.source.tail)
-        write_id, value, first = synthetic.write_id, synthetic.bucket, synthetic.first_row_id
-        bounds = itertools.pairwise(self._starts)
-        return [
-            StripeRange((write_id,) * 2, (value,) * 2, (first + a, first + b - 1), (write_id,) * 2, True)
-            for a, b in bounds
-        ]
 
     def ids(self, stripe: int) -> Ids:
         """The synthetic columns of a stripe.
