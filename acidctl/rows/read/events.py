@@ -202,9 +202,7 @@ class EventReader:
         if self.source.synthetic is not None or columns == []:
             return self.ids(stripe), self.rows(stripe, columns, proleptic=proleptic)
         wanted = None if columns is None else [*ID_COLUMNS, *(f"row.{name}" for name in columns)]
-        batch = self._orc.read_stripe(stripe, wanted)
-        if proleptic and self.source.is_hybrid:
-            batch = proleptic_batch(batch)
+        batch = self._read(stripe, wanted, proleptic=proleptic)
         return read_ids(batch, self.source.fs.display(self.source.path)), batch.column("row")
 
     def rows(self, stripe: int, columns: Sequence[str] | None = None, *, proleptic: bool = True) -> pa.StructArray:
@@ -215,20 +213,17 @@ class EventReader:
             proleptic: move dates of old Hive's Julian/Gregorian calendar to the one everybody else counts in; a
                 compaction keeps the stored numbers instead, and the footer's calendar.
         """
-        rows = self._rows(stripe, columns)
-        if not (proleptic and self.source.is_hybrid):
-            return rows
-        return proleptic_batch(pa.RecordBatch.from_arrays([rows], names=["row"])).column(0)
-
-    def _rows(self, stripe: int, columns: Sequence[str] | None) -> pa.StructArray:
         if columns is not None and not columns:
-            count = self._starts[stripe + 1] - self._starts[stripe]
-            return struct_of((), (), count)
+            return struct_of((), (), self._starts[stripe + 1] - self._starts[stripe])
         if self.source.synthetic is not None:
-            batch = self._orc.read_stripe(stripe, None if columns is None else list(columns))
+            batch = self._read(stripe, columns, proleptic=proleptic)
             return pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
         wanted = ["row"] if columns is None else [f"row.{name}" for name in columns]
-        return self._orc.read_stripe(stripe, wanted).column("row")
+        return self._read(stripe, wanted, proleptic=proleptic).column("row")
+
+    def _read(self, stripe: int, columns: Sequence[str] | None = None, *, proleptic: bool = True) -> pa.RecordBatch:
+        batch = self._orc.read_stripe(stripe, columns)
+        return proleptic_batch(batch) if proleptic and self.source.is_hybrid else batch
 
     def first(self, count: int) -> pa.RecordBatch | None:
         """The first `count` events, as :meth:`batch` has them, where they can be read without the rest of a stripe."""
@@ -246,8 +241,7 @@ class EventReader:
         """The stripe with all six columns, dates as everybody counts them."""
         if self.source.synthetic is not None:
             return with_ids(self.ids(stripe), self.rows(stripe))
-        batch = self._orc.read_stripe(stripe)
-        return proleptic_batch(batch) if self.source.is_hybrid else batch
+        return self._read(stripe)
 
 
 def _made_ids(synthetic: Synthetic, start: int, end: int) -> Ids:
