@@ -62,9 +62,17 @@ def ship_package(add: Callable[[str], None]) -> None:
         sys.path[:] = path_before  # PySpark puts the zip first here too, before the package that runs
 
 
-@functools.cache
 def package_zip() -> Path:
-    """The zip of this package, made once per process and kept until its end: executors fetch it whenever they start."""
+    """The zip of this package, kept until the end of this process: executors fetch it whenever they start."""
+    made = _zipped(process_dir())
+    if not made.is_file():  # a cleaner of temporary files was here
+        _zipped.cache_clear()
+        made = _zipped(process_dir())
+    return made
+
+
+@functools.cache
+def _zipped(folder: Path) -> Path:
     package = Path(acidctl.__file__).parent
     if not package.is_dir():
         raise EnvironmentProblem(
@@ -72,7 +80,7 @@ def package_zip() -> Path:
             f"it runs from {package}, which is not a folder",
             "Install acidctl in the usual way, or install it on the executors too",
         )
-    target = process_dir() / "acidctl.zip"
+    target = folder / "acidctl.zip"
     zip_package(package, target)
     # Spark tells files apart by their names, and another process may have shipped another acidctl to this session.
     digest = hashlib.sha256(target.read_bytes()).hexdigest()[:12]

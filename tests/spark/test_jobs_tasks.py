@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 import sys
 import threading
 import zipfile
@@ -16,9 +17,11 @@ from support.spark.spark_toys import Toy, play
 
 from acidctl.errors import AcidctlError, EnvironmentProblem, MemoryProblem, VerifyError
 from acidctl.spark.batches import SMALLEST_BATCH, TASK_BYTES, make_batches
+from acidctl.spark.driver import cache
+from acidctl.spark.driver.cache import process_dir
 from acidctl.spark.driver.session import Session
 from acidctl.spark.jobs import run_tasks
-from acidctl.spark.shipping import check_facts, zip_package
+from acidctl.spark.shipping import check_facts, package_zip, zip_package
 from acidctl.spark.worker import Failure, as_acidctl_error, executor_facts, run_one, split_pickled
 
 MB = 1 << 20
@@ -163,3 +166,38 @@ def test_the_zip_is_the_same_each_time(tmp_path: Path) -> None:
     assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
     with zipfile.ZipFile(tmp_path / "one.zip") as archive:
         assert archive.namelist() == ["pack/__init__.py", "pack/inner/data.properties"]
+
+
+def test_the_package_is_zipped_once_while_its_zip_is_there() -> None:
+    made = package_zip()
+    before = made.stat()
+    assert package_zip() == made
+    assert made.stat() == before
+
+
+def test_a_zip_that_a_cleaner_of_temporary_files_removed_is_made_anew() -> None:
+    package_zip().unlink()
+    assert zipfile.is_zipfile(package_zip())
+
+
+def test_a_folder_that_a_cleaner_of_temporary_files_removed_is_made_anew() -> None:
+    before = package_zip()
+    shutil.rmtree(process_dir())
+    made = package_zip()
+    assert zipfile.is_zipfile(made)
+    assert made.parent == process_dir() != before.parent
+    assert made.name == before.name
+    assert process_dir().stat().st_mode & 0o777 == 0o700
+
+
+def test_a_folder_that_others_put_in_the_place_of_ours_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = process_dir()
+    shutil.rmtree(ours)
+    ours.symlink_to(tmp_path)
+    assert process_dir() != ours
+    ours.unlink()
+    theirs = process_dir()
+    monkeypatch.setattr(cache, "getuid", lambda: theirs.stat().st_uid + 1)
+    assert process_dir() != theirs

@@ -22,7 +22,7 @@ from acidctl.orc.arrow import tags_of
 from acidctl.orc.read.union_nulls import has_null_member
 from acidctl.orc.read.wide_timestamps import WideTimestamp, parts
 from acidctl.orc.types import OrcType
-from acidctl.orc.write.unions import chosen_values
+from acidctl.orc.write.stand_ins import chosen_values
 from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Ids
 

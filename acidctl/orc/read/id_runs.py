@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from isal.isal_zlib import crc32
-from numpy.typing import NDArray
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import ChunkError, decompress
+from acidctl.orc.counting_runs import LONGEST, encoded_runs
 from acidctl.orc.tail import RecordKey, Tail, stripe_length
 from acidctl.orc.varint import TooLongError, signed
 
@@ -26,15 +26,6 @@ _MOST_BYTES = 1 << 20
 
 _SHORT_REPEAT, _DELTA = 0, 3
 _WIDTH = 0x3E
-_DELTA_HEADER = 2
-_FULL_RUN = b"\xc1\xff"
-"""The header of a delta run without widths and of the most values."""
-_RUN_BITS = 9
-"""Its values: 512."""
-
-_FEW = 8
-"""Fewer runs than this are looked at one by one."""
-_MOST_DIGITS = 9
 _MOST = 1 << 62
 """Numbers below this can be counted on in 64 bits."""
 _INTS = 1 << 31
@@ -154,76 +145,39 @@ def progression(data: bytes, count: int) -> tuple[int, int] | None:
     first = step = 0
     try:
         while at < len(data):
-            start, head = at, data[at]
+            head = data[at]
             if head >> 6 == _SHORT_REPEAT:
                 width, length, delta = (head >> 3) + 1, (head & 7) + 3, 0
+                value = int.from_bytes(data[at + 1 : at + 1 + width], "big")
                 at += 1 + width
                 if at > len(data):
                     return None
-                value = int.from_bytes(data[start + 1 : at], "big")
                 base = value >> 1 ^ -(value & 1)
             elif head >> 6 == _DELTA and not head & _WIDTH:
                 length = ((head & 1) << 8 | data[at + 1]) + 1
-                base, middle = signed(data, at + 2)
-                delta, at = signed(data, middle)
+                base, at = signed(data, at + 2)
+                delta, at = signed(data, at)
             else:
                 return None
             if not seen:
                 first, step = base, delta
+                is_usual = length == LONGEST and step in (0, 1) and abs(first) + count < _MOST
+                # Mostly all but the last few values are in runs as long as can be.
+                if is_usual and LONGEST <= count <= len(data) * LONGEST // 2:
+                    full = _full_runs(data[:at], first, step, count)
+                    if data.startswith(full):
+                        at, length = len(full), count // LONGEST * LONGEST
             elif base != first + step * seen or (length > 1 and delta != step):
                 return None
-            times = 1
-            if head >> 6 == _DELTA:
-                times, at = _counting(data, start, (middle, at), base, delta) if delta else _repeats(data, start, at)
-            seen += length * times
+            seen += length
     except (IndexError, TooLongError):
         return None
     return (first, step) if seen == count and abs(first) + count < _MOST else None
 
 
-def _repeats(data: bytes, start: int, end: int) -> tuple[int, int]:
-    """How often a run follows itself, and where the last ends; most often all runs but the last are the same."""
-    run, most = data[start:end], (len(data) - start) // (end - start)
-    times = next((times for times in (most, most - 1) if times and data.startswith(run * times, start)), 1)
-    return times, start + len(run) * times
-
-
-def _counting(data: bytes, start: int, ends_of_first: tuple[int, int], base: int, delta: int) -> tuple[int, int]:
-    """How many runs from `start` on are as long as can be and go on counting by `delta`; and where the last ends.
-
-    Args:
-        ends_of_first: where the base of the first run ends, and the run.
-        base: of the first run.
-    """
-    middle, end = ends_of_first
-    alone = 1, end
-    if data[start : start + _DELTA_HEADER] != _FULL_RUN or len(data) - start < _FEW * (end - start):
-        return alone
-    raw = np.frombuffer(data, np.uint8, offset=start)
-    # Both bytes of such a header have their highest bit set, so only the ends of its two numbers have not.
-    last = np.flatnonzero(raw < 0x80)
-    middles, ends = last[0:-1:2] + 1, last[1::2] + 1
-    starts = np.concatenate([[0], ends[:-1]])
-    digits = middles - starts - _DELTA_HEADER
-    step = data[middle:end]
-    # At the first other run the ends are no longer what they seem, and nothing is counted from there on.
-    same = (digits > 0) & (digits <= _MOST_DIGITS) & (ends - middles == len(step))
-    count = _leading(same)
-    if count < _FEW or abs(base) + (abs(delta) * count << _RUN_BITS) >= _MOST:
-        return alone
-    starts, middles, digits = starts[:count], middles[:count], digits[:count]
-    wanted = np.arange(count) * (delta << _RUN_BITS) + base
-    value = np.zeros(count, np.int64)
-    for digit in range(int(digits.max())):
-        has = digits > digit
-        value |= np.where(has, raw[starts + _DELTA_HEADER + digit * has].astype(np.int64) & 0x7F, 0) << 7 * digit
-    good = (raw[starts] == _FULL_RUN[0]) & (raw[starts + 1] == _FULL_RUN[1]) & ((value >> 1 ^ -(value & 1)) == wanted)
-    for place, byte in enumerate(step):
-        good &= raw[middles + place] == byte
-    count = _leading(good)
-    return count, start + int(ends[count - 1])
-
-
-def _leading(flags: NDArray[np.bool_]) -> int:
-    """How many of the first are all true."""
-    return len(flags) if flags.all() else int(flags.argmin())
+def _full_runs(run: bytes, first: int, step: int, count: int) -> bytes:
+    """What writers make of so many numbers after a full run, as far as they fill more; of a step of 0 or 1."""
+    runs = count // LONGEST
+    if not step:
+        return run * runs
+    return encoded_runs(first + np.arange(runs) * LONGEST, np.full(runs, LONGEST), step)[0]

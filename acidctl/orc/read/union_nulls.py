@@ -3,7 +3,7 @@
 Arrow's unions have no nulls of their own, and its ORC reader delivers both as the first alternative with a null in it.
 ORC tells them apart: a NULL has no tag, which the column's PRESENT stream says.  Where a stripe has such a stream, a
 union gets one more alternative, of Arrow's type null, for its NULLs.  Exporters then see a null without doing
-anything, and the writer (unions.py) knows which tags not to write.
+anything, and the writer (stand_ins.py) knows which tags not to write.
 """
 
 from __future__ import annotations

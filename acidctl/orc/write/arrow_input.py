@@ -7,8 +7,7 @@ with padded text), timestamps take the form that timestamp_units.py chose, encod
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 import pyarrow as pa
@@ -19,8 +18,8 @@ from acidctl.orc.arrow import struct_of
 from acidctl.orc.read.union_nulls import has_null_member
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, arrow_type, hive_type
-from acidctl.orc.write.timestamp_units import Half, TimestampForm, in_form
-from acidctl.orc.write.unions import as_struct, chosen_values
+from acidctl.orc.write.stand_ins import as_struct, chosen_values
+from acidctl.orc.write.timestamp_units import TimestampForm, in_form
 
 _STRINGS = ("string", "varchar", "char")
 
@@ -48,14 +47,11 @@ def timestamp_leaves(array: pa.Array, tree: OrcType) -> Iterator[tuple[OrcType, 
         yield from timestamp_leaves(child, kind)
 
 
-def to_writable(
-    array: pa.Array, tree: OrcType, forms: Forms, half: Half = Half.SECONDS, nulls: pa.BooleanArray | None = None
-) -> pa.Array:
-    """`array` as pyarrow must see it to write the column `tree`; unions as unions.py writes them.
+def to_writable(array: pa.Array, tree: OrcType, forms: Forms, nulls: pa.BooleanArray | None = None) -> pa.Array:
+    """`array` as pyarrow must see it to write the column `tree`, or what stands in for it (see stand_ins.py).
 
     Args:
         forms: the form of every timestamp column below.
-        half: which half to take of timestamps in two halves.
         nulls: where a struct around the column is null, and the column with it.
 
     Raises:
@@ -66,25 +62,25 @@ def to_writable(
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if tree.kind in TIMESTAMP_KINDS:
-        return _timestamp(_masked(array, nulls), tree, forms, half)
+        return _timestamp(_masked(array, nulls), tree, forms)
     if isinstance(array.type, pa.BaseExtensionType):
         array = array.storage
     if tree.kind == "struct":
-        return _struct(array, tree, forms, half, nulls)
+        return _struct(array, tree, forms, nulls)
     if not tree.children:
         return _leaf(_masked(array, nulls), tree)
     children = _children(array, tree)
     if tree.kind == "uniontype":
         children = chosen_values(array)
-    children = [to_writable(child, kind, forms, half) for child, kind in zip(children, tree.children, strict=True)]
+    children = [to_writable(child, kind, forms) for child, kind in zip(children, tree.children, strict=True)]
     return as_struct(array, children, nulls) if tree.kind == "uniontype" else _list(array, children, nulls)
 
 
-def _struct(array: pa.Array, tree: OrcType, forms: Forms, half: Half, nulls: pa.BooleanArray | None) -> pa.StructArray:
+def _struct(array: pa.Array, tree: OrcType, forms: Forms, nulls: pa.BooleanArray | None) -> pa.StructArray:
     """A struct, whose nulls all columns below have as well: else pyarrow would write values where there is no row."""
     nulls = _nulls(array, nulls)
     children = [
-        to_writable(child, kind, forms, half, nulls)
+        to_writable(child, kind, forms, nulls)
         for child, kind in zip(_children(array, tree), tree.children, strict=True)
     ]
     if nulls is not None:
@@ -125,26 +121,10 @@ def _masked(array: pa.Array, nulls: pa.BooleanArray | None) -> pa.Array:
     return pc.if_else(nulls, pa.scalar(None, array.type), array)
 
 
-def pruned(array: pa.Array, tree: OrcType, wanted: Collection[int]) -> tuple[pa.Array, OrcType]:
-    """`array` and `tree` without the struct fields that hold none of the columns `wanted`; the column ids stay."""
-    if tree.kind != "struct":
-        return array, tree
-    if pa.types.is_null(array.type):
-        array = pa.nulls(len(array), arrow_type(tree))
-    kept = [
-        (name, *pruned(child, kind, wanted))
-        for name, child, kind in zip(tree.names, _children(array, tree), tree.children, strict=True)
-        if any(kind.column_id <= column <= kind.last_id for column in wanted)
-    ]
-    names, arrays, kinds = (tuple(part) for part in zip(*kept, strict=True))
-    smaller = pa.StructArray.from_arrays(list(arrays), names=list(names), mask=_nulls(array, None))
-    return smaller, replace(tree, names=names, children=kinds)
-
-
-def _timestamp(array: pa.Array, tree: OrcType, forms: Forms, half: Half) -> pa.Array:
+def _timestamp(array: pa.Array, tree: OrcType, forms: Forms) -> pa.Array:
     _check_timestamp(array, tree)
     zone = None if tree.kind == "timestamp" else "UTC"
-    return in_form(array, forms.get(tree.column_id, TimestampForm.NANOSECONDS), half, zone)
+    return in_form(array, forms.get(tree.column_id, TimestampForm.NANOSECONDS), zone)
 
 
 def _check_timestamp(array: pa.Array, tree: OrcType) -> None:

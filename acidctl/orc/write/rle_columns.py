@@ -1,8 +1,7 @@
 """Columns of whole numbers that repeat or count, written as the runs they are: ORC's library looks at every value.
 
 The ids of ACID rows are such columns: a write id or a bucket is one number throughout, and row ids follow each other
-but for the rows that were deleted.  They are written in ORC's RLE version 2: a delta run without widths says in a few
-bytes up to 512 values that go on by the same step; a value by itself is written directly.
+but for the rows that were deleted.
 """
 
 from __future__ import annotations
@@ -16,22 +15,14 @@ from numpy.typing import NDArray
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import encode_stream
+from acidctl.orc.counting_runs import LONGEST, encoded_runs
 from acidctl.orc.write.index_positions import Int64, Layout, places, relocate
 from acidctl.orc.write.stripe_editor import INDEX_KINDS, StripeParts, set_repeated
 
-_LONGEST: Final = 512
 _ROWS_A_RUN: Final = 64
 """Shorter runs than this, on average, are no faster written than value by value."""
 _MOST: Final = 1 << 62
 """Numbers below this can be counted on in 64 bits."""
-
-_HEADER, _DIGITS, _STEP = (
-    0,
-    2,
-    12,
-)  # where in a row of bytes: two of the header, ten of the base at most, one of the step
-_DELTA: Final = 0xC0
-_DIRECT_64: Final = 0x40 | 31 << 1
 
 _ENCODING: Final = pb.ColumnEncoding(kind=pb.ColumnEncoding.DIRECT_V2)
 
@@ -119,7 +110,7 @@ def _run_column(values: Int64, stride: int) -> RunColumn | None:
         if len(starts) > rows // _ROWS_A_RUN + 1:
             return None
     starts = _cut(starts, rows)
-    data, places_of = _encoded(values[starts], np.diff(starts, append=rows), step)
+    data, places_of = encoded_runs(values[starts], np.diff(starts, append=rows), step)
     firsts = np.arange(0, rows, stride)
     runs = np.searchsorted(starts, firsts, "right") - 1
     index = pb.RowIndex()
@@ -133,45 +124,11 @@ def _run_column(values: Int64, stride: int) -> RunColumn | None:
 def _cut(starts: Int64, rows: int) -> Int64:
     """Where runs start, none being longer than can be said."""
     lengths = np.diff(starts, append=rows)
-    pieces = -(-lengths // _LONGEST)
+    pieces = -(-lengths // LONGEST)
     before = np.cumsum(pieces) - pieces
     number = np.arange(int(pieces.sum())) - np.repeat(before, pieces)
-    found: Int64 = np.repeat(starts, pieces) + number * _LONGEST
+    found: Int64 = np.repeat(starts, pieces) + number * LONGEST
     return found
-
-
-def _encoded(bases: Int64, lengths: Int64, step: int) -> tuple[bytes, Int64]:
-    """Runs as bytes, and where each begins.
-
-    Args:
-        bases: first values.
-        lengths: 1 to 512.
-        step: from each value to the next, 0 or 1.
-    """
-    raw = np.zeros((len(bases), _STEP + 1), np.uint8)
-    used = np.zeros(raw.shape, np.bool_)
-    zigzag = (bases << 1 ^ bases >> 63).view(np.uint64)
-    alone = lengths == 1
-    used[:, :_DIGITS] = True
-    raw[:, 0] = np.where(alone, _DIRECT_64, _DELTA | lengths - 1 >> 8)
-    raw[:, 1] = np.where(alone, 0, lengths - 1 & 0xFF)
-    left = zigzag.copy()
-    for digit in range(_DIGITS, _STEP):
-        used[:, digit] = left != 0 if digit > _DIGITS else True
-        rest = left >> np.uint64(7)
-        raw[:, digit] = (left & np.uint64(0x7F)).astype(np.uint8) | np.where(rest != 0, 0x80, 0).astype(np.uint8)
-        left = rest
-        if not left.any():
-            break
-    used[:, _STEP] = True
-    raw[:, _STEP] = step << 1
-    if alone.any():
-        big_endian = zigzag[alone].astype(">u8").view(np.uint8).reshape(-1, 8)
-        raw[alone, _DIGITS : _DIGITS + 8] = big_endian
-        used[alone, _DIGITS : _DIGITS + 8] = True
-        used[alone, _DIGITS + 8 :] = False
-    sizes = used.sum(axis=1)
-    return raw[used].tobytes(), np.cumsum(sizes) - sizes
 
 
 def _statistics(values: Int64, firsts: Int64, bounds: tuple[int, int]) -> list[pb.ColumnStatistics]:

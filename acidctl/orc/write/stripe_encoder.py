@@ -1,6 +1,6 @@
 """Encoding rows into stripes: pyarrow writes a small ORC file in memory, of which only the stripes are kept.
 
-What pyarrow cannot do is done to the finished stripes: unions, timestamps in two halves, no row index.  zlib is the
+What pyarrow cannot do is done to the finished stripes: unions, timestamps of any year, no row index.  zlib is the
 last step of all, since ISA-L makes it several times as fast as the ORC library; the other codecs are fast enough.
 """
 
@@ -20,14 +20,14 @@ from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail, stripe_length
 from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, renumbered, type_tree
-from acidctl.orc.write.arrow_input import Forms, pruned, timestamp_leaves, to_writable
+from acidctl.orc.write.arrow_input import Forms, timestamp_leaves, to_writable
 from acidctl.orc.write.bloom import bloom_ids
 from acidctl.orc.write.index_positions import deflate_stripe
 from acidctl.orc.write.rle_columns import RunColumn, insert_first
-from acidctl.orc.write.stripe_editor import Codec, StripeParts, drop_index, drop_nan_bounds, loosen, take_nanos
-from acidctl.orc.write.timestamp_units import Half, TimestampForm, choose_form
-from acidctl.orc.write.unions import fold_unions, without_unions
-from acidctl.orc.write.writer_settings import ANY_STRIDE, WHOLE, WriterSettings
+from acidctl.orc.write.stand_ins import StandIns
+from acidctl.orc.write.stripe_editor import Codec, StripeParts, drop_index, drop_nan_bounds
+from acidctl.orc.write.timestamp_units import TimestampForm, choose_form
+from acidctl.orc.write.writer_settings import ANY_STRIDE, WriterSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +82,7 @@ def encode_stripes(
         return []
     forms = _forms(pieces, tree)
     raw = replace(settings, compression="none") if settings.compression == "zlib" else settings
-    if TimestampForm.HALVES in forms.values():
-        raw = replace(raw, stripe_size=WHOLE)
-    drafts = _encode(pieces, raw, tree, forms, Half.SECONDS)
-    if TimestampForm.HALVES in forms.values():
-        (draft,) = drafts
-        _add_nanos(draft, pieces, raw, tree, forms)
+    drafts = _encode(pieces, raw, tree, forms)
     if first:
         (draft,) = drafts
         statistics = pb.StripeStatistics()
@@ -144,12 +139,12 @@ def _forms(pieces: Sequence[pa.StructArray], tree: OrcType) -> dict[int, Timesta
     return {column: choose_form(found) for column, found in arrays.items()}
 
 
-def _encode(
-    pieces: Sequence[pa.StructArray], settings: WriterSettings, tree: OrcType, forms: Forms, half: Half
-) -> list[_Draft]:
-    batches = [pa.RecordBatch.from_struct_array(to_writable(piece, tree, forms, half)) for piece in pieces]
-    # The columns above a bloom filter are structs, which are written as they are: the names hold in both trees.
-    blooms = bloom_ids(settings.bloom_columns, without_unions(tree))
+def _encode(pieces: Sequence[pa.StructArray], settings: WriterSettings, tree: OrcType, forms: Forms) -> list[_Draft]:
+    batches = [pa.RecordBatch.from_struct_array(to_writable(piece, tree, forms)) for piece in pieces]
+    halved = {column for column, form in forms.items() if form is TimestampForm.HALVES}
+    stand_ins = StandIns(tree, halved)
+    # That of seconds alone would hide every time with a fraction.
+    blooms = [i for i in bloom_ids(settings.bloom_columns, tree).values() if i not in halved]
     sink = pa.BufferOutputStream()
     with orc.ORCWriter(
         sink,
@@ -162,20 +157,19 @@ def _encode(
         # pyarrow does not write stripes without an index; it is dropped afterwards.
         row_index_stride=settings.stride or ANY_STRIDE,
         dictionary_key_size_threshold=settings.dictionary_threshold,
-        bloom_filter_columns=list(blooms.values()),
+        bloom_filter_columns=[stand_ins.speaking[i] for i in blooms],
         bloom_filter_fpp=settings.bloom_fpp,
     ) as writer:
         writer.write(pa.Table.from_batches(batches))
     del batches
     stripes, written = split_stripes(sink.getvalue())
-    _check_types(written, without_unions(tree))
+    _check_types(written, stand_ins.written)
     rows = sum(len(piece) for piece in pieces)
     if sum(stripe.rows for stripe in stripes) != rows:
         raise VerifyError("the ORC library lost rows", f"{rows} went in, {sum(s.rows for s in stripes)} came out")
     drafts = [_Draft(stripe, (settings.compression, settings.block_size)) for stripe in stripes]
-    if any(node.kind == "uniontype" for node in tree.walk()):
-        for draft in drafts:
-            draft.stripe = replace(draft.stripe, statistics=fold_unions(draft.open(), draft.stripe.statistics, tree))
+    for draft in drafts if stand_ins.written != tree else ():
+        draft.stripe = replace(draft.stripe, statistics=stand_ins.fold(draft.open(), draft.stripe.statistics))
     return drafts
 
 
@@ -233,23 +227,3 @@ def _check_types(written: Tail, tree: OrcType) -> None:
                 "the ORC library wrote another type than it was given",
                 f"column {wanted.column_id} is {got.kind} instead of {wanted.kind}",
             )
-
-
-def _add_nanos(
-    draft: _Draft, pieces: Sequence[pa.StructArray], settings: WriterSettings, tree: OrcType, forms: Forms
-) -> None:
-    """Give `draft`, which has only the seconds of the columns in two halves, their nanoseconds."""
-    halved = [column for column, form in forms.items() if form is TimestampForm.HALVES]
-    smaller = [pruned(piece, tree, halved) for piece in pieces]
-    old = smaller[0][1]
-    new = renumbered(old)
-    renamed = {before.column_id: after.column_id for before, after in zip(old.walk(), new.walk(), strict=True)}
-    new_forms = {renamed[column]: form for column, form in forms.items() if column in renamed}
-    settings = replace(settings, bloom_columns=())
-    (other,) = _encode([array for array, _ in smaller], settings, new, new_forms, Half.NANOS)
-    take_nanos(draft.open(), other.open(), {column: renamed[column] for column in halved})
-    statistics = pb.StripeStatistics()
-    statistics.CopyFrom(draft.stripe.statistics)
-    for column in halved:
-        loosen(statistics.colStats[column])
-    draft.stripe = replace(draft.stripe, statistics=statistics)

@@ -8,8 +8,8 @@ ORC stores a timestamp as whole seconds and, apart, the nanoseconds of the secon
   as they were; Java reads another time, or fails.
 
 So a column is written in nanoseconds where that is exact, in microseconds where that is exact, and otherwise in two
-halves, each exact: once its seconds and once its nanoseconds.  The stripe then takes each stream from the half that
-has it right (see stripe_editor.py).
+halves, each exact: its seconds and its nanoseconds, of which the stripe then takes the stream that each has right (see
+stand_ins.py).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError
 from acidctl.orc.read.wide_timestamps import WideTimestamp, parts
+from acidctl.orc.write.stand_ins import HALVES
 
 _NANOS = 10**9
 # The last second whose microseconds fit 64 bits, and the last whose milliseconds, in which statistics are, do.
@@ -45,13 +46,6 @@ class TimestampForm(IntEnum):
     HALVES = 2
 
 
-class Half(IntEnum):
-    """Which half of the columns in Form.HALVES an array is for."""
-
-    SECONDS = 0
-    NANOS = 1
-
-
 def choose_form(arrays: Sequence[pa.Array]) -> TimestampForm:
     """The form that is exact for all pieces of one column of one stripe."""
     wide = any(isinstance(array.type, WideTimestamp) or array.type.unit != "ns" for array in arrays)
@@ -67,13 +61,12 @@ def choose_form(arrays: Sequence[pa.Array]) -> TimestampForm:
     return TimestampForm.MICROSECONDS if wide else TimestampForm.NANOSECONDS
 
 
-def in_form(array: pa.Array, form: TimestampForm, half: Half, zone: str | None) -> pa.Array:
-    """`array` as Arrow timestamps that pyarrow writes exactly.
+def in_form(array: pa.Array, form: TimestampForm, zone: str | None) -> pa.Array:
+    """`array` as Arrow timestamps that pyarrow writes exactly; of two halves a struct.
 
     Args:
         array: timestamps of any unit, or wide ones.
         form: what :func:`choose_form` said for the column.
-        half: of Form.HALVES, the one that is wanted.
         zone: the time zone of the result's type: ``UTC`` for TIMESTAMP WITH LOCAL TIME ZONE, else None.
 
     Raises:
@@ -84,14 +77,13 @@ def in_form(array: pa.Array, form: TimestampForm, half: Half, zone: str | None) 
     seconds, nanos, nulls = seconds_and_nanos(array)
     if form is TimestampForm.MICROSECONDS:
         return _timestamps(seconds * 10**6 + nanos // 1000, nulls, "us", zone)
-    if half is Half.NANOS:
-        return _timestamps(nanos, nulls, "ns", zone)
     rounded = (seconds < 0) & (nanos > _ROUNDED_NANOS)
     _refuse(
         seconds, rounded & (seconds == -1), "a time in the last second before 1970, which ORC stores as one in 1970"
     )
     _refuse(seconds, np.abs(seconds) > _MAX_SECOND, "a time some hundred million years away")
-    return _timestamps(seconds + rounded, nulls, "s", zone)
+    halves = [_timestamps(seconds + rounded, nulls, "s", zone), _timestamps(nanos, nulls, "ns", zone)]
+    return pa.StructArray.from_arrays(halves, names=HALVES, mask=None if nulls is None else pa.array(nulls))
 
 
 def seconds_and_nanos(array: pa.Array) -> tuple[Int64, Int64, Bool | None]:

@@ -211,7 +211,7 @@ def _look(one: Archive, source: EventFile, row: RowId, *, is_read: bool) -> tupl
     """The hits in one file, and how many stripes were read for them."""
     hits, read = [], 0
     with source.open() as events:
-        for stripe, known in enumerate(events.ranges):
+        for stripe, known in enumerate(source.ranges):
             if known is not None and not row.may_be_in(known):
                 continue
             ids = events.ids(stripe)

@@ -68,7 +68,7 @@ class _Pair:
 
     def _add(self, builder: DeleteSetBuilder, source: EventFile, *, is_shared: bool) -> None:
         with source.open() as events:
-            for stripe, known in enumerate(events.ranges):
+            for stripe, known in enumerate(source.ranges):
                 if is_shared and known is not None and known.current[1] <= self.low_watermark:
                     continue
                 ids = events.ids(stripe)
@@ -103,7 +103,7 @@ class _Side(Scan):
             if self._is_simple(source):
                 yield events, stripe, files
                 continue
-            if source.file.path in self._pair.shared and not self._may_differ(events.ranges[stripe]):
+            if source.file.path in self._pair.shared and not self._may_differ(source.ranges[stripe]):
                 continue
             # The id columns first: of most stripes no row differs.
             if self._live(source, events.ids(stripe)).any():

@@ -271,7 +271,7 @@ def _count_stripes(counts: dict[int, _Count], source: EventFile, covered: _Cover
     """A file with rows of several write ids: by the stripes' statistics where they say it, else by the id columns."""
     alike = source.is_delete or not source.may_hold_changes
     with source.open() as events:
-        for stripe, known in enumerate(events.ranges):
+        for stripe, known in enumerate(source.ranges):
             if known is not None and covered.holds_all(*known.current):
                 continue
             if alike and known is not None and known.current[0] == known.current[1]:

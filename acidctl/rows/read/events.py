@@ -142,6 +142,16 @@ class EventFile:
         integers = statistics.intStatistics
         return not (integers.HasField("maximum") and integers.minimum == integers.maximum == 0)
 
+    @cached_property
+    def ranges(self) -> list[StripeRange | None]:
+        """What is known of the keys of every stripe without reading them."""
+        if self.synthetic is None:
+            return stripe_ranges(self.tail)
+        write_ids, buckets = (self.synthetic.write_id,) * 2, (self.synthetic.bucket,) * 2
+        rows = (stripe.numberOfRows for stripe in self.tail.stripes)
+        firsts = itertools.accumulate(rows, initial=self.synthetic.first_row_id)
+        return [StripeRange(write_ids, buckets, (a, b - 1), write_ids, True) for a, b in itertools.pairwise(firsts)]
+
     def open(self) -> EventReader:
         """Open it for reading. Raises BadDataError, NotFoundError or AccessError."""
         if self.format is not Format.ORC:
@@ -175,19 +185,6 @@ class EventReader:
     def stripes(self) -> int:
         return self._orc.stripe_count
 
-    @cached_property
-    def ranges(self) -> list[StripeRange | None]:
-        """What is known of the keys of every stripe without reading them."""
-        synthetic = self.source.synthetic
-        if synthetic is None:
-            return stripe_ranges(self.source.tail)
-        write_id, value, first = synthetic.write_id, synthetic.bucket, synthetic.first_row_id
-        bounds = itertools.pairwise(self._starts)
-        return [
-            StripeRange((write_id,) * 2, (value,) * 2, (first + a, first + b - 1), (write_id,) * 2, True)
-            for a, b in bounds
-        ]
-
     def ids(self, stripe: int) -> Ids:
         """The synthetic columns of a stripe.
 
@@ -206,9 +203,7 @@ class EventReader:
         if self.source.synthetic is not None or columns == []:
             return self.ids(stripe), self.rows(stripe, columns, proleptic=proleptic)
         wanted = None if columns is None else [*ID_COLUMNS, *(f"row.{name}" for name in columns)]
-        batch = self._orc.read_stripe(stripe, wanted)
-        if proleptic and self.source.is_hybrid:
-            batch = proleptic_batch(batch)
+        batch = self._read(stripe, wanted, proleptic=proleptic)
         return read_ids(batch, self.source.fs.display(self.source.path)), batch.column("row")
 
     def rows(self, stripe: int, columns: Sequence[str] | None = None, *, proleptic: bool = True) -> pa.StructArray:
@@ -219,20 +214,17 @@ class EventReader:
             proleptic: move dates of old Hive's Julian/Gregorian calendar to the one everybody else counts in; a
                 compaction keeps the stored numbers instead, and the footer's calendar.
         """
-        rows = self._rows(stripe, columns)
-        if not (proleptic and self.source.is_hybrid):
-            return rows
-        return proleptic_batch(pa.RecordBatch.from_arrays([rows], names=["row"])).column(0)
-
-    def _rows(self, stripe: int, columns: Sequence[str] | None) -> pa.StructArray:
         if columns is not None and not columns:
-            count = self._starts[stripe + 1] - self._starts[stripe]
-            return struct_of((), (), count)
+            return struct_of((), (), self._starts[stripe + 1] - self._starts[stripe])
         if self.source.synthetic is not None:
-            batch = self._orc.read_stripe(stripe, None if columns is None else list(columns))
+            batch = self._read(stripe, columns, proleptic=proleptic)
             return pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
         wanted = ["row"] if columns is None else [f"row.{name}" for name in columns]
-        return self._orc.read_stripe(stripe, wanted).column("row")
+        return self._read(stripe, wanted, proleptic=proleptic).column("row")
+
+    def _read(self, stripe: int, columns: Sequence[str] | None = None, *, proleptic: bool = True) -> pa.RecordBatch:
+        batch = self._orc.read_stripe(stripe, columns)
+        return proleptic_batch(batch) if proleptic and self.source.is_hybrid else batch
 
     def first(self, count: int) -> pa.RecordBatch | None:
         """The first `count` events, as :meth:`batch` has them, where they can be read without the rest of a stripe."""
@@ -250,8 +242,7 @@ class EventReader:
         """The stripe with all six columns, dates as everybody counts them."""
         if self.source.synthetic is not None:
             return with_ids(self.ids(stripe), self.rows(stripe))
-        batch = self._orc.read_stripe(stripe)
-        return proleptic_batch(batch) if self.source.is_hybrid else batch
+        return self._read(stripe)
 
 
 def _made_ids(synthetic: Synthetic, start: int, end: int) -> Ids:

@@ -51,11 +51,11 @@ _SIGNS: dict[type[exp.Expr], str] = {
 }
 
 
-def parse_condition(text: str, columns: Sequence[str] | OrcType) -> Predicate:
+def parse_condition(text: str, columns: OrcType) -> Predicate:
     """A condition in SQL.
 
     Args:
-        columns: what may be used: names, or better a struct type, by which fields and values are checked at once.
+        columns: what may be used, as a struct type.
 
     Raises:
         UsageProblem: not a condition of the kind above, an unknown column, or a value that does not fit its column.
@@ -68,8 +68,7 @@ def parse_condition(text: str, columns: Sequence[str] | OrcType) -> Predicate:
     except RecursionError:
         raise cannot_use(text, "it is nested too deeply") from None
     predicate = Predicate(text, root, parser.paths)
-    if isinstance(columns, OrcType):
-        predicate.check(columns)
+    predicate.check(columns)
     return predicate
 
 
@@ -77,15 +76,13 @@ class _Parser:
     """From sqlglot's tree to ours.
 
     Attributes:
-        paths: the columns, and fields inside columns, met so far.
+        paths: the columns, and fields inside columns, met so far, with the kinds of their types.
     """
 
-    def __init__(self, text: str, columns: Sequence[str] | OrcType) -> None:
+    def __init__(self, text: str, types: OrcType) -> None:
         self._text = text
-        self._types = columns if isinstance(columns, OrcType) else None
-        names = columns.names if isinstance(columns, OrcType) else columns
-        self._columns = {name.lower(): name for name in reversed(list(names))}
-        self.paths: dict[Path, None] = {}
+        self._types = types
+        self.paths: dict[Path, str] = {}
 
     def root(self) -> Node:
         """The whole condition."""
@@ -123,7 +120,7 @@ class _Parser:
             return Like(self._column(node.this), pattern)
         if isinstance(node, exp.Column | exp.Dot):
             column = self._column(node)
-            if self._types is None or self._type_of(column.path).kind != "boolean":
+            if self.paths[column.path] != "boolean":
                 raise self._refuse(f"{'.'.join(column.path)!r} alone is not a condition: compare it with something")
             return ColumnComparison(column, "=", True)
         return self._comparison(node)
@@ -152,37 +149,21 @@ class _Parser:
     def _column(self, node: exp.Expr) -> ColumnRef:
         if not isinstance(node, exp.Column | exp.Dot):
             raise self._refuse(f"{node.sql(dialect='hive')!r} is not a column")
-        parts = tuple(part.name for part in node.parts)
+        parts = [part.name for part in node.parts]
         whole = ".".join(parts)
-        if whole.lower() in self._columns:
-            path: Path = (self._columns[whole.lower()],)
-        elif parts[0].lower() in self._columns and len(parts) > 1:
-            path = (self._columns[parts[0].lower()], *parts[1:])
-        else:
-            raise self._unknown(whole, list(self._columns.values())[::-1])
-        if self._types is not None:
-            path = self._spelled(path)
-        self.paths[path] = None
-        return ColumnRef(path, self._types is not None and self._type_of(path).kind == "char")
-
-    def _spelled(self, path: Path) -> Path:
-        """The path as the types spell it."""
-        assert self._types is not None
-        node, spelled = self._types, list[str]()
-        for name in path:
-            known = {own.lower(): own for own in reversed(node.names)}
+        if whole.lower() in map(str.lower, self._types.names):  # names may have dots themselves
+            parts = [whole]
+        kind, spelled = self._types, list[str]()
+        for name in parts:
+            known = {own.lower(): own for own in reversed(kind.names)}
             if name.lower() not in known:
-                raise self._unknown(".".join((*spelled, name)), [".".join((*spelled, own)) for own in node.names])
+                names = [".".join((*spelled, own)) for own in kind.names]
+                raise self._unknown(".".join((*spelled, name)) if spelled else whole, names)
             spelled.append(known[name.lower()])
-            node = node.children[node.names.index(spelled[-1])]
-        return tuple(spelled)
-
-    def _type_of(self, path: Path) -> OrcType:
-        assert self._types is not None
-        node = self._types
-        for name in path:
-            node = node.children[node.names.index(name)]
-        return node
+            kind = kind.children[kind.names.index(spelled[-1])]
+        path = tuple(spelled)
+        self.paths[path] = kind.kind
+        return ColumnRef(path, kind.kind == "char")
 
     def _unknown(self, name: str, known: Sequence[str]) -> UsageProblem:
         what = f"no column {name!r} in the condition"

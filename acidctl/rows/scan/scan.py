@@ -63,6 +63,8 @@ class Scan:
         snapshot: what is read, and which write ids count.
         columns, where, row_id, deleted, on_loss: as for :meth:`acidctl.rows.scan.table.Table.scan`; stripes that cannot
             hold rows for which the condition is true are not read.
+        skipping: a condition by which stripes are skipped as by `where`; rows that do not meet it are given all
+            the same.
         only: numbers of the stripes to read by the file's path relative to the location; files that are not named are
             not read. What is deleted does not depend on it. None for all.
         partition: further columns with the same value in all rows.
@@ -90,6 +92,7 @@ class Scan:
         row_id: bool = False,
         only: Mapping[str, range] | None = None,
         where: str | Predicate | None = None,
+        skipping: Predicate | None = None,
         deleted: bool = False,
         partition: Sequence[PartitionColumn] = (),
         row_type: OrcType | None = None,
@@ -112,9 +115,11 @@ class Scan:
         first = [self._names.row_id] if row_id and self._names.row_id not in chosen else []
         self.columns = [*first, *chosen]
         self.where = _parsed(where, self._names.struct) if isinstance(where, str) else where
-        used = [self._names.find_path(path) for path in self.where.paths] if self.where else []
-        self._used = dict(zip(self.where.paths, used, strict=True)) if self.where else {}
-        self._where_ids = any(column.kind is ColumnSource.ROW_ID for column in used)
+        self._skipping = self.where or skipping
+        self._used = {path: self._names.find_path(path) for path in (self._skipping.paths if self._skipping else ())}
+        where_columns = list(self._used.values()) if self.where else []
+        self._where_data = [column.place for column in where_columns if column.kind is ColumnSource.DATA]
+        self._where_ids = any(column.kind is ColumnSource.ROW_ID for column in where_columns)
 
     @cached_property
     def output_type(self) -> OrcType:
@@ -182,13 +187,17 @@ class Scan:
 
     def _stripes(self, columns: Sequence[ScanColumn]) -> Iterator[tuple[EventReader, int, FileColumns]]:
         """The stripes that may hold rows of the result, and what to read of them for the columns and the condition."""
-        places = {column.place: None for column in (*columns, *self._used.values()) if column.kind is ColumnSource.DATA}
-        if self.where and not self.where.may_match(self._constant_bounds):
+        places = [column.place for column in columns if column.kind is ColumnSource.DATA] + self._where_data
+        if self._skipping and not self._skipping.may_match(self._constant_bounds):
             return
         for source in self.sources:
             if source.is_delete or (self._only is not None and source.file.path not in self._only):
                 continue
-            files = FileColumns(source.row_type, self.row_type, list(places))
+            stripes = range(len(source.tail.stripes)) if self._only is None else self._only[source.file.path]
+            wanted = [stripe for stripe in stripes if self._may_match(source, stripe)]
+            if stripes and not wanted:
+                continue
+            files = FileColumns(source.row_type, self.row_type, list(dict.fromkeys(places)))
             with ExitStack() as stack:
                 events = None
                 with self._guarded(source, None):
@@ -196,9 +205,12 @@ class Scan:
                     events = stack.enter_context(source.open())
                 if events is None:
                     continue
-                for stripe in range(events.stripes) if self._only is None else self._only[source.file.path]:
-                    if self.where is None or self.where.may_match(self._stripe_bounds(events, stripe)):
-                        yield events, stripe, files
+                for stripe in wanted:
+                    yield events, stripe, files
+
+    def _may_match(self, source: EventFile, stripe: int) -> bool:
+        """Whether a stripe may hold rows that meet the condition."""
+        return self._skipping is None or self._skipping.may_match(self._stripe_bounds(source, stripe))
 
     @cached_property
     def _deletes(self) -> DeleteSet:
@@ -220,7 +232,7 @@ class Scan:
         """The rows of one stripe that belong to the result."""
         source = events.source
         wants_ids = self._where_ids or any(column.kind is ColumnSource.ROW_ID for column in self.columns)
-        known = self._known(events, stripe)
+        known = self._known(source, stripe)
         if self._is_out(known):
             return
         all_live = self._all_live(source, known)
@@ -252,7 +264,7 @@ class Scan:
 
     def _count(self, events: EventReader, stripe: int, files: FileColumns) -> int:
         source = events.source
-        known = self._known(events, stripe)
+        known = self._known(source, stripe)
         if self._is_out(known):
             return 0
         all_live = self._all_live(source, known)
@@ -266,10 +278,10 @@ class Scan:
         _, live = self._read(events, stripe, files, ids=self._where_ids or not all_live, all_live=all_live)
         return rows if live is None else int(np.count_nonzero(live))
 
-    def _known(self, events: EventReader, stripe: int) -> StripeRange | None:
+    def _known(self, source: EventFile, stripe: int) -> StripeRange | None:
         """The keys of a stripe by its statistics, where they can matter."""
         if self._deletes.size or not self._snapshot.write_ids.is_everything:
-            return events.ranges[stripe]
+            return source.ranges[stripe]
         return None
 
     def _is_out(self, known: StripeRange | None) -> bool:
@@ -332,9 +344,8 @@ class Scan:
             return None
         return constant(arrow_type(column.type), self._partition[column.place[0]].literal)
 
-    def _stripe_bounds(self, events: EventReader, stripe: int) -> Callable[[Path], ColumnBounds | None]:
+    def _stripe_bounds(self, source: EventFile, stripe: int) -> Callable[[Path], ColumnBounds | None]:
         """What is known of the columns in a stripe."""
-        source = events.source
         of_data = stripe_bounds(source.tail, stripe)
 
         def bounds(path: Path) -> ColumnBounds | None:
@@ -351,7 +362,7 @@ class Scan:
                         return ColumnBounds(arrow_type(target), nulls=True, values=False)
                     own = own.children[position]
                 return of_data(own, target)
-            known = events.ranges[stripe]
+            known = source.ranges[stripe]
             if known is None or not column.place:
                 return None
             return integers(arrow_type(column.type), (known.original, known.bucket, known.row_id)[column.place[0]])

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
-    from acidctl.spark.datasource.filters import Condition
+    from acidctl.rows.scan.predicate import Predicate
     from acidctl.spark.datasource.reading import Reading
     from acidctl.spark.datasource.table_plan import TablePlan
 
@@ -140,7 +140,7 @@ class HiveAcidReader(DataSourceReader):
     def __init__(self, table: TablePlan, reading: Reading) -> None:
         self._table: TablePlan | None = table
         self._reading = reading
-        self._conditions: list[Condition] = []
+        self._condition: Predicate | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the plan: the tasks have their own share of it."""
@@ -158,9 +158,10 @@ class HiveAcidReader(DataSourceReader):
         def push(filters: list[Any]) -> Iterable[Any]:
             """Remember what can exclude partitions or stripes; Spark applies every filter itself all the same."""
             with _told():
-                from acidctl.spark.datasource.filters import conditions  # noqa: PLC0415 - may be missing: told
+                from acidctl.spark.datasource.filters import condition_of  # noqa: PLC0415 - may be missing: told
 
-                self._conditions = conditions(filters)
+                columns = zip(self._reading.schema.names, self._reading.columns, strict=True)
+                self._condition = condition_of(filters, dict(columns))
             return filters
 
         push.__func__ = getattr(DataSourceReader, "pushFilters", None)  # type: ignore[attr-defined]  # Spark 4.0: none
@@ -172,7 +173,7 @@ class HiveAcidReader(DataSourceReader):
             from acidctl.spark.datasource.table_plan import plan_splits  # noqa: PLC0415 - may be missing: told
 
             assert self._table is not None  # only a copy in an executor has none
-            return [InputPartition(task) for task in plan_splits(self._table, self._conditions) or [()]]
+            return [InputPartition(task) for task in plan_splits(self._table, self._condition) or [()]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one partition, in Arrow batches of bounded size."""
@@ -180,4 +181,4 @@ class HiveAcidReader(DataSourceReader):
             from acidctl.spark.datasource.reading import read_split  # noqa: PLC0415 - may be missing: told
 
             for split in partition.value:
-                yield from read_split(split, self._reading, self._conditions)
+                yield from read_split(split, self._reading, self._condition)

@@ -13,8 +13,8 @@ from acidctl.errors import NotFoundError
 from acidctl.orc.types import OrcType
 from acidctl.rows.read.events import open_event_files
 from acidctl.rows.scan.columns import ColumnSource, Namespace, ScanColumn
+from acidctl.rows.scan.predicate import Predicate
 from acidctl.rows.scan.scan import Scan
-from acidctl.spark.datasource.filters import Condition, stripes_that_may_match
 from acidctl.spark.datasource.spark_types import SparkForm, check_asked, spark_type
 from acidctl.spark.datasource.table_plan import LocationSplit, TablePlan
 
@@ -87,32 +87,21 @@ def plan_reading(table: TablePlan, schema: st.StructType) -> Reading:
     return Reading(tuple(columns), targets, table.row_type)
 
 
-def read_split(split: LocationSplit, reading: Reading, conditions: list[Condition]) -> Iterator[pa.RecordBatch]:
-    """The rows of one share, less those of stripes that cannot meet the conditions, on an executor.
+def read_split(split: LocationSplit, reading: Reading, condition: Predicate | None) -> Iterator[pa.RecordBatch]:
+    """The rows of one share, less those of stripes that cannot meet the condition, on an executor.
 
     Raises:
         BadDataError: a file cannot be read, or a value has no place in Spark's type.
         NotFoundError: a file has vanished since the table was listed.
     """
-    sources = open_event_files(split.snapshot, split.snapshot.files())
-    only = split.only
-    data = {
-        name: column.place[0]
-        for name, column in zip(reading.schema.names, reading.columns, strict=True)
-        if column.kind is ColumnSource.DATA and len(column.place) == 1
-    }
-    useful = [one for one in conditions if one.column in data]
-    if useful:
-        only = stripes_that_may_match(sources, only, useful, data, reading.row_type)
-    if not only:
-        return
     scan = Scan(
         split.snapshot,
         _wanted(reading),
-        only=only,
+        only=split.only,
+        skipping=condition,
         partition=split.partition,
         row_type=reading.row_type,
-        sources=sources,
+        sources=open_event_files(split.snapshot, split.snapshot.files()),
     )
     form = SparkForm()
     for batch in scan.batches():

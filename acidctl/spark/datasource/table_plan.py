@@ -18,10 +18,11 @@ from acidctl.orc.tail import stripe_length
 from acidctl.orc.types import OrcType
 from acidctl.rows.read.events import EventFile, open_event_files
 from acidctl.rows.read.schema_evolution import merge_row_types
-from acidctl.rows.read.stripe_key_ranges import StripeRange, stripe_ranges
+from acidctl.rows.read.stripe_key_ranges import StripeRange
 from acidctl.rows.scan.columns import PartitionColumn
+from acidctl.rows.scan.predicate import Predicate
 from acidctl.rows.scan.table import table_at, typed
-from acidctl.spark.datasource.filters import Condition, may_match, partition_bounds
+from acidctl.spark.datasource.filters import partition_bounds
 from acidctl.spark.datasource.load_options import SourceOptions
 
 PARALLEL_LOCATIONS = 16
@@ -122,19 +123,10 @@ def plan_table(options: SourceOptions) -> TablePlan:
 
 def _facts(source: EventFile) -> FileFacts:
     file, stripes = source.file, source.tail.stripes
-    synthetic, ranges = source.synthetic, list[StripeRange | None]()
-    counter = None
-    if synthetic is None:
-        # What Hive 2 inserted by an update carries the statistics of its delete file: they say "changes", and lie.
-        lies = file.role is not Role.DELETE and source.may_hold_changes
-        ranges = [None] * len(stripes) if lies else stripe_ranges(source.tail)
-    else:
-        counter = (file.directory.name if file.directory else "", file.bucket)
-        first = synthetic.first_row_id
-        for stripe in stripes:
-            ids, rows = (synthetic.write_id,) * 2, (first, first + stripe.numberOfRows - 1)
-            ranges.append(StripeRange(ids, (synthetic.bucket,) * 2, rows, ids, True))
-            first += stripe.numberOfRows
+    # What Hive 2 inserted by an update carries the statistics of its delete file: they say "changes", and lie.
+    lies = not source.is_delete and source.may_hold_changes
+    ranges = [None] * len(stripes) if lies else source.ranges
+    counter = (file.directory.name if file.directory else "", file.bucket) if source.synthetic else None
     return FileFacts(
         file.path,
         file.role,
@@ -149,14 +141,19 @@ def _facts(source: EventFile) -> FileFacts:
     )
 
 
-def plan_splits(table: TablePlan, conditions: list[Condition]) -> list[tuple[LocationSplit, ...]]:
+def plan_splits(table: TablePlan, condition: Predicate | None) -> list[tuple[LocationSplit, ...]]:
     """The tasks: stripes of about so many bytes as the options say, bucket by bucket; small locations share one.
 
     Args:
-        conditions: those on partition columns leave locations out.
+        condition: on partition columns, leaves locations out.
     """
     target_bytes = table.options.target_bytes
-    locations = [one for one in table.locations if may_match(conditions, partition_bounds(one.partition).get)]
+    names = table.row_type.names if table.row_type else ()
+    locations = [
+        one
+        for one in table.locations
+        if condition is None or condition.may_match(partition_bounds(one.partition, names).get)
+    ]
     tasks: list[dict[int, dict[str, range]]] = []  # stripes by file by the location's place
     filled = target_bytes
     for place, location in enumerate(locations):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import atexit
-import functools
 import os
 import shutil
 import stat
 import tempfile
 from collections.abc import Mapping
+from os import getuid
 from pathlib import Path
 
 
@@ -27,7 +27,7 @@ def cache_dir(environ: Mapping[str, str]) -> Path:
             raise FileNotFoundError("there is no home directory") from error
     folder = base / "acidctl"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if {folder.stat().st_uid, folder.lstat().st_uid} != {os.getuid()}:
+    if {folder.stat().st_uid, folder.lstat().st_uid} != {getuid()}:
         raise PermissionError(f"{folder} belongs to another user")
     if folder.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise PermissionError(f"others may write to {folder}")
@@ -36,9 +36,21 @@ def cache_dir(environ: Mapping[str, str]) -> Path:
     return folder
 
 
-@functools.cache
+_own: list[Path] = []
+
+
 def process_dir() -> Path:
-    """A folder (mode 0700) that ends with this process."""
-    folder = tempfile.mkdtemp(prefix="acidctl-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
+    """A folder (mode 0700) that ends with this process; another one when a cleaner of temporary files removed it."""
+    if not (_own and _is_ours(_own[-1])):
+        _own.append(Path(tempfile.mkdtemp(prefix="acidctl-")))
+        atexit.register(shutil.rmtree, _own[-1], ignore_errors=True)
+    return _own[-1]
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether it is there; others may make one of its name once it is gone."""
+    try:
+        found = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == getuid()

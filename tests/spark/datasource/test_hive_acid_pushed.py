@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from support.acid_files import write_acid, write_plain
+from support.acid_files import insert, write_acid, write_plain
 from support.judge.hive import RowKey
 from support.where_model import ADDED, SIGNS, TYPES, Row, random_table
 
@@ -89,3 +89,10 @@ def test_originals_keep_their_ids_in_every_snapshot(tmp_path: Path) -> None:
         batches = load(tmp_path, [], rowId="true", writeIds=f"db.{tmp_path.name}{write_ids[1:]}")
         keys = [RowKey(*one.values()) for batch in batches for one in batch.column("ROW__ID").to_pylist()]
         assert RowKey(0, 1, 0) in keys
+
+
+def test_a_filter_is_of_the_data_column_that_hides_a_partition_column(tmp_path: Path) -> None:
+    write_acid(tmp_path / "t" / "a=7" / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0, (3, "x")))
+    (batch,) = load(tmp_path / "t", [api.EqualTo(("a",), 3)])
+    assert batch.column("a").to_pylist() == [3]
+    assert load(tmp_path / "t", [api.EqualTo(("a",), 4)]) == []

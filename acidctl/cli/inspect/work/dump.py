@@ -76,7 +76,7 @@ class _Selection:
         kinds = ["int", "bigint", "int", "bigint", "bigint", *(("string", "int", "int") if decode else ())]
         self._ids, self._row_fields = _chosen(columns, names, rows)
         self._wants_rows = self._row_fields is None or bool(self._row_fields)
-        self._predicate = _predicate(where, names)
+        self._predicate = _predicate(where, names, kinds)
         self._rows = rows
         fields = [(name, OrcType(kinds[names.index(name)])) for name in self._ids]
         if self._wants_rows:
@@ -142,12 +142,12 @@ def _chosen(columns: list[str] | None, names: Sequence[str], rows: OrcType) -> t
     return ids, chosen
 
 
-def _predicate(where: str | None, names: Sequence[str]) -> Predicate | None:
+def _predicate(where: str | None, names: Sequence[str], kinds: Sequence[str]) -> Predicate | None:
     if where is None:
         return None
     from acidctl.rows.scan.condition import parse_condition  # noqa: PLC0415 - with sqlglot: only for a condition
 
-    return parse_condition(where, names)
+    return parse_condition(where, OrcType("struct", children=tuple(map(OrcType, kinds)), names=tuple(names)))
 
 
 def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:

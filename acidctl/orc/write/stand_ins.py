@@ -1,0 +1,174 @@
+"""Columns that pyarrow cannot write as they are, written as structs that stand in for them.
+
+* A union: where a struct around it is null, pyarrow ends the whole process.  ORC stores a union as a stream of tags, in
+  the encoding of TINYINT, and for each alternative the values that were chosen, packed.  So it is written as a struct
+  of a TINYINT and one list (of no or one value) an alternative.
+* A timestamp whose seconds and nanoseconds no unit of Arrow's says together (see timestamp_units.py): as a struct of
+  two timestamps, of which one has the right seconds, the other the right nanoseconds.
+
+Then the streams that ORC has are given to the column itself, and all others dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.arrow import tags_of, union_buffer
+from acidctl.orc.read.union_nulls import has_null_member
+from acidctl.orc.types import OrcType, renumbered
+from acidctl.orc.write.stripe_editor import StripeParts, set_repeated
+
+HALVES = ("seconds", "nanos")
+_TAG = OrcType("tinyint")
+# What the seconds alone may be off: a second and its fraction downward (times before 1970), a fraction upward.
+_MILLIS_DOWN, _MILLIS_UP = 1000, 999
+
+
+def as_struct(array: pa.UnionArray, alternatives: list[pa.Array], nulls: pa.BooleanArray | None) -> pa.StructArray:
+    """A union as the struct that is written.
+
+    Args:
+        array: the union, for its tags.
+        alternatives: for each alternative the values that were chosen, see :func:`chosen_values`.
+        nulls: where something around the union is null, so that it is not there at all.
+    """
+    tags = tags_of(array)
+    absent = tags == len(alternatives)  # NULLs, see union_nulls.py
+    if absent.any():
+        nulls = pa.array(absent) if nulls is None else pc.or_(nulls, pa.array(absent))
+        tags = np.where(absent, np.int8(0), tags)
+    columns = [pa.array(tags, pa.int8())]
+    if nulls is not None:
+        columns = [pc.if_else(nulls, None, columns[0])]
+    for i, values in enumerate(alternatives):
+        ends = np.cumsum((tags == i) & ~absent, dtype=np.int32)
+        offsets = pa.array(np.concatenate(([0], ends)), pa.int32())
+        columns.append(pa.ListArray.from_arrays(offsets, values, mask=nulls))
+    names = ["tag", *(f"alternative{i}" for i in range(len(alternatives)))]
+    return pa.StructArray.from_arrays(columns, names=names, mask=nulls)
+
+
+def chosen_values(array: pa.UnionArray) -> list[pa.Array]:
+    """For each alternative of a union the values of the rows that have it, in their order; not that for NULL."""
+    tags = tags_of(array)
+    values = []
+    for i in range(array.type.num_fields - has_null_member(array.type)):
+        rows = np.flatnonzero(tags == i)
+        if array.type.mode == "dense":
+            rows = union_buffer(array, 2, np.dtype(np.int32))[rows]
+        values.append(array.field(i).take(pa.array(rows, pa.int64())))
+    return values
+
+
+def _written(tree: OrcType, halved: Collection[int]) -> OrcType:
+    if tree.column_id in halved:
+        return OrcType("struct", children=(tree, tree), names=HALVES)
+    children = tuple(_written(child, halved) for child in tree.children)
+    if tree.kind != "uniontype":
+        return replace(tree, children=children)
+    lists = tuple(OrcType("array", children=(child,)) for child in children)
+    names = ("tag", *(f"alternative{i}" for i in range(len(lists))))
+    return OrcType("struct", children=(_TAG, *lists), names=names)
+
+
+class StandIns:
+    """The columns that are written for those of a file.
+
+    Args:
+        tree: the true types, numbered from 0.
+        halved: ids of the timestamps that are written in two halves.
+
+    Attributes:
+        written: the types that are written, numbered from 0.
+        speaking: for each column id of `tree` that of the written column whose encoding and statistics it gets.
+    """
+
+    def __init__(self, tree: OrcType, halved: Collection[int]) -> None:
+        self.written = renumbered(_written(tree, halved))
+        self.speaking: list[int] = []
+        self._halved = halved
+        # By written columns: whose their streams become, and of which kind; None for all of them.
+        self._owners: dict[int, tuple[int, int | None]] = {}
+        # By written structs: columns inside with positions of a stream that is kept, and its place from their last on.
+        self._positions: dict[int, list[tuple[int, int]]] = {}
+        self._visit(self.written, tree)
+
+    def _visit(self, written: OrcType, final: OrcType) -> None:
+        """Both trees are walked in pre-order, which is that of the ids."""
+        own, owner = written.column_id, final.column_id
+        self._owners[own] = owner, None
+        self.speaking.append(own)
+        inside = [child.column_id for child in written.children]
+        pairs = list(zip(written.children, final.children, strict=False))
+        if owner in self._halved:
+            self._owners |= {inside[0]: (owner, pb.Stream.DATA), inside[1]: (owner, pb.Stream.SECONDARY)}
+            self._positions[own] = [(inside[0], 2), (inside[1], 1)]
+            self.speaking[owner] = inside[0]
+        elif final.kind == "uniontype":
+            self._owners[inside[0]] = owner, pb.Stream.DATA
+            self._positions[own] = [(inside[0], 1)]
+            pairs = [(one.children[0], child) for one, child in zip(written.children[1:], final.children, strict=True)]
+        for pair in pairs:
+            self._visit(*pair)
+
+    def fold(self, parts: StripeParts, statistics: pb.StripeStatistics) -> pb.StripeStatistics:
+        """Turn a stripe of what was written into one of the true columns.
+
+        Args:
+            parts: the stripe, changed in place.
+            statistics: of the columns as they were written.
+
+        Returns:
+            the statistics of the true columns.
+        """
+        for struct, inside in self._positions.items():
+            _join_index(parts, struct, inside)
+        streams, kept = parts.streams, []
+        parts.streams = {}
+        for stream in parts.footer.streams:
+            owner, kind = self._owners.get(stream.column, (0, -1))
+            if kind in (None, stream.kind):
+                raw = parts.streams[owner, stream.kind] = streams[stream.column, stream.kind]
+                kept.append(pb.Stream(kind=stream.kind, column=owner, length=len(raw)))
+        set_repeated(parts.footer.streams, kept)
+        set_repeated(parts.footer.columns, [parts.footer.columns[one] for one in self.speaking])
+        found = pb.StripeStatistics(colStats=[statistics.colStats[one] for one in self.speaking])
+        for column in self._halved:
+            _loosen(found.colStats[column])
+        return found
+
+
+def _join_index(parts: StripeParts, struct: int, inside: Sequence[tuple[int, int]]) -> None:
+    """Add positions of columns inside a struct to its row index, and the statistics of a timestamp's seconds."""
+    index, others = parts.row_index(struct), [parts.row_index(column) for column, _ in inside]
+    if index is None:
+        return
+    for other, (_, place) in zip(others, inside, strict=True):
+        for entry, own in zip(index.entry, other.entry if other else (), strict=True):
+            first = len(own.positions) - place * parts.width
+            entry.positions.extend(own.positions[first : first + parts.width])
+            if place > 1:  # the seconds of a timestamp
+                entry.statistics.CopyFrom(own.statistics)
+                _loosen(entry.statistics)
+    parts.streams[struct, pb.Stream.ROW_INDEX] = memoryview(parts.stored(index))
+
+
+def _loosen(statistics: pb.ColumnStatistics) -> None:
+    """Widen bounds that were taken from seconds alone until they hold for the whole timestamps."""
+    if not statistics.HasField("timestampStatistics"):
+        return
+    block = statistics.timestampStatistics
+    for field in ("minimumNanos", "maximumNanos"):
+        block.ClearField(field)  # absent means the widest
+    for field in ("minimum", "minimumUtc"):
+        if block.HasField(field):
+            setattr(block, field, getattr(block, field) - _MILLIS_DOWN)
+    for field in ("maximum", "maximumUtc"):
+        if block.HasField(field):
+            setattr(block, field, getattr(block, field) + _MILLIS_UP)
