@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 from support.compacting import compact_location, run_compaction
+from support.servers.hdfs_server import ServerUnavailable
 from support.servers.hive_server import HiveServer
-from support.servers.jars import ServerUnavailable
 from support.tables import json_rows, read_rows, snapshot_of
 from support.validating import check
 
@@ -76,9 +76,9 @@ class History:
         self.hive.sql(statement)
 
     def step(self) -> None:
-        """A random statement; the first one inserts."""
+        """A random statement; the first one inserts enough rows for all others to meet some."""
         kinds = [self._insert, self._insert_many, self._update, self._delete, self._merge, self._copy]
-        (self._insert if not self._next else self._random.choice(kinds))()
+        (self._random.choice(kinds) if self._next else self._insert_many)()
 
     def _values(self, count: int) -> str:
         rows = []
@@ -147,6 +147,7 @@ def test_histories_of_sql_are_read_as_hive_reads_them(hive: HiveServer, extra: s
     for _ in range(5):
         history.step()
         history.judge()
+    assert list(history.path.glob("delete_delta_*")), "rows were updated or deleted"
 
 
 @pytest.mark.parametrize("kind", list(CompactionKind))
@@ -154,6 +155,7 @@ def test_hive_goes_on_with_what_was_compacted(hive: HiveServer, kind: Compaction
     history = History(hive, f"compacted_{kind.value}", 11)
     for _ in range(4):
         history.step()
+    assert list(history.path.glob("delete_delta_*")), "rows were updated or deleted"
     before = history.judge()
     run_compaction(history.path, kind)
     assert history.judge() == before

@@ -12,6 +12,7 @@ import click
 import pytest
 from support.paths import REPO
 
+from acidctl.api import Location
 from acidctl.cli.command_table import SUMMARIES
 from acidctl.cli.main import cli
 from acidctl.cli.spelling import COMMANDS, OPTIONS, shell_spelling
@@ -76,6 +77,11 @@ def test_every_name_in_backticks_is_used_and_known() -> None:
     ours = {name for name in quoted if re.fullmatch(r"[a-z]+(_[a-z]+)+(=.*)?|[a-z_]+\(.*\)", name)}
     assert not {name for name in ours if shell_spelling(name) is None}
     assert set(COMMANDS) <= quoted | {"clean()", "clean(leftovers=True)"}, "these two are put together"
+
+
+def test_verbs_that_hints_name_are_those_of_python() -> None:
+    verbs = {name.partition("(")[0] for name in COMMANDS}
+    assert verbs - set(dir(Location)) == {"dump", "forget_repair"}, "only these are of the command line alone"
 
 
 @pytest.mark.parametrize(

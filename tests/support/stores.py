@@ -46,11 +46,11 @@ def paths(store: Store, path: str = "") -> list[str]:
 
 @pytest.fixture(scope="session")
 def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer]:
-    from support.servers.hdfs_server import HdfsServer, HdfsUnavailable
+    from support.servers.hdfs_server import HdfsServer, ServerUnavailable
 
     try:
         server = HdfsServer(tmp_path_factory.mktemp("hdfs"))
-    except HdfsUnavailable as error:
+    except ServerUnavailable as error:
         pytest.skip(f"no HDFS to test with: {error}")
     yield server
     server.stop()

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from support.servers.hdfs_server import HaHdfsServer, HdfsServer, HdfsUnavailable
+from support.servers.hdfs_server import HaHdfsServer, HdfsServer, ServerUnavailable
 
 from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError, UsageProblem
 from acidctl.storage.hdfs import native
@@ -157,7 +157,7 @@ def test_a_forked_process_opens_it_again(hdfs: HdfsServer) -> None:
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HaHdfsServer]:
     try:
         server = HaHdfsServer(tmp_path_factory.mktemp("pair"))
-    except HdfsUnavailable as error:
+    except ServerUnavailable as error:
         pytest.skip(f"no pair of NameNodes to test with: {error}")
     yield server
     server.stop()

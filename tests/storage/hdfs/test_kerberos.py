@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.servers.hdfs_server import HdfsUnavailable
+from support.servers.hdfs_server import ServerUnavailable
 from support.servers.kerberos_packages import python_packages
 from support.servers.kerberos_server import REALM, KerberosHdfsServer
 
@@ -43,7 +43,7 @@ def realm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KerberosHdfsServ
                 patch.setattr(sys, "path", [*sys.path, str(packages)])
                 patch.setenv("PYTHONPATH", str(packages), prepend=os.pathsep)
             server = KerberosHdfsServer(tmp_path_factory.mktemp("kerberos"))
-        except HdfsUnavailable as error:
+        except ServerUnavailable as error:
             pytest.skip(f"no Kerberos to test with: {error}")
         yield server
         server.stop()

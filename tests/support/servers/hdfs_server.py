@@ -54,7 +54,7 @@ log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{1}: %m%n
 """
 
 
-class HdfsUnavailable(Exception):
+class ServerUnavailable(Exception):
     """Java, the packages or the network cannot be had, or the server does not come up; the text says which."""
 
 
@@ -72,7 +72,7 @@ class HdfsServer:
 
     def __init__(self, directory: Path, timeout: float = 90) -> None:
         self._directory = directory
-        self._java = _find_java()
+        self._java = find_java()
         self._jvm: list[str] = []
         self._library = _fetch_jars()
         self._processes: list[subprocess.Popen[bytes]] = []
@@ -178,7 +178,7 @@ class HdfsServer:
         command = self._command(main, *arguments, conf=conf)
         ended = subprocess.run(command, env=self._environment(), capture_output=True, text=True, check=False)
         if ended.returncode:
-            raise HdfsUnavailable(f"{main} {' '.join(arguments)}: {ended.stdout[-500:]} {ended.stderr[-500:]}")
+            raise ServerUnavailable(f"{main} {' '.join(arguments)}: {ended.stdout[-500:]} {ended.stderr[-500:]}")
         return ended.stdout
 
     def _environment(self) -> dict[str, str]:
@@ -205,9 +205,9 @@ class HdfsServer:
         end = time.monotonic() + timeout
         while not is_up():
             if any(process.poll() is not None for process in self._processes):
-                raise HdfsUnavailable(f"HDFS ended: {self._log_tail('namenode')} {self._log_tail('datanode')}")
+                raise ServerUnavailable(f"HDFS ended: {self._log_tail('namenode')} {self._log_tail('datanode')}")
             if time.monotonic() > end:
-                raise HdfsUnavailable(f"HDFS is not up after {timeout:.0f} s: see {self._directory}/log")
+                raise ServerUnavailable(f"HDFS is not up after {timeout:.0f} s: see {self._directory}/log")
             time.sleep(0.1)
 
     def _log_tail(self, name: str) -> str:
@@ -277,11 +277,11 @@ def _live_data_nodes(authority: str) -> int:
     return int(beans[0].get("NumLiveDataNodes", 0))
 
 
-def _find_java() -> str:
+def find_java() -> str:
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if java is None or not os.access(java, os.X_OK):
-        raise HdfsUnavailable("no java: set JAVA_HOME or put java on PATH")
+        raise ServerUnavailable("no java: set JAVA_HOME or put java on PATH")
     return java
 
 
@@ -316,7 +316,7 @@ def _fetch_jars() -> Path:
             _unpack_pyspark(work, jars)
             _unpack_debian(work, jars)
         except (OSError, subprocess.CalledProcessError, tarfile.TarError) as error:
-            raise HdfsUnavailable(f"the packages of Hadoop cannot be had: {error}") from error
+            raise ServerUnavailable(f"the packages of Hadoop cannot be had: {error}") from error
         (jars / ".complete").touch()
         if not library.exists():
             jars.rename(library)

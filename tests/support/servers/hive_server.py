@@ -10,7 +10,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from support.servers.jars import ServerUnavailable, fetch
+from support.servers.hdfs_server import ServerUnavailable
+from support.servers.jars import fetch
 from support.servers.jvm import Process, command, write_site
 from support.servers.metastore_schema import database, prepare_schema
 

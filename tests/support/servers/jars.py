@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import os
 import re
 import shutil
 import subprocess
@@ -22,28 +21,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from support.servers.hdfs_server import ServerUnavailable, cache_folder
+
 _HERE = Path(__file__).resolve().parent
-
-
-class ServerUnavailable(Exception):
-    """Java, Maven or the network cannot be had, or a server does not come up; the text says which, in one line."""
-
-
-def cache_folder() -> Path:
-    """Where what was fetched is kept for the next time."""
-    default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "acidctl-tests"
-    cache = Path(os.environ.get("ACIDCTL_TEST_CACHE") or default)
-    cache.mkdir(parents=True, exist_ok=True)
-    return cache
-
-
-def java() -> str:
-    """The command of a Java of version 17 or later."""
-    home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=f"{home}/bin" if home else None)
-    if not found:
-        raise ServerUnavailable("there is no java")
-    return found
 
 
 def fetch(name: str) -> Path:

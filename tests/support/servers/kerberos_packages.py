@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from support.servers.hdfs_server import HdfsUnavailable, cache_folder, download_debian
+from support.servers.hdfs_server import ServerUnavailable, cache_folder, download_debian
 
 _WANTED = ("krb5-kdc", "krb5-admin-server", "krb5-user", "libkrb5-dev")
 _OF_KERBEROS = (
@@ -55,7 +55,7 @@ class Kerberos:
     def program(self, name: str) -> str:
         found = shutil.which(name, path=self._path)
         if found is None:
-            raise HdfsUnavailable(f"no {name} in the packages {' '.join(_WANTED)}")
+            raise ServerUnavailable(f"no {name} in the packages {' '.join(_WANTED)}")
         return found
 
 
@@ -97,7 +97,7 @@ def _once(name: str, fill: Callable[[Path], None]) -> Path:
                 fill(folder)
             except (OSError, subprocess.CalledProcessError) as error:
                 said = (getattr(error, "stderr", None) or b"")[-300:]
-                raise HdfsUnavailable(f"the packages of Kerberos cannot be had: {error} {said!r}") from error
+                raise ServerUnavailable(f"the packages of Kerberos cannot be had: {error} {said!r}") from error
             if not kept.is_dir():
                 folder.rename(kept)
     return kept

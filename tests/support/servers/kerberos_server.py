@@ -9,7 +9,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from support.servers.hdfs_server import HdfsServer, HdfsUnavailable, free_ports
+from support.servers.hdfs_server import HdfsServer, ServerUnavailable, free_ports
 from support.servers.kerberos_packages import Kerberos
 
 REALM = "TEST.LOCAL"
@@ -110,4 +110,4 @@ class KerberosHdfsServer(HdfsServer):
             check=False,
         )
         if ended.returncode:
-            raise HdfsUnavailable(f"{command[0]}: {ended.stderr[-300:]}")
+            raise ServerUnavailable(f"{command[0]}: {ended.stderr[-300:]}")
