@@ -22,7 +22,7 @@ from acidctl.rows.foreign.format import Format
 from acidctl.validation.checks.footers import TailFacts
 from acidctl.validation.checks.listing import ListingToCheck
 from acidctl.validation.findings import Finding
-from acidctl.validation.rules import DECLARED, ERROR, FOOTERS, LISTING, WARNING, Rule
+from acidctl.validation.rules import DECLARED, ERROR, FOOTERS, INFO, LISTING, WARNING, Rule
 from acidctl.wording import text_of
 
 _MOST = 10
@@ -201,12 +201,14 @@ R13 = Rule(
 )  # fmt: skip
 R14 = Rule(
     "R14", ERROR, FOOTERS, "The ACID columns are not spelled as Hive spells them.",
-    "Hive 4 compares the names exactly, and takes the file for one without ids.",
+    "Hive 4 compares the names exactly in deltas of one write id and in bases of INSERT OVERWRITE, and takes the file "
+    "for one without ids.",
     "Run `compact('major')`: it spells them right.", "3.1", ("hive4",),
 )  # fmt: skip
 R15 = Rule(
-    "R15", WARNING, FOOTERS, "Files have no row index (stride 0).",
-    "Their statistics mean nothing: the reader reads whole stripes, whatever the condition.",
+    "R15", INFO, FOOTERS, "Files have no row index (stride 0).",
+    "Their statistics mean nothing: the reader reads whole stripes, whatever the condition. Minor compactions of Hive "
+    "by MapReduce write such files.",
     "Run `compact('major')`.", "3.4", ("hive3", "hive4", "trino", "impala", "spark"),
 )  # fmt: skip
 

@@ -24,7 +24,7 @@ from acidctl.storage.small_files import MOST_LENGTHS, read_small
 from acidctl.validation.checks.column_types import misfit
 from acidctl.validation.checks.listing import V13, V24, V25, V36
 from acidctl.validation.findings import Finding, Severity, Unchecked
-from acidctl.validation.rules import DEEP, ERROR, FOOTERS, WARNING, Rule
+from acidctl.validation.rules import DEEP, ERROR, FOOTERS, INFO, WARNING, Rule
 from acidctl.worker_pool import Beat
 
 _KINDS = ("int", "bigint", "int", "bigint", "bigint")
@@ -50,7 +50,7 @@ class TailFacts:
         is_acid: it has the six columns.
         acid_version: ``hive.acid.version``; None when missing or unusable.
         has_changes: updates or deletes are among its events, by the statistics of the operation.
-        is_exact: the six columns are spelled as Hive spells them.
+        is_exact: the six columns are spelled as Hive spells them, or it lies where Hive does not ask.
         stats: inserts, updates and deletes by ``hive.acid.stats``; None when missing or unusable.
         row: the table's columns; None when the tail cannot be read.
     """
@@ -257,7 +257,7 @@ class _Look:
             version,
             KEY_INDEX in tail.user_metadata,
             is_acid and _has_changes(tail, stats),
-            not is_acid or tail.type_tree.names == ACID_COLUMNS,
+            not is_acid or tail.type_tree.names == ACID_COLUMNS or self._is_never_raw(),
             tail.stride,
             stats,
             row,
@@ -289,13 +289,23 @@ class _Look:
         if names[:5] == tuple(name.lower() for name in ACID_COLUMNS[:5]):
             self._add(V39, f"it has the ids, but no row: {_clipped(hive_type(tree))}")
             return
-        directory = self._file.directory
         if self._file.native_name or self._file.role is Role.DELETE:
             self._add(V25, f"its columns are {_clipped(hive_type(tree))}, not the six of an ACID file")
-        elif directory is not None and self._task.is_full:
-            wide = directory.kind is not Kind.BASE and directory.min_write_id != directory.max_write_id
-            if wide or self._task.is_compacted:
-                self._add(V25, "a file without ids in a directory that a compaction or a stream wrote")
+        elif self._task.is_full and self._is_never_raw():
+            self._add(V25, "a file without ids in a directory that a compaction or a stream wrote")
+
+    def _is_never_raw(self) -> bool:
+        """Its directory was made by a compaction or a stream: Hive takes no file there for one without ids."""
+        directory = self._file.directory
+        if directory is None:
+            return False
+        is_wide = directory.kind is not Kind.BASE and directory.min_write_id != directory.max_write_id
+        return is_wide or self._task.is_compacted
+
+    def _if_missing(self) -> Severity:
+        """Of metadata that the query-based compaction of Hive 4 never writes, and its readers do without."""
+        directory = self._file.directory
+        return INFO if directory is not None and directory.visibility_txn else WARNING
 
     def _columns(self, row: OrcType) -> None:
         if row.kind != "struct" or self._file.role is Role.DELETE:
@@ -310,7 +320,7 @@ class _Look:
         raw = tail.user_metadata.get(KEY_INDEX)
         if raw is None:
             if tail.rows:
-                self._add(V30, "it is missing", WARNING)
+                self._add(V30, "it is missing", self._if_missing())
             return
         try:
             entries = tail.key_index() or []
@@ -333,7 +343,7 @@ class _Look:
             self._add(V31, error.why)
             return None
         if stats is None:
-            self._add(V31, "hive.acid.stats is missing", WARNING)
+            self._add(V31, "hive.acid.stats is missing", self._if_missing())
         elif sum(stats) != tail.rows:
             # Hive 2 gives the inserts of an UPDATE the statistics of its deletes.
             text = f"hive.acid.stats counts {sum(stats):,} events, the stripes {tail.rows:,} rows"

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from support.servers.hdfs_server import ServerUnavailable
@@ -15,6 +16,7 @@ from support.servers.jars import fetch
 from support.servers.jvm import Process, command, write_site
 from support.servers.metastore_schema import database, prepare_schema
 
+_ABORTING = ("hive.in.test", "hive.test.rollbacktxn")
 _LOG4J = """status = ERROR
 appender.err.type = Console
 appender.err.name = err
@@ -77,14 +79,56 @@ class HiveServer:
         """
         rows: list[str] = []
         for statement in statements:
-            assert self._process.popen.stdin
-            self._process.popen.stdin.write(json.dumps(statement) + "\n")
-            self._process.popen.stdin.flush()
-            answer = self._answer()
-            if "error" in answer:
-                raise HiveError(f"{statement}: {answer['error']}")
-            rows = answer["rows"]
+            rows = self._ask(statement)
         return [row.split("\t") for row in rows]
+
+    def set(self, name: str, value: str) -> None:
+        """One of the session's settings, for the statements after it."""
+        self._ask(["set", name, value])
+
+    def round(self, thread: str) -> None:
+        """Let Hive's own ``Initiator``, ``Worker`` or ``Cleaner`` look once at what there is to do, and do it."""
+        self._ask(["round", thread])
+
+    def open_transaction(self) -> int:
+        """A transaction of another client, open until :meth:`end_transaction`."""
+        return int(self._ask(["open"])[0])
+
+    def end_transaction(self, transaction: int, commit: bool) -> None:
+        """Commit it, or abort it."""
+        self._ask(["commit" if commit else "abort", str(transaction)])
+
+    def allocate_write_id(self, transaction: int, table: str) -> int:
+        """A write id of a table of the database ``default``."""
+        return int(self._ask(["allocate", str(transaction), "default", table])[0])
+
+    def write_ids(self, table: str) -> str:
+        """What a reader may see who comes now, as Hive writes it: ``default.t:5:3::4``."""
+        return self._ask(["write-ids", f"default.{table}"])[0]
+
+    def transactions(self) -> str:
+        """The transactions that a reader may see who comes now, as Hive writes them: ``12:12::``."""
+        return self._ask(["transactions"])[0]
+
+    @contextmanager
+    def aborting(self) -> Iterator[None]:
+        """Meanwhile the transactions of statements are aborted when all of it is written, as Hive's own tests do it."""
+        try:
+            for name in _ABORTING:
+                self.set(name, "true")
+            yield
+        finally:
+            for name in _ABORTING:
+                self.set(name, "false")
+
+    def _ask(self, request: str | list[str]) -> list[str]:
+        assert self._process.popen.stdin
+        self._process.popen.stdin.write(json.dumps(request) + "\n")
+        self._process.popen.stdin.flush()
+        answer = self._answer()
+        if "error" in answer:
+            raise HiveError(f"{request}: {answer['error']}")
+        return answer["rows"]
 
     def _answer(self) -> dict[str, list[str]]:
         assert self._process.popen.stdout

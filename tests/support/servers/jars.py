@@ -46,9 +46,17 @@ def _key(name: str) -> str:
     sources = [
         _HERE / f"maven/{name}.xml",
         _HERE / f"maven/{name}.sha256",
-        *sorted((_HERE / f"java/{name}").rglob("*.java")),
+        *_java_sources(name),
     ]
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+
+
+def _java_sources(name: str) -> list[Path]:
+    return [
+        path
+        for folder in (name, name.rstrip("0123456789"))
+        for path in sorted((_HERE / f"java/{folder}").rglob("*.java"))
+    ]
 
 
 @contextmanager
@@ -68,7 +76,7 @@ def _fill(name: str, folder: Path) -> None:
             opened.extractall(folder, filter="data")
         archive.unlink()
     _remove_replaced(folder)
-    sources = [str(path) for path in (_HERE / f"java/{name}").rglob("*.java")]
+    sources = list(map(str, _java_sources(name)))
     if sources:
         (folder / "classes").mkdir()
         _run(["javac", "-nowarn", "-cp", f"{library}/*", "-d", str(folder / "classes"), *sources], "cannot compile")

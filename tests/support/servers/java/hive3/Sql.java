@@ -15,7 +15,10 @@ import org.apache.hadoop.hive.ql.IDriver;
 import org.apache.hadoop.hive.ql.processors.CommandProcessorResponse;
 import org.apache.hadoop.hive.ql.session.SessionState;
 
-/** One session of Hive 3: a JSON string with a statement on each line of the input, a JSON object on each of the output. */
+/**
+ * One session of Hive 3: a JSON string with a statement, or a list with an action ({@link Actions}), on
+ * each line of the input, a JSON object on each of the output.
+ */
 public class Sql {
   public static void main(String[] arguments) throws Exception {
     PrintStream out = new PrintStream(new FileOutputStream(FileDescriptor.out), true, "UTF-8");
@@ -30,22 +33,34 @@ public class Sql {
     for (String line; (line = in.readLine()) != null; ) {
       Map<String, Object> answer = new LinkedHashMap<>();
       try {
-        IDriver driver = DriverFactory.newDriver(conf);
-        driver.setMaxRows(1_000_000);
-        CommandProcessorResponse response = driver.run(json.readValue(line, String.class));
-        if (response.getResponseCode() == 0) {
-          List<Object> rows = new ArrayList<>();
-          driver.getResults(rows);
-          answer.put("rows", rows);
-        } else {
-          answer.put("error", response.getErrorMessage());
-        }
-        driver.close();
+        Object asked = json.readValue(line, Object.class);
+        answer.put("rows", asked instanceof String ? select(conf, (String) asked) : act(conf, asked));
       } catch (Throwable error) {
         answer.put("error", String.valueOf(error.getMessage()));
       }
       out.println(json.writeValueAsString(answer));
     }
     System.exit(0);
+  }
+
+  private static List<Object> select(HiveConf conf, String statement) throws Exception {
+    IDriver driver = DriverFactory.newDriver(conf);
+    try {
+      driver.setMaxRows(1_000_000);
+      CommandProcessorResponse response = driver.run(statement);
+      if (response.getResponseCode() != 0) {
+        throw new IllegalStateException(response.getErrorMessage());
+      }
+      List<Object> rows = new ArrayList<>();
+      driver.getResults(rows);
+      return rows;
+    } finally {
+      driver.close();
+    }
+  }
+
+  @SuppressWarnings("unchecked")
+  private static List<Object> act(HiveConf conf, Object words) throws Exception {
+    return Actions.run(conf, (List<String>) words);
   }
 }

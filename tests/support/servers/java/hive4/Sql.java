@@ -15,7 +15,10 @@ import org.apache.hadoop.hive.ql.DriverFactory;
 import org.apache.hadoop.hive.ql.IDriver;
 import org.apache.hadoop.hive.ql.session.SessionState;
 
-/** One session of Hive 4: a JSON string with a statement on each line of the input, a JSON object on each of the output. */
+/**
+ * One session of Hive 4: a JSON string with a statement, or a list with an action ({@link Actions}), on
+ * each line of the input, a JSON object on each of the output.
+ */
 public class Sql {
   private static final String CAPABILITIES =
       "EXTWRITE,EXTREAD,HIVEBUCKET2,HIVEFULLACIDREAD,HIVEFULLACIDWRITE,HIVECACHEINVALIDATE,HIVEMANAGESTATS,"
@@ -35,17 +38,29 @@ public class Sql {
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     for (String line; (line = in.readLine()) != null; ) {
       Map<String, Object> answer = new LinkedHashMap<>();
-      try (IDriver driver = DriverFactory.newDriver(conf)) {
-        driver.setMaxRows(1_000_000);
-        driver.run(json.readValue(line, String.class));
-        List<Object> rows = new ArrayList<>();
-        driver.getResults(rows);
-        answer.put("rows", rows);
+      try {
+        Object asked = json.readValue(line, Object.class);
+        answer.put("rows", asked instanceof String ? select(conf, (String) asked) : act(conf, asked));
       } catch (Throwable error) {
         answer.put("error", String.valueOf(error.getMessage()));
       }
       out.println(json.writeValueAsString(answer));
     }
     System.exit(0);
+  }
+
+  private static List<Object> select(HiveConf conf, String statement) throws Exception {
+    try (IDriver driver = DriverFactory.newDriver(conf)) {
+      driver.setMaxRows(1_000_000);
+      driver.run(statement);
+      List<Object> rows = new ArrayList<>();
+      driver.getResults(rows);
+      return rows;
+    }
+  }
+
+  @SuppressWarnings("unchecked")
+  private static List<Object> act(HiveConf conf, Object words) throws Exception {
+    return Actions.run(conf, (List<String>) words);
   }
 }

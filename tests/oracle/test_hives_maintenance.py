@@ -1,0 +1,156 @@
+"""Hive's own compactor and cleaner, of 3.1.3 and 4.0.1, beside what acidctl says of a table's directories.
+
+Hive's ``Worker`` and ``Cleaner`` run a round when a test says so.  Lists of write ids and transactions are Hive's.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from support.hive_histories import History, ours
+from support.servers.hive_server import HiveError, HiveServer
+from support.validating import check, found
+
+from acidctl import Location
+from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.writeids import ValidWriteIds
+from acidctl.cleaning.outcomes import PlannedCleaning
+from acidctl.validation.findings import Depth
+
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
+
+REMOVABLE = {"obsolete", "aborted"}
+
+
+def states(location: Location) -> dict[str, str]:
+    return {child.verdict.name: child.verdict.state.value for child in location.state().children}
+
+
+def compact_by_hive(history: History, kind: CompactionKind | str) -> None:
+    history.hive.sql(f"alter table {history.name} compact '{kind}'")
+    history.hive.round("Worker")
+    assert compactions(history)[0] == "ready for cleaning"
+
+
+def compactions(history: History) -> list[str]:
+    """The states of the table's compactions, the newest first."""
+    head, *entries = history.hive.sql("show compactions")
+    found = [dict(zip(head, entry, strict=True)) for entry in entries]
+    mine = [entry for entry in found if entry["Table"] == history.name]
+    return [entry["State"] for entry in sorted(mine, key=lambda entry: -int(entry["CompactionId"]))]
+
+
+def clean_by_hive(history: History) -> set[str]:
+    """Let Hive's Cleaner run to its end; the names of the directories that it removed."""
+    before = names(history.path)
+    time.sleep(1.2)  # Hive 4's Cleaner does not look at what happened in the last second
+    for _ in range(4):
+        if "ready for cleaning" in compactions(history):
+            history.hive.round("Cleaner")
+    assert "ready for cleaning" not in compactions(history)
+    return before - names(history.path)
+
+
+def names(path: Path) -> set[str]:
+    return {child.name for child in path.iterdir() if not child.name.startswith((".", "_"))}
+
+
+@pytest.mark.parametrize("engine", ["query", "mr"])
+@pytest.mark.parametrize("kind", list(CompactionKind))
+def test_what_hives_cleaner_removes_was_removable_and_nothing_removable_is_left(
+    real_hive: HiveServer, kind: CompactionKind, engine: str
+) -> None:
+    if engine == "query" and real_hive.version == 3:
+        pytest.skip("Hive 3 compacts full-ACID tables by MapReduce only")
+    real_hive.set("hive.compactor.crud.query.based", str(engine == "query").lower())
+    history = History(real_hive, f"by_hive_{kind.value}_{engine}", 21)
+    for number in range(5):
+        history.aborted_step() if number in (2, 4) else history.step()
+        history.judge()
+    before = history.judge()
+    compact_by_hive(history, kind)
+    assert history.judge() == before
+    seen = states(history.location())
+    removable = {name for name, state in seen.items() if state in REMOVABLE}
+    plan = history.location().plan_clean(older_than=0)
+    assert isinstance(plan, PlannedCleaning)
+    assert {one.name for one in plan.plan.removals} == removable
+    assert clean_by_hive(history) == removable
+    assert set(states(history.location()).values()) == {"current"}
+    assert history.judge() == before
+    history.step()
+    history.judge()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lists_of_hive_say_what_is_open_and_what_was_aborted(real_hive: HiveServer, seed: int) -> None:
+    chance = random.Random(seed)
+    history = History(real_hive, f"lists_{seed}", seed)
+    other = History(real_hive, f"other_{seed}", seed)
+    open_ids: dict[int, int] = {}
+    aborted: set[int] = set()
+    highest = 0
+    for _ in range(24):
+        done = chance.choice(["open", "end", "insert", "abort", "other"])
+        if done == "open":
+            transaction = real_hive.open_transaction()
+            highest = open_ids[transaction] = real_hive.allocate_write_id(transaction, history.name)
+        elif done == "end" and open_ids:
+            transaction = chance.choice(sorted(open_ids))
+            commit = chance.random() < 0.5
+            real_hive.end_transaction(transaction, commit)
+            ended = open_ids.pop(transaction)
+            aborted |= set() if commit else {ended}
+        elif done == "other":
+            other.run(f"insert into {other.name} values (1, 'x', 0.5)")
+        elif done in {"insert", "abort"}:
+            highest += 1
+            statement = f"insert into {history.name} values ({highest}, 'x', 0.5)"
+            if done == "abort":
+                with real_hive.aborting():
+                    history.run(statement)
+                aborted.add(highest)
+            else:
+                history.run(statement)
+        known = ValidWriteIds.parse(history.lists()[0])
+        invalid = set(open_ids.values()) | aborted
+        for write_id in range(1, highest + 1):
+            assert known.is_valid(write_id) is (write_id not in invalid), write_id
+            # Hive 4's high watermark stays below the last ids as long as they are of aborted transactions only.
+            is_above = write_id > known.high_watermark
+            assert known.is_aborted(write_id) is (write_id in aborted and not is_above), write_id
+    high = ValidWriteIds.parse(history.lists()[0]).high_watermark
+    for name, state in states(history.location()).items():
+        write_id = int(name.split("_")[1])
+        assert state == ("ignored" if write_id > high else "aborted" if write_id in aborted else "current"), name
+    assert ours(history.path, *history.lists()) == history.rows()
+    for transaction in open_ids:
+        real_hive.end_transaction(transaction, False)
+
+
+def test_files_of_hive_4s_query_based_compaction_are_misread_where_hive_asks_for_their_names(
+    real_hive: HiveServer,
+) -> None:
+    """Their columns are ``originaltransaction`` and so on: read in a ``_v`` base, taken for raw in a delta of one id."""
+    if real_hive.version == 3:
+        pytest.skip("Hive 3 compacts full-ACID tables by MapReduce only")
+    real_hive.set("hive.compactor.crud.query.based", "true")
+    history = History(real_hive, "misread", 3)
+    history.run("insert into misread values (1, 'a', 0.5)")
+    history.run("insert into misread values (2, 'b', 1.5)")
+    before = history.judge()
+    real_hive.sql("alter table misread compact 'major'")
+    real_hive.round("Worker")
+    (base,) = history.path.glob("base_*")
+    assert history.judge() == before
+    shutil.copy(base / "bucket_00000", history.path / "delta_0000001_0000001_0000/bucket_00000_0")
+    for name in (base.name, "delta_0000002_0000002_0000"):
+        shutil.rmtree(history.path / name)
+    (report,) = check(history.path, depth=Depth.FOOTERS, readers=("hive4",))
+    assert "R14" in found(report)
+    with pytest.raises(HiveError):
+        history.rows()

@@ -1,0 +1,88 @@
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.hadoop.hive.common.ValidReaderWriteIdList;
+import org.apache.hadoop.hive.conf.HiveConf;
+import org.apache.hadoop.hive.metastore.IMetaStoreClient;
+import org.apache.hadoop.hive.metastore.api.TableValidWriteIds;
+import org.apache.hadoop.hive.metastore.txn.TxnUtils;
+import org.apache.hadoop.hive.ql.metadata.Hive;
+
+/** What a session does besides SQL: its settings, one round of a compaction thread, transactions of a client. */
+public class Actions {
+  private static final String COMPACTOR = "org.apache.hadoop.hive.ql.txn.compactor.";
+
+  /** The rows of one action; its name comes first. */
+  public static List<Object> run(HiveConf conf, List<String> words) throws Exception {
+    IMetaStoreClient client = Hive.get(conf).getMSC();
+    switch (words.get(0)) {
+      case "set":
+        conf.set(words.get(1), words.get(2));
+        return Collections.emptyList();
+      case "round":
+        round(conf, words.get(1));
+        return Collections.emptyList();
+      case "open":
+        return row(client.openTxn("tests"));
+      case "allocate":
+        return row(client.allocateTableWriteId(Long.parseLong(words.get(1)), words.get(2), words.get(3)));
+      case "commit":
+        client.commitTxn(Long.parseLong(words.get(1)));
+        return Collections.emptyList();
+      case "abort":
+        client.rollbackTxn(Long.parseLong(words.get(1)));
+        return Collections.emptyList();
+      case "transactions":
+        return row(client.getValidTxns());
+      case "write-ids":
+        return row(writeIds(client, words.get(1)));
+      default:
+        throw new IllegalArgumentException("no such action: " + words);
+    }
+  }
+
+  private static List<Object> row(Object value) {
+    return new ArrayList<>(Arrays.asList(String.valueOf(value)));
+  }
+
+  /** The write ids that a reader who comes now may see, as Hive hands them to its tasks. */
+  private static String writeIds(IMetaStoreClient client, String table) throws Exception {
+    String transactions = client.getValidTxns().toString();
+    List<TableValidWriteIds> answer = client.getValidWriteIds(Collections.singletonList(table), transactions);
+    ValidReaderWriteIdList ids = (ValidReaderWriteIdList) utilities().getMethod(
+        "createValidReaderWriteIdList", TableValidWriteIds.class).invoke(null, answer.get(0));
+    return ids.writeToString();
+  }
+
+  private static Class<?> utilities() {
+    try {
+      return Class.forName("org.apache.hadoop.hive.metastore.txn.TxnCommonUtils"); // Hive 4
+    } catch (ClassNotFoundException error) {
+      return TxnUtils.class;
+    }
+  }
+
+  /** Let an Initiator, a Worker or a Cleaner look once at what there is to do, and do it. */
+  private static void round(HiveConf conf, String name) throws Exception {
+    Thread thread = (Thread) Class.forName(COMPACTOR + name).getDeclaredConstructor().newInstance();
+    for (Method method : thread.getClass().getMethods()) {
+      if (method.getName().equals("setThreadId")) {
+        method.invoke(thread, 1);
+      }
+    }
+    thread.getClass().getMethod("setConf", org.apache.hadoop.conf.Configuration.class).invoke(thread, conf);
+    AtomicBoolean stop = new AtomicBoolean(true);
+    for (Method method : thread.getClass().getMethods()) {
+      if (method.getName().equals("init")) {
+        Object[] arguments = new Object[method.getParameterCount()];
+        Arrays.fill(arguments, stop);
+        method.setAccessible(true);
+        method.invoke(thread, arguments);
+      }
+    }
+    thread.run();
+  }
+}
