@@ -19,6 +19,9 @@ from acidctl import Location
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.cleaning.outcomes import PlannedCleaning
+from acidctl.compaction.request import CompactionRequest, Mode
+from acidctl.compaction.run import Compacted
+from acidctl.location.lock import Locking
 from acidctl.validation.findings import Depth
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
@@ -135,7 +138,7 @@ def test_lists_of_hive_say_what_is_open_and_what_was_aborted(real_hive: HiveServ
 def test_files_of_hive_4s_query_based_compaction_are_misread_where_hive_asks_for_their_names(
     real_hive: HiveServer,
 ) -> None:
-    """Their columns are ``originaltransaction`` and so on: read in a ``_v`` base, taken for raw in a delta of one id."""
+    """Their columns are ``originaltransaction`` and so on: read in a ``_v`` base, taken for raw in a delta of one."""
     if real_hive.version == 3:
         pytest.skip("Hive 3 compacts full-ACID tables by MapReduce only")
     real_hive.set("hive.compactor.crud.query.based", "true")
@@ -154,3 +157,36 @@ def test_files_of_hive_4s_query_based_compaction_are_misread_where_hive_asks_for
     assert "R14" in found(report)
     with pytest.raises(HiveError):
         history.rows()
+
+
+@pytest.mark.parametrize("kind", list(CompactionKind))
+def test_hive_4_sees_a_result_with_a_visibility_id_when_its_transaction_commits(
+    real_hive: HiveServer, kind: CompactionKind
+) -> None:
+    if real_hive.version == 3:
+        pytest.skip("Hive 3 knows no visibility ids")
+    history = History(real_hive, f"visible_{kind.value}", 41)
+    for _ in range(4):
+        history.step()
+    before = history.judge()
+    transaction = real_hive.open_transaction()
+    request = CompactionRequest(Mode(kind.value), visibility_txn=transaction, locking=Locking(hold=False))
+    assert isinstance(history.location().compact(request), Compacted)
+    results = [name for name in names(history.path) if name.endswith(f"_v{transaction:07d}")]
+    assert results
+    seen = states(history.location())
+    assert {seen[name] for name in results} == {"ignored"}
+    assert history.judge() == before
+    real_hive.end_transaction(transaction, True)
+    seen = states(history.location())
+    assert {seen[name] for name in results} == {"current"}
+    assert history.judge() == before
+    cleaned = history.location().clean(0, unsafe_retention=True, trash="delete", locking=Locking(hold=False))
+    assert {one.name for one in cleaned.removed} == {name for name, state in seen.items() if state in REMOVABLE}
+    assert history.judge() == before
+    history.run(f"update {history.name} set score = 0 where id % 2 = 0")
+    history.run(f"delete from {history.name} where id % 5 = 0")
+    after = history.judge()
+    real_hive.sql(f"insert into {history.name} values (900, 'z', 1.5)")
+    compact_by_hive(history, CompactionKind.MAJOR)
+    assert len(history.judge()) == len(after) + 1

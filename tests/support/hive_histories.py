@@ -24,6 +24,8 @@ class History:
 
     Attributes:
         name: of the table, and of its directory.
+        extra: clauses of its CREATE TABLE.
+        folder: where a table lies that was made before; without it, it is made here.
         statements: what was run so far.
     """
 
@@ -31,19 +33,20 @@ class History:
     name: str
     seed: int
     extra: str = ""
+    folder: Path | None = None
     statements: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
         self._next = 0
-        properties = "tblproperties('transactional'='true')"
-        self.run(
-            f"create table {self.name} (id int, name string, score double) {self.extra} stored as orc {properties}"
-        )
+        if self.folder is None:
+            columns = "(id int, name string, score double)"
+            properties = "tblproperties('transactional'='true')"
+            self.run(f"create table {self.name} {columns} {self.extra} stored as orc {properties}")
 
     @property
     def path(self) -> Path:
-        return self.hive.warehouse / self.name
+        return self.folder or self.hive.warehouse / self.name
 
     def run(self, statement: str) -> None:
         """Run one, and remember it for messages."""

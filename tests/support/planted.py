@@ -173,7 +173,7 @@ def _(table: Path) -> None:
     write_by_pyorc(table / "base_0000002" / "delta_0000001_0000001", [insert(1, 0)])
 
 
-@case("V18 beside a base", L, "V18 warning", "V20 info")
+@case("V18 beside a base", L, "V18 info", "V20 info")
 def _(table: Path) -> None:
     write_by_pyorc(table / "base_0000002", [insert(1, 0)])
     write_orc(table / "000000_0", "struct<a:int>", [(1,)])

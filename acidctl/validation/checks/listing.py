@@ -424,7 +424,7 @@ def _originals(look: ListingToCheck) -> Iterator[Finding]:
     if hidden and state.base:
         names = [verdict.name for verdict in hidden]
         text = f"{len(hidden)} original files or directories are in {state.base.name}: {_listed(names)}"
-        yield V18.finding("", text, {"files": names[:_MOST_NAMES], "count": len(names)})
+        yield V18.finding("", text, {"files": names[:_MOST_NAMES], "count": len(names)}, INFO)
     odd = [e.path for e in state.originals if not isinstance(parse_file(e.path.rpartition("/")[2]), OriginalFile)]
     if odd and look.directories:
         text = f"{len(odd)} original files have no bucket number in their name: {_listed(odd)}"

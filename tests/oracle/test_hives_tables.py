@@ -1,0 +1,189 @@
+"""Tables that Hive 3.1.3 and 4.0.1 make otherwise: loaded, converted, of a changing schema, insert-only.
+
+Rows and ROW__IDs are compared with Hive's before and after a compaction by acidctl, and Hive goes on with them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.hive_histories import History, as_text
+from support.servers.hive_server import HiveServer
+from support.tables import json_rows
+
+from acidctl import Location
+from acidctl.acid.layout import TableType
+from acidctl.acid.triggers import CompactionKind
+from acidctl.compaction.request import CompactionRequest, Mode
+from acidctl.compaction.run import Compacted
+from acidctl.location.lock import Locking
+from acidctl.rows.scan.scan import Scan
+
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
+
+ACID = "tblproperties('transactional'='true')"
+INSERT_ONLY = "tblproperties('transactional'='true', 'transactional_properties'='insert_only')"
+
+
+def compact(history: History, kind: CompactionKind, **options: object) -> Compacted:
+    """By acidctl, under Hive's own lists."""
+    request = CompactionRequest(Mode(kind.value), offline=True, locking=Locking(hold=False), **options)  # type: ignore[arg-type]
+    done = history.location().compact(request)
+    assert isinstance(done, Compacted)
+    return done
+
+
+def go_on(history: History) -> None:
+    """Hive updates and deletes rows of the compacted table, and both read the same."""
+    history.run(f"update {history.name} set score = -1 where id % 2 = 1")
+    history.run(f"delete from {history.name} where id % 5 = 0")
+    history.judge()
+
+
+@pytest.mark.parametrize("kind", list(CompactionKind))
+def test_loaded_files_are_read_and_compacted(real_hive: HiveServer, tmp_path: Path, kind: CompactionKind) -> None:
+    name = f"loaded_{kind.value}"
+    real_hive.sql(f"create table plain_{name} (id int, name string, score double) stored as orc")
+    real_hive.sql(f"insert into plain_{name} values (1, 'a', 0.5), (2, null, 1.5), (3, 'c', 2.5)")
+    (source,) = [path for path in plain_folder(real_hive, f"plain_{name}").iterdir() if path.name[0].isdigit()]
+    history = History(real_hive, name, 31)
+    for number in range(2):
+        file = tmp_path / f"file_{number}.orc"
+        file.write_bytes(source.read_bytes())
+        history.run(f"load data local inpath '{file}' into table {name}")
+        history.judge()
+    history.run(f"insert into {name} values (7, 'i', 3.5)")
+    history.run(f"update {name} set name = 'u' where id = 2")
+    before = history.judge()
+    assert len(before) == 7
+    if kind is CompactionKind.MAJOR:
+        compact(history, kind)
+        assert history.judge() == before
+    go_on(history)
+    file.write_bytes(source.read_bytes())
+    history.run(f"load data local inpath '{file}' overwrite into table {name}")
+    assert len(history.judge()) == 3
+
+
+def plain_folder(hive: HiveServer, table: str) -> Path:
+    """Hive 4 makes tables that are not transactional external ones."""
+    return next(path for root in ("warehouse", "external") if (path := hive.warehouse.parent / root / table).exists())
+
+
+@pytest.mark.parametrize("buckets", [0, 2], ids=["plain", "bucketed"])
+def test_a_converted_table_is_read_and_compacted(real_hive: HiveServer, buckets: int) -> None:
+    name = f"converted_{buckets}"
+    extra = f"clustered by (id) into {buckets} buckets" if buckets else ""
+    managed = "" if real_hive.version == 3 else "'EXTERNAL'='FALSE', "
+    real_hive.sql(f"create table {name} (id int, name string, score double) {extra} stored as orc")
+    for number in range(3):
+        rows = ", ".join(f"({number * 10 + row}, 'n{row}', {row}.5)" for row in range(4))
+        real_hive.sql(f"insert into {name} values {rows}")
+    folder = plain_folder(real_hive, name)
+    assert [path for path in folder.iterdir() if "_copy_" in path.name]
+    real_hive.sql(f"alter table {name} set tblproperties({managed}'transactional'='true')")
+    history = History(real_hive, name, 32, folder=folder)
+    history.judge()
+    history.run(f"insert into {name} values (100, 'later', 9.5)")
+    history.run(f"update {name} set name = 'u' where id % 10 = 2")
+    history.run(f"delete from {name} where id = 11")
+    before = history.judge()
+    compact(history, CompactionKind.MAJOR)
+    assert history.judge() == before
+    go_on(history)
+
+
+def test_changes_of_the_schema_are_followed(real_hive: HiveServer) -> None:
+    name = "evolved"
+    real_hive.sql(f"create table {name} (id int, name string, score float) stored as orc {ACID}")
+    real_hive.sql(f"insert into {name} values (1, 'a', 0.5), (2, 'b', 1.5)")
+    folder = real_hive.warehouse / name
+
+    def judge() -> list[tuple[str, ...]]:
+        columns = ", ".join(row[0] for row in real_hive.sql(f"describe {name}"))
+        wanted = sorted(map(tuple, real_hive.sql(f"select {columns} from {name}")))
+        lists = {"write_ids": real_hive.write_ids(name), "valid_txns": real_hive.transactions()}
+        location = Location(folder, **lists)
+        got = sorted(tuple(map(as_text, row.values())) for row in json_rows(Scan(location.snapshot())))
+        assert got == wanted
+        return wanted
+
+    changes = [
+        f"alter table {name} change id id bigint",
+        f"alter table {name} change score score double",
+        f"alter table {name} add columns (another string)",
+        f"alter table {name} add columns (last decimal(5,1))",
+    ]
+    for number, change in enumerate(changes):
+        real_hive.sql(change)
+        empty = ", cast(null as decimal(5,1))" if number == 3 else ""
+        more = ", 'm'" if number >= 2 else ""
+        real_hive.sql(f"insert into {name} select {10 + number}, 'n', 2.5{more}{empty}")
+        real_hive.sql(f"update {name} set score = score + 1 where id = {10 + number}")
+        before = judge()
+    request = CompactionRequest(Mode.MAJOR, offline=True, locking=Locking(hold=False))
+    Location(folder, write_ids=real_hive.write_ids(name), valid_txns=real_hive.transactions()).compact(request)
+    assert judge() == before
+    real_hive.sql(f"update {name} set name = 'u' where id = 1")
+    judge()
+
+
+@pytest.mark.parametrize("compactor", ["acidctl", "hive"])
+def test_a_renamed_column_keeps_its_values_here_and_in_hive_4_and_loses_them_in_hive_3(
+    real_hive: HiveServer, compactor: str
+) -> None:
+    history = History(real_hive, f"renamed_{compactor}", 33)
+    history.run(f"insert into {history.name} values (1, 'a', 0.5), (2, 'b', 1.5)")
+    history.run(f"insert into {history.name} values (3, 'c', 0.5)")
+    real_hive.sql(f"alter table {history.name} change name called string")
+    real_hive.sql(f"insert into {history.name} values (4, 'd', 0.5)")
+
+    def by_hive() -> list[str]:
+        return [row[0] for row in real_hive.sql(f"select called from {history.name} order by id")]
+
+    def by_acidctl() -> list[str]:
+        return sorted(row["called"] for row in json_rows(Scan(history.location().snapshot())))
+
+    lost = ["NULL", "NULL", "NULL", "d"] if real_hive.version == 3 else ["a", "b", "c", "d"]
+    assert by_acidctl() == ["a", "b", "c", "d"] and by_hive() == lost
+    if compactor == "acidctl":
+        compact(history, CompactionKind.MAJOR)
+        assert by_acidctl() == by_hive() == ["a", "b", "c", "d"]
+    else:
+        real_hive.sql(f"alter table {history.name} compact 'major'")
+        real_hive.round("Worker")
+        kept = [row["called"] for row in json_rows(Scan(history.location().snapshot()))]
+        assert ["NULL" if value is None else value for value in kept] == by_hive() == lost  # for good
+
+
+@pytest.mark.parametrize("form", ["orc", "parquet"])
+def test_insert_only_tables_that_hive_compacts_are_followed(real_hive: HiveServer, form: str) -> None:
+    name = f"only_{form}"
+    real_hive.sql(f"create table {name} (id int, name string) stored as {form} {INSERT_ONLY}")
+
+    def location() -> Location:
+        lists = {"write_ids": real_hive.write_ids(name), "valid_txns": real_hive.transactions()}
+        return Location(real_hive.warehouse / name, **lists)
+
+    def judge() -> None:
+        wanted = sorted(map(tuple, real_hive.sql(f"select id, name from {name}")))
+        assert sorted(tuple(map(as_text, r.values())) for r in json_rows(Scan(location().snapshot()))) == wanted
+
+    for number in range(4):
+        if number == 2:
+            with real_hive.aborting():
+                real_hive.sql(f"insert into {name} values ({number}, 'aborted')")
+        else:
+            real_hive.sql(f"insert into {name} values ({number}, 'n'), ({number + 10}, null)")
+        judge()
+    real_hive.sql(f"alter table {name} compact 'major'")
+    real_hive.round("Worker")
+    judge()
+    states = {child.verdict.name: child.verdict.state.value for child in location().state().children}
+    # What the aborted statement wrote, Hive has removed itself.
+    assert sorted(states.values()) == ["current", "obsolete", "obsolete", "obsolete"], states
+    real_hive.sql(f"insert into {name} values (50, 'later')")
+    judge()
+    assert location().compact(CompactionRequest(Mode.MAJOR, table_type=TableType.INSERT_ONLY, offline=True))
+    judge()
