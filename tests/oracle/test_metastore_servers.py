@@ -1,0 +1,42 @@
+"""A Hive metastore of its own process, 3.1.3 and 4.0.1: what the tests of acidctl's side of it stand on."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from support.hive_histories import History
+from support.servers.hdfs_server import ServerUnavailable
+from support.servers.hive_server import HiveServer
+from support.servers.metastore_server import MetastoreServer
+
+pytestmark = [pytest.mark.server, pytest.mark.timeout(600)]
+
+
+@pytest.mark.parametrize("version", [3, 4], ids=["hive-3.1", "hive-4.0"])
+def test_hive_works_on_it_and_its_house_keeper_ends_what_is_dead(tmp_path: Path, version: int) -> None:
+    try:
+        metastore = MetastoreServer(version, tmp_path, txn_timeout=6, keeps_house=True)
+    except ServerUnavailable as error:
+        pytest.skip(f"no metastore of Hive {version}: {error}")
+    try:
+        hive = HiveServer(version, tmp_path, metastore.address, {"hive.txn.timeout": "6s"})
+        try:
+            dead = str(hive.open_transaction())
+            _, _, still_open, _ = hive.transactions().split(":")
+            assert still_open == dead
+            history = History(hive, "t", 1)
+            history.step()
+            history.judge()
+            # Hive 4 forgets an aborted transaction that wrote nothing.
+            end = time.monotonic() + 60
+            while dead in hive.transactions().split(":")[2].split(",") and time.monotonic() < end:
+                time.sleep(0.5)
+            assert dead not in hive.transactions().split(":")[2].split(","), "it was aborted"
+            history.step()
+            history.judge()
+        finally:
+            hive.stop()
+    finally:
+        metastore.stop()

@@ -1,0 +1,104 @@
+"""A Hive metastore, 3.1.3 or 4.0.1, of its own process, on Derby, that speaks thrift.
+
+python -m support.servers.metastore_server 4 DIRECTORY   # prints its address; ends with the input
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from support.servers.hdfs_server import free_ports
+from support.servers.jars import fetch
+from support.servers.jvm import Process, command, write_site
+from support.servers.metastore_schema import class_path, database, prepare_schema
+
+_MAIN = "org.apache.hadoop.hive.metastore.HiveMetaStore"
+_EVENTS = "org.apache.hadoop.hive.metastore.events.EventCleanerTask"
+_TIME_OUTS = "org.apache.hadoop.hive.metastore.txn.AcidHouseKeeperService"
+
+
+class MetastoreServer:
+    """Started by the constructor, ended by :meth:`stop`.
+
+    Args:
+        version: 3 or 4.
+        directory: for its database, its log, and the warehouse: a :class:`HiveServer` on it has the same.
+        txn_timeout: seconds without a heartbeat after which a transaction or a lock is dead.
+        keeps_house: its own house keeper ends what is dead, every two seconds.
+        standalone: without Hive's own classes, as it is installed beside Trino or Spark: it has no compactor, and
+            refuses to make full-ACID tables.
+        more: properties, besides or instead of those that stand here.
+
+    Attributes:
+        address: ``thrift://127.0.0.1:PORT``.
+        port: of it.
+
+    Raises:
+        ServerUnavailable: its jars or a Java cannot be had, or it does not come up.
+    """
+
+    def __init__(
+        self,
+        version: int,
+        directory: Path,
+        *,
+        txn_timeout: int = 300,
+        keeps_house: bool = False,
+        standalone: bool = False,
+        more: Mapping[str, str] | None = None,
+    ) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        prepare_schema(version, directory)
+        self.port = free_ports(1)[0]
+        self.address = f"thrift://127.0.0.1:{self.port}"
+        properties = {
+            **database(directory),
+            "metastore.thrift.uris": self.address,
+            "metastore.thrift.port": str(self.port),
+            "metastore.thrift.bind.host": "127.0.0.1",
+            "metastore.warehouse.dir": f"file:{directory}/warehouse",
+            "metastore.warehouse.external.dir": f"file:{directory}/external",
+            "metastore.schema.verification": "true",
+            "metastore.event.db.notification.api.auth": "false",
+            "metastore.expression.proxy": "org.apache.hadoop.hive.metastore.DefaultPartitionExpressionProxy",
+            "metastore.stats.autogather": "false",
+            "metastore.txn.timeout": f"{txn_timeout}s",
+            "metastore.timedout.txn.reaper.interval": "2s",
+            "metastore.acid.housekeeper.interval": "2s",
+            "metastore.housekeeping.threads.on": str(keeps_house and version > 3).lower(),
+            # The defaults name classes that a metastore without Hive does not have.
+            "metastore.task.threads.always": f"{_EVENTS},{_TIME_OUTS}" if keeps_house and version == 3 else _EVENTS,
+        }
+        write_site(directory / "conf/metastore-site.xml", properties | dict(more or {}))
+        classes = class_path(version) if standalone else [fetch(f"hive{version}") / "lib/*"]
+        path = [directory / "conf", *classes]
+        arguments = command(path, _MAIN, "-p", str(self.port), heap="512m", home=directory)
+        self._process = Process(arguments, directory / "metastore.log")
+        try:
+            self._process.wait_for(self._is_up)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _is_up(self) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), 1):
+                return True
+        except OSError:
+            return False
+
+    def stop(self) -> None:
+        """End it."""
+        self._process.stop()
+
+
+if __name__ == "__main__":
+    server = MetastoreServer(int(sys.argv[1]), Path(sys.argv[2]).resolve())
+    try:
+        print(server.address, flush=True)
+        sys.stdin.read()
+    finally:
+        server.stop()
