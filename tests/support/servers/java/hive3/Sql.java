@@ -15,7 +15,10 @@ import org.apache.hadoop.hive.ql.IDriver;
 import org.apache.hadoop.hive.ql.processors.CommandProcessorResponse;
 import org.apache.hadoop.hive.ql.session.SessionState;
 
-/** One session of Hive 3: a JSON string with a statement on each line of the input, a JSON object on each of the output. */
+/**
+ * One session of Hive 3: a JSON string with a statement on each line of the input, a JSON object on each of the output.
+ * "set NAME=VALUE" is done here.
+ */
 public class Sql {
   public static void main(String[] arguments) throws Exception {
     PrintStream out = new PrintStream(new FileOutputStream(FileDescriptor.out), true, "UTF-8");
@@ -30,9 +33,16 @@ public class Sql {
     for (String line; (line = in.readLine()) != null; ) {
       Map<String, Object> answer = new LinkedHashMap<>();
       try {
+        String statement = json.readValue(line, String.class);
+        if (statement.startsWith("set ")) {
+          String[] parts = statement.substring(4).split("=", 2);
+          conf.set(parts[0].trim(), parts[1].trim());
+          out.println("{\"rows\": []}");
+          continue;
+        }
         IDriver driver = DriverFactory.newDriver(conf);
         driver.setMaxRows(1_000_000);
-        CommandProcessorResponse response = driver.run(json.readValue(line, String.class));
+        CommandProcessorResponse response = driver.run(statement);
         if (response.getResponseCode() == 0) {
           List<Object> rows = new ArrayList<>();
           driver.getResults(rows);

@@ -15,7 +15,10 @@ import org.apache.hadoop.hive.ql.DriverFactory;
 import org.apache.hadoop.hive.ql.IDriver;
 import org.apache.hadoop.hive.ql.session.SessionState;
 
-/** One session of Hive 4: a JSON string with a statement on each line of the input, a JSON object on each of the output. */
+/**
+ * One session of Hive 4: a JSON string with a statement on each line of the input, a JSON object on each of the output.
+ * "set NAME=VALUE" is done here.
+ */
 public class Sql {
   private static final String CAPABILITIES =
       "EXTWRITE,EXTREAD,HIVEBUCKET2,HIVEFULLACIDREAD,HIVEFULLACIDWRITE,HIVECACHEINVALIDATE,HIVEMANAGESTATS,"
@@ -35,9 +38,16 @@ public class Sql {
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     for (String line; (line = in.readLine()) != null; ) {
       Map<String, Object> answer = new LinkedHashMap<>();
+      String statement = json.readValue(line, String.class);
+      if (statement.startsWith("set ")) {
+        String[] parts = statement.substring(4).split("=", 2);
+        conf.set(parts[0].trim(), parts[1].trim());
+        out.println("{\"rows\": []}");
+        continue;
+      }
       try (IDriver driver = DriverFactory.newDriver(conf)) {
         driver.setMaxRows(1_000_000);
-        driver.run(json.readValue(line, String.class));
+        driver.run(statement);
         List<Object> rows = new ArrayList<>();
         driver.getResults(rows);
         answer.put("rows", rows);
