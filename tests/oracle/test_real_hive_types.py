@@ -15,6 +15,7 @@ from support.real_hive import HiveTable, Rows, same, started
 from support.servers.hive_server import HiveServer
 
 from acidctl.acid.triggers import CompactionKind
+from acidctl.orc.types import OrcType
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
 
@@ -118,17 +119,23 @@ def load_leaves(table: HiveTable, name: str, rows: Sequence[Sequence[Any]]) -> s
     return ", ".join(f"{form} as {column}" for column, form in asked.items())
 
 
-def live_through(table: HiveTable, name: str, asked: str, others: str) -> None:
-    """Insert, update from other rows, update one column, delete."""
+def live_through(table: HiveTable, name: str, asked: str, others: str, change: str) -> None:
+    """Insert, replace rows by others, update one column, delete."""
+    # In batches Hive 3 takes a NULL list inside of a map for [null] in text, which its results cannot tell apart.
+    table.hive.sql("set hive.vectorized.execution.enabled=false")
     for part in range(3):
         table.run(f"insert into {table.name} select {asked} from {name} where id % 3 = {part}")
-    columns = [column for column in table.columns if column != "id"]
-    changes = ", ".join(f"{column} = source.{column}" for column in columns)
-    table.run(
-        f"merge into {table.name} as target using (select {asked} from {others}) as source on target.id = source.id"
-        f" when matched and source.id % 2 = 0 then update set {changes}"
-    )
-    table.run(f"update {table.name} set {columns[0]} = null where id % 4 = 1")
+    if any("uniontype" in kind for kind in table.columns.values()):  # a MERGE of them fails in Hive 3
+        table.run(f"delete from {table.name} where id % 2 = 0")
+        table.run(f"insert into {table.name} select {asked} from {others} where id % 2 = 0")
+    else:
+        changes = ", ".join(f"{column} = source.{column}" for column in table.columns if column != "id")
+        table.run(
+            f"merge into {table.name} as target using (select {asked} from {others}) as source on target.id = source.id"
+            f" when matched and source.id % 2 = 0 then update set {changes}"
+        )
+    table.hive.sql("set hive.vectorized.execution.enabled=true")
+    table.run(f"update {table.name} set {change} where id % 4 = 1")
     table.run(f"delete from {table.name} where id % 7 = 3")
 
 
@@ -150,11 +157,77 @@ def test_leaves_of_every_type(hive: HiveServer) -> None:
     table = HiveTable(hive, "leaves", LEAVES)
     asked = load_leaves(table, "leaves_text", leaves(1))
     load_leaves(table, "leaves_other", leaves(2))
-    live_through(table, "leaves_text", asked, "leaves_other")
+    live_through(table, "leaves_text", asked, "leaves_other", "ti = null")
     rows = both_ways(table)
     assert len(rows) > 20
     for kind in CompactionKind:
         table.compacted(kind)
         same(both_ways(table), rows, kind)
     table.run("update leaves set i = 7 where id % 3 = 2")
+    table.compacted(CompactionKind.MAJOR)
+
+
+NESTED = {
+    "id": "int",
+    "a": "array<int>",
+    "aa": "array<array<string>>",
+    "m": "map<string,decimal(10,2)>",
+    "mi": "map<int,array<timestamp>>",
+    "st": "struct<x:bigint,y:string,d:date,t:timestamp,b:binary,c:char(4),v:varchar(3),f:float,o:boolean,n:decimal(20,5)>",
+    "u": "uniontype<int,string,array<double>>",
+    "deep": "array<map<int,struct<l:array<timestamp>,u:uniontype<date,string>,s:struct<q:tinyint>>>>",
+}
+SMALL: dict[str, list[Any]] = {
+    "tinyint": [-128, 0, 127],
+    "int": [-(2**31), 0, 7, 2**31 - 1],
+    "bigint": [-(2**63), 0, 2**63 - 1],
+    "float": [0.5, -1.25, 16777216.0 / 4],
+    "double": [0.1, -2.5, 1234567.25],
+    "boolean": [True, False],
+    "string": ["", "a", 'a"b\\c/d', "ü€𝄞", "null", "x" * 3000],
+    "char": ["ab", "abcd", "ü"],
+    "varchar": ["", "a ", "ü€𝄞"],
+    "date": ["1582-10-15", "1969-12-31", "9999-12-31"],
+    "timestamp": ["1969-12-31 23:59:59.0", "2021-03-14 02:30:00.5", "9999-12-31 23:59:59.999999999"],
+    "decimal": ["-1.5", "0", "12345678.25"],
+    "binary": [b"", b"a", b"xyz"],
+}
+
+
+def random_value(node: OrcType, chance: random.Random, empty: bool, depth: int = 0) -> Any:
+    """A value in the form of JSON; perhaps with empty lists, too."""
+    # A text table cannot tell a list of one NULL from NULL, nor an empty one inside of another from an empty text.
+    if chance.random() < 0.15:
+        return None
+    if node.kind == "array":
+        items = [random_value(node.children[0], chance, empty, depth + 1) for _ in range(chance.choice([2, 3, 40]))]
+        return [] if empty and not depth and chance.random() < 0.3 else items
+    if node.kind == "map":
+        keys = chance.sample(SMALL[node.children[0].kind][1:], chance.choice([1, 2]))
+        return [{"_key": key, "_value": random_value(node.children[1], chance, empty, depth + 1)} for key in keys]
+    if node.kind == "struct":
+        return {name: random_value(child, chance, empty, depth + 1) for name, child in node.fields()}
+    if node.kind == "uniontype":
+        return random_value(chance.choice(node.children), chance, empty, depth + 1)
+    return chance.choice(SMALL[node.kind])
+
+
+def nested(seed: int, count: int, hive: HiveServer) -> list[list[Any]]:
+    """Rows of NESTED; in batches Hive 3 takes [] for [null], too."""
+    chance = random.Random(seed)
+    kinds = [type_of(kind) for kind in NESTED.values()]
+    return [[number, *(random_value(kind, chance, hive.version > 3) for kind in kinds[1:])] for number in range(count)]
+
+
+def test_nested_types(hive: HiveServer) -> None:
+    table = HiveTable(hive, "nested", NESTED)
+    load(table, "nested_text", NESTED, nested(3, 40, hive))
+    load(table, "nested_other", NESTED, nested(4, 40, hive))
+    live_through(table, "nested_text", "*", "nested_other", "a = array(id)")
+    rows = both_ways(table)
+    assert len(rows) > 20
+    for kind in CompactionKind:
+        table.compacted(kind)
+        same(both_ways(table), rows, kind)
+    table.run("update nested set a = array(id) where id % 3 = 2")
     table.compacted(CompactionKind.MAJOR)

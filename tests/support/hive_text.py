@@ -5,6 +5,7 @@ The JSON forms are those of docs/reference/types.md; a union's value tells by it
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -86,9 +87,9 @@ def _delimited(node: OrcType, value: Any, level: int) -> str:
     if node.kind == "uniontype":
         tag = alternative(node, value)
         return f"{tag}{here}{_delimited(node.children[tag], value, level + 1)}"
-    if node.kind == "boolean":
-        return "true" if value else "false"
-    return str(value)
+    if node.kind == "binary":
+        return base64.b64encode(bytes(value)).decode()
+    return _plain(value)
 
 
 def printed(node: OrcType, value: Any) -> str:
