@@ -21,7 +21,8 @@ _JSON_KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), (int,)),
     **dict.fromkeys(("array", "map", "binary"), (list,)),
     **dict.fromkeys(("float", "double"), (float, int)),
-    **{"boolean": (bool,), "struct": (dict,)},
+    "boolean": (bool,),
+    "struct": (dict,),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,16 +26,12 @@ Rows = list[tuple[tuple[int, int, int], tuple[str, ...]]]
 ACID = "stored as orc tblproperties('transactional'='true'{more})"
 
 
-def started(version: int, directory: Path, more: Mapping[str, str] | None = None) -> Iterator[HiveServer]:
-    """A Hive for a fixture; without one the tests are skipped."""
+def started(version: int, directory: Path, more: Mapping[str, str] | None = None) -> HiveServer:
+    """A Hive for a fixture, which stops it; without one the tests are skipped."""
     try:
-        server = HiveServer(version, directory, more=more)
+        return HiveServer(version, directory, more=more)
     except ServerUnavailable as error:
         pytest.skip(f"no Hive {version} to judge: {error}")
-    try:
-        yield server
-    finally:
-        server.stop()
 
 
 @dataclass
