@@ -270,7 +270,7 @@ def test_nested_types(hive: HiveServer) -> None:
 
 OLD = {"id": "int", "dt": "date", "ts": "timestamp"}
 OLD_DAYS = ("0001-01-01", "0100-03-01", "1000-02-28", "1500-03-01", "1582-10-04", "1582-10-15", "1600-02-29")
-BY_HIVE_4 = ("0001-01-03", "0100-03-02", "1000-02-22", "1500-02-20", "1582-09-24", "1582-10-15", "1600-02-29")
+BY_HIVE_4 = ("0001-01-03", "0100-03-02", "1000-02-23", "1500-02-20", "1582-09-24", "1582-10-15", "1600-02-29")
 """As Hive 4 reads OLD_DAYS that Hive 3.1 wrote."""
 
 
@@ -413,10 +413,12 @@ POINTS = (10, 300, 700, 1600, 1700, 2500, 3500)
 MANY = 4000
 
 
-def pushed(number: int) -> dict[str, str]:
+def pushed(number: int, version: int) -> dict[str, str]:
     """A row in whose columns nearly all values grow with its number, as literals of SQL."""
     day = date(1800, 1, 1) + timedelta(days=30 * number)
     moment = datetime(1960, 1, 1) + timedelta(seconds=1_000_000 * number)
+    # Hive 3 does not find a timestamp by the parts of its milliseconds where there is a bloom filter.
+    nanos = f"{number + 1:09d}" if version > 3 else f"{number % 1000:03d}"
     return {
         "ti": str(number // 20 - 100),
         "si": str(number * 8 - 16_000),
@@ -432,7 +434,7 @@ def pushed(number: int) -> dict[str, str]:
         "v": f"'{number:05d}'",
         "b": "true" if number >= 2000 else "false",
         "dt": f"date '{day}'",
-        "ts": f"timestamp '{moment}.{number + 1:09d}'",
+        "ts": f"timestamp '{moment}.{nanos}'",
     }
 
 
@@ -461,10 +463,10 @@ def literal_text(literal: str) -> str:
     return literal.split("'")[1] if "'" in literal else literal
 
 
-def conditions() -> Iterator[str]:
+def conditions(version: int) -> Iterator[str]:
     """Of every column those that leave most row groups out, and some that do not."""
-    at = {number: pushed(number) for number in POINTS}
-    for column in pushed(0):
+    at = {number: pushed(number, version) for number in POINTS}
+    for column in at[POINTS[0]]:
         first, low, null, left, right, high, last = (at[number][column] for number in POINTS)
         yield f"{column} = {null}"
         yield f"{column} in ({first}, {high})"
@@ -486,7 +488,7 @@ def test_conditions_leave_out_what_they_may(hive: HiveServer) -> None:
     table = HiveTable(hive, "pushed", PUSHED, properties=more)
     lines = []
     for number in range(MANY):
-        values = [literal_text(one) for one in pushed(number).values()]
+        values = [literal_text(one) for one in pushed(number, hive.version).values()]
         empty = number % 11 == 5 or 1000 <= number < 1400
         lines.append([number, *([None] * len(values) if empty else values)])
     texts = {column: "string" if kind == "boolean" else kind for column, kind in PUSHED.items()}
@@ -494,7 +496,7 @@ def test_conditions_leave_out_what_they_may(hive: HiveServer) -> None:
     columns = ", ".join("b = 'true'" if column == "b" else column for column in PUSHED)
     table.run(f"insert into pushed select {columns} from pushed_text")
     table.run("update pushed set si = si + 1 where id % 17 = 3", "delete from pushed where id % 13 = 4")
-    asked = list(conditions())
+    asked = list(conditions(hive.version))
     hive.sql("set hive.optimize.index.filter=false")
     wanted = [found(table, one) for one in asked]
     assert len({len(one) for one in wanted}) > 10
@@ -505,7 +507,7 @@ def test_conditions_leave_out_what_they_may(hive: HiveServer) -> None:
         for one, rows in zip(asked, wanted, strict=True):
             assert found(table, one) == rows, (kind, one)
             assert sorted(int(values[0]) for _, values in table.ours(where=one)) == rows, (kind, one)
-        assert summed(table, asked) == [(len(rows), sum(rows)) for rows in wanted], kind
+        assert summed(table, asked[::4]) == [(len(rows), sum(rows)) for rows in wanted[::4]], kind
     stripes = local_tail(next(table.path.glob("base_*/bucket_00000"))).stripes
     assert len(stripes) > 3, "there is something to leave out"
 
