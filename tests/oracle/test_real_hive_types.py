@@ -413,12 +413,10 @@ POINTS = (10, 300, 700, 1600, 1700, 2500, 3500)
 MANY = 4000
 
 
-def pushed(number: int, version: int) -> dict[str, str]:
+def pushed(number: int) -> dict[str, str]:
     """A row in whose columns nearly all values grow with its number, as literals of SQL."""
     day = date(1800, 1, 1) + timedelta(days=30 * number)
     moment = datetime(1960, 1, 1) + timedelta(seconds=1_000_000 * number)
-    # Hive 3 does not find a timestamp by the parts of its milliseconds where there is a bloom filter.
-    nanos = f"{number + 1:09d}" if version > 3 else f"{number % 1000:03d}"
     return {
         "ti": str(number // 20 - 100),
         "si": str(number * 8 - 16_000),
@@ -434,7 +432,7 @@ def pushed(number: int, version: int) -> dict[str, str]:
         "v": f"'{number:05d}'",
         "b": "true" if number >= 2000 else "false",
         "dt": f"date '{day}'",
-        "ts": f"timestamp '{moment}.{nanos}'",
+        "ts": f"timestamp '{moment}.{number + 1:09d}'",
     }
 
 
@@ -463,9 +461,9 @@ def literal_text(literal: str) -> str:
     return literal.split("'")[1] if "'" in literal else literal
 
 
-def conditions(version: int) -> Iterator[str]:
+def conditions() -> Iterator[str]:
     """Of every column those that leave most row groups out, and some that do not."""
-    at = {number: pushed(number, version) for number in POINTS}
+    at = {number: pushed(number) for number in POINTS}
     for column in at[POINTS[0]]:
         first, low, null, left, right, high, last = (at[number][column] for number in POINTS)
         yield f"{column} = {null}"
@@ -482,13 +480,13 @@ def conditions(version: int) -> Iterator[str]:
 
 def test_conditions_leave_out_what_they_may(hive: HiveServer) -> None:
     """Hive finds the same rows by the indices, statistics and bloom filters that acidctl wrote."""
-    more = (
-        ", 'orc.row.index.stride'='1000', 'orc.stripe.size'='65536', 'orc.bloom.filter.columns'='s,i,bi,dt,ts,c,d,n18'"
-    )
+    # By its own bloom filters of timestamps Hive 3 misses rows wherever Java's zone is not UTC.
+    bloom = "s,i,bi,dt,c,d,n18" + ",ts" * (hive.version > 3)
+    more = f", 'orc.row.index.stride'='1000', 'orc.stripe.size'='65536', 'orc.bloom.filter.columns'='{bloom}'"
     table = HiveTable(hive, "pushed", PUSHED, properties=more)
     lines = []
     for number in range(MANY):
-        values = [literal_text(one) for one in pushed(number, hive.version).values()]
+        values = [literal_text(one) for one in pushed(number).values()]
         empty = number % 11 == 5 or 1000 <= number < 1400
         lines.append([number, *([None] * len(values) if empty else values)])
     texts = {column: "string" if kind == "boolean" else kind for column, kind in PUSHED.items()}
@@ -496,7 +494,7 @@ def test_conditions_leave_out_what_they_may(hive: HiveServer) -> None:
     columns = ", ".join("b = 'true'" if column == "b" else column for column in PUSHED)
     table.run(f"insert into pushed select {columns} from pushed_text")
     table.run("update pushed set si = si + 1 where id % 17 = 3", "delete from pushed where id % 13 = 4")
-    asked = list(conditions(hive.version))
+    asked = list(conditions())
     hive.sql("set hive.optimize.index.filter=false")
     wanted = [found(table, one) for one in asked]
     assert len({len(one) for one in wanted}) > 10
