@@ -17,7 +17,7 @@ import org.apache.hadoop.hive.ql.session.SessionState;
 
 /**
  * One session of Hive 3: a JSON string with a statement on each line of the input, a JSON object on each of the output.
- * "set NAME=VALUE" is done here.
+ * "set NAME=VALUE" is done here, "stream ..." by Streaming.
  */
 public class Sql {
   public static void main(String[] arguments) throws Exception {
@@ -38,6 +38,11 @@ public class Sql {
           String[] parts = statement.substring(4).split("=", 2);
           conf.set(parts[0].trim(), parts[1].trim());
           out.println("{\"rows\": []}");
+          continue;
+        }
+        if (statement.startsWith("stream ")) {
+          answer.put("rows", Streaming.run(conf, statement.substring(7)));
+          out.println(json.writeValueAsString(answer));
           continue;
         }
         IDriver driver = DriverFactory.newDriver(conf);

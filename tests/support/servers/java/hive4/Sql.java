@@ -17,7 +17,7 @@ import org.apache.hadoop.hive.ql.session.SessionState;
 
 /**
  * One session of Hive 4: a JSON string with a statement on each line of the input, a JSON object on each of the output.
- * "set NAME=VALUE" is done here.
+ * "set NAME=VALUE" is done here, "stream ..." by Streaming.
  */
 public class Sql {
   private static final String CAPABILITIES =
@@ -46,10 +46,14 @@ public class Sql {
         continue;
       }
       try (IDriver driver = DriverFactory.newDriver(conf)) {
-        driver.setMaxRows(1_000_000);
-        driver.run(statement);
         List<Object> rows = new ArrayList<>();
-        driver.getResults(rows);
+        if (statement.startsWith("stream ")) {
+          rows = Streaming.run(conf, statement.substring(7));
+        } else {
+          driver.setMaxRows(1_000_000);
+          driver.run(statement);
+          driver.getResults(rows);
+        }
         answer.put("rows", rows);
       } catch (Throwable error) {
         answer.put("error", String.valueOf(error.getMessage()));

@@ -1,0 +1,1 @@
+../hive3/FlushedFileSystem.java
