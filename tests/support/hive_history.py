@@ -8,7 +8,7 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.api import Location
 from support.compacting import run_compaction
 from support.real_hive import HiveTable
-from support.servers.hive_server import HiveServer
+from support.servers.hive_server import HiveError, HiveServer
 
 _MORE = {
     "n": ("decimal(20,3)", ["1.5", "-0.001", "99999999999999999.999", "null"]),
@@ -28,6 +28,8 @@ _SETTINGS = {
         *("hive.merge.split.update", "hive.acid.truncate.usebase"),
     ],
 }
+_OWN_FAULTS = ('"this.finalPaths[idx]" is null',)
+"""What Hive's log says of statements that fail in Hive 3 whatever acidctl did: updates of several partitions in a job."""
 
 
 class RandomHistory(HiveTable):
@@ -62,6 +64,20 @@ class RandomHistory(HiveTable):
             raise
         finally:
             self.hive.sql(*(f"set {name}={_AT_FIRST.get(name, 'true')}" for name in _SETTINGS[self.hive.version]))
+
+    def run(self, *statements: str) -> None:
+        """Run some; where Hive 3 stumbles over itself, which aborts the transaction, go on."""
+        log = self.hive.warehouse.parent / "hive.log"
+        before = log.stat().st_size
+        try:
+            super().run(*statements)
+        except HiveError:
+            with log.open("rb") as file:
+                file.seek(before)
+                said = file.read().decode(errors="replace")
+            if not any(fault in said for fault in _OWN_FAULTS):
+                raise
+            self.statements.append("-- failed")
 
     def _kinds(self) -> list:
         sql = [self._insert, self._insert_many, self._update, self._delete, self._merge, self._copy, self._union]
@@ -132,16 +148,14 @@ class RandomHistory(HiveTable):
         self.run(f"insert into {self._into} {' union all '.join(parts)}")
 
     def _two_inserts(self) -> None:
-        parts = [f"insert into {self._into} select id + {i}{self._others} where {self._condition()}" for i in range(2)]
-        if self.hive.version > 3:  # allows only one, or each for a partition of its own
-            parts.pop()
-        if self._days:
-            kept = self._others.replace(", day", "")
-            parts = [
-                f"insert into {self.name} partition (day={day}) select id{kept} where {self._condition()}"
-                for day in self._chance.sample(_DAYS, 2)
-            ]
-        self.run(f"from {self.name} {' '.join(parts)}")
+        if not self._days:  # there may be one for each partition only
+            return self._union()
+        columns = self._others.replace(", day", "")
+        parts = [
+            f"insert into {self.name} partition (day={day}) select id{columns} where {self._condition()}"
+            for day in self._chance.sample(_DAYS, 2)
+        ]
+        return self.run(f"from {self.name} {' '.join(parts)}")
 
     def _overwrite(self) -> None:
         self.run(f"insert overwrite table {self._into} select id + 7{self._others} from {self.name} where id % 3 <> 1")
