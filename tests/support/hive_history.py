@@ -29,7 +29,7 @@ _SETTINGS = {
     ],
 }
 _OWN_FAULTS = ('"this.finalPaths[idx]" is null',)
-"""What Hive's log says of statements that fail in Hive 3 whatever acidctl did: updates of several partitions in a job."""
+"""What Hive 3 logs of statements that fail whatever acidctl did: updates of several partitions in one job."""
 
 
 class RandomHistory(HiveTable):
@@ -150,7 +150,7 @@ class RandomHistory(HiveTable):
     def _two_inserts(self) -> None:
         if not self._days:  # there may be one for each partition only
             return self._union()
-        columns = self._others.replace(", day", "")
+        columns = self._others.removesuffix(", day")
         parts = [
             f"insert into {self.name} partition (day={day}) select id{columns} where {self._condition()}"
             for day in self._chance.sample(_DAYS, 2)

@@ -47,6 +47,7 @@ class HiveTable:
         properties: further table properties, ``, 'k'='v'``.
         by_lists: which write ids count is asked of the metastore; otherwise all do.
         statements: what was run so far.
+        exists: it was made already.
     """
 
     hive: HiveServer
@@ -56,8 +57,11 @@ class HiveTable:
     properties: str = ""
     by_lists: bool = False
     statements: list[str] = field(default_factory=list)
+    exists: bool = False
 
     def __post_init__(self) -> None:
+        if self.exists:
+            return
         declared = ", ".join(f"{name} {kind}" for name, kind in self.columns.items())
         self.run(f"create table {self.name} ({declared}) {self.extra} {ACID.format(more=self.properties)}")
 

@@ -4,12 +4,15 @@ import java.util.Arrays;
 import java.util.List;
 import org.apache.hadoop.hive.conf.HiveConf;
 import org.apache.hadoop.hive.metastore.HiveMetaStoreClient;
+import org.apache.hadoop.hive.metastore.api.TxnInfo;
+import org.apache.hadoop.hive.metastore.api.TxnState;
 import org.apache.hive.streaming.HiveStreamingConnection;
 import org.apache.hive.streaming.StrictDelimitedInputWriter;
 
 /**
  * Hive's streaming API, one connection: "stream open TABLE TRANSACTIONS [VALUE,...]", then begin, "write a,b", commit,
- * abort and close; "stream leave" lets go of the connection as a program does that dies. "stream ids TABLE" is the list
+ * abort and close; "stream leave" lets go of the connection as a program does that dies, and "stream abort-open" aborts whatever is open, as Hive
+ * does after a while. "stream ids TABLE" is the list
  * of write ids of a reader who comes now.
  */
 public class Streaming {
@@ -53,6 +56,18 @@ public class Streaming {
       case "leave":
         connection = null;
         break;
+      case "abort-open": {
+        HiveMetaStoreClient client = new HiveMetaStoreClient(conf);
+        List<Long> open = new ArrayList<>();
+        for (TxnInfo one : client.showTxns().getOpen_txns()) {
+          if (one.getState() == TxnState.OPEN) {
+            open.add(one.getId());
+          }
+        }
+        client.abortTxns(open);
+        client.close();
+        break;
+      }
       case "ids": {
         HiveMetaStoreClient client = new HiveMetaStoreClient(conf);
         rows.add(client.getValidWriteIds("default." + words[1]).writeToString());

@@ -5,6 +5,8 @@ import java.util.Properties;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hive.conf.HiveConf;
 import org.apache.hadoop.hive.metastore.HiveMetaStoreClient;
+import org.apache.hadoop.hive.metastore.api.TxnInfo;
+import org.apache.hadoop.hive.metastore.api.TxnState;
 import org.apache.hadoop.hive.metastore.api.TxnToWriteId;
 import org.apache.hadoop.hive.ql.io.AcidOutputFormat;
 import org.apache.hadoop.hive.ql.io.RecordUpdater;
@@ -16,8 +18,8 @@ import org.apache.hadoop.hive.serde2.objectinspector.primitive.PrimitiveObjectIn
 /**
  * What Hive's streaming API does, by Hive's own writer, as no registry has the API of Hive 4: "stream open TABLE
  * TRANSACTIONS" for a table of an INT and a STRING, then begin, "write 1,b", commit, abort and close; "stream leave"
- * lets go of everything as a program does that dies. "stream ids TABLE" is the list of write ids of a reader who comes
- * now.
+ * lets go of everything as a program does that dies, and "stream abort-open" aborts whatever is open, as Hive does after
+ * a while. "stream ids TABLE" is the list of write ids of a reader who comes now.
  */
 public class Streaming {
   private static List<TxnToWriteId> left;
@@ -56,6 +58,16 @@ public class Streaming {
       case "leave":
         updater = null;
         break;
+      case "abort-open": {
+        List<Long> open = new ArrayList<>();
+        for (TxnInfo one : client.showTxns().getOpen_txns()) {
+          if (one.getState() == TxnState.OPEN) {
+            open.add(one.getId());
+          }
+        }
+        client.abortTxns(open);
+        break;
+      }
       case "ids":
         rows.add(client.getValidWriteIds("default." + words[1]).writeToString());
         break;
