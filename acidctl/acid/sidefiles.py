@@ -17,6 +17,12 @@ class BaseFormat(StrEnum):
 
     COMPACTED = "compacted"
     TRUNCATED = "truncated"
+    DROPPED = "dropped"
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether such a base has no data: Hive 4 hides with it what a truncation or a dropped partition leaves."""
+        return self is not BaseFormat.COMPACTED
 
 
 def parse_metadata_acid(content: bytes, path: str) -> BaseFormat:
@@ -33,7 +39,7 @@ def parse_metadata_acid(content: bytes, path: str) -> BaseFormat:
         elif data.get("thisFileVersion") != "0":
             why = f"thisFileVersion is {data.get('thisFileVersion')!r}, known is '0'"
         elif data.get("dataFormat") not in {form.value for form in BaseFormat}:
-            why = f"dataFormat is {data.get('dataFormat')!r}, known are 'compacted' and 'truncated'"
+            why = f"dataFormat is {data.get('dataFormat')!r}, known are 'compacted', 'truncated' and 'dropped'"
         else:
             return BaseFormat(data["dataFormat"])
     except (ValueError, RecursionError) as error:

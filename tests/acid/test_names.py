@@ -219,6 +219,7 @@ def test_bucket_property_out_of_range_is_refused() -> None:
 def test_side_files_are_parsed_and_malformed_ones_refused() -> None:
     assert parse_metadata_acid(b'{"dataFormat":"compacted","thisFileVersion":"0"}', "m") == "compacted"
     assert parse_metadata_acid(b'{"thisFileVersion":"0","dataFormat":"truncated"}', "m") == "truncated"
+    assert parse_metadata_acid(b'{"thisFileVersion":"0","dataFormat":"dropped"}', "m") == "dropped"
     for content in (b"", b"[]", b"{}", b'{"thisFileVersion":"1","dataFormat":"compacted"}', b"\xff", b"[" * 100000):
         with pytest.raises(BadDataError, match="cannot use m"):
             parse_metadata_acid(content, "m")

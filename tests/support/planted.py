@@ -140,6 +140,12 @@ def _(table: Path) -> None:
     (table / "base_0000002/_metadata_acid").write_text('{"thisFileVersion":"0","dataFormat":"truncated"}')
 
 
+@case("V14 dropped with data", L, "V14", "V20 info")
+def _(table: Path) -> None:
+    write_by_pyorc(table / "base_0000002", [insert(1, 0)])
+    (table / "base_0000002/_metadata_acid").write_text('{"thisFileVersion":"0","dataFormat":"dropped"}')
+
+
 case("V15", L, "V15 warning")(lambda t: (t / "delta_0000003_0000003_0000").mkdir())
 
 

@@ -121,3 +121,13 @@ def test_insert_only_layouts_are_warned_of_for_spark(tmp_path: Path) -> None:
     assert found(check(table, readers=("spark",))[0]) == set()
     write_orc(table / "base_0000001/000000_0", "struct<a:int>", [(1,)])
     assert "R16" in found(check(table, readers=("spark",))[0])
+
+
+def test_readers_that_know_compacted_bases_only_are_warned_of_a_dropped_partition(tmp_path: Path) -> None:
+    table = healthy(tmp_path / "t")
+    (table / "base_0000005").mkdir()
+    (table / "base_0000005/_metadata_acid").write_text('{"thisFileVersion":"0","dataFormat":"dropped"}')
+    told = {
+        reader: "R4" in found(check(table, depth=Depth.FOOTERS, readers=(reader,))[0]) for reader in ("hive3", "hive4")
+    }
+    assert told == {"hive3": True, "hive4": False}

@@ -63,7 +63,7 @@ R1 = Rule(
     "Rename after checking that the transaction is committed, or read with Hive 4.", "6.5", ("hive2", "hive3"),
 )  # fmt: skip
 R4 = Rule(
-    "R4", ERROR, LISTING, "A base is marked `truncated` in _metadata_acid.",
+    "R4", ERROR, LISTING, "A base is marked `truncated` or `dropped` in _metadata_acid.",
     "The reader knows `compacted` only, and refuses the base.",
     "Run `compact('major')` after the next insert.", "1.4", ("hive3", "trino"),
 )  # fmt: skip
@@ -87,8 +87,8 @@ def _of_a_name(directory: AcidDirectory, form: BaseFormat | None) -> Iterator[Fi
             yield R7.finding(name, f"statement id {directory.statement_id}")
     elif form is BaseFormat.COMPACTED:
         yield R18.finding(name, "marked by _metadata_acid alone")
-    if form is BaseFormat.TRUNCATED:
-        yield R4.finding(name, "its _metadata_acid says truncated")
+    if form and form.is_empty:
+        yield R4.finding(name, f"its _metadata_acid says {form}")
 
 
 R2 = Rule(

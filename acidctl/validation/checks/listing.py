@@ -27,7 +27,6 @@ from acidctl.acid.names import (
     parse_file,
 )
 from acidctl.acid.reasons import Code
-from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import EntryKind, State, Verdict
 from acidctl.acid.triggers import Thresholds, decide, figures_of
 from acidctl.acid.writeids import holes
@@ -303,7 +302,8 @@ def _markers(look: ListingToCheck) -> Iterator[Finding]:
 
 
 V14 = Rule(
-    "V14", ERROR, LISTING, "A _metadata_acid cannot be used, lies in a delta, or says `truncated` beside data.",
+    "V14", ERROR, LISTING,
+    "A _metadata_acid cannot be used, lies in a delta, or says `truncated` or `dropped` beside data.",
     "It decides whether a base is a compaction; Hive refuses to read on.",
     "Restore it, or remove it where it lies in a delta.", "1.4",
 )  # fmt: skip
@@ -318,8 +318,9 @@ def _metadata(look: ListingToCheck) -> Iterator[Finding]:
         name = directory.name
         if directory.kind is not Kind.BASE and METADATA_ACID in look.direct(name):
             yield V14.finding(f"{name}/{METADATA_ACID}", "it belongs in a base only", severity=WARNING)
-        if formats.get(name) is BaseFormat.TRUNCATED and look.has_data(directory):
-            yield V14.finding(name, "it is marked truncated, but holds data files")
+        form = formats.get(name)
+        if form and form.is_empty and look.has_data(directory):
+            yield V14.finding(name, f"it is marked {form}, but holds data files")
 
 
 V15 = Rule(

@@ -84,7 +84,7 @@ class HiveServer:
 
     def set(self, name: str, value: str) -> None:
         """One of the session's settings, for the statements after it."""
-        self._ask(["set", name, value])
+        self.sql(f"set {name}={value}")
 
     def round(self, thread: str) -> None:
         """Let Hive's own ``Initiator``, ``Worker`` or ``Cleaner`` look once at what there is to do, and do it."""

@@ -11,7 +11,7 @@ import org.apache.hadoop.hive.metastore.api.TableValidWriteIds;
 import org.apache.hadoop.hive.metastore.txn.TxnUtils;
 import org.apache.hadoop.hive.ql.metadata.Hive;
 
-/** What a session does besides SQL: its settings, one round of a compaction thread, transactions of a client. */
+/** What a session does besides SQL: one round of a compaction thread, transactions of a client. */
 public class Actions {
   private static final String COMPACTOR = "org.apache.hadoop.hive.ql.txn.compactor.";
 
@@ -19,9 +19,6 @@ public class Actions {
   public static List<Object> run(HiveConf conf, List<String> words) throws Exception {
     IMetaStoreClient client = Hive.get(conf).getMSC();
     switch (words.get(0)) {
-      case "set":
-        conf.set(words.get(1), words.get(2));
-        return Collections.emptyList();
       case "round":
         round(conf, words.get(1));
         return Collections.emptyList();

@@ -17,7 +17,7 @@ import org.apache.hadoop.hive.ql.session.SessionState;
 
 /**
  * One session of Hive 3: a JSON string with a statement, or a list with an action ({@link Actions}), on
- * each line of the input, a JSON object on each of the output.
+ * each line of the input, a JSON object on each of the output. {@link Streaming} does what begins with "stream".
  */
 public class Sql {
   public static void main(String[] arguments) throws Exception {
@@ -44,6 +44,14 @@ public class Sql {
   }
 
   private static List<Object> select(HiveConf conf, String statement) throws Exception {
+    if (statement.startsWith("set ")) {
+      String[] parts = statement.substring(4).split("=", 2);
+      conf.set(parts[0].trim(), parts[1].trim());
+      return new ArrayList<>();
+    }
+    if (statement.startsWith("stream ")) {
+      return Streaming.run(conf, statement.substring(7));
+    }
     IDriver driver = DriverFactory.newDriver(conf);
     try {
       driver.setMaxRows(1_000_000);

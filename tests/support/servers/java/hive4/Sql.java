@@ -17,7 +17,7 @@ import org.apache.hadoop.hive.ql.session.SessionState;
 
 /**
  * One session of Hive 4: a JSON string with a statement, or a list with an action ({@link Actions}), on
- * each line of the input, a JSON object on each of the output.
+ * each line of the input, a JSON object on each of the output. {@link Streaming} does what begins with "stream".
  */
 public class Sql {
   private static final String CAPABILITIES =
@@ -50,6 +50,14 @@ public class Sql {
   }
 
   private static List<Object> select(HiveConf conf, String statement) throws Exception {
+    if (statement.startsWith("set ")) {
+      String[] parts = statement.substring(4).split("=", 2);
+      conf.set(parts[0].trim(), parts[1].trim());
+      return new ArrayList<>();
+    }
+    if (statement.startsWith("stream ")) {
+      return Streaming.run(conf, statement.substring(7));
+    }
     try (IDriver driver = DriverFactory.newDriver(conf)) {
       driver.setMaxRows(1_000_000);
       driver.run(statement);

@@ -1,0 +1,204 @@
+"""Random histories of SQL, streams and acidctl's own work on a table of a real Hive, the same for the same number."""
+
+from __future__ import annotations
+
+import random
+
+from acidctl.acid.triggers import CompactionKind
+from acidctl.api import Location
+from support.compacting import run_compaction
+from support.real_hive import HiveTable
+from support.servers.hive_server import HiveError, HiveServer
+
+_MORE = {
+    "n": ("decimal(20,3)", ["1.5", "-0.001", "99999999999999999.999", "null"]),
+    "at": ("timestamp", ["'1969-12-31 23:59:59'", "'2021-03-14 02:30:00.000000001'", "'9999-12-31 00:00:00'", "null"]),
+    "day_of": ("date", ["'1600-02-29'", "'1969-12-31'", "'9999-12-31'", "null"]),
+    "score": ("double", ["0.5", "-1e300", "null"]),
+    "big": ("bigint", ["9223372036854775807", "-1", "null"]),
+    "flag": ("boolean", ["true", "false", "null"]),
+    "c": ("char(3)", ["'a'", "'abcd'", "''", "null"]),
+}
+_NAMES = ["'a'", "'b c'", "''", "null", "'ü€'", "'xyz'"]
+_DAYS = ["'d 1'", "'d/2'", "'3'"]
+_SETTINGS = {
+    3: ["hive.vectorized.execution.enabled", "hive.optimize.sort.dynamic.partition"],
+    4: [
+        *("hive.vectorized.execution.enabled", "hive.acid.direct.insert.enabled", "hive.split.update"),
+        *("hive.merge.split.update", "hive.acid.truncate.usebase"),
+    ],
+}
+_OWN_FAULTS = ('"this.finalPaths[idx]" is null',)
+"""What Hive 3 logs of statements that fail whatever acidctl did: updates of several partitions in one job."""
+
+
+class RandomHistory(HiveTable):
+    """A table, and what happens to it by chance.
+
+    Args:
+        seed: of chance: the form of the table, the statements and their values.
+    """
+
+    def __init__(self, hive: HiveServer, seed: int) -> None:
+        self._chance = random.Random(seed)
+        self._seed = seed
+        self._next = 0
+        chosen = self._chance.sample(sorted(_MORE), self._chance.choice([0, 1, 3]))
+        self._more = {name: _MORE[name] for name in chosen}
+        self._days = self._chance.random() < 0.4
+        buckets = self._chance.choice([0, 0, 2, 3])
+        self._streams = not (chosen or self._days or buckets)
+        extra = "partitioned by (day string) " * self._days
+        extra += f"clustered by (id) into {buckets} buckets" if buckets else ""
+        columns = {"id": "int", "name": "string", **{name: kind for name, (kind, _) in self._more.items()}}
+        super().__init__(hive, f"history_{seed}", columns, extra, by_lists=True)
+
+    def live(self, steps: int) -> None:
+        """So many random steps, each judged; what fails names the seed and the statements."""
+        try:
+            for number in range(steps):
+                (self._chance.choice(self._kinds()) if number else self._insert_many)()
+                self.judge()
+        except Exception as error:
+            error.add_note(f"Hive {self.hive.version}, seed {self._seed}: {self.statements}")
+            raise
+        finally:
+            self.hive.sql(*(f"set {name}={_AT_FIRST.get(name, 'true')}" for name in _SETTINGS[self.hive.version]))
+
+    def run(self, *statements: str) -> None:
+        """Run some; where Hive 3 stumbles over itself, which aborts the transaction, go on."""
+        log = self.hive.warehouse.parent / "hive.log"
+        before = log.stat().st_size
+        try:
+            super().run(*statements)
+        except HiveError:
+            with log.open("rb") as file:
+                file.seek(before)
+                said = file.read().decode(errors="replace")
+            if not any(fault in said for fault in _OWN_FAULTS):
+                raise
+            self.statements.append("-- failed")
+
+    def _kinds(self) -> list:
+        sql = [self._insert, self._insert_many, self._update, self._delete, self._merge, self._copy, self._union]
+        sql += [self._two_inserts, self._update, self._delete, self._merge]
+        own = [self._compact_minor, self._compact_major, self._clean]
+        rare = [self._chance.choice([self._overwrite, self._truncate, self._set])]
+        return sql * 2 + own * 2 + rare * 2 + [self._stream] * (6 * self._streams)
+
+    def _row(self, number: str) -> list[str]:
+        values = [self._chance.choice(values) for _, values in self._more.values()]
+        return [number, self._chance.choice(_NAMES), *values, *([self._chance.choice(_DAYS)] * self._days)]
+
+    def _values(self, count: int) -> str:
+        rows = [f"({', '.join(self._row(str(self._next + i)))})" for i in range(count)]
+        self._next += count
+        return ", ".join(rows)
+
+    @property
+    def _into(self) -> str:
+        return f"{self.name} partition (day)" if self._days else self.name
+
+    @property
+    def _others(self) -> str:
+        return "".join(f", {name}" for name in [*list(self.columns)[1:], *(["day"] * self._days)])
+
+    def _condition(self) -> str:
+        part = self._chance.randrange(2, 7)
+        condition = f"id % {part} = {self._chance.randrange(part)}"
+        return condition + f" and day = {self._chance.choice(_DAYS)}" * (self._days and self._chance.random() < 0.4)
+
+    def _insert(self) -> None:
+        self.run(f"insert into {self._into} values {self._values(self._chance.randrange(1, 4))}")
+
+    def _insert_many(self) -> None:
+        self.run(f"insert into {self._into} values {self._values(self._chance.choice([20, 60]))}")
+
+    def _update(self) -> None:
+        changes = [f"name = {self._chance.choice(_NAMES)}"]
+        changes += [f"{name} = {self._chance.choice(values)}" for name, (_, values) in self._more.items()]
+        some = self._chance.sample(changes, self._chance.randrange(1, len(changes) + 1))
+        self.run(f"update {self.name} set {', '.join(some)} where {self._condition()}")
+
+    def _delete(self) -> None:
+        self.run(f"delete from {self.name} where {self._condition()}")
+
+    def _merge(self) -> None:
+        move = self._chance.randrange(4)
+        chosen = ", ".join(f"max({one.strip()}) as {one.strip()}" for one in self._others.split(",")[1:])
+        taken = ", ".join(f"s.{one.strip()}" for one in self._others.split(",")[1:])
+        clauses = [
+            "when matched and s.id % 3 = 0 then delete",
+            "when matched then update set name = s.name",
+            f"when not matched then insert values (s.id, {taken})",
+        ]
+        if self._chance.random() < 0.4:
+            clauses.pop(self._chance.randrange(3))
+        on = "t.id = s.id" + " and t.day = s.day" * self._days
+        self.run(
+            f"merge into {self.name} as t using (select id + {move} as id, {chosen} from {self.name} where"
+            f" {self._condition()} group by id + {move}) as s on {on} {' '.join(clauses)}"
+        )
+
+    def _copy(self) -> None:
+        self.run(f"insert into {self._into} select id + 1{self._others} from {self.name} where {self._condition()}")
+
+    def _union(self) -> None:
+        parts = [f"select id + {i}{self._others} from {self.name} where {self._condition()}" for i in range(2)]
+        self.run(f"insert into {self._into} {' union all '.join(parts)}")
+
+    def _two_inserts(self) -> None:
+        if not self._days:  # there may be one for each partition only
+            return self._union()
+        columns = self._others.removesuffix(", day")
+        parts = [
+            f"insert into {self.name} partition (day={day}) select id{columns} where {self._condition()}"
+            for day in self._chance.sample(_DAYS, 2)
+        ]
+        return self.run(f"from {self.name} {' '.join(parts)}")
+
+    def _overwrite(self) -> None:
+        self.run(f"insert overwrite table {self._into} select id + 7{self._others} from {self.name} where id % 3 <> 1")
+
+    def _truncate(self) -> None:
+        self.run(f"truncate table {self.name}")
+        self._insert_many()
+
+    def _set(self) -> None:
+        name = self._chance.choice(_SETTINGS[self.hive.version])
+        if "split.update" in name and self._days:  # Hive's own fault, which has a test of its own
+            return
+        self.run(f"set {name}={self._chance.choice(['true', 'false'])}")
+
+    def _stream(self) -> None:
+        many = self._chance.randrange(1, 5)
+        self.run(f"stream open {self.name} {many}")
+        for _ in range(self._chance.randrange(1, many + 1)):
+            self.run("stream begin")
+            for _ in range(self._chance.randrange(4)):
+                self.run(f"stream write {self._next},s{self._next}")
+                self._next += 1
+            self.run(self._chance.choice(["stream commit", "stream commit", "stream abort"]))
+            self.judge()
+        self.run("stream close")
+
+    def _compact_minor(self) -> None:
+        self._compact(CompactionKind.MINOR)
+
+    def _compact_major(self) -> None:
+        self._compact(CompactionKind.MAJOR)
+
+    def _compact(self, kind: CompactionKind) -> None:
+        for path in self.locations().values():
+            if self._chance.random() < 0.8:
+                self.statements.append(f"-- acidctl compact --{kind.value} {path.name}")
+                run_compaction(path, kind, self.write_ids)
+
+    def _clean(self) -> None:
+        for path in self.locations().values():
+            self.statements.append(f"-- acidctl clean {path.name}")
+            Location(path, write_ids=self.write_ids).clean(0, unsafe_retention=True)
+
+
+_AT_FIRST = {"hive.optimize.sort.dynamic.partition": "false"}
+"""What the settings are before a history, where it is not true."""
