@@ -302,7 +302,7 @@ def _markers(look: ListingToCheck) -> Iterator[Finding]:
 
 
 V14 = Rule(
-    "V14", ERROR, LISTING, "A _metadata_acid cannot be used, lies in a delta, or says `truncated` or `dropped` beside data.",
+    "V14", ERROR, LISTING, "A _metadata_acid cannot be used, lies in a delta, or says `truncated` or such beside data.",
     "It decides whether a base is a compaction; Hive refuses to read on.",
     "Restore it, or remove it where it lies in a delta.", "1.4",
 )  # fmt: skip
