@@ -301,7 +301,7 @@ def test_hive_4_loses_an_update_in_one_piece_of_a_partitioned_table(hive: HiveSe
     astray = table.path / "day=__HIVE_DEFAULT_PARTITION__"
     for where, path in table.locations().items():
         same(table.ours(path), table.rows(where))
-    assert sorted(row[1][0] for row in table.rows()) == ["1", "1", "2", "2", "3"], "rows are there twice"
+    assert len(table.rows()) == 5, "what was updated is there as it was, and once more"
     (report,) = check(astray, depth=Depth.DEEP)
     assert "V33" in {one.rule for one in report.findings}
     before = table.rows()

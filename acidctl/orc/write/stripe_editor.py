@@ -81,16 +81,31 @@ def drop_index(parts: StripeParts) -> None:
     parts.streams = {key: raw for key, raw in parts.streams.items() if key[1] not in INDEX_KINDS}
 
 
-def drop_nan_bounds(parts: StripeParts, columns: Iterable[int]) -> None:
-    """Take the statistics of floating point columns out of the row index where there is a NaN among the values.
+def mend_doubles(statistics: pb.ColumnStatistics) -> bool:
+    """Make what ORC C++ says of floating point numbers true for all readers; whether there was something to do.
 
-    The bounds are then those of the other values, or NaN; readers of old Java compare with them all the same.
+    Bounds beside a NaN are those of the other values, or NaN, and readers of old Java compare with them all the same.
+    In Java -0.0 comes before 0.0, so that a greatest value of -0.0 would leave out the 0.0 that may follow it.
     """
+    if not statistics.HasField("doubleStatistics"):
+        return False
+    block = statistics.doubleStatistics
+    if math.isnan(block.sum):
+        statistics.ClearField("doubleStatistics")
+        return True
+    if block.maximum or math.copysign(1.0, block.maximum) > 0:
+        return False
+    block.maximum = 0.0
+    return True
+
+
+def mend_index(parts: StripeParts, columns: Iterable[int]) -> bool:
+    """:func:`mend_doubles` for every entry of the row index of some columns; whether there was something to do."""
+    changed = False
     for column in columns:
         index = parts.row_index(column)
-        if index is None:
+        if index is None or not sum(mend_doubles(entry.statistics) for entry in index.entry):
             continue
-        for entry in index.entry:
-            if math.isnan(entry.statistics.doubleStatistics.sum):
-                entry.statistics.ClearField("doubleStatistics")
         parts.streams[column, pb.Stream.ROW_INDEX] = memoryview(parts.stored(index))
+        changed = True
+    return changed

@@ -6,7 +6,6 @@ last step of all, since ISA-L makes it several times as fast as the ORC library;
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +24,7 @@ from acidctl.orc.write.bloom import bloom_ids
 from acidctl.orc.write.index_positions import deflate_stripe
 from acidctl.orc.write.rle_columns import RunColumn, insert_first
 from acidctl.orc.write.stand_ins import StandIns
-from acidctl.orc.write.stripe_editor import Codec, StripeParts, drop_index, drop_nan_bounds
+from acidctl.orc.write.stripe_editor import Codec, StripeParts, drop_index, mend_doubles, mend_index
 from acidctl.orc.write.timestamp_units import TimestampForm, choose_form
 from acidctl.orc.write.writer_settings import ANY_STRIDE, WriterSettings
 
@@ -102,18 +101,23 @@ class _Draft:
     codec: Codec
     parts: StripeParts | None = None
 
+    def look(self) -> StripeParts:
+        """The stripe taken apart; it stays as it is unless that becomes its parts."""
+        return self.parts or StripeParts(self.stripe.data, self.stripe.info, self.codec)
+
     def open(self) -> StripeParts:
         """The stripe taken apart, to be changed."""
-        if self.parts is None:
-            self.parts = StripeParts(self.stripe.data, self.stripe.info, self.codec)
+        self.parts = self.look()
         return self.parts
 
 
 def _finished(draft: _Draft, settings: WriterSettings, tree: OrcType) -> EncodedStripe:
     if not settings.stride:
         drop_index(draft.open())
-    elif columns := _with_nan(draft.stripe.statistics, tree):
-        drop_nan_bounds(draft.open(), columns)
+    elif columns := _with_nan_or_zero(draft.stripe.statistics, tree):
+        parts = draft.look()
+        if mend_index(parts, columns):
+            draft.parts = parts
     if settings.compression == "zlib":
         deflate_stripe(draft.open(), tree, settings.block_size)
     if draft.parts is None:
@@ -122,11 +126,16 @@ def _finished(draft: _Draft, settings: WriterSettings, tree: OrcType) -> Encoded
     return EncodedStripe(memoryview(data), info, draft.stripe.statistics)
 
 
-def _with_nan(statistics: pb.StripeStatistics, tree: OrcType) -> list[int]:
-    """The columns of floating point numbers with a NaN: those whose statistics :func:`_drop_untrue` dropped."""
+def _with_nan_or_zero(statistics: pb.StripeStatistics, tree: OrcType) -> list[int]:
+    """The columns of floating point numbers with a NaN, whose statistics were dropped, or perhaps with a zero."""
     found = zip(tree.walk(), statistics.colStats, strict=True)
     floats = [(node.column_id, column) for node, column in found if node.kind in ("float", "double")]
-    return [i for i, column in floats if column.numberOfValues and not column.HasField("doubleStatistics")]
+    return [i for i, column in floats if column.numberOfValues and _may_mislead(column)]
+
+
+def _may_mislead(column: pb.ColumnStatistics) -> bool:
+    block = column.doubleStatistics
+    return not column.HasField("doubleStatistics") or block.minimum <= 0 <= block.maximum
 
 
 def _forms(pieces: Sequence[pa.StructArray], tree: OrcType) -> dict[int, TimestampForm]:
@@ -195,9 +204,7 @@ def _drop_untrue(column: pb.ColumnStatistics) -> None:
     # It never counts a list's or map's children, yet says that there are none.
     if column.HasField("collectionStatistics") and not column.collectionStatistics.HasField("minChildren"):
         column.ClearField("collectionStatistics")
-    # Bounds beside a NaN leave the NaN out, or are NaN.
-    if column.HasField("doubleStatistics") and math.isnan(column.doubleStatistics.sum):
-        column.ClearField("doubleStatistics")
+    mend_doubles(column)
 
 
 @dataclass(frozen=True, slots=True)

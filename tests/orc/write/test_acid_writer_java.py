@@ -165,6 +165,23 @@ def test_java_and_acidctl_find_rows_beside_nan(java: Java, tmp_path: Path) -> No
             assert (scan.count(), scan.to_table().num_rows) == (1, 1)
 
 
+@pytest.mark.parametrize("compression", ["none", "zlib"])
+def test_java_finds_a_zero_that_comes_after_a_negative_one(java: Java, tmp_path: Path, compression: str) -> None:
+    """Java orders -0.0 before 0.0 where it compares bounds, ORC C++ where it makes them does not."""
+    n, first = 3000, 5_000_000_000
+    values = np.full(n, -0.0)
+    values[n - 1], values[0] = 0.0, 7.0  # the last row group has zeros only, the stripe has more
+    for kind, arrow in (("double", pa.float64()), ("float", pa.float32())):
+        path = tmp_path / kind
+        row = struct(x=OrcType(kind))
+        batch = acid_batch(pa.StructArray.from_arrays([pa.array(values, arrow)], names=["x"]), first, write_id=1)
+        path.write_bytes(acid_file(row, [batch], WriterSettings(compression, stride=1000))[0])
+        search = java.jvm.org.apache.hadoop.hive.ql.io.sarg
+        leaf = getattr(search, "PredicateLeaf$Type").FLOAT
+        where = search.SearchArgumentFactory.newBuilder().startAnd().equals("x", leaf, 0.0).end().build()
+        assert first + n - 1 in java.row_ids(path, where=where)
+
+
 def test_java_reads_a_tail_longer_than_a_block(java: Java, tmp_path: Path) -> None:
     n = 1600
     row = struct(x=LONG)

@@ -220,6 +220,22 @@ def test_statistics_tell_no_lies() -> None:
     assert columns[3].intStatistics == pb.IntegerStatistics(minimum=1, maximum=3, sum=6)
 
 
+@pytest.mark.parametrize("kind", ["double", "float"])
+def test_a_zero_is_below_the_maximum_whatever_its_sign(kind: str) -> None:
+    """Readers in Java order -0.0 before 0.0."""
+    arrow = pa.float64() if kind == "double" else pa.float32()
+    values = [*([-0.0] * 7), *([0.0] * 7), *([-3.0] * 5), -0.0, 0.0]
+    chosen = WriterSettings("none", block_size=65536, stride=7)
+    (stripe,) = encode_stripes(batch_of(pa.array(values, arrow)), chosen, root(OrcType(kind)))
+    bounds = stripe.statistics.colStats[1].doubleStatistics
+    assert (bounds.minimum, math.copysign(1, bounds.maximum)) == (-3, 1)
+    index = StripeParts(stripe.data, stripe.info, (chosen.compression, chosen.block_size)).row_index(1)
+    assert index is not None
+    groups = [entry.statistics.doubleStatistics for entry in index.entry]
+    assert len(groups) > 2
+    assert all(math.copysign(1, group.maximum) == 1 for group in groups), "each has a zero"
+
+
 def test_a_large_batch_gives_several_stripes() -> None:
     rng = np.random.default_rng(0)
     batch = batch_of(pa.array(rng.integers(0, 1 << 60, 300_000)))
