@@ -526,6 +526,24 @@ def test_zeros_are_found_whatever_the_sign_of_others_before_them(hive: HiveServe
     assert len({values[1] for _, values in table.ours()}) == 2
 
 
+def test_hive_3_misses_timestamps_by_its_bloom_filters(hive: HiveServer) -> None:
+    """Where Java's time zone is not UTC, as here."""
+    more = ", 'orc.bloom.filter.columns'='ts'"
+    table = HiveTable(hive, "bloomed", {"id": "int", "ts": "timestamp"}, properties=more)
+    table.run("insert into bloomed values (1, '2020-01-01 00:00:00.7'), (2, '2020-01-02 00:00:00.5')")
+    hive.sql("set hive.optimize.index.filter=true")
+    where = "ts = timestamp '2020-01-01 00:00:00.7'"
+    assert found(table, where) == ([1] if hive.version > 3 else [])
+    assert days_of(table.ours(where=where)) == [("1", "2020-01-01 00:00:00.7")]
+
+
+def test_hive_3_stores_an_empty_list_of_text_as_a_list_of_null(hive: HiveServer) -> None:
+    table = HiveTable(hive, "empty_lists", {"id": "int", "a": "array<int>"})
+    load(table, "empty_lists_text", table.columns, [[1, []], [2, [1, 2]]])
+    table.run("insert into empty_lists select * from empty_lists_text")
+    assert days_of(table.judge()) == [("1", "[]" if hive.version > 3 else "[null]"), ("2", "[1,2]")]
+
+
 def found(table: HiveTable, where: str) -> list[int]:
     """Ids of the rows that meet a condition."""
     return sorted(int(row[0]) for row in table.hive.sql(f"select id from {table.name} where {where}"))

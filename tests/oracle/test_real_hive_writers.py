@@ -15,6 +15,7 @@ from support.real_hive import HiveTable, same, started
 from support.servers.hive_server import HiveServer
 from support.validating import check
 
+from acidctl import open_table
 from acidctl.acid.triggers import CompactionKind
 from acidctl.validation.findings import Depth
 
@@ -197,7 +198,8 @@ def test_partitions_are_overwritten(hive: HiveServer) -> None:
     table.run(insert.format("overwrite"))
     assert sorted(values[0] for _, values in table.judge()) == ["31", "32", "33", "4", "4"]
     table.run("insert overwrite table replaced partition (day='z') select id, name from parts where id = 0")
-    assert len(table.judge()) == 3
+    # Hive 3 leaves a partition as it is when there is nothing to put into its place.
+    assert len(table.judge()) == (3 if hive.version > 3 else 5)
     goes_on(table, "day = 'x' and id > 0")
 
 
@@ -283,12 +285,13 @@ def test_an_update_in_one_piece(hive: HiveServer) -> None:
         hive.sql("set hive.split.update=true")
     pair = {f"{kind}_0000002_0000002_0000" for kind in ("delta", "delete_delta")}
     assert pair <= {one.name for one in table.path.iterdir()}
-    table.judge()
+    found = [(number, bytes.fromhex(name).decode()) for _, (number, name) in table.judge()]
+    assert sorted(found) == [("1", "u"), ("2", "u"), ("3", "c")]
     goes_on(table)
 
 
 def test_hive_4_loses_an_update_in_one_piece_of_a_partitioned_table(hive: HiveServer) -> None:
-    """Hive 4.0.1 puts new rows and deletes into the default partition; the fault is Hive's, and validate shows it."""
+    """Hive 4.0.1 takes each column for the next, the last for the partition; it is Hive's fault, and validate tells."""
     if hive.version == 3:
         pytest.skip("Hive 3 does it right")
     table = made(hive, "astray", "partitioned by (day string)")
@@ -298,12 +301,21 @@ def test_hive_4_loses_an_update_in_one_piece_of_a_partitioned_table(hive: HiveSe
         table.run("update astray set name = 'u' where id < 3")
     finally:
         hive.sql("set hive.split.update=true")
-    astray = table.path / "day=__HIVE_DEFAULT_PARTITION__"
+    astray = table.path / "day=u"
     for where, path in table.locations().items():
         same(table.ours(path), table.rows(where))
-    assert len(table.rows()) == 5, "what was updated is there as it was, and once more"
+    found = [(number, bytes.fromhex(name).decode()) for _, (number, name) in table.rows()]
+    assert sorted(found) == [("1", "a"), ("2", "b"), ("3", "c"), ("NULL", "1"), ("NULL", "2")]
     (report,) = check(astray, depth=Depth.DEEP)
     assert "V33" in {one.rule for one in report.findings}
     before = table.rows()
     run_compaction(astray, CompactionKind.MAJOR, table.write_ids)
     assert table.rows() == before
+
+
+def test_hive_has_a_text_for_a_partition_of_null(hive: HiveServer) -> None:
+    made(hive, "nameless", "partitioned by (day string)")
+    hive.sql("insert into nameless partition (day) select 1, 'a', cast(null as string)")
+    assert hive.sql("select id, day, day is null from nameless") == [["1", "__HIVE_DEFAULT_PARTITION__", "false"]]
+    table = open_table(str(hive.warehouse / "nameless"))
+    assert table.scan(where="day is null").to_table().to_pylist() == [{"id": 1, "name": "a", "day": None}]
