@@ -322,9 +322,9 @@ def test_hive_has_a_text_for_a_partition_of_null(hive: HiveServer) -> None:
 
 
 def test_hive_3_loses_deletes_that_it_sorts_by_partition(hive: HiveServer) -> None:
-    """With buckets it writes deletes into files of other buckets, where it does not look for them; acidctl does.
+    """With buckets it writes deletes into files of other buckets, where it does not look for them, as acidctl does.
 
-    Other rows than these it does not delete at all.
+    Others it does not write at all.  Which, is not the same every time.
     """
     if hive.version > 3:
         pytest.skip("Hive 4 does it right")
@@ -338,10 +338,12 @@ def test_hive_3_loses_deletes_that_it_sorts_by_partition(hive: HiveServer) -> No
     finally:
         hive.sql("set hive.optimize.sort.dynamic.partition=false")
     kept = {str(i) for i in range(20) if i % 3 != 2}
-    assert {values[0] for _, values in table.rows()} == kept | {"14"}, "Hive goes on to see a row that it deleted"
-    assert {values[0] for path in table.locations().values() for _, values in table.ours(path)} == kept
-    reports = check(table.path, depth=Depth.DEEP)
-    assert "V21" in {one.rule for report in reports for one in report.findings}
+    seen = {values[0] for _, values in table.rows()}
+    ours = {values[0] for path in table.locations().values() for _, values in table.ours(path)}
+    assert kept < seen, "Hive goes on to see rows that it deleted"
+    assert kept <= ours <= seen
+    told = {one.rule for report in check(table.path, depth=Depth.DEEP) for one in report.findings}
+    assert ("V21" in told) == (ours < seen)
     for path in table.locations().values():
         run_compaction(path, CompactionKind.MAJOR, table.write_ids)
-    assert {values[0] for _, values in table.judge()} == kept, "now it does not"
+    assert {values[0] for _, values in table.judge()} == ours
