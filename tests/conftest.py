@@ -25,6 +25,20 @@ settings.register_profile("untimed", deadline=None)  # nothing is timed in tests
 settings.load_profile("untimed")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of several processes (``--dist loadgroup``) one runs what asks the same server: a Hive, or those of a file."""
+    for item in items:
+        if any(item.iter_markers("spark")) or any(item.iter_markers("server")):
+            item.add_marker(pytest.mark.xdist_group(_server_of(item)))
+
+
+def _server_of(item: pytest.Item) -> str:
+    if "real_hives" in getattr(item, "fixturenames", ()):
+        parameters = getattr(item, "callspec", None)
+        return f"hive {parameters.params.get('real_hive', 4) if parameters else 4}"
+    return str(item.path.relative_to(REPO))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def no_settings_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What the user who runs the tests has configured is not part of them."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 
 import pytest
-from support.servers.hdfs_server import ServerUnavailable
+from support.real_hive import started
 from support.servers.hive_server import HiveServer
 
 
@@ -31,13 +33,36 @@ def history_seeds(pytestconfig: pytest.Config) -> range:
     return range(first, first + count)
 
 
-@pytest.fixture(scope="session", params=[3, 4], ids=["hive-3.1", "hive-4.0"])
-def real_hive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
-    try:
-        server = HiveServer(request.param, tmp_path_factory.mktemp(f"hive{request.param}"))
-    except ServerUnavailable as error:
-        pytest.skip(f"no Hive {request.param} to judge: {error}")
-    try:
-        yield server
-    finally:
-        server.stop()
+ZONES = {3: "America/Los_Angeles", 4: "Asia/Kolkata"}
+"""Java's default time zones, in which daylight saving time has gaps, or offsets are no whole hours."""
+
+
+@pytest.fixture(scope="session")
+def real_hives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[int], HiveServer]]:
+    """``real_hives(3)``: Hive 3.1.3, ``real_hives(4)``: Hive 4.0.1, each started once, when it is needed."""
+    with ExitStack() as running:
+
+        @cache
+        def one(version: int) -> HiveServer | str:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("TZ", ZONES[version])
+                try:
+                    server = started(version, tmp_path_factory.mktemp(f"hive{version}"))
+                except pytest.skip.Exception as reason:
+                    return str(reason)
+            running.callback(server.stop)
+            return server
+
+        def asked(version: int) -> HiveServer:
+            server = one(version)
+            return pytest.skip(server) if isinstance(server, str) else server
+
+        yield asked
+
+
+@pytest.fixture(params=[3, 4], ids=["hive-3.1", "hive-4.0"])
+def real_hive(request: pytest.FixtureRequest, real_hives: Callable[[int], HiveServer]) -> Iterator[HiveServer]:
+    """Each of the two in turn, with the settings that it has at first."""
+    server = real_hives(request.param)
+    yield server
+    server.reset()

@@ -8,11 +8,9 @@ Many more of them, which takes some ten seconds each:
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
 import pytest
 from support.random_history import RandomHistory
-from support.real_hive import started
 from support.servers.hive_server import HiveServer
 
 COUNT = int(os.environ.get("ACIDCTL_HIVE_HISTORIES", "2"))
@@ -21,14 +19,6 @@ FIRST = int(os.environ.get("ACIDCTL_HIVE_SEED", "1"))
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
 
 
-@pytest.fixture(scope="module", params=[3, 4], ids=["hive-3.1", "hive-4.0"])
-def hive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
-    more = {"fs.file.impl": "FlushedFileSystem"}
-    server = started(request.param, tmp_path_factory.mktemp(f"histories{request.param}"), more)
-    yield server
-    server.stop()
-
-
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
-def test_what_happens_by_chance_is_read_as_hive_reads_it(hive: HiveServer, seed: int) -> None:
-    RandomHistory(hive, seed).live(6)
+def test_what_happens_by_chance_is_read_as_hive_reads_it(real_hive: HiveServer, seed: int) -> None:
+    RandomHistory(real_hive, seed).live(6)

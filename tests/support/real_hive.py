@@ -28,10 +28,10 @@ Rows = list[tuple[tuple[int, int, int], tuple[str, ...]]]
 ACID = "stored as orc tblproperties('transactional'='true'{more})"
 
 
-def started(version: int, directory: Path, more: Mapping[str, str] | None = None) -> HiveServer:
-    """A Hive for a fixture, which stops it; without one the tests are skipped."""
+def started(version: int, directory: Path) -> HiveServer:
+    """A Hive whose writers' flushed bytes are there at once; who asks stops it; without one the tests are skipped."""
     try:
-        return HiveServer(version, directory, more=more)
+        return HiveServer(version, directory, more={"fs.file.impl": "FlushedFileSystem"})
     except ServerUnavailable as error:
         pytest.skip(f"no Hive {version} to judge: {error}")
 

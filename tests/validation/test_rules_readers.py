@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.acid_files import ACID, delete, insert, write_by_pyorc, write_orc
+from support.acid_files import delete, insert, write_by_pyorc, write_orc
 from support.validating import check, found, healthy
 
 from acidctl.validation.findings import Depth
@@ -50,11 +50,6 @@ def version_1(table: Path) -> None:
     )
 
 
-def lower_case(table: Path) -> None:
-    schema = ACID.replace("T", "t").replace("I", "i")
-    write_by_pyorc(table / "delta_0000003_0000003_0000", [insert(3, 0)], schema=schema)
-
-
 CASES: dict[str, tuple[Plant, set[str]]] = {
     "R1": (lambda t: write_by_pyorc(t / "delta_0000003_0000004_v0000009", [insert(3, 0)]), {"hive2", "hive3"}),
     "R2": (
@@ -80,7 +75,6 @@ CASES: dict[str, tuple[Plant, set[str]]] = {
     ),
     "R12": (lambda t: None, {"hive2"}),
     "R13": (version_1, {"hive3", "hive4", "trino", "impala"}),
-    "R14": (lower_case, {"hive4"}),
     "R15": (
         lambda t: write_by_pyorc(t / "delta_0000003_0000003_0000", [insert(3, 0)], row_index_stride=0),
         {"hive3", "hive4", "trino", "impala", "spark"},

@@ -199,12 +199,6 @@ R13 = Rule(
     "Readers since Hive 3 ignore the operation: updates and deletes are read as rows.",
     "Run a major compaction first.", "4.2", ("hive3", "hive4", "trino", "impala"),
 )  # fmt: skip
-R14 = Rule(
-    "R14", ERROR, FOOTERS, "The ACID columns are not spelled as Hive spells them.",
-    "Hive 4 compares the names exactly in deltas of one write id and in bases of INSERT OVERWRITE, and takes the file "
-    "for one without ids.",
-    "Run `compact('major')`: it spells them right.", "3.1", ("hive4",),
-)  # fmt: skip
 R15 = Rule(
     "R15", INFO, FOOTERS, "Files have no row index (stride 0).",
     "Their statistics mean nothing: the reader reads whole stripes, whatever the condition. Minor compactions of Hive "
@@ -221,7 +215,6 @@ def for_readers_by_tails(files: Mapping[str, TailFacts], readers: Sequence[str])
         R11: [facts.path for facts in native if not facts.has_key_index],
         R12: [facts.path for facts in native if facts.acid_version is not None],
         R13: [facts.path for facts in inserts if facts.has_changes],
-        R14: [facts.path for facts in native if not facts.is_exact],
         R15: [facts.path for facts in files.values() if facts.rows and not facts.stride and facts.format is Format.ORC],
     }
     wanted = wanted_rules(readers)

@@ -50,7 +50,6 @@ class TailFacts:
         is_acid: it has the six columns.
         acid_version: ``hive.acid.version``; None when missing or unusable.
         has_changes: updates or deletes are among its events, by the statistics of the operation.
-        is_exact: the six columns are spelled as Hive spells them, or it lies where Hive does not ask.
         stats: inserts, updates and deletes by ``hive.acid.stats``; None when missing or unusable.
         row: the table's columns; None when the tail cannot be read.
     """
@@ -64,7 +63,6 @@ class TailFacts:
     acid_version: int | None = None
     has_key_index: bool = False
     has_changes: bool = False
-    is_exact: bool = True
     stride: int = 0
     stats: tuple[int, int, int] | None = None
     row: OrcType | None = None
@@ -257,7 +255,6 @@ class _Look:
             version,
             KEY_INDEX in tail.user_metadata,
             is_acid and _has_changes(tail, stats),
-            not is_acid or tail.type_tree.names == ACID_COLUMNS or self._is_never_raw(),
             tail.stride,
             stats,
             row,

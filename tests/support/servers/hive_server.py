@@ -86,6 +86,10 @@ class HiveServer:
         """One of the session's settings, for the statements after it."""
         self.sql(f"set {name}={value}")
 
+    def reset(self) -> None:
+        """Every setting as it was at the start."""
+        self._ask(["reset"])
+
     def round(self, thread: str) -> None:
         """Let Hive's own ``Initiator``, ``Worker`` or ``Cleaner`` look once at what there is to do, and do it."""
         self._ask(["round", thread])

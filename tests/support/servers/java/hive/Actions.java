@@ -2,7 +2,9 @@ import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.hadoop.hive.common.ValidReaderWriteIdList;
 import org.apache.hadoop.hive.conf.HiveConf;
@@ -11,9 +13,32 @@ import org.apache.hadoop.hive.metastore.api.TableValidWriteIds;
 import org.apache.hadoop.hive.metastore.txn.TxnUtils;
 import org.apache.hadoop.hive.ql.metadata.Hive;
 
-/** What a session does besides SQL: one round of a compaction thread, transactions of a client. */
+/** What a session does besides SQL: one round of a compaction thread, transactions of a client, settings. */
 public class Actions {
   private static final String COMPACTOR = "org.apache.hadoop.hive.ql.txn.compactor.";
+  private static final Map<String, String> FIRST = new HashMap<>(); // settings, as they were before their change
+
+  /** Change a setting: ``name=value``. */
+  public static List<Object> set(HiveConf conf, String setting) {
+    String[] parts = setting.split("=", 2);
+    String name = parts[0].trim();
+    if (!FIRST.containsKey(name)) {
+      FIRST.put(name, conf.get(name));
+    }
+    conf.set(name, parts[1].trim());
+    return Collections.emptyList();
+  }
+
+  private static void reset(HiveConf conf) {
+    for (Map.Entry<String, String> first : FIRST.entrySet()) {
+      if (first.getValue() == null) {
+        conf.unset(first.getKey());
+      } else {
+        conf.set(first.getKey(), first.getValue());
+      }
+    }
+    FIRST.clear();
+  }
 
   /** The rows of one action; its name comes first. */
   public static List<Object> run(HiveConf conf, List<String> words) throws Exception {
@@ -21,6 +46,9 @@ public class Actions {
     switch (words.get(0)) {
       case "round":
         round(conf, words.get(1));
+        return Collections.emptyList();
+      case "reset":
+        reset(conf);
         return Collections.emptyList();
       case "open":
         return row(client.openTxn("tests"));

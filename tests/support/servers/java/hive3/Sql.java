@@ -45,9 +45,7 @@ public class Sql {
 
   private static List<Object> select(HiveConf conf, String statement) throws Exception {
     if (statement.startsWith("set ")) {
-      String[] parts = statement.substring(4).split("=", 2);
-      conf.set(parts[0].trim(), parts[1].trim());
-      return new ArrayList<>();
+      return Actions.set(conf, statement.substring(4));
     }
     if (statement.startsWith("stream ")) {
       return Streaming.run(conf, statement.substring(7));
