@@ -35,6 +35,11 @@ class LocalEngine:
         self._until = math.inf if until is None else until
         self._on_bytes = on_bytes or (lambda _task, _count: None)
 
+    @property
+    def cores(self) -> int:
+        """How many processes there are at most."""
+        return self._jobs
+
     def __call__(self, tasks: Sequence[Task], function: Function) -> Iterator[Result]:
         """The place and outcome of every task, in the order they end."""
         jobs = min(self._jobs, len(tasks), max(1, sum(task.weight for task in tasks) // WORTH_A_PROCESS))

@@ -22,12 +22,13 @@ class Writing:
 
     Attributes:
         overrides: fields of :class:`WriterSettings` that the user chose; any of them has every stripe encoded again.
-        task_bytes: buckets with more input bytes are cut into segments of about this size.
+        task_bytes: buckets with more input bytes are cut into segments of about this size; without it, where cores
+            would stand idle.
         verify: how results are proven.
     """
 
     overrides: Mapping[str, Any] = field(default_factory=dict)
-    task_bytes: int = 1 << 30
+    task_bytes: int | None = None
     verify: Verify = Verify.BYTES
 
     def settings_for(self, newest: EventFile | None, kind: CompactionKind) -> WriterSettings:

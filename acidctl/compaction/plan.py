@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from acidctl.acid.doubts import doubtful, layout_problems, live_writers, only_by_doubt
@@ -16,12 +16,12 @@ from acidctl.compaction.concat.insert_only import concat_tasks
 from acidctl.compaction.outcome import require_read
 from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.proof.verify import Verify
+from acidctl.compaction.segments import FINEST, cut
 from acidctl.compaction.split import split
 from acidctl.compaction.table_type import type_of
 from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask
 from acidctl.errors import BadDataError, ConflictError, RefusedError
 from acidctl.location.snapshot import Snapshot, seen_below
-from acidctl.orc.tail import stripe_length
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.bloom import bloom_ids
 from acidctl.rows.read.events import EventFile, open_event_files
@@ -330,35 +330,9 @@ def _tasks(
             kills=inputs_of(kills) if own else (),
             write_ids=snapshot.write_ids,
             acid_version=acid_version,
+            pieces=tuple(split(own, writing.task_bytes or FINEST)),
         )
-        tasks += _segments(whole, own, own_deletes, writing.task_bytes)
-    return tasks
-
-
-def _segments(
-    whole: BucketTask, own: Sequence[EventFile], own_deletes: Sequence[EventFile], limit: int
-) -> list[BucketTask]:
-    """The task itself, or tasks for ranges of its stripes and one more for its delete events."""
-    segments = split(own, limit) if sum(source.file.size for source in own) > limit else []
-    if len(segments) < 2:
-        return [whole]
-    tasks = []
-    for number, spans in enumerate(segments):
-        files = sorted(spans)
-        stripes = [info for at in files for info in own[at].tail.stripes[slice(*spans[at])]]
-        tasks.append(
-            replace(
-                whole,
-                inserts=tuple(replace(whole.inserts[at], stripes=spans[at]) for at in files),
-                deletes=(),
-                weight=sum(map(stripe_length, stripes)),
-                rows=sum(info.numberOfRows for info in stripes),
-                segment=number,
-            )
-        )
-    if own_deletes:
-        weight, rows = sum(s.file.size for s in own_deletes), sum(s.rows for s in own_deletes)
-        tasks.append(replace(whole, inserts=(), kills=(), weight=weight, rows=rows))
+        tasks += cut(whole, writing.task_bytes) if writing.task_bytes else [whole]
     return tasks
 
 

@@ -138,8 +138,9 @@ class Planned(Answer):
 
     @property
     def segments(self) -> int:
-        """Into how many parts big buckets are cut."""
-        return sum(isinstance(task, BucketTask) and task.segment is not None for task in self.plan.tasks)
+        """Into how many parts big buckets are cut, at most."""
+        tasks = [task for task in self.plan.tasks if isinstance(task, BucketTask)]
+        return sum(task.segment is not None or (len(task.pieces) if len(task.pieces) > 1 else 0) for task in tasks)
 
     def reported(self) -> Mapping[str, Any]:
         """The type of compaction."""

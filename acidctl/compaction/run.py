@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from acidctl.acid.triggers import CompactionKind
@@ -11,6 +11,7 @@ from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.compaction.publish import discard, publish, require_place, require_single_files, stage_directories
+from acidctl.compaction.segments import FINEST, shared_out
 from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, OutputFile, Segment, Task
 from acidctl.errors import AcidctlError, VerifyError
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
@@ -18,6 +19,10 @@ from acidctl.outcome import TIME_IS_UP, Outcome, Result
 
 class Engine(Protocol):
     """Where tasks run."""
+
+    @property
+    def cores(self) -> int:
+        """How many tasks run at once."""
 
     def __call__(
         self, tasks: Sequence[Task], function: Callable[[Task], BucketResult]
@@ -218,7 +223,9 @@ def _run(
     offline: bool,
     on_task: Callable[[Task], None] | None,
 ) -> Iterator[Compacted]:
-    locations = [_Location(plan) for plan in plans]
+    cores = engine.cores if any(task.weight > FINEST for plan in plans for task in plan.tasks) else 1
+    tasks = shared_out([plan.tasks for plan in plans], cores)
+    locations = [_Location(replace(plan, tasks=own)) for plan, own in zip(plans, tasks, strict=True)]
     work: list[tuple[_Location, Task]] = [(location, task) for location in locations for task in location.plan.tasks]
     for location in locations:
         if not location.waiting:

@@ -6,7 +6,7 @@ joins them refuses, since it checks the order again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -26,48 +26,77 @@ StripeSpan = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """Stripes of one bucket's files, all of whose keys are above those of the piece before it.
+
+    Attributes:
+        spans: the stripes of each of its files, by the file's place among the bucket's.
+        bytes: stored bytes of these stripes.
+        rows: events in them.
+    """
+
+    spans: Mapping[int, StripeSpan]
+    bytes: int
+    rows: int
+
+    def __add__(self, after: Piece) -> Piece:
+        """Both, as one."""
+        spans = dict(self.spans)
+        for file, (first, end) in after.spans.items():
+            spans[file] = (spans.get(file, (first, end))[0], end)
+        return Piece(spans, self.bytes + after.bytes, self.rows + after.rows)
+
+
+@dataclass(frozen=True, slots=True)
 class _Stripe:
     file: int
     number: int
     low: _Bound
     high: _Bound
     bytes: int
+    rows: int
 
 
-def split(files: Sequence[EventFile], limit: int) -> list[dict[int, StripeSpan]]:
-    """Cut the stripes of one bucket's files into segments of ascending keys.
+def split(files: Sequence[EventFile], limit: int) -> list[Piece]:
+    """Cut the stripes of one bucket's files into pieces of ascending keys.
 
     Args:
-        limit: stored bytes at which a segment ends, as soon as the keys allow it.
+        limit: stored bytes at which a piece ends, as soon as the keys allow it.
 
     Returns:
-        For each segment the stripes of each of its files, by the file's place in `files`. One segment when the bucket
-        is small, or its keys interleave everywhere.
+        The pieces; one when the bucket is small, or its keys interleave everywhere.
     """
-    stripes = sorted(_stripes(files), key=lambda stripe: (stripe.low, stripe.file, stripe.number))
-    segments: list[dict[int, StripeSpan]] = [{}]
-    size = 0
+    pieces: list[Piece] = []
     reached = _LEAST
-    for stripe in stripes:
-        if size >= limit and reached < stripe.low:
-            segments.append({})
-            size = 0
-        first, _ = segments[-1].get(stripe.file, (stripe.number, 0))
-        segments[-1][stripe.file] = (first, stripe.number + 1)
-        size += stripe.bytes
+    for stripe in sorted(_stripes(files), key=lambda stripe: (stripe.low, stripe.file, stripe.number)):
+        piece = Piece({stripe.file: (stripe.number, stripe.number + 1)}, stripe.bytes, stripe.rows)
+        if not pieces or (pieces[-1].bytes >= limit and reached < stripe.low):
+            pieces.append(piece)
+        else:
+            pieces[-1] += piece
         reached = max(reached, stripe.high)
-    return [segment for segment in segments if segment]
+    return pieces
+
+
+def joined(pieces: Iterable[Piece], limit: int) -> list[Piece]:
+    """Fewer and larger pieces: each of as many as reach `limit` stored bytes."""
+    larger: list[Piece] = []
+    for piece in pieces:
+        if larger and larger[-1].bytes < limit:
+            larger[-1] += piece
+        else:
+            larger.append(piece)
+    return larger
 
 
 def _stripes(files: Sequence[EventFile]) -> Iterator[_Stripe]:
     for place, file in enumerate(files):
-        lengths = [stripe_length(info) for info in file.tail.stripes]
         bounds = _synthetic_bounds(file) if file.synthetic else _native_bounds(file)
         # Out of order, the stripes of the file could not be told apart by their place: leave them together.
         if any(one[0] > other[0] for one, other in pairwise(bounds)):
-            bounds = [(_LEAST, _GREATEST)] * len(lengths)
-        for number, ((low, high), length) in enumerate(zip(bounds, lengths, strict=True)):
-            yield _Stripe(place, number, low, high, length)
+            bounds = [(_LEAST, _GREATEST)] * len(bounds)
+        for number, ((low, high), info) in enumerate(zip(bounds, file.tail.stripes, strict=True)):
+            yield _Stripe(place, number, low, high, stripe_length(info), info.numberOfRows)
 
 
 def _synthetic_bounds(file: EventFile) -> list[tuple[_Bound, _Bound]]:

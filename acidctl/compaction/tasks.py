@@ -12,7 +12,7 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.proof.checksum import RowProof
 from acidctl.compaction.proof.keys import Key
 from acidctl.compaction.proof.verify import Verify
-from acidctl.compaction.split import StripeSpan
+from acidctl.compaction.split import Piece, StripeSpan
 from acidctl.orc.read.id_runs import IdBytes
 from acidctl.orc.tail import Tail, stripe_length
 from acidctl.orc.types import OrcType
@@ -92,6 +92,7 @@ class BucketTask(FileTask):
         acid_version: 2, or 0 for ACID v1, whose files carry no version: with one, readers would ignore the operation
             of each event and show deleted rows (rule V12).
         segment: its place among the bucket's segments; None when it is the whole bucket.
+        pieces: of `inserts`, where the bucket may still be cut into segments; none are sent to where tasks run.
     """
 
     kind: CompactionKind
@@ -101,6 +102,7 @@ class BucketTask(FileTask):
     write_ids: ValidWriteIds
     acid_version: int
     segment: int | None = None
+    pieces: tuple[Piece, ...] = ()
 
     @property
     def sources(self) -> tuple[Input, ...]:

@@ -6,13 +6,13 @@ import functools
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from acidctl.compaction.plan import CompactionPlan
 from acidctl.compaction.run import Engine
 from acidctl.compaction.tasks import BucketResult, JoinTask, Task
 from acidctl.errors import AcidctlError
-from acidctl.spark.driver.session import start_session
+from acidctl.spark.driver.session import Session, start_session
 from acidctl.spark.driver.session_plan import SparkOptions
 from acidctl.spark.jobs import run_tasks
 from acidctl.storage.hdfs.delegation import delegated
@@ -30,15 +30,29 @@ def spark_engine(
     """
     with ExitStack() as stack:
         open_session = functools.cache(lambda: stack.enter_context(start_session(options)))
+        yield _SparkEngine(open_session, until, on_notice)
 
-        def on_spark(
-            tasks: Sequence[Task], function: Callable[[Task], BucketResult]
-        ) -> Iterator[tuple[int, BucketResult | AcidctlError]]:
-            weights = [task.weight for task in tasks]
-            sent = [_for_executors(task) for task in tasks]
-            return run_tasks(sent, function, open_session(), weights, on_notice=on_notice, until=until)
 
-        yield on_spark
+@dataclass(frozen=True, slots=True)
+class _SparkEngine:
+    """See :class:`acidctl.compaction.run.Engine`."""
+
+    open_session: Callable[[], Session]
+    until: float | None
+    on_notice: Callable[[str], None] | None
+
+    @property
+    def cores(self) -> int:
+        """Of all executors that there are, or that Spark may ask for."""
+        return self.open_session().cores()
+
+    def __call__(
+        self, tasks: Sequence[Task], function: Callable[[Task], BucketResult]
+    ) -> Iterator[tuple[int, BucketResult | AcidctlError]]:
+        """Run tasks as one job."""
+        weights = [task.weight for task in tasks]
+        sent = [_for_executors(task) for task in tasks]
+        return run_tasks(sent, function, self.open_session(), weights, on_notice=self.on_notice, until=self.until)
 
 
 def _for_executors(task: Task) -> Task:

@@ -97,11 +97,7 @@ def _rounds(
 ) -> Iterator[tuple[int, Any]]:
     """Run everything; after a worker's death run what is unfinished again, the suspects each by itself."""
     prepare_executors(session)
-    try:
-        parallelism = session.context.defaultParallelism
-    except Exception as error:  # noqa: BLE001 - Java may be gone
-        raise session.explain(error) from None
-    batches = make_batches(weights, len(tasks), parallelism)
+    batches = make_batches(weights, len(tasks), session.cores())
     unfinished = set(range(len(tasks)))
     for _ in range(MOST_ROUNDS):
         job = _Job(session, [split_pickled(tasks, batch) for batch in batches], function, until)

@@ -21,10 +21,8 @@ _engine_options = shared.together(
     click.option(
         "--task-bytes",
         type=SIZE,
-        default="1g",
-        show_default=True,
         metavar="SIZE",
-        help="Cut larger buckets into segments of this size, so that several executors share one.",
+        help="Cut larger buckets into segments of this size; without it, those for which cores would wait.",
     ),
 )
 

@@ -33,6 +33,7 @@ JAVA_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-X
 STOP_SECONDS = 20.0
 # From a connection that breaks to an exit status: moments, more on a busy machine.
 EXIT_SECONDS = 5.0
+MANY_EXECUTORS = 64  # that Spark is taken to ask for where it may ask for as many as it likes
 
 
 @dataclass(slots=True)
@@ -69,6 +70,18 @@ class Session:
         status = self.context._jsc.sc().getExecutorMemoryStatus()
         return int(status.size()) - 1  # the driver is among them
 
+    def cores(self) -> int:
+        """How many tasks run at once, on the executors that there are and those that Spark may ask for.
+
+        Raises:
+            EnvironmentProblem: Spark is gone.
+        """
+        try:
+            now = int(self.context.defaultParallelism)
+            return now if self.is_local else max(now, _most_cores(self.context.getConf()))
+        except Exception as error:  # noqa: BLE001 - Java may be gone
+            raise self.explain(error) from None
+
     def no_executors(self) -> EnvironmentProblem:
         """The error for a cluster that ran nothing for us in as long as a start may take."""
         return spark_failures.no_executors(self.master, self.log.text(), self.options.start_timeout)
@@ -82,6 +95,15 @@ class Session:
             if status is not None:
                 self.driver.drain()
         return spark_failures.explained(error, self.log.text(), self.master, status)
+
+
+def _most_cores(conf: Any) -> int:
+    """What all executors have together once they are there."""
+    each = max(1, int(conf.get("spark.executor.cores", "1")) // int(conf.get("spark.task.cpus", "1")))
+    if conf.get("spark.dynamicAllocation.enabled", "false") != "true":
+        return int(conf.get("spark.executor.instances", "0")) * each
+    most = conf.get("spark.dynamicAllocation.maxExecutors", "")
+    return (int(most) if most.isdigit() and int(most) < MANY_EXECUTORS else MANY_EXECUTORS) * each
 
 
 @contextlib.contextmanager

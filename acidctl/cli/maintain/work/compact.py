@@ -76,7 +76,7 @@ def work(
     max_bytes: int | None,
     engine: EngineChoice,
     jobs: int | None,
-    task_bytes: int,
+    task_bytes: int | None,
     verify: str,
     check_inputs: bool,
     compression: str | None,
@@ -221,7 +221,7 @@ def _writing(
     stripe_size: int | None,
     stride: int | None,
     bloom_filter: str | None,
-    task_bytes: int,
+    task_bytes: int | None,
     verify: str,
 ) -> Writing:
     bloom = tuple(column.strip() for column in (bloom_filter or "").split(",") if column.strip())
@@ -355,7 +355,8 @@ def _text_of(outcome: Outcome) -> str:
 def _planned(outcome: Planned) -> str:
     plan = outcome.plan
     because = f" ({outcome.reason})" if outcome.is_decided else ""
-    cut = f" in {human_count(outcome.segments, 'segment')}" if outcome.segments else ""
+    most = "" if plan.cut_buckets else "at most "
+    cut = f" in {most}{human_count(outcome.segments, 'segment')}" if outcome.segments else ""
     return (
         f"{outcome.location}: {plan.kind.value}{because}: {human_count(len(plan.inputs), 'input')}, "
         f"{human_count(outcome.buckets, 'bucket')}{cut}, "
