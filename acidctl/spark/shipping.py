@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import importlib.metadata
+import re
 import sys
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import acidctl
 from acidctl.errors import EnvironmentProblem
 from acidctl.spark.driver.cache import process_dir
 from acidctl.spark.driver.session import Session, time_limit
-from acidctl.spark.worker import ExecutorFacts, executor_facts, missing_package
+from acidctl.spark.worker import ExecutorFacts, executor_facts, missing_packages
 
 CHECK_SECONDS = 0.2
 MOST_CHECKS = 64
@@ -41,12 +43,27 @@ def prepare_executors(session: Session) -> None:
     """
     if session.is_local or session.shipped:
         return
+    _send_package(session)
+    check_facts(executors_of(session))
+    session.shipped = True
+
+
+def look_around(session: Session) -> list[ExecutorFacts]:
+    """What there is on a cluster's executors, whether it suffices or not; each kind of worker once.
+
+    Raises:
+        EnvironmentProblem: as :func:`executors_of`.
+    """
+    _send_package(session)
+    found = {(fact.host, fact.executable, fact.versions, fact.problems): fact for fact in executors_of(session)}
+    return [found[key] for key in sorted(found)]
+
+
+def _send_package(session: Session) -> None:
     try:
         ship_package(session.context.addPyFile)
     except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
         raise session.explain(error) from None
-    check_facts(_ask(session))
-    session.shipped = True
 
 
 def ship_package(add: Callable[[str], None]) -> None:
@@ -88,19 +105,54 @@ def _zipped(folder: Path) -> Path:
 
 
 def check_facts(facts: Iterable[ExecutorFacts]) -> None:
-    """Raise EnvironmentProblem for the first executor that misses a package or runs another Python."""
+    """Raise EnvironmentProblem for the first executor that cannot do the work."""
     for fact in facts:
-        if fact.python.split(".")[:2] != [str(part) for part in sys.version_info[:2]]:
-            raise EnvironmentProblem(
-                f"The executor on {fact.host} runs Python {fact.python}, this is Python {sys.version.split()[0]}",
-                "",
-                "Name a Python of this version on the executors with PYSPARK_PYTHON",
+        for problem in problems_of(fact):
+            raise problem
+
+
+def problems_of(fact: ExecutorFacts) -> Iterator[EnvironmentProblem]:
+    """What an executor lacks: a Python of this version, packages, or newer ones."""
+    if fact.python.split(".")[:2] != [str(part) for part in sys.version_info[:2]]:
+        yield EnvironmentProblem(
+            f"The executor on {fact.host} runs Python {fact.python}, this is Python {sys.version.split()[0]}",
+            "",
+            "Name a Python of this version on the executors with PYSPARK_PYTHON",
+        )
+    if fact.problems:
+        names = [distribution for distribution, _ in fact.problems]
+        yield missing_packages(names, fact.host, fact.executable, fact.problems[0][1])
+    least = _least_versions()
+    for distribution, version in fact.versions:
+        if _numbers(version) < _numbers(least.get(distribution, "")):
+            why = f"it is version {version}, and acidctl needs {least[distribution]}"
+            yield EnvironmentProblem(
+                f"{distribution} is too old for the Python of the executor on {fact.host} ({fact.executable})",
+                why,
+                f"Install a newer one there: {fact.executable} -m pip install '{distribution}>={least[distribution]}'",
             )
-        for distribution, why in fact.problems:
-            raise missing_package(distribution, fact.host, fact.executable, why)
 
 
-def _ask(session: Session) -> list[ExecutorFacts]:
+@functools.cache
+def _least_versions() -> Mapping[str, str]:
+    """Of the packages that acidctl needs; empty where it was not installed as a package."""
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        wanted = importlib.metadata.requires("acidctl") or ()
+        found = (re.match(r"([\w-]+).*?>=([\d.]+)", one) for one in wanted)
+        return {match[1]: match[2] for match in found if match}
+    return {}
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", version.partition("+")[0])]
+
+
+def executors_of(session: Session) -> list[ExecutorFacts]:
+    """What Python workers on a cluster's executors see, some of them more than once.
+
+    Raises:
+        EnvironmentProblem: no executor comes, or its Python cannot be started.
+    """
     context = session.context
     count = max(2, min(MOST_CHECKS, 2 * context.defaultParallelism))
     group = "acidctl-check"

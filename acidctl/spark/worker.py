@@ -5,7 +5,9 @@ Cluster executors get this package as a zip file, and what is missing there must
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import importlib.metadata
 import os
 import pickle
 import platform
@@ -13,14 +15,19 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from acidctl.errors import AcidctlError, EnvironmentProblem, MemoryProblem
 
 # Import name and name on PyPI of what the tasks need.
-PACKAGES = (("pyarrow", "pyarrow"), ("numpy", "numpy"), ("google.protobuf", "protobuf"), ("fsspec", "fsspec"))
+PACKAGES = (
+    ("pyarrow", "pyarrow"), ("numpy", "numpy"), ("google.protobuf", "protobuf"), ("fsspec", "fsspec"),
+    ("isal", "isal"), ("stamina", "stamina"),
+)  # fmt: skip
+# What they need for some stores, or for `--verify full`.
+FOR_SOME = ("hdfs", "hdfs-native", "s3fs", "pyorc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +40,8 @@ class ExecutorFacts:
         python: the version of its Python.
         executable: the path of its Python.
         code: where it took this package from: a folder, or the zip file that was sent.
-        problems: (name on PyPI, error) of the packages that cannot be imported.
+        versions: (name on PyPI, version) of what is installed of the packages that tasks may need.
+        problems: (name on PyPI, error) of the packages that every task needs and that cannot be imported.
     """
 
     host: str
@@ -41,6 +49,7 @@ class ExecutorFacts:
     python: str
     executable: str
     code: str
+    versions: tuple[tuple[str, str], ...]
     problems: tuple[tuple[str, str], ...]
 
 
@@ -59,8 +68,15 @@ def executor_facts(seconds: float) -> ExecutorFacts:
         platform.python_version(),
         sys.executable,
         __file__.partition("acidctl/spark/")[0],
+        tuple(_versions([*(distribution for _, distribution in PACKAGES), *FOR_SOME])),
         tuple(problems),
     )
+
+
+def _versions(distributions: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for distribution in distributions:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            yield distribution, importlib.metadata.version(distribution)
 
 
 class ResultMail:
@@ -142,10 +158,18 @@ def as_acidctl_error(error: BaseException) -> AcidctlError:
 
 def missing_package(distribution: str, host: str, executable: str, why: str) -> EnvironmentProblem:
     """The error for a package that the executors' Python misses."""
+    return missing_packages([distribution], host, executable, why)
+
+
+def missing_packages(distributions: Sequence[str], host: str, executable: str, why: str) -> EnvironmentProblem:
+    """The error for packages that the executors' Python misses."""
+    names = ", ".join(distributions)
+    install = f"{executable} -m pip install {' '.join(distributions)}"
     return EnvironmentProblem(
-        f"The Python of the executor on {host} ({executable}) cannot import {distribution}",
+        f"The Python of the executor on {host} ({executable}) cannot import {names}",
         why,
-        f"Install it there: {executable} -m pip install {distribution}; or name another Python with PYSPARK_PYTHON",
+        f"Install {'it' if len(distributions) == 1 else 'them'} there: {install}; or name another Python with "
+        "PYSPARK_PYTHON",
     )
 
 

@@ -21,7 +21,7 @@ from acidctl.spark.driver import cache
 from acidctl.spark.driver.cache import process_dir
 from acidctl.spark.driver.session import Session
 from acidctl.spark.jobs import run_tasks
-from acidctl.spark.shipping import check_facts, package_zip, zip_package
+from acidctl.spark.shipping import check_facts, package_zip, problems_of, zip_package
 from acidctl.spark.worker import Failure, as_acidctl_error, executor_facts, run_one, split_pickled
 
 MB = 1 << 20
@@ -152,6 +152,22 @@ def test_executor_with_another_python_is_refused() -> None:
         check_facts([facts, lacking])
     assert caught.value.what == "The Python of the executor on node7 (/usr/bin/python3) cannot import protobuf"
     assert "/usr/bin/python3 -m pip install protobuf" in caught.value.hint
+
+
+def test_all_that_an_executor_lacks_is_named() -> None:
+    facts = executor_facts(0)
+    assert dict(facts.versions)["pyarrow"]
+    assert list(problems_of(facts)) == []
+    lacking = replace(facts, problems=(("isal", "No module named isal"), ("numpy", "broken")))
+    (problem,) = problems_of(lacking)
+    assert problem.what.endswith("cannot import isal, numpy")
+    assert "-m pip install isal numpy;" in problem.hint
+    old = replace(facts, versions=(*((name, v) for name, v in facts.versions if name != "pyarrow"), ("pyarrow", "9.0")))
+    (problem,) = problems_of(old)
+    assert problem.what.startswith("pyarrow is too old for the Python of the executor on ")
+    assert problem.why.startswith("it is version 9.0, and acidctl needs ")
+    newer = tuple((name, "9000.0.1+local") for name, _ in facts.versions)
+    assert list(problems_of(replace(facts, versions=newer))) == []
 
 
 def test_the_zip_is_the_same_each_time(tmp_path: Path) -> None:

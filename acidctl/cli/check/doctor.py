@@ -7,17 +7,20 @@ from typing import Any
 import click
 
 from acidctl.cli.options import shared
+from acidctl.cli.options.engine_choice import spark_options
 
 
 @click.command(
     "doctor",
-    epilog=shared.examples("acidctl doctor", "acidctl doctor --spark --master yarn", "acidctl doctor --faster-start"),
+    epilog=shared.examples(
+        "acidctl doctor", "acidctl doctor --spark --master yarn --queue etl", "acidctl doctor --faster-start"
+    ),
 )
-@click.option("--spark", is_flag=True, help="Start Spark too and run one task.")
+@click.option("--spark", is_flag=True, help="Start Spark too, look around on its executors, and run one task.")
 @click.option(
     "--faster-start", is_flag=True, help="Make Java's class archive: later starts of Spark take half the time."
 )
-@click.option("--master", metavar="URL", help="Spark master; starts Spark as --spark does.")
+@spark_options("acidctl doctor")
 @shared.output_option("table", "json", default="table")
 def command(**asked: Any) -> None:
     """Show what acidctl runs on: Python, packages, every Java that was found and which one is used."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -62,6 +63,20 @@ def _choice(
     return EngineChoice(engine, master, tuple(key_and_value(item, "--conf") for item in conf), queue, name)
 
 
+def _spark_options(usual_name: str) -> tuple[Callable[[F], F], ...]:
+    return (
+        click.option("--master", metavar="URL", help="Spark master; without it Spark runs on this machine (local[*])."),
+        click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting. Repeatable."),
+        click.option("--queue", metavar="NAME", help="YARN queue."),
+        click.option("--name", metavar="NAME", help=f"Name of the Spark application; without it {usual_name}."),
+    )
+
+
+def spark_options(usual_name: str) -> Callable[[F], F]:
+    """``--master``, ``--conf``, ``--queue`` and ``--name``: passed on as the keyword `engine`, which is Spark."""
+    return passed_as("engine", partial(_choice, "spark"), *_spark_options(usual_name))
+
+
 def engine_options(default: str, usual_name: str) -> Callable[[F], F]:
     """``--engine``, ``--master``, ``--conf``, ``--queue`` and ``--name``: passed on as the keyword `engine`.
 
@@ -79,8 +94,5 @@ def engine_options(default: str, usual_name: str) -> Callable[[F], F]:
             show_default=True,
             help="Spark, or processes of this machine without Java.",
         ),
-        click.option("--master", metavar="URL", help="Spark master; without it Spark runs on this machine (local[*])."),
-        click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting. Repeatable."),
-        click.option("--queue", metavar="NAME", help="YARN queue."),
-        click.option("--name", metavar="NAME", help=f"Name of the Spark application; without it {usual_name}."),
+        *_spark_options(usual_name),
     )

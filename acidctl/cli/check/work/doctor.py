@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from acidctl.cli.output.console import put_json, put_line
 from acidctl.cli.output.redact import hidden
-from acidctl.spark.driver.session_plan import SparkOptions
+from acidctl.errors import EnvironmentProblem
 from acidctl.spark.probe import Facts, gather, prepare, spark_check
+from acidctl.spark.shipping import problems_of
+from acidctl.spark.worker import FOR_SOME, PACKAGES, ExecutorFacts
+
+if TYPE_CHECKING:
+    from acidctl.cli.options.engine_choice import EngineChoice
 
 
 def work(
     *,
     spark: bool,
     faster_start: bool,
-    master: str | None,
+    engine: EngineChoice,
     output: str,
 ) -> None:
-    """Show what there is."""
+    """Show what there is.
+
+    Raises:
+        EnvironmentProblem: Spark does not work, or an executor lacks something, once all of it is shown.
+    """
+    engine.check("", None)
     if faster_start:
         prepare()
     facts = gather()
@@ -29,13 +39,44 @@ def work(
                     put_line(f"{label if not place else '':10} {' '.join(str(v) for v in line.values())}")
             elif label != "schema_version":
                 put_line(f"{label:10} {lines}")
-    if spark or master:
-        check = spark_check(SparkOptions(master=master, app_name="acidctl doctor"))
-        record["spark"] = f"{check.spark} on {check.master}, Java {check.java}: first task after {check.seconds:.1f} s"
+    problems: tuple[EnvironmentProblem, ...] = ()
+    if spark or engine.master or engine.conf or engine.queue:
+        check = spark_check(engine.spark("acidctl doctor"))
+        problems = check.problems
+        first = "looked around in" if problems else "first task after"
+        record["spark"] = f"{check.spark} on {check.master}, Java {check.java}: {first} {check.seconds:.1f} s"
+        record["nodes"] = [_node(node) for node in check.nodes]
         if output == "table":
             put_line(f"{'spark':10} {record['spark']}")
+            for node in check.nodes:
+                _show_node(node)
     if output == "json":
         put_json(record, lines=False)
+    if problems:
+        raise problems[0]
+
+
+def _node(node: ExecutorFacts) -> dict[str, Any]:
+    return {
+        "host": node.host,
+        "python": f"{node.python} ({node.executable})",
+        "packages": [{"name": name, "version": version} for name, version in node.versions],
+        "problems": _problems(node),
+    }
+
+
+def _problems(node: ExecutorFacts) -> list[str]:
+    return [": ".join(filter(None, (problem.what, problem.why))) for problem in problems_of(node)]
+
+
+def _show_node(node: ExecutorFacts) -> None:
+    put_line(f"{'node':10} {node.host}: Python {node.python} ({node.executable})")
+    installed = dict(node.versions)
+    for name in (*(distribution for _, distribution in PACKAGES), *FOR_SOME):
+        use = "" if name in installed or name not in FOR_SOME else ", which only some stores and checks need"
+        put_line(f"{'':10} {name} {installed.get(name, f'not installed{use}')}")
+    for problem in _problems(node):
+        put_line(f"{'':10} {problem}")
 
 
 def _record(facts: Facts) -> dict[str, Any]:

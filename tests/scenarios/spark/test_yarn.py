@@ -1,0 +1,181 @@
+"""YARN 3.4 runs the executors: queues, dynamic allocation, a Python that comes with the job, a lost executor."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import venv
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pyspark
+import pytest
+from support.servers.hdfs_server import ServerUnavailable
+from support.servers.yarn_server import YarnServer
+from support.tables import read_rows
+
+from acidctl.spark.worker import PACKAGES
+
+pytestmark = [pytest.mark.spark, pytest.mark.server]
+
+JARS = Path(pyspark.__file__).parent / "jars"
+SMALL = (
+    *("spark.executor.memory=512m", "spark.executor.memoryOverhead=512m", "spark.yarn.am.memory=512m"),
+    f"spark.yarn.jars=local:{JARS}/*",  # else all 400 MB of them are sent to each application
+)
+"""For executors of this machine."""
+
+Run = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture(scope="module")
+def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[YarnServer]:
+    try:
+        server = YarnServer(tmp_path_factory.mktemp("yarn"))
+    except ServerUnavailable as error:
+        pytest.skip(f"no YARN to run executors: {error}")
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def run(yarn: YarnServer, child_environ: dict[str, str]) -> Run:
+    """``run("compact", ..., conf=[...])``: acidctl with ``--master yarn``, in a process of its own."""
+
+    def start(*arguments: object, conf: Sequence[str] = ()) -> subprocess.Popen[str]:
+        settings = [part for item in (*SMALL, *conf) for part in ("--conf", item)]
+        command = [sys.executable, "-m", "acidctl", *map(str, arguments), "--master", "yarn", *settings]
+        environ = child_environ | {"HADOOP_CONF_DIR": str(yarn.conf)}
+        return subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    return start
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=300)
+    return process.returncode, out, err
+
+
+def partitions(folder: Path, table: Path, count: int) -> Path:
+    """A table of so many partitions, each a copy of `table`."""
+    for number in range(count):
+        shutil.copytree(table, folder / "t" / f"day={number}")
+    return folder / "t"
+
+
+def test_many_partitions_in_a_queue_by_executors_that_come_and_go(
+    run: Run, yarn: YarnServer, crud: Path, tmp_path: Path
+) -> None:
+    table = partitions(tmp_path, crud, 200)
+    rows = read_rows(crud)
+    dynamic = ("enabled=true", "shuffleTracking.enabled=true", "maxExecutors=3", "minExecutors=0")
+    conf = [f"spark.dynamicAllocation.{one}" for one in dynamic]
+    options = ("--queue", "etl", "--name", "nightly", "-o", "jsonl")
+    status, out, err = ended(run("compact", "--major", "--assume-committed=0s", table, *options, conf=conf))
+    assert (status, "error" in err) == (0, False), err
+    done = [json.loads(line) for line in out.splitlines()]
+    assert len([one for one in done if one.get("result") == "compacted"]) == 200
+    for number in (0, 57, 199):
+        assert read_rows(table / f"day={number}") == rows
+        assert list((table / f"day={number}").glob("base_*/bucket_*"))
+    assert ["nightly", "root.etl", "SUCCEEDED"] in yarn.applications()
+
+
+def test_an_executor_that_is_killed_takes_no_compaction_along(
+    run: Run, yarn: YarnServer, crud: Path, tmp_path: Path
+) -> None:
+    table = partitions(tmp_path, crud, 60)
+    rows = read_rows(crud)
+    process = run(
+        "compact", "--major", "--assume-committed=0s", table, "-o", "jsonl", conf=["spark.executor.instances=2"]
+    )
+    while process.poll() is None and not list(table.glob("*/_tmp_*/_attempts/*")):
+        pass
+    killed = yarn.processes("--executor-id 1 ")
+    for number in killed:
+        os.kill(number, signal.SIGKILL)
+    status, out, err = ended(process)
+    assert killed
+    assert status == 0, err
+    assert "Lost executor 1" in err
+    assert len([line for line in out.splitlines() if json.loads(line).get("result") == "compacted"]) == 60
+    for number in range(60):
+        assert read_rows(table / f"day={number}") == rows
+        assert not list((table / f"day={number}").glob("_tmp_*"))
+
+
+def python_archive(folder: Path) -> Path:
+    """An environment in which there are the packages that tasks need, and no acidctl."""
+    here = Path(sysconfig.get_path("purelib"))
+    packages = folder / "packages"
+    packages.mkdir()
+    for name, distribution in PACKAGES:
+        top = name.partition(".")[0]
+        (packages / top).symlink_to(here / top)
+        for metadata in here.glob(f"{distribution}-*.dist-info"):
+            (packages / metadata.name).symlink_to(metadata)
+    for name in ("tenacity", "pyarrow.libs", "numpy.libs"):
+        if (here / name).exists():
+            (packages / name).symlink_to(here / name)
+    venv.create(folder / "env", symlinks=True)
+    (site,) = (folder / "env").glob("lib/python3*/site-packages")
+    (site / "packages.pth").write_text(f"{packages}\n")
+    with tarfile.open(folder / "env.tar.gz", "w:gz") as archive:
+        archive.add(folder / "env", ".")
+    return folder / "env.tar.gz"
+
+
+def test_a_python_that_comes_with_the_job_is_enough(run: Run, crud: Path, tmp_path: Path) -> None:
+    rows = read_rows(crud)
+    conf = [f"spark.archives={python_archive(tmp_path)}#env", "spark.pyspark.python=./env/bin/python"]
+    status, _, err = ended(run("compact", "--major", "--assume-committed=0s", crud, conf=conf))
+    assert status == 0, err
+    assert list(crud.glob("base_*"))
+    assert read_rows(crud) == rows
+
+
+def test_doctor_says_what_is_missing_on_the_nodes(run: Run, tmp_path: Path) -> None:
+    venv.create(tmp_path / "bare", symlinks=True)
+    bare = tmp_path / "bare/bin/python"
+    status, out, err = ended(run("doctor", "--queue", "etl", "-o", "json", conf=[f"spark.pyspark.python={bare}"]))
+    assert status == 8, err
+    assert f"{bare} -m pip install pyarrow numpy" in err
+    (node,) = json.loads(out)["nodes"]
+    assert str(bare) in node["python"]
+    assert node["packages"] == []
+    assert node["problems"][0].startswith("The Python of the executor on ")
+
+
+def test_validation_finds_on_a_cluster_what_it_finds_here(run: Run, crud: Path, tmp_path: Path) -> None:
+    table = partitions(tmp_path, crud, 12)
+    for number in (3, 7):
+        (file,) = (table / f"day={number}").glob("delta_0000001*/bucket_*")
+        file.write_bytes(file.read_bytes()[:-40])
+    found = [
+        ended(process)
+        for process in (
+            run("validate", "--deep", "--engine", "spark", "--queue", "etl", table, "-o", "jsonl"),
+            subprocess.Popen(
+                [sys.executable, "-m", "acidctl", "validate", "--deep", str(table), "-o", "jsonl"],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            ),
+        )
+    ]
+    assert found[0][0] == found[1][0] != 0
+    assert found[0][1] == found[1][1]
+
+
+def test_a_queue_that_is_not_there_is_told(run: Run, crud: Path) -> None:
+    before = sorted(path.name for path in crud.iterdir())
+    status, _, err = ended(run("compact", "--major", "--assume-committed=0s", crud, "--queue", "nowhere"))
+    assert status == 2, err
+    assert "YARN knows no queue nowhere" in err
+    assert sorted(path.name for path in crud.iterdir()) == before

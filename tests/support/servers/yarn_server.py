@@ -1,0 +1,141 @@
+"""YARN 3.4: a ResourceManager and NodeManagers in one process, with the queues ``default`` and ``etl``.
+
+python -m support.servers.yarn_server DIRECTORY   # prints the folder for HADOOP_CONF_DIR; ends with the input
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from support.servers.hdfs_server import ServerUnavailable, find_java, free_ports
+from support.servers.jars import fetch
+from support.servers.jvm import Process, command, write_site
+
+_LOG4J = """log4j.rootLogger=WARN,err
+log4j.appender.err=org.apache.log4j.ConsoleAppender
+log4j.appender.err.target=System.err
+log4j.appender.err.layout=org.apache.log4j.PatternLayout
+log4j.appender.err.layout.ConversionPattern=%d{HH:mm:ss} %p %c{1}: %m%n
+"""
+
+
+class YarnServer:
+    """Started by the constructor, ended by :meth:`stop`.
+
+    Args:
+        directory: for logs, the nodes' files and staging directories.
+        nodes: how many NodeManagers.
+        megabytes: memory of each.
+        cores: of each.
+        default_fs: where applications stage their files.
+        more: properties, besides or instead of those that stand here.
+
+    Attributes:
+        conf: the folder for ``HADOOP_CONF_DIR``.
+
+    Raises:
+        ServerUnavailable: its jars or a Java cannot be had, or it does not come up.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        nodes: int = 2,
+        megabytes: int = 4096,
+        cores: int = 4,
+        default_fs: str = "file:///",
+        more: Mapping[str, str] | None = None,
+    ) -> None:
+        self.conf = directory / "conf"
+        self._directory = directory
+        folder = fetch("hadoop3")
+        write_site(self.conf / "core-site.xml", {"fs.defaultFS": default_fs, "hadoop.tmp.dir": f"{directory}/tmp"})
+        write_site(self.conf / "yarn-site.xml", _properties(megabytes, cores) | dict(more or {}))
+        write_site(self.conf / "capacity-scheduler.xml", _QUEUES)
+        (self.conf / "log4j.properties").write_text(_LOG4J)
+        path = [self.conf, folder / "classes", folder / "lib/*"]
+        arguments = command(path, "Yarn", str(directory), str(nodes), heap="512m", home=directory)
+        self._process = Process(arguments, directory / "yarn.log", pipes=True)
+        try:
+            assert self._process.popen.stdout
+            if self._process.popen.stdout.readline() != "up\n":
+                raise ServerUnavailable(f"YARN does not come up: {self._process.said()}")
+        except BaseException:
+            self.stop()
+            raise
+
+    def applications(self) -> list[list[str]]:
+        """Name, queue and final status of each that there was."""
+        assert self._process.popen.stdin
+        assert self._process.popen.stdout
+        self._process.popen.stdin.write("\n")
+        self._process.popen.stdin.flush()
+        lines = iter(self._process.popen.stdout.readline, "\n")
+        return [line.rstrip("\n").split("\t") for line in lines]
+
+    def processes(self, words: str) -> list[int]:
+        """The processes below it in whose command line `words` stand: containers, their shells aside."""
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                if str(self._directory) in line and words in line and "java" in line.partition(" ")[0]:
+                    found.append(int(folder.name))
+        return found
+
+    def stop(self) -> None:
+        """End it; its containers end with their applications."""
+        self._process.stop()
+
+
+def _properties(megabytes: int, cores: int) -> dict[str, str]:
+    ports = free_ports(6)
+    names = ("address", "scheduler.address", "resource-tracker.address", "admin.address", "webapp.address")
+    manager = {f"yarn.resourcemanager.{name}": f"127.0.0.1:{port}" for name, port in zip(names, ports, strict=False)}
+    return {
+        **manager,
+        "yarn.resourcemanager.hostname": "127.0.0.1",
+        "yarn.resourcemanager.scheduler.class": (
+            "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler"
+        ),
+        "yarn.scheduler.minimum-allocation-mb": "64",
+        "yarn.nodemanager.hostname": "127.0.0.1",
+        "yarn.nodemanager.address": "127.0.0.1:0",
+        "yarn.nodemanager.localizer.address": "127.0.0.1:0",
+        "yarn.nodemanager.webapp.address": "127.0.0.1:0",
+        "yarn.nodemanager.collector-service.address": "127.0.0.1:0",
+        "yarn.nodemanager.resource.memory-mb": str(megabytes),
+        "yarn.nodemanager.resource.cpu-vcores": str(cores),
+        "yarn.nodemanager.pmem-check-enabled": "false",
+        "yarn.nodemanager.vmem-check-enabled": "false",
+        "yarn.nodemanager.delete.debug-delay-sec": "600",
+        "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "99.9",
+        "yarn.nodemanager.env-whitelist": "JAVA_HOME,HADOOP_CONF_DIR",
+        "yarn.nodemanager.admin-env": f"JAVA_HOME={Path(find_java()).resolve().parents[1]}",
+        "yarn.am.liveness-monitor.expiry-interval-ms": "20000",
+        "yarn.dispatcher.exit-on-error": "false",
+    }
+
+
+_QUEUES = {
+    "yarn.scheduler.capacity.root.queues": "default,etl",
+    "yarn.scheduler.capacity.root.default.capacity": "50",
+    "yarn.scheduler.capacity.root.default.maximum-capacity": "100",
+    "yarn.scheduler.capacity.root.etl.capacity": "50",
+    "yarn.scheduler.capacity.root.etl.maximum-capacity": "100",
+    "yarn.scheduler.capacity.maximum-am-resource-percent": "1.0",
+    "yarn.scheduler.capacity.resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
+}
+
+
+if __name__ == "__main__":
+    server = YarnServer(Path(sys.argv[1]).resolve())
+    try:
+        print(server.conf, flush=True)
+        sys.stdin.read()
+    finally:
+        server.stop()
