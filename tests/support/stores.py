@@ -44,16 +44,34 @@ def paths(store: Store, path: str = "") -> list[str]:
     return [entry.path for entry in store.fs.list_tree(join(store.root, path) if path else store.root).entries]
 
 
-@pytest.fixture(scope="session")
-def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer]:
+def _started(hadoop: int, directory: Path) -> Iterator[HdfsServer]:
     from support.servers.hdfs_server import HdfsServer, ServerUnavailable
 
     try:
-        server = HdfsServer(tmp_path_factory.mktemp("hdfs"))
+        server = HdfsServer(directory, hadoop=hadoop)
     except ServerUnavailable as error:
-        pytest.skip(f"no HDFS to test with: {error}")
+        pytest.skip(f"no HDFS {hadoop} to test with: {error}")
     yield server
     server.stop()
+
+
+@pytest.fixture(scope="session")
+def hdfs2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer]:
+    """HDFS 2.7."""
+    yield from _started(2, tmp_path_factory.mktemp("hdfs2"))
+
+
+@pytest.fixture(scope="session")
+def hdfs3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer]:
+    """HDFS 3.4."""
+    yield from _started(3, tmp_path_factory.mktemp("hdfs3"))
+
+
+@pytest.fixture(scope="session", params=["hdfs2", "hdfs3"])
+def hdfs(request: pytest.FixtureRequest) -> HdfsServer:
+    """Each of the two in turn."""
+    server: HdfsServer = request.getfixturevalue(request.param)
+    return server
 
 
 @pytest.fixture(scope="session")
@@ -75,7 +93,8 @@ def bucket(s3_options: dict[str, str]) -> str:
     return "acidctl-bucket"
 
 
-SERVED = [pytest.param(kind, marks=pytest.mark.server) for kind in ("webhdfs", "hdfs", "s3")]
+HDFS = [f"{way}{version}" for way in ("webhdfs", "hdfs") for version in (2, 3)]
+SERVED = [pytest.param(kind, marks=pytest.mark.server) for kind in (*HDFS, "s3")]
 
 
 @pytest.fixture(params=["local", "beneath", "memory", "objects", *SERVED])
@@ -90,11 +109,12 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
         fs, root = open_location(f"memory://{name}")
     elif kind == "objects":
         fs, root = open_location(f"memory://{name}", {"objects": "true"})
-    elif kind == "webhdfs":
-        fs, root = open_location(f"webhdfs://root@{request.getfixturevalue('hdfs').authority}/{name}")
-    elif kind == "hdfs":
+    elif kind.startswith("webhdfs"):
+        server = request.getfixturevalue(kind.removeprefix("web"))
+        fs, root = open_location(f"webhdfs://root@{server.authority}/{name}")
+    elif kind.startswith("hdfs"):
         pytest.importorskip("hdfs_native", reason="hdfs-native is not installed")
-        fs, root = open_location(f"hdfs://root@{request.getfixturevalue('hdfs').rpc_authority}/{name}")
+        fs, root = open_location(f"hdfs://root@{request.getfixturevalue(kind).rpc_authority}/{name}")
     else:
         options = request.getfixturevalue("s3_options")
         fs, root = open_location(f"s3a://{request.getfixturevalue('bucket')}/{name}", options)

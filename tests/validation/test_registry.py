@@ -62,9 +62,15 @@ def test_only_a_rule_makes_findings() -> None:
     assert calls[0].startswith("rules: Finding(self.id,")
 
 
+RETIRED = {"R14"}
+"""Rules that real servers refuted: their numbers stay unused."""
+
+
 def test_rules_are_in_order() -> None:
-    checks, readers = (sum(id_.startswith(kind) for id_ in RULES) for kind in "VR")
+    checks, readers = (sum(id_.startswith(kind) for id_ in (*RULES, *RETIRED)) for kind in "VR")
     assert (checks >= 42, readers >= 18) == (True, True), "a rule that was published does not go"
     numbered = [*(f"V{n}" for n in range(1, checks + 1)), *(f"R{n}" for n in range(1, readers + 1))]
-    assert list(RULES) == numbered, "numbers have no gap: a new rule has the one after the last"
+    assert list(RULES) == [one for one in numbered if one not in RETIRED], (
+        "numbers have no gap: a new rule has the one after the last"
+    )
     assert sorted(["R1", "V10", "V9"], key=place_of) == ["V9", "V10", "R1"]

@@ -21,6 +21,7 @@ _engine_options = shared.together(
     click.option(
         "--task-bytes",
         type=SIZE,
+        show_default=True,
         metavar="SIZE",
         help="Cut larger buckets into segments of this size; without it, those for which cores would wait.",
     ),

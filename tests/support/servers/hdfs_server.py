@@ -1,11 +1,11 @@
-"""A real one-node HDFS (NameNode, DataNode, WebHDFS) on free loopback ports.
+"""A real one-node HDFS (NameNode, DataNode, WebHDFS) on free loopback ports, of Hadoop 2.7 or 3.4.
 
-The server's jars come from PyPI: the source distribution of PySpark 2.4.8 bundles Hadoop 2.7.3.  Four Jersey 1 jars,
-which the NameNode's WebHDFS needs, come from Debian packages.  Both are put into a cache folder once (220 MB to
-download, 34 MB kept); a start then takes some seconds.  Needs java (8 or later), pip, and for the first time apt-get
-and dpkg-deb.  User `root` is the superuser; permissions are enforced for any other user name.
+The jars of 3.4 come from Maven (see jars.py).  Those of 2.7 come from PyPI: the source distribution of PySpark 2.4.8
+bundles Hadoop 2.7.3.  Four Jersey 1 jars, which its WebHDFS needs, come from Debian packages.  Both are put into a
+cache folder once (220 MB to download, 34 MB kept); a start then takes some seconds.  Needs java (8 or later), pip, and
+for the first time apt-get and dpkg-deb.  User `root` is the superuser; permissions are enforced for all others.
 
-    python tests/support/servers/hdfs_server.py DIRECTORY  # start one, print its address, stop at the end of the input
+    python -m support.servers.hdfs_server 3 DIRECTORY  # start one, print its address, stop at the end of the input
 """
 
 from __future__ import annotations
@@ -61,7 +61,12 @@ class ServerUnavailable(Exception):
 class HdfsServer:
     """Started by the constructor, ended by :meth:`stop`.
 
+    Args:
+        hadoop: 2 or 3.
+        timeout: seconds that it may take to come up.
+
     Attributes:
+        hadoop: as given.
         authority: ``127.0.0.1:PORT`` of the NameNode's WebHDFS.
         rpc_authority: ``127.0.0.1:PORT`` of its own protocol.
         rpc: ``hdfs://127.0.0.1:PORT``.
@@ -70,11 +75,12 @@ class HdfsServer:
     HEAP = "256m"
     """The most memory of each process."""
 
-    def __init__(self, directory: Path, timeout: float = 90) -> None:
+    def __init__(self, directory: Path, timeout: float = 90, hadoop: int = 2) -> None:
+        self.hadoop = hadoop
         self._directory = directory
         self._java = find_java()
         self._jvm: list[str] = []
-        self._library = _fetch_jars()
+        self._library = _fetch_jars() if hadoop == 2 else _fetch_jars_of_3()
         self._processes: list[subprocess.Popen[bytes]] = []
         ports = free_ports(5)
         self.authority = f"127.0.0.1:{ports[1]}"
@@ -301,6 +307,12 @@ def cache_folder() -> Path:
     return cache
 
 
+def _fetch_jars_of_3() -> Path:
+    from support.servers.jars import fetch  # which needs this module
+
+    return fetch("hadoop3") / "lib"
+
+
 def _fetch_jars() -> Path:
     """The folder of the server's jars, filled at the first use."""
     cache = cache_folder()
@@ -371,7 +383,7 @@ def download_debian(names: Sequence[str], folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    server = HdfsServer(Path(sys.argv[1]).resolve())
+    server = HdfsServer(Path(sys.argv[2]).resolve(), hadoop=int(sys.argv[1]))
     try:
         print(json.dumps({"webhdfs": f"webhdfs://{server.authority}", "rpc": server.rpc}), flush=True)
         sys.stdin.read()
