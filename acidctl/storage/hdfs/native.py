@@ -39,6 +39,10 @@ _PORT_HINT = (
     "check that the NameNode runs, the host and its RPC port (8020 or 9000), and the firewall; "
     "its web port (9870) is for webhdfs://"
 )
+_KEYS_HINT = (
+    "name it (`hadoop.security.key.provider.path`) in core-site.xml of HADOOP_CONF_DIR; else use webhdfs://, "
+    "whose DataNodes decrypt"
+)
 _DATA_NODE_HINT = "this machine must reach the DataNodes; hdfs dfsadmin -report says which ones live"
 
 _Result = TypeVar("_Result")
@@ -219,6 +223,8 @@ class NativeClient:
             return from_remote(what, match[1], match[2].encode().decode("unicode_escape", "replace"))
         if "GSSAPI" in text or "SASL" in text or "Kerberos" in text:
             return AccessError(what, ticket_problem(), KINIT)
+        if "encryption zone" in text and "KMS" in text:
+            return StorageError(what, "it lies in an encryption zone, and no server of its keys is known", _KEYS_HINT)
         if "DataTransferError" in text:
             return PassingError(what, "no DataNode that it is on does its work", _DATA_NODE_HINT)
         return PassingError(what, f"hdfs-native: {printable(text)[:300]}", "try again; else use webhdfs://")

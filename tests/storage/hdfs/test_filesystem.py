@@ -153,10 +153,10 @@ def test_a_forked_process_opens_it_again(hdfs: HdfsServer) -> None:
     subprocess.run([sys.executable, "-c", script, f"hdfs://root@{hdfs.rpc_authority}/"], check=True, timeout=60)
 
 
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HaHdfsServer]:
+@pytest.fixture(scope="module", params=[2, 3])
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HaHdfsServer]:
     try:
-        server = HaHdfsServer(tmp_path_factory.mktemp("pair"))
+        server = HaHdfsServer(tmp_path_factory.mktemp("pair"), hadoop=request.param)
     except ServerUnavailable as error:
         pytest.skip(f"no pair of NameNodes to test with: {error}")
     yield server

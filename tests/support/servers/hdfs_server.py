@@ -42,8 +42,9 @@ _OPENS = (
     *("java.security.jgss/sun.security.krb5", "java.security.jgss/sun.security.jgss"),
 )
 _NAME_NODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
-_HA_ADMIN = "org.apache.hadoop.hdfs.tools.DFSHAAdmin"
-_ADMIN = "org.apache.hadoop.hdfs.tools.DFSAdmin"
+_TOOLS = "org.apache.hadoop.hdfs.tools"
+_HA_ADMIN = f"{_TOOLS}.DFSHAAdmin"
+_ADMIN = f"{_TOOLS}.DFSAdmin"
 _DATA_NODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 _FAILOVER = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
 _SERVLETS = '<web-app version="2.4" xmlns="http://java.sun.com/xml/ns/j2ee"></web-app>'
@@ -172,7 +173,8 @@ class HdfsServer:
     def _command(self, main: str, *arguments: str, conf: str) -> list[str]:
         version = subprocess.run([self._java, "-version"], capture_output=True, text=True, check=False).stderr
         opens = [] if '"1.8.' in version else [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENS]
-        class_path = [self._directory / conf, self._directory, self._library / "*"]
+        classes = self._library.parent / "classes"
+        class_path = [self._directory / conf, self._directory, classes, self._library / "*"]
         return [
             *(self._java, f"-Xmx{self.HEAP}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
             *("-Djava.net.preferIPv4Stack=true", f"-Dhadoop.log.dir={self._directory / 'log'}", *self._jvm, *opens),
@@ -222,6 +224,46 @@ class HdfsServer:
         return lines[-1] if lines else "(no log)"
 
 
+class ZonesHdfsServer(HdfsServer):
+    """HDFS 3.4 with three DataNodes, so that files can be erasure-coded, and a key for encryption zones.
+
+    Everything is done by `root`; the key lies in a file.
+    """
+
+    KEY = "tests"
+    POLICY = "XOR-2-1-1024k"
+
+    def __init__(self, directory: Path, timeout: float = 90) -> None:
+        super().__init__(directory, timeout, hadoop=3)
+
+    def _configure(self, ports: list[int]) -> None:
+        self._keys = {"hadoop.security.key.provider.path": f"jceks://file{self._directory}/keys.jceks"}
+        super()._configure(ports)
+
+    def _write_conf(
+        self, conf: str, default_fs: str, ports: list[int], more: dict[str, str], core: dict[str, str] | None = None
+    ) -> None:
+        super()._write_conf(conf, default_fs, ports, more, {**(core or {}), **self._keys})
+
+    def _start(self, timeout: float) -> None:
+        self.tool("org.apache.hadoop.crypto.key.KeyShell", "create", self.KEY)
+        super()._start(timeout)
+        self.tool(f"{_TOOLS}.ECAdmin", "-enablePolicy", "-policy", self.POLICY)
+
+    def _launch_both(self, timeout: float) -> None:
+        self._launch("namenode", _NAME_NODE)
+        self._launch("datanode", "DataNodes", str(self._directory), "3")
+        self._wait_for(lambda: _live_data_nodes(self.authority) >= 3, timeout)
+
+    def encrypt(self, path: str) -> None:
+        """Make an empty directory an encryption zone, with a trash of its own."""
+        self.tool(f"{_TOOLS}.CryptoAdmin", "-createZone", "-keyName", self.KEY, "-path", path)
+
+    def erasure_code(self, path: str) -> None:
+        """Files that are written below a directory from now on are erasure-coded."""
+        self.tool(f"{_TOOLS}.ECAdmin", "-setPolicy", "-path", path, "-policy", self.POLICY)
+
+
 class HaHdfsServer(HdfsServer):
     """Two NameNodes of one nameservice, which share their edits in a folder, and a DataNode.  The first is active.
 
@@ -263,10 +305,10 @@ class HaHdfsServer(HdfsServer):
         self._wait_for(lambda: _live_data_nodes(self._web[1]) >= 1, timeout)
         self.tool(_HA_ADMIN, "-transitionToActive", "nn1", conf="nn1")
 
-    def fail_over(self) -> None:
-        """The active NameNode goes on standby, the other one becomes active."""
-        self.tool(_HA_ADMIN, "-transitionToStandby", "nn1", conf="nn1")
-        self.tool(_HA_ADMIN, "-transitionToActive", "nn2", conf="nn1")
+    def fail_over(self, names: tuple[str, str] = ("nn1", "nn2")) -> None:
+        """The active NameNode, the first of `names`, goes on standby, the other one becomes active."""
+        self.tool(_HA_ADMIN, "-transitionToStandby", names[0], conf="nn1")
+        self.tool(_HA_ADMIN, "-transitionToActive", names[1], conf="nn1")
 
 
 def _live_data_nodes(authority: str) -> int:
