@@ -305,6 +305,7 @@ def _tasks(
     settings = writing.settings_for(by_age[-1] if by_age else None, kind)
     bloom_ids(settings.bloom_columns, row)
     kills = [source for source in sources if source in deletes or source.may_hold_changes]
+    least = writing.task_bytes or FINEST
     tasks = []
     for bucket in sorted({source.file.bucket for source in sources}):
         own = [source for source in inserts if source.file.bucket == bucket]
@@ -330,7 +331,7 @@ def _tasks(
             kills=inputs_of(kills) if own else (),
             write_ids=snapshot.write_ids,
             acid_version=acid_version,
-            pieces=tuple(split(own, writing.task_bytes or FINEST)),
+            pieces=tuple(split(own, least)) if sum(source.file.size for source in own) > least else (),
         )
         tasks += cut(whole, writing.task_bytes) if writing.task_bytes else [whole]
     return tasks
