@@ -18,7 +18,7 @@ from acidctl.validation.findings import Depth, Severity
 from support.compacting import run_compaction
 from support.hive_text import asked_for, normal, printed, type_of
 from support.servers.hdfs_server import ServerUnavailable
-from support.servers.hive_server import HiveError, HiveServer
+from support.servers.hive_server import HiveServer
 from support.tables import json_rows, snapshot_of
 from support.validating import check
 
@@ -79,13 +79,7 @@ class HiveTable:
         """Run some, and remember them for messages."""
         for statement in statements:
             self.statements.append(statement)
-            try:
-                self.hive.sql(statement)
-            except HiveError:
-                # Now and then Hive 3 stumbles over partitions of its own (`"this.finalPaths[idx]" is null`) and aborts.
-                if not (self.by_lists and self.hive.version == 3 and statement.startswith("update")):
-                    raise
-                self.hive.sql(statement)
+            self.hive.sql(statement)
 
     def rows(self, where: str = "true", name: str = "") -> Rows:
         """As Hive reads them.
