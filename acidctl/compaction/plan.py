@@ -17,7 +17,7 @@ from acidctl.compaction.outcome import require_read
 from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.segments import FINEST, cut
-from acidctl.compaction.split import split
+from acidctl.compaction.split import Piece, split
 from acidctl.compaction.table_type import type_of
 from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask
 from acidctl.errors import BadDataError, ConflictError, RefusedError
@@ -331,10 +331,16 @@ def _tasks(
             kills=inputs_of(kills) if own else (),
             write_ids=snapshot.write_ids,
             acid_version=acid_version,
-            pieces=tuple(split(own, least)) if sum(source.file.size for source in own) > least else (),
+            pieces=_pieces(own, least),
         )
         tasks += cut(whole, writing.task_bytes) if writing.task_bytes else [whole]
     return tasks
+
+
+def _pieces(files: Sequence[EventFile], least: int) -> tuple[Piece, ...]:
+    """Into what a bucket can be cut; nothing where it is small, or its keys interleave everywhere."""
+    pieces = split(files, least) if sum(file.file.size for file in files) > least else []
+    return tuple(pieces) if len(pieces) > 1 else ()
 
 
 def require_atomic(plan: CompactionPlan, yields_both: bool, offline: bool) -> None:

@@ -140,7 +140,7 @@ class Planned(Answer):
     def segments(self) -> int:
         """Into how many parts big buckets are cut, at most."""
         tasks = [task for task in self.plan.tasks if isinstance(task, BucketTask)]
-        return sum(task.segment is not None or (len(task.pieces) if len(task.pieces) > 1 else 0) for task in tasks)
+        return sum(1 if task.segment is not None else len(task.pieces) for task in tasks)
 
     def reported(self) -> Mapping[str, Any]:
         """The type of compaction."""

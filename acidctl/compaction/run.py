@@ -11,7 +11,7 @@ from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.compaction.publish import discard, publish, require_place, require_single_files, stage_directories
-from acidctl.compaction.segments import FINEST, shared_out
+from acidctl.compaction.segments import shared_out
 from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, OutputFile, Segment, Task
 from acidctl.errors import AcidctlError, VerifyError
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
@@ -223,7 +223,7 @@ def _run(
     offline: bool,
     on_task: Callable[[Task], None] | None,
 ) -> Iterator[Compacted]:
-    cores = engine.cores if any(task.weight > FINEST for plan in plans for task in plan.tasks) else 1
+    cores = engine.cores if any(plan.tasks for plan in plans) else 1
     tasks = shared_out([plan.tasks for plan in plans], cores)
     locations = [_Location(replace(plan, tasks=own)) for plan, own in zip(plans, tasks, strict=True)]
     work: list[tuple[_Location, Task]] = [(location, task) for location in locations for task in location.plan.tasks]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import importlib.metadata
 import re
 import sys
 import zipfile
@@ -17,7 +16,7 @@ import acidctl
 from acidctl.errors import EnvironmentProblem
 from acidctl.spark.driver.cache import process_dir
 from acidctl.spark.driver.session import Session, time_limit
-from acidctl.spark.worker import ExecutorFacts, executor_facts, missing_packages
+from acidctl.spark.worker import PACKAGES, ExecutorFacts, executor_facts, missing_packages
 
 CHECK_SECONDS = 0.2
 MOST_CHECKS = 64
@@ -43,27 +42,24 @@ def prepare_executors(session: Session) -> None:
     """
     if session.is_local or session.shipped:
         return
-    _send_package(session)
-    check_facts(executors_of(session))
-    session.shipped = True
+    check_facts(look_around(session))
 
 
 def look_around(session: Session) -> list[ExecutorFacts]:
-    """What there is on a cluster's executors, whether it suffices or not; each kind of worker once.
+    """Ship the package, and see what there is on a cluster's executors; each kind of Python worker once.
+
+    Where nothing is missing the session counts as prepared.
 
     Raises:
-        EnvironmentProblem: as :func:`executors_of`.
+        EnvironmentProblem: no executor comes, or its Python cannot be started.
     """
-    _send_package(session)
-    found = {(fact.host, fact.executable, fact.versions, fact.problems): fact for fact in executors_of(session)}
-    return [found[key] for key in sorted(found)]
-
-
-def _send_package(session: Session) -> None:
     try:
         ship_package(session.context.addPyFile)
     except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
         raise session.explain(error) from None
+    found = {(fact.host, fact.executable, fact.versions, fact.problems): fact for fact in _ask(session)}
+    session.shipped = not any(next(problems_of(fact), None) for fact in found.values())
+    return [found[key] for key in sorted(found)]
 
 
 def ship_package(add: Callable[[str], None]) -> None:
@@ -112,7 +108,7 @@ def check_facts(facts: Iterable[ExecutorFacts]) -> None:
 
 
 def problems_of(fact: ExecutorFacts) -> Iterator[EnvironmentProblem]:
-    """What an executor lacks: a Python of this version, packages, or newer ones."""
+    """What an executor lacks: a Python of this version, packages that every task needs, or newer ones."""
     if fact.python.split(".")[:2] != [str(part) for part in sys.version_info[:2]]:
         yield EnvironmentProblem(
             f"The executor on {fact.host} runs Python {fact.python}, this is Python {sys.version.split()[0]}",
@@ -122,9 +118,9 @@ def problems_of(fact: ExecutorFacts) -> Iterator[EnvironmentProblem]:
     if fact.problems:
         names = [distribution for distribution, _ in fact.problems]
         yield missing_packages(names, fact.host, fact.executable, fact.problems[0][1])
-    least = _least_versions()
+    least, needed = _least_versions(), {distribution for _, distribution in PACKAGES}
     for distribution, version in fact.versions:
-        if _numbers(version) < _numbers(least.get(distribution, "")):
+        if distribution in needed and _numbers(version) < _numbers(least.get(distribution, "")):
             why = f"it is version {version}, and acidctl needs {least[distribution]}"
             yield EnvironmentProblem(
                 f"{distribution} is too old for the Python of the executor on {fact.host} ({fact.executable})",
@@ -136,8 +132,10 @@ def problems_of(fact: ExecutorFacts) -> Iterator[EnvironmentProblem]:
 @functools.cache
 def _least_versions() -> Mapping[str, str]:
     """Of the packages that acidctl needs; empty where it was not installed as a package."""
-    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-        wanted = importlib.metadata.requires("acidctl") or ()
+    from importlib import metadata  # noqa: PLC0415 - only for clusters
+
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        wanted = metadata.requires("acidctl") or ()
         found = (re.match(r"([\w-]+).*?>=([\d.]+)", one) for one in wanted)
         return {match[1]: match[2] for match in found if match}
     return {}
@@ -147,12 +145,7 @@ def _numbers(version: str) -> list[int]:
     return [int(part) for part in re.findall(r"\d+", version.partition("+")[0])]
 
 
-def executors_of(session: Session) -> list[ExecutorFacts]:
-    """What Python workers on a cluster's executors see, some of them more than once.
-
-    Raises:
-        EnvironmentProblem: no executor comes, or its Python cannot be started.
-    """
+def _ask(session: Session) -> list[ExecutorFacts]:
     context = session.context
     count = max(2, min(MOST_CHECKS, 2 * context.defaultParallelism))
     group = "acidctl-check"

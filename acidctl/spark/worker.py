@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.metadata
 import os
 import pickle
 import platform
@@ -74,9 +73,11 @@ def executor_facts(seconds: float) -> ExecutorFacts:
 
 
 def _versions(distributions: Iterable[str]) -> Iterator[tuple[str, str]]:
+    from importlib import metadata  # noqa: PLC0415 - it takes as long as all the rest of this module
+
     for distribution in distributions:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            yield distribution, importlib.metadata.version(distribution)
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            yield distribution, metadata.version(distribution)
 
 
 class ResultMail:

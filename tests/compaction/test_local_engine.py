@@ -58,10 +58,11 @@ def test_the_deadline_ends_what_runs_and_changes_nothing(tmp_path: Path) -> None
     made = plans(tmp_path)
     before = sorted(path for path in tmp_path.rglob("*"))
 
-    def engine(tasks, _):  # type: ignore[no-untyped-def]
-        return LocalEngine(2, time.monotonic() + 0.5)(tasks, sleep_long)
+    class Sleepy(LocalEngine):
+        def __call__(self, tasks, _):  # type: ignore[no-untyped-def]
+            return LocalEngine(2, time.monotonic() + 0.5)(tasks, sleep_long)
 
-    outcomes = list(compact(made, engine))
+    outcomes = list(compact(made, Sleepy(2)))
     assert [outcome.result for outcome in outcomes] == ["postponed", "postponed"]
     assert sorted(path for path in tmp_path.rglob("*")) == before
 

@@ -54,7 +54,6 @@ class Watched(LocalEngine):
 def fine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every stripe of the tests is worth a task."""
     monkeypatch.setattr("acidctl.compaction.plan.FINEST", 1)
-    monkeypatch.setattr("acidctl.compaction.run.FINEST", 1)
     monkeypatch.setattr(segments, "FINEST", 1)
 
 

@@ -166,6 +166,8 @@ def test_all_that_an_executor_lacks_is_named() -> None:
     (problem,) = problems_of(old)
     assert problem.what.startswith("pyarrow is too old for the Python of the executor on ")
     assert problem.why.startswith("it is version 9.0, and acidctl needs ")
+    for_some = (*facts.versions, ("pyorc", "0.1"), ("hdfs", "1.0"))
+    assert list(problems_of(replace(facts, versions=for_some))) == [], "no task of most stores needs them"
     newer = tuple((name, "9000.0.1+local") for name, _ in facts.versions)
     assert list(problems_of(replace(facts, versions=newer))) == []
 

@@ -6,16 +6,15 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import FileSystem, join, parent_of
 from acidctl.storage.registry import open_location
-
-if TYPE_CHECKING:
-    from support.servers.hdfs_server import HdfsServer
+from support.served import served
+from support.servers.hdfs_server import HdfsServer
 
 
 @dataclass(frozen=True)
@@ -44,27 +43,18 @@ def paths(store: Store, path: str = "") -> list[str]:
     return [entry.path for entry in store.fs.list_tree(join(store.root, path) if path else store.root).entries]
 
 
-def _started(hadoop: int, directory: Path) -> Iterator[HdfsServer]:
-    from support.servers.hdfs_server import HdfsServer, ServerUnavailable
-
-    try:
-        server = HdfsServer(directory, hadoop=hadoop)
-    except ServerUnavailable as error:
-        pytest.skip(f"no HDFS {hadoop} to test with: {error}")
-    yield server
-    server.stop()
-
-
 @pytest.fixture(scope="session")
 def hdfs2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer]:
     """HDFS 2.7."""
-    yield from _started(2, tmp_path_factory.mktemp("hdfs2"))
+    with served(lambda: HdfsServer(tmp_path_factory.mktemp("hdfs2"))) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
 def hdfs3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer]:
     """HDFS 3.4."""
-    yield from _started(3, tmp_path_factory.mktemp("hdfs3"))
+    with served(lambda: HdfsServer(tmp_path_factory.mktemp("hdfs3"), hadoop=3)) as server:
+        yield server
 
 
 @pytest.fixture(scope="session", params=["hdfs2", "hdfs3"])

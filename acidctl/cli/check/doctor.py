@@ -16,7 +16,12 @@ from acidctl.cli.options.engine_choice import spark_options
         "acidctl doctor", "acidctl doctor --spark --master yarn --queue etl", "acidctl doctor --faster-start"
     ),
 )
-@click.option("--spark", is_flag=True, help="Start Spark too, look around on its executors, and run one task.")
+@click.option(
+    "--spark",
+    is_flag=True,
+    help="Start Spark too, look around on its executors, and run one task. --master, --conf, --queue and --name do so "
+    "as well.",
+)
 @click.option(
     "--faster-start", is_flag=True, help="Make Java's class archive: later starts of Spark take half the time."
 )

@@ -30,7 +30,7 @@ class EngineChoice:
     queue: str | None = None
     name: str | None = None
 
-    def check(self, local_option: str, given: object) -> None:
+    def check(self, local_option: str = "", given: object = None) -> None:
         """Raises UsageError for options of the other engine, and for those that Spark would ignore.
 
         Args:

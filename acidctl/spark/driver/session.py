@@ -78,7 +78,7 @@ class Session:
         """
         try:
             now = int(self.context.defaultParallelism)
-            return now if self.is_local else max(now, _most_cores(self.context.getConf()))
+            return max(1, now if self.is_local else max(now, _most_cores(self.context.getConf())))
         except Exception as error:  # noqa: BLE001 - Java may be gone
             raise self.explain(error) from None
 

@@ -91,3 +91,37 @@ def test_what_a_living_java_says_is_not_waited_for(java: Starter, monkeypatch: p
     ours = StorageError("SparkContext was shut down", "", "")
     assert session.explain(ours) is ours
     assert time.monotonic() - began < 60
+
+
+YARN = {"spark.executor.cores": "4"}
+DYNAMIC = YARN | {"spark.dynamicAllocation.enabled": "true"}
+
+
+@pytest.mark.parametrize(
+    ("master", "now", "conf", "cores"),
+    [
+        ("local[3]", 3, {"spark.executor.instances": "50"}, 3),
+        ("spark://host:7077", 6, {}, 6),
+        ("yarn", 2, YARN | {"spark.executor.instances": "5"}, 20),
+        ("yarn", 40, YARN | {"spark.executor.instances": "5"}, 40),
+        ("yarn", 2, YARN | {"spark.executor.instances": "5", "spark.task.cpus": "2"}, 10),
+        ("yarn", 2, DYNAMIC | {"spark.dynamicAllocation.maxExecutors": "10"}, 40),
+        ("yarn", 2, DYNAMIC, 4 * 64),
+        (
+            "yarn",
+            2,
+            DYNAMIC | {"spark.dynamicAllocation.maxExecutors": "2147483647"},
+            4 * 64,
+        ),
+        ("local", 0, {}, 1),
+    ],
+)
+def test_executors_that_may_come_count(master: str, now: int, conf: dict[str, str], cores: int) -> None:
+    class Context:
+        defaultParallelism = now  # noqa: N815 - PySpark's name
+
+        def getConf(self) -> dict[str, str]:
+            return conf
+
+    context: Any = Context()
+    assert Session(context, master, None, None, DriverLog(), SparkOptions()).cores() == cores

@@ -11,7 +11,8 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from support.servers.hdfs_server import HaHdfsServer, HdfsServer, ServerUnavailable
+from support.served import served
+from support.servers.hdfs_server import HaHdfsServer, HdfsServer
 
 from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError, UsageProblem
 from acidctl.storage.hdfs import native
@@ -155,12 +156,8 @@ def test_a_forked_process_opens_it_again(hdfs: HdfsServer) -> None:
 
 @pytest.fixture(scope="module", params=[2, 3])
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HaHdfsServer]:
-    try:
-        server = HaHdfsServer(tmp_path_factory.mktemp("pair"), hadoop=request.param)
-    except ServerUnavailable as error:
-        pytest.skip(f"no pair of NameNodes to test with: {error}")
-    yield server
-    server.stop()
+    with served(lambda: HaHdfsServer(tmp_path_factory.mktemp("pair"), hadoop=request.param)) as server:
+        yield server
 
 
 @pytest.mark.server

@@ -225,7 +225,7 @@ class HdfsServer:
 
 
 class ZonesHdfsServer(HdfsServer):
-    """HDFS 3.4 with three DataNodes, so that files can be erasure-coded, and a key for encryption zones.
+    """HDFS 3 (`hadoop=3`) with three DataNodes, so that files can be erasure-coded, and a key for encryption zones.
 
     Everything is done by `root`; the key lies in a file.
     """
@@ -233,17 +233,11 @@ class ZonesHdfsServer(HdfsServer):
     KEY = "tests"
     POLICY = "XOR-2-1-1024k"
 
-    def __init__(self, directory: Path, timeout: float = 90) -> None:
-        super().__init__(directory, timeout, hadoop=3)
-
-    def _configure(self, ports: list[int]) -> None:
-        self._keys = {"hadoop.security.key.provider.path": f"jceks://file{self._directory}/keys.jceks"}
-        super()._configure(ports)
-
     def _write_conf(
         self, conf: str, default_fs: str, ports: list[int], more: dict[str, str], core: dict[str, str] | None = None
     ) -> None:
-        super()._write_conf(conf, default_fs, ports, more, {**(core or {}), **self._keys})
+        keys = {"hadoop.security.key.provider.path": f"jceks://file{self._directory}/keys.jceks"}
+        super()._write_conf(conf, default_fs, ports, more, {**(core or {}), **keys})
 
     def _start(self, timeout: float) -> None:
         self.tool("org.apache.hadoop.crypto.key.KeyShell", "create", self.KEY)

@@ -6,7 +6,6 @@ python -m support.servers.yarn_server DIRECTORY   # prints the folder for HADOOP
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,12 +25,7 @@ class YarnServer:
     """Started by the constructor, ended by :meth:`stop`.
 
     Args:
-        directory: for logs, the nodes' files and staging directories.
-        nodes: how many NodeManagers.
-        megabytes: memory of each.
-        cores: of each.
-        default_fs: where applications stage their files.
-        more: properties, besides or instead of those that stand here.
+        directory: for logs, and the nodes' files.
 
     Attributes:
         conf: the folder for ``HADOOP_CONF_DIR``.
@@ -40,25 +34,18 @@ class YarnServer:
         ServerUnavailable: its jars or a Java cannot be had, or it does not come up.
     """
 
-    def __init__(
-        self,
-        directory: Path,
-        *,
-        nodes: int = 2,
-        megabytes: int = 4096,
-        cores: int = 4,
-        default_fs: str = "file:///",
-        more: Mapping[str, str] | None = None,
-    ) -> None:
+    NODES = 2
+
+    def __init__(self, directory: Path) -> None:
         self.conf = directory / "conf"
         self._directory = directory
         folder = fetch("hadoop3")
-        write_site(self.conf / "core-site.xml", {"fs.defaultFS": default_fs, "hadoop.tmp.dir": f"{directory}/tmp"})
-        write_site(self.conf / "yarn-site.xml", _properties(megabytes, cores) | dict(more or {}))
+        write_site(self.conf / "core-site.xml", {"fs.defaultFS": "file:///", "hadoop.tmp.dir": f"{directory}/tmp"})
+        write_site(self.conf / "yarn-site.xml", _properties())
         write_site(self.conf / "capacity-scheduler.xml", _QUEUES)
         (self.conf / "log4j.properties").write_text(_LOG4J)
         path = [self.conf, folder / "classes", folder / "lib/*"]
-        arguments = command(path, "Yarn", str(directory), str(nodes), heap="512m", home=directory)
+        arguments = command(path, "Yarn", str(directory), str(self.NODES), heap="512m", home=directory)
         self._process = Process(arguments, directory / "yarn.log", pipes=True)
         try:
             assert self._process.popen.stdout
@@ -92,10 +79,10 @@ class YarnServer:
         self._process.stop()
 
 
-def _properties(megabytes: int, cores: int) -> dict[str, str]:
-    ports = free_ports(6)
+def _properties() -> dict[str, str]:
     names = ("address", "scheduler.address", "resource-tracker.address", "admin.address", "webapp.address")
-    manager = {f"yarn.resourcemanager.{name}": f"127.0.0.1:{port}" for name, port in zip(names, ports, strict=False)}
+    ports = free_ports(len(names))
+    manager = {f"yarn.resourcemanager.{name}": f"127.0.0.1:{port}" for name, port in zip(names, ports, strict=True)}
     return {
         **manager,
         "yarn.resourcemanager.hostname": "127.0.0.1",
@@ -108,8 +95,8 @@ def _properties(megabytes: int, cores: int) -> dict[str, str]:
         "yarn.nodemanager.localizer.address": "127.0.0.1:0",
         "yarn.nodemanager.webapp.address": "127.0.0.1:0",
         "yarn.nodemanager.collector-service.address": "127.0.0.1:0",
-        "yarn.nodemanager.resource.memory-mb": str(megabytes),
-        "yarn.nodemanager.resource.cpu-vcores": str(cores),
+        "yarn.nodemanager.resource.memory-mb": "4096",
+        "yarn.nodemanager.resource.cpu-vcores": "4",
         "yarn.nodemanager.pmem-check-enabled": "false",
         "yarn.nodemanager.vmem-check-enabled": "false",
         "yarn.nodemanager.delete.debug-delay-sec": "600",

@@ -27,7 +27,7 @@ def work(
     Raises:
         EnvironmentProblem: Spark does not work, or an executor lacks something, once all of it is shown.
     """
-    engine.check("", None)
+    engine.check()
     if faster_start:
         prepare()
     facts = gather()
@@ -40,7 +40,7 @@ def work(
             elif label != "schema_version":
                 put_line(f"{label:10} {lines}")
     problems: tuple[EnvironmentProblem, ...] = ()
-    if spark or engine.master or engine.conf or engine.queue:
+    if spark or engine.master or engine.conf or engine.queue or engine.name:
         check = spark_check(engine.spark("acidctl doctor"))
         problems = check.problems
         first = "looked around in" if problems else "first task after"

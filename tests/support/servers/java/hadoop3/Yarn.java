@@ -12,7 +12,17 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 /** A ResourceManager and NodeManagers by the configuration of the class path; it ends with its input. */
 public class Yarn {
   /** Arguments: the folder of the nodes' files, and how many nodes. */
-  public static void main(String[] arguments) throws Exception {
+  public static void main(String[] arguments) {
+    try {
+      run(arguments);
+    } catch (Throwable error) { // its threads would go on, and whoever waits for the first line with them
+      error.printStackTrace();
+      Runtime.getRuntime().halt(1);
+    }
+    Runtime.getRuntime().halt(0);
+  }
+
+  private static void run(String[] arguments) throws Exception {
     PrintStream out = new PrintStream(new FileOutputStream(FileDescriptor.out), true);
     System.setOut(System.err);
     DefaultMetricsSystem.setMiniClusterMode(true); // several nodes in one process
@@ -39,6 +49,5 @@ public class Yarn {
       }
       out.println();
     }
-    Runtime.getRuntime().halt(0);
   }
 }
