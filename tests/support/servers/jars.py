@@ -2,6 +2,7 @@
 
 ``maven/NAME.xml`` is the project whose dependencies make a server's class path; ``maven/NAME.sha256`` has the checksum
 of every file that it comes to.  Java sources of ours, that a server needs beside its own jars, are in ``java/NAME``.
+Where there is a ``maven/NAME.keep``, nothing else is kept of archives than the folders that its patterns name.
 
     python -m support.servers.jars NAME                 # the folder, filled at the first use
     python -m support.servers.jars --checksums NAME     # write NAME.sha256 anew, after a change of NAME.xml
@@ -33,7 +34,7 @@ def fetch(name: str) -> Path:
         ServerUnavailable: it is not in the cache and cannot be fetched, or a checksum differs.
     """
     folder = cache_folder() / f"{name}-{_key(name)}"
-    with _locked(cache_folder() / f"{name}.lock"):
+    with locked(cache_folder() / f"{name}.lock"):
         if not folder.exists():
             with tempfile.TemporaryDirectory(dir=cache_folder(), prefix=f"{name}-") as work:
                 _fill(name, Path(work) / "made")
@@ -46,6 +47,7 @@ def _key(name: str) -> str:
     sources = [
         _HERE / f"maven/{name}.xml",
         _HERE / f"maven/{name}.sha256",
+        *sorted(_HERE.glob(f"maven/{name}.keep")),
         *_java_sources(name),
     ]
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
@@ -60,7 +62,7 @@ def _java_sources(name: str) -> list[Path]:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     """Several test processes may ask at once."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -75,11 +77,25 @@ def _fill(name: str, folder: Path) -> None:
         with tarfile.open(archive) as opened:
             opened.extractall(folder, filter="data")
         archive.unlink()
+    _keep(name, folder)
     _remove_replaced(folder)
     sources = list(map(str, _java_sources(name)))
     if sources:
         (folder / "classes").mkdir()
         _run(["javac", "-nowarn", "-cp", f"{library}/*", "-d", str(folder / "classes"), *sources], "cannot compile")
+
+
+def _keep(name: str, folder: Path) -> None:
+    """Remove of what was unpacked all that is not to be kept; a hard link to something removed stays whole."""
+    patterns = _HERE / f"maven/{name}.keep"
+    if not patterns.exists():
+        return
+    kept = {path for pattern in patterns.read_text().split() for path in folder.glob(pattern)} | {folder / "lib"}
+    above = {parent for path in kept for parent in path.parents}
+    for path in [child for parent in above if parent.is_relative_to(folder) for child in parent.iterdir()]:
+        if path in kept | above:
+            continue
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _remove_replaced(folder: Path) -> None:
