@@ -420,6 +420,8 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.OBSOLETE_IS_READ: (
         "rows of before a compaction are read from obsolete directories, which a cleaning may take any time"
     ),
+    Code.FROM_METASTORE: "what is committed is as the metastore {server} had it at {at}",
+    Code.NOT_IN_METASTORE: "it is not a location of a transactional table of the metastore {server}",
     Code.OLD_COUNTS: lambda reason: f"assumed, since no list was given: {_old(reason)} is committed",
     Code.OLD_TRANSACTIONS_COUNT: lambda reason: (
         f"assumed, since no list of transactions was given: of _v directories {_old(reason)} is committed"
@@ -561,6 +563,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.OTHER_FORMAT_BELOW: "{path}, which lies in it, is {what}",
     Code.OTHER_NAMES: "{path} is not where or what Hive puts there",
     Code.PART_OF_A_TABLE: "its name is that of a directory inside of a table",
+    Code.IN_METASTORE: "it is the {table_type} table {table} of the metastore",
     Code.SAID: "it is said to be {table_type}",
     Code.SIDE_FILE: "{by[0]} has {file}",
     Code.TABLES_BELOW: "it is a folder of tables: {path} stands deeper in it",

@@ -38,5 +38,6 @@ _VALUES: dict[str, object] = {
     "runs": _OPEN, "since": 1.7e9, "status": IdStatus.COMMITTED, "target": "delta_0000003_0000003", "until": 1.8e9,
     "usable": 2, "what": Code.COMPACTION_STAGING, "why": "why it is", "wide": _directory("base_0000005_v0000026"),
     "write_id": 5, "count": 12, "format": "Parquet", "table_type": "full-acid", "window": "22:00-06:00", "now": "12:30",
-    "deltas": 12, "limit": 10, "most": 0.1, "ratio": 0.25,
+    "deltas": 12, "limit": 10, "most": 0.1, "ratio": 0.25, "server": "thrift://metastore:9083", "table": "sales.orders",
+    "at": "2026-11-23 16:27:00 UTC",
 }  # fmt: skip

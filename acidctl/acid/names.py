@@ -88,6 +88,7 @@ _DIRECTORY = re.compile(r"(?:base_(-?[0-9]+)|(delta|delete_delta)_([0-9]+)_([0-9
 _BUCKET = re.compile(r"bucket_([0-9]+)(?:_([0-9]+))?")
 _ORIGINAL = re.compile(r"([0-9]+)_([0-9]+)(?:_copy_([0-9]+))?")
 _PARTITION = re.compile(r"([^=/]+)=([^/]*)")
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNION = re.compile(r"HIVE_UNION_SUBDIR_[0-9]+")
 _DIGITS_OF_64_BITS = 19  # with as many, or with a sign before fewer, a number may be too large
 ACID_PREFIXES = ("base_", "delta_", "delete_delta_")
@@ -200,6 +201,13 @@ def parse_partition(name: str) -> tuple[str, str] | None:
     """Key and value of a partition directory ``k=v``, the value as spelled; None for any other name."""
     match = _PARTITION.fullmatch(name) if "=" in name else None
     return (match[1], match[2]) if match and not is_hidden(name) else None
+
+
+def unescape(text: str) -> str:
+    """A partition's key or value from its directory's name, as Hive's FileUtils.unescapePathName: ``%XX`` is the
+    character of that code, not a byte of UTF-8; a ``%`` without two hex digits stays.
+    """
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
 
 
 def is_union_subdirectory(name: str) -> bool:

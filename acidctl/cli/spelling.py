@@ -6,10 +6,10 @@ import re
 
 OPTIONS = frozenset(
     (
-        "assume_committed", "break_lock", "debug", "engine", "exit_code", "fail_on", "follow_links", "force",
-        "jobs", "major", "master", "max_bytes", "min_deltas", "no_lock", "no_trash", "offline", "older_than",
-        "queue", "storage_option", "table", "table_type", "task_bytes", "trash", "unsafe_retention",
-        "valid_txns", "verify", "visibility_txn", "write_ids", "write_ids_form", "write_ids_from",
+        "assume_committed", "break_lock", "debug", "engine", "exit_code", "fail_on", "follow_links", "force", "jobs",
+        "major", "master", "max_bytes", "metastore", "min_deltas", "no_lock", "no_trash", "offline", "older_than",
+        "queue", "storage_option", "table", "table_type", "task_bytes", "trash", "unsafe_retention", "valid_txns",
+        "verify", "visibility_txn", "write_ids", "write_ids_form", "write_ids_from",
     )
 )  # fmt: skip
 """Settings that hints name, of whatever command."""

@@ -11,18 +11,24 @@ from typing import TYPE_CHECKING
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.listing import Listing
+from acidctl.acid.reasons import Code, reason
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.errors import AcidctlError
+from acidctl.errors import AcidctlError, RefusedError
 from acidctl.location.evidence import Evidence, evidence_of, refuse_part_of_others
-from acidctl.location.lists import SnapshotLists
+from acidctl.location.hive_names import HiveName, is_hive_name
+from acidctl.location.lists import Lists, SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.snapshot import Look, Snapshot, look_at, take_snapshot
 from acidctl.location.walk import Observer, WalkedLocation, walk_locations
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
+from acidctl.wording import text_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
+
+    from acidctl.location.warehouse import Warehouse
+    from acidctl.metastore.tables import HiveTable
 
 _THREADS = 8
 """That wait for a remote store."""
@@ -36,6 +42,7 @@ class Found:
         is_given: the path itself is the location, not a tree that holds it.
         top: its own children, where they were listed a moment ago; None lists them again.
         ahead: a look at it that was taken while others were worked on, or why that failed.
+        hive: its table, as the metastore has it; None without a metastore, or where that does not know it.
     """
 
     fs: FileSystem
@@ -43,6 +50,7 @@ class Found:
     is_given: bool
     top: Listing | None = None
     ahead: Look | AcidctlError | None = None
+    hive: HiveTable | None = None
 
     @property
     def shown(self) -> str:
@@ -67,19 +75,42 @@ class Found:
             compactor: as a compaction sees it (format section 7.3).
 
         Raises:
-            RefusedError: the lists are not for its table.
+            RefusedError: the lists are not for its table, or the metastore, which was to say what a compaction may
+                take for committed, does not know it.
             BadDataError: a ``_metadata_acid`` that Hive would refuse too.
         """
-        found = lists.of(self.look, self.location.table, time.time())
+        found = self.lists(lists)
         write_ids = found.write_ids
         if compactor:
+            if lists.asks_metastore and write_ids is None and found.said:
+                raise RefusedError(
+                    f"nobody says what is committed in {self.shown}",
+                    text_of(found.said),
+                    "give `write_ids` or `assume_committed`, or name the table: hive:db.table",
+                )
             write_ids = (write_ids or ValidWriteIds()).for_compactor()
         path = self.location.path
-        return take_snapshot(self.fs, path, write_ids, found.txns, look=self.look, assumed=found.assumed)
+        return take_snapshot(
+            self.fs, path, write_ids, found.txns, look=self.look, assumed=found.assumed, said=found.said
+        )
+
+    def lists(self, lists: SnapshotLists) -> Lists:
+        """What counts in it, by what a user said of the snapshot.
+
+        Raises:
+            RefusedError: the lists are not for its table.
+        """
+        return lists.of(self.look, self.location.table, time.time(), self.hive)
 
     def evidence(self, said: TableType | None = None) -> Evidence:
         """Whether it is known to be of a transactional table."""
-        return evidence_of(self.fs, self.location.path, self.look, said)
+        if said or not self.hive or not self.hive.table_type:
+            return evidence_of(self.fs, self.location.path, self.look, said)
+        found = evidence_of(self.fs, self.location.path, self.look, self.hive.table_type)
+        if found.reason.code is not Code.SAID:
+            return found
+        kind = self.hive.table_type.value
+        return replace(found, reason=reason(Code.IN_METASTORE, table_type=kind, table=self.hive.full_name))
 
     def afresh(self) -> Found:
         """The same location, to be listed when its snapshot is taken."""
@@ -110,15 +141,63 @@ def find(
             format, or in one.
     """
     tables: dict[str, None] = {}
+    lists = lists.begun()
     for path in paths:
-        fs, root = open_location(path, storage)
-        walk = _walk(fs, root, observer or Observer(), looks=looks)
-        if surroundings:
-            walk = _after(partial(refuse_part_of_others, path, storage, surroundings), walk)
+        walk = _places(path, storage, lists, observer or Observer(), looks=looks, surroundings=surroundings)
         for found in walk if len(paths) == 1 else _going_on(walk, observer or Observer()):
             tables.setdefault(found.location.table)
             lists.require_one_table(list(tables), found.shown)
             yield found
+
+
+def find_table(path: str, storage: Mapping[str, str], lists: SnapshotLists) -> list[Found]:
+    """The locations that one path or name leads to, for who reads them as one table.
+
+    Raises:
+        NotFoundError, AccessError, StorageError: nothing there, or it cannot be listed.
+        RefusedError: it is a table of another format, or in one.
+    """
+    walk = _places(path, storage, lists.begun(), Observer(), looks=False, surroundings=None)
+    return [found.afresh() for found in walk]
+
+
+def _places(
+    path: str,
+    storage: Mapping[str, str],
+    lists: SnapshotLists,
+    observer: Observer,
+    *,
+    looks: bool,
+    surroundings: Surroundings | None,
+) -> Iterator[Found]:
+    """The locations that one path, or name, leads to."""
+    if is_hive_name(path):
+        return _named(path, storage, lists, surroundings)
+    fs, root = open_location(path, storage)
+    walk = _walk(fs, root, observer, looks=looks)
+    if surroundings:
+        walk = _after(partial(refuse_part_of_others, path, storage, surroundings), walk)
+    return walk if lists.warehouse is None else (_known(found, lists.warehouse) for found in walk)
+
+
+def _named(
+    text: str, storage: Mapping[str, str], lists: SnapshotLists, surroundings: Surroundings | None
+) -> Iterator[Found]:
+    """The locations of the tables of a metastore that a name means."""
+    name = HiveName.parse(text)
+    for place in lists.require_warehouse(text).places(name, storage):
+        if surroundings:
+            refuse_part_of_others(place.fs.display(place.location.path), storage, surroundings)
+        is_given = not name.is_pattern and not place.location.partition
+        yield Found(place.fs, place.location, is_given, hive=place.table)
+
+
+def _known(found: Found, warehouse: Warehouse) -> Found:
+    """With the table that the metastore has there, by the name that it has for it."""
+    table = warehouse.table_at(found.fs, found.location)
+    if table is None:
+        return found
+    return replace(found, hive=table, location=replace(found.location, table=table.full_name))
 
 
 def _walk(fs: FileSystem, root: str, observer: Observer, *, looks: bool) -> Iterator[Found]:

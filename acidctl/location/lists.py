@@ -10,12 +10,19 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from acidctl.acid.assumption import Assumed, Assumption, assume
+from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import Form, ValidTxns, ValidWriteIds, WriteIdListError
 from acidctl.errors import RefusedError, UsageProblem
+from acidctl.location.hive_names import HiveName
 from acidctl.location.snapshot import Look
 from acidctl.storage.os_errors import mapped
+
+if TYPE_CHECKING:
+    from acidctl.location.warehouse import Warehouse
+    from acidctl.metastore.tables import HiveTable
 
 _MOST_BYTES = 64 << 20
 _SHOWN = 3
@@ -32,6 +39,7 @@ class SnapshotLists:
         txns: which ``_v`` directories count.
         table: the name that the lists have for the table, where its path does not show it.
         assumption: what counts where no list says it.
+        warehouse: the metastore that is asked where nothing of it was said, and that knows the names of tables.
     """
 
     by_table: Mapping[str, ValidWriteIds] | None = None
@@ -39,6 +47,7 @@ class SnapshotLists:
     txns: ValidTxns | None = None
     table: str | None = None
     assumption: Assumption | None = None
+    warehouse: Warehouse | None = None
 
     @property
     def has_write_ids(self) -> bool:
@@ -47,8 +56,37 @@ class SnapshotLists:
 
     @property
     def is_told(self) -> bool:
-        """Whether it is known which write ids count, from a list or by what the user assumes."""
-        return self.has_write_ids or self.assumption is not None
+        """Whether it is known which write ids count, from a list, a metastore, or by what the user assumes."""
+        return self.has_write_ids or self.assumption is not None or self.warehouse is not None
+
+    @property
+    def asks_metastore(self) -> bool:
+        """Whether the metastore says what counts, as the user did not."""
+        return self.warehouse is not None and not self.has_write_ids and self.assumption is None
+
+    def begun(self) -> SnapshotLists:
+        """The same, with the transactions of a metastore taken by now: what is listed from here on holds them all."""
+        if self.asks_metastore and self.warehouse:
+            _ = self.warehouse.transactions
+        return self
+
+    def renewed(self) -> SnapshotLists:
+        """The same, for who looks again: a metastore is asked anew."""
+        return replace(self, warehouse=self.warehouse.renewed()) if self.warehouse else self
+
+    def require_warehouse(self, name: str) -> Warehouse:
+        """The metastore that knows a name.
+
+        Raises:
+            UsageProblem: none was named.
+        """
+        if self.warehouse is None:
+            raise UsageProblem(
+                f"{name} names a table of a metastore, and none is known",
+                "",
+                "give `metastore`, or set HIVE_CONF_DIR to where hive-site.xml says where it is",
+            )
+        return self.warehouse
 
     @property
     def age(self) -> float:
@@ -58,6 +96,15 @@ class SnapshotLists:
     def assuming(self, assumption: Assumption) -> SnapshotLists:
         """The same, where a user has agreed to what nobody said before."""
         return replace(self, assumption=self.assumption or assumption)
+
+    def urls_of(self, name: str) -> list[str]:
+        """Where the locations lie that a name of a metastore's tables means.
+
+        Raises:
+            UsageProblem: no metastore is known, or the name is not one.
+            NotFoundError: there is no such table or partition.
+        """
+        return list(self.require_warehouse(name).urls(HiveName.parse(name)))
 
     def require_one_table(self, tables: Sequence[str], shown: str) -> None:
         """Refuse a second table where what was given is good for one.
@@ -127,14 +174,20 @@ class SnapshotLists:
             "if the table has another name than its directory, say it: `table='db.table'`",
         )
 
-    def of(self, look: Look, table: str, now: float) -> Lists:
+    def of(self, look: Look, table: str, now: float, hive: HiveTable | None = None) -> Lists:
         """What counts in one location.
 
         Args:
             look: at the location.
             table: as :meth:`write_ids_of` takes it.
             now: seconds since the epoch.
+            hive: its table, as the metastore has it.
         """
+        if self.asks_metastore and self.warehouse:
+            if hive is None:
+                return Lists(None, self.txns, said=reason(Code.NOT_IN_METASTORE, server=self.warehouse.metastore.shown))
+            ids, txns = self.warehouse.lists(hive)
+            return Lists(ids, self.txns or txns, said=self.warehouse.note)
         write_ids = self.write_ids_of(table)
         if self.assumption is None or (write_ids is not None and self.txns is not None):
             return Lists(write_ids, self.txns)
@@ -150,11 +203,13 @@ class Lists:
 
     Attributes:
         assumed: what they were made from, where nobody gave them.
+        said: where they are from, where that is to be said.
     """
 
     write_ids: ValidWriteIds | None = None
     txns: ValidTxns | None = None
     assumed: Assumed | None = None
+    said: Reason | None = None
 
 
 def _is_name(table: str, listed: str) -> bool:
@@ -172,6 +227,7 @@ def read_lists(
     form: Form = Form.HIVE3,
     table: str | None = None,
     assumption: Assumption | None = None,
+    warehouse: Warehouse | None = None,
 ) -> SnapshotLists:
     """Read what a user gives.
 
@@ -206,9 +262,8 @@ def read_lists(
         by_table = _by_name([write_ids])
     if table is not None and by_table is None:
         raise UsageProblem("the name of a table was given for a write-id list, and no list", "", "leave it out")
-    return SnapshotLists(
-        by_table, of_all, None if valid_txns is None else ValidTxns.parse(valid_txns), table, assumption
-    )
+    txns = None if valid_txns is None else ValidTxns.parse(valid_txns)
+    return SnapshotLists(by_table, of_all, txns, table, assumption, warehouse)
 
 
 def lists_of(write_ids: ValidWriteIds, table: str | None = None) -> SnapshotLists:

@@ -130,6 +130,7 @@ def take_snapshot(
     *,
     look: Look | None = None,
     assumed: Assumed | None = None,
+    said: Reason | None = None,
 ) -> Snapshot:
     """List a location once and select its state.
 
@@ -138,6 +139,7 @@ def take_snapshot(
             its base then counts as one without.  Without it, that is raised.
         look: at the location, where there was one a moment ago.
         assumed: what the lists were made from, where nobody gave them.
+        said: where they are from, for the notes of the state.
 
     Raises:
         NotFoundError, AccessError, StorageError: the location cannot be listed.
@@ -152,6 +154,8 @@ def take_snapshot(
     state = select(look.listing, write_ids, txns, look.base_formats)
     if assumed:
         state = replace(state, notes=assumed.notes)
+    if said:
+        state = replace(state, notes=(said, *state.notes))
     return Snapshot(fs, path, look.listing, state, write_ids or ValidWriteIds(), txns, look.base_formats, assumed)
 
 

@@ -32,7 +32,6 @@ and in detail:
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -46,6 +45,7 @@ from acidctl.acid.names import (
     is_union_subdirectory,
     parse_directory,
     parse_partition,
+    unescape,
 )
 from acidctl.errors import AccessError, AcidctlError, NotFoundError, RefusedError
 from acidctl.location.neighbours import Surroundings, other_format
@@ -56,7 +56,6 @@ from acidctl.storage.port import FileSystem, FileSystemSpec, base_name, join, pa
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
-_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _DATABASE = ".db"
 _AHEAD = 32
 """Directories that are listed before their turn."""
@@ -310,13 +309,6 @@ def without_partitions(listing: Listing) -> Listing:
         return listing
     kept = (entry for entry in listing.entries if entry.path.partition("/")[0] not in partitions)
     return Listing(listing.location, tuple(kept))
-
-
-def unescape(text: str) -> str:
-    """A partition's key or value from its directory's name, as Hive's FileUtils.unescapePathName: ``%XX`` is the
-    character of that code, not a byte of UTF-8; a ``%`` without two hex digits stays.
-    """
-    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
 
 
 def location_at(path: str) -> WalkedLocation:

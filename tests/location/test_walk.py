@@ -13,8 +13,9 @@ from support.memory_store import MemoryFileSystem
 from support.retries import asked_again_at_once  # noqa: F401  (the fixture)
 from support.stores import Store, fill
 
+from acidctl.acid.names import unescape
 from acidctl.errors import AccessError, AcidctlError, NotFoundError
-from acidctl.location.walk import Observer, WalkedLocation, list_location, unescape, walk_locations
+from acidctl.location.walk import Observer, WalkedLocation, list_location, walk_locations
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.port import join
 from acidctl.storage.registry import open_location

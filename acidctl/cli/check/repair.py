@@ -24,6 +24,7 @@ _common = shared.together(
     shared.lock_options,
     shared.table_type_option,
     shared.exit_code_option,
+    shared.named_locations,
     shared.changed_storage_options,
     _output,
 )
@@ -167,6 +168,7 @@ def undo_command(**options: Any) -> None:
 @_dry_run
 @shared.yes_option
 @shared.lock_options
+@shared.named_locations
 @shared.changed_storage_options
 def forget_command(**options: Any) -> int:
     """Delete the backups of repairs in every location at or below LOCATION. This cannot be undone."""

@@ -9,6 +9,8 @@ A file has a table for each command, whose keys are the command's options withou
     exit-code = true
     [storage."webhdfs://nn:9870"]
     user = "hive"
+    [metastore]
+    uris = "thrift://metastore:9083"
     [limits]
     stripe-memory = "8G"
     [profile.prod.compact]
@@ -32,7 +34,7 @@ from acidctl.nearest import did_you_mean
 
 TRUSTED = "trusted-projects"
 GENERAL = ("log-format",)
-_TABLES = ("storage", "profile", "limits")
+_TABLES = ("storage", "profile", "limits", "metastore")
 
 
 class Value(NamedTuple):
@@ -70,12 +72,18 @@ class Settings:
         storage: by prefix of URL and name of the option.
         general: options of the program itself.
         limits: what one file may cost, by name.
+        metastore: where it is and how one logs in, by name.
     """
 
     options: dict[CommandPath, dict[str, Value]] = field(default_factory=dict)
     storage: dict[str, dict[str, Value]] = field(default_factory=dict)
     general: dict[str, Value] = field(default_factory=dict)
     limits: dict[str, Value] = field(default_factory=dict)
+    metastore: dict[str, Value] = field(default_factory=dict)
+
+    def metastore_values(self) -> dict[str, str]:
+        """Settings of the metastore by name."""
+        return {key: found.value for key, found in self.metastore.items()}
 
     def storage_values(self) -> dict[str, dict[str, str]]:
         """Options of stores by prefix of URL."""
@@ -151,6 +159,7 @@ def _below(merged: Settings, part: Settings) -> None:
         merged.storage[prefix] = options | merged.storage.get(prefix, {})
     merged.general.update(part.general | merged.general)
     merged.limits.update(part.limits | merged.limits)
+    merged.metastore.update(part.metastore | merged.metastore)
 
 
 # --- one file ---
@@ -168,6 +177,8 @@ def _read(
             read.storage.update(_storage(layer, place, _table(layer, place, value)))
         elif key == "limits":
             read.limits.update(_limits(layer, place, _table(layer, place, value)))
+        elif key == "metastore":
+            read.metastore.update(_metastore(layer, place, _table(layer, place, value)))
         elif key in GENERAL:
             read.general[key] = _general(layer, place, value)
         elif command := None if key in _TABLES else commands(key):
@@ -180,7 +191,7 @@ def _read(
 
 
 def _top_level(*, top: bool) -> list[str]:
-    return [*SUMMARIES, *GENERAL, "storage", "limits", *(["profile", TRUSTED] if top else [])]
+    return [*SUMMARIES, *GENERAL, "storage", "limits", "metastore", *(["profile", TRUSTED] if top else [])]
 
 
 def _options(
@@ -253,6 +264,20 @@ def _limits(layer: Layer, place: CommandPath, table: Mapping[str, Any]) -> Itera
             check_value(known[key], text)
         except UsageProblem as error:
             _refuse(layer, at, error.why, error.hint)
+        yield key, Value(text, layer.origin)
+
+
+def _metastore(layer: Layer, place: CommandPath, table: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
+    from acidctl.metastore.settings import NAMES  # noqa: PLC0415 - with XML: only where one is set
+
+    for key, value in table.items():
+        at = (*place, key)
+        if key not in NAMES:
+            _refuse(
+                layer, at, "the metastore has no such setting", _near(key, [*NAMES]) or f"settings: {', '.join(NAMES)}"
+            )
+        text = _text(layer, at, value)
+        _keep_secret(layer, at, key, text)
         yield key, Value(text, layer.origin)
 
 

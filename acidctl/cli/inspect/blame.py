@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.param_types import DIRECTORY
+from acidctl.cli.options.param_types import LOCATION
 
 
 @click.command(
@@ -18,7 +18,7 @@ from acidctl.cli.options.param_types import DIRECTORY
         """acidctl blame orders '{"writeid":1,"bucketid":536870912,"rowid":2}'""",
     ),
 )
-@click.argument("location", metavar="LOCATION", type=DIRECTORY)
+@click.argument("location", metavar="LOCATION", type=LOCATION)
 @click.argument("row", metavar="ROWID")
 @shared.reading_options("text", "json", default="text")
 def command(**asked: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.param_types import DIRECTORY, NEW_FILE
+from acidctl.cli.options.param_types import LOCATION, NEW_FILE
 
 
 @click.command(
@@ -20,7 +20,7 @@ from acidctl.cli.options.param_types import DIRECTORY, NEW_FILE
         "acidctl cat --write-ids 'sales.orders:12:9:9:7' -o parquet --out orders.parquet orders",
     ),
 )
-@click.argument("location", metavar="LOCATION|TABLE", type=DIRECTORY)
+@click.argument("location", metavar="LOCATION|TABLE", type=LOCATION)
 @click.option("--row-id", is_flag=True, help="Put ROW__ID first: writeid, bucketid, rowid.")
 @shared.columns_option
 @click.option(

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.param_types import DIRECTORY, NEW_FILE
+from acidctl.cli.options.param_types import LOCATION, NEW_FILE
 
 
 @click.command(
@@ -18,7 +18,7 @@ from acidctl.cli.options.param_types import DIRECTORY, NEW_FILE
         "acidctl diff orders --from 11 --to 12 --count",
     ),
 )
-@click.argument("location", metavar="LOCATION|TABLE", type=DIRECTORY)
+@click.argument("location", metavar="LOCATION|TABLE", type=LOCATION)
 @click.option("--from", "start", type=click.IntRange(min=0), required=True, metavar="WRITE_ID", help="What was.")
 @click.option("--to", "end", type=click.IntRange(min=0), metavar="WRITE_ID", help="What is; without it the newest.")
 @click.option("--key", metavar="COLUMNS", help="Columns that tell a row: what went and came of one key is an update.")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.param_types import DIRECTORY
+from acidctl.cli.options.param_types import LOCATION
 
 
 @click.command(
@@ -18,7 +18,7 @@ from acidctl.cli.options.param_types import DIRECTORY
         "acidctl history -o json orders | jq '.[].writeIds[] | select(.deleted > 1000)'",
     ),
 )
-@click.argument("location", metavar="LOCATION|TABLE", type=DIRECTORY)
+@click.argument("location", metavar="LOCATION|TABLE", type=LOCATION)
 @shared.reading_options("table", "json", "jsonl", "csv", default="table")
 def command(**asked: Any) -> int:
     """Show what every write id did to a LOCATION: rows inserted, updated and deleted, and where its directories went.

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.param_types import DIRECTORY
+from acidctl.cli.options.param_types import LOCATION
 
 
 @click.command(
@@ -19,7 +19,7 @@ from acidctl.cli.options.param_types import DIRECTORY
         "acidctl ls -o jsonl --recursive /warehouse | jq '.summary.obsolete.bytes'",
     ),
 )
-@click.argument("paths", nargs=-1, metavar="[PATH...]", type=DIRECTORY)
+@click.argument("paths", nargs=-1, metavar="[PATH...]", type=LOCATION)
 @click.option(
     "--state",
     "states",

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.param_types import DIRECTORY
+from acidctl.cli.options.param_types import LOCATION
 
 
 @click.command(
@@ -19,7 +19,7 @@ from acidctl.cli.options.param_types import DIRECTORY
         "acidctl why -o json orders | jq '.[].proofs[] | select(.cleaning.may == \"kept-back\") | .cleaning.next'",
     ),
 )
-@click.argument("location", metavar="LOCATION", type=DIRECTORY)
+@click.argument("location", metavar="LOCATION", type=LOCATION)
 @click.argument("names", nargs=-1, metavar="[NAME...]")
 @shared.reading_options("table", "json", "jsonl", default="table")
 def command(**asked: Any) -> int:

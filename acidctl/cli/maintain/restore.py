@@ -27,6 +27,7 @@ from acidctl.cli.options import shared
 @shared.lock_options
 @shared.deadline_option
 @shared.jobs_option
+@shared.named_locations
 @shared.changed_storage_options
 @shared.output_option("table", "json", "jsonl", default="table")
 @shared.procedure

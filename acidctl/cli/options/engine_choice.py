@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from acidctl.cli.options.shared import F, key_and_value, passed_as, refuse_unused
+from acidctl.cli.options.key_value import key_and_value
+from acidctl.cli.options.shared import F, passed_as, refuse_unused
 
 if TYPE_CHECKING:
     from acidctl.spark.driver.session_plan import SparkOptions

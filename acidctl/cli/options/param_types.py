@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from acidctl.errors import NotFoundError
+from acidctl.location.hive_names import is_hive_name
 from acidctl.printable import printable
 
 if TYPE_CHECKING:
@@ -119,9 +120,21 @@ class NewFileType(PathType):
         return super().convert(value, param, ctx)
 
 
+class LocationType(PathType):
+    """A directory, or a name of tables in a metastore, which is completed from there."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+        if not is_hive_name(incomplete):
+            return super().shell_complete(ctx, param, incomplete)
+        from acidctl.cli.options.hive_completion import hive_names  # noqa: PLC0415 - only for shells
+
+        return hive_names(ctx, incomplete)
+
+
 SIZE = SizeType()
 DURATION = DurationType()
 WINDOW = WindowType()
 DIRECTORY = PathType("dir")
+LOCATION = LocationType("dir")
 FILE = PathType("file")
 NEW_FILE = NewFileType("file")

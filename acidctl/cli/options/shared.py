@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 from click.core import ParameterSource
 
-from acidctl.cli.options.param_types import DIRECTORY, DURATION, FILE, NEW_FILE, SIZE
-from acidctl.cli.output.redact import HIDDEN, is_secret_name, remember_pair
+from acidctl.cli.options.key_value import key_and_value
+from acidctl.cli.options.metastore import exclude_option, metastore_options, warehouse_of
+from acidctl.cli.options.param_types import DURATION, FILE, LOCATION, NEW_FILE, SIZE
+from acidctl.cli.output.redact import HIDDEN, is_secret_name
+from acidctl.location.hive_names import is_hive_name
 from acidctl.storage.options import StorageOptions
 
 if TYPE_CHECKING:
@@ -70,16 +73,6 @@ def passed_as(keyword: str, make: Callable[..., Any], *options: Callable[[F], F]
     return decorate
 
 
-def key_and_value(item: str, option: str) -> tuple[str, str]:
-    """A ``KEY=VALUE`` of an option; raises BadParameter for what is none."""
-    key, equals, value = item.partition("=")
-    if not key or not equals:
-        # The text itself is not shown: it may be a password.
-        raise click.BadParameter("one of its values is not KEY=VALUE", param_hint=option)
-    remember_pair(key, value)
-    return key, value
-
-
 def refuse_unused(beside: str, *names: str) -> None:
     """Refuse options of the command line that would be taken and change nothing.
 
@@ -132,6 +125,9 @@ def _lists(
     valid_txns: str | None,
     write_ids_form: str,
     assume_committed: float | None,
+    metastore: str | None,
+    metastore_option: tuple[str, ...],
+    exclude: tuple[str, ...],
 ) -> SnapshotLists:
     from acidctl.acid.assumption import Assumption  # noqa: PLC0415 - --help does without
     from acidctl.acid.writeids import Form  # noqa: PLC0415 - --help does without
@@ -144,8 +140,23 @@ def _lists(
         form=Form(write_ids_form),
         table=table_name,
         assumption=None if assume_committed is None else Assumption(assume_committed),
+        warehouse=warehouse_of(metastore, metastore_option, exclude),
     )
 
+
+def _by_path(
+    locations: tuple[str, ...], metastore: str | None, metastore_option: tuple[str, ...], exclude: tuple[str, ...]
+) -> tuple[str, ...]:
+    if not any(map(is_hive_name, locations)):
+        return locations
+    from acidctl.location.lists import SnapshotLists  # noqa: PLC0415 - --help does without
+
+    lists = SnapshotLists(warehouse=warehouse_of(metastore, metastore_option, exclude))
+    return tuple(url for text in locations for url in (lists.urls_of(text) if is_hive_name(text) else [text]))
+
+
+named_locations = passed_as("locations", _by_path, *metastore_options, exclude_option)
+"""For commands that take no snapshot: what names tables of a metastore among `locations` becomes paths."""
 
 snapshot_options = passed_as(
     "lists",
@@ -184,6 +195,8 @@ snapshot_options = passed_as(
         metavar="[=AGE]",
         help="Where no list says it: what is older than AGE (1h) counts as committed, and nothing from there on.",
     ),
+    *metastore_options,
+    exclude_option,
 )
 """The lists of Hive's, and what stands for them: passed on as the keyword `lists`, a SnapshotLists."""
 
@@ -240,8 +253,9 @@ def _changed_storage(storage_option: tuple[str, ...], follow_links: bool) -> Sto
 def _all_local(arguments: dict[str, Any]) -> bool:
     """Whether paths were given, and none of them is a URL of another store."""
     given = [arguments.get(name) or () for name in ("location", "locations", "paths", "files")]
-    paths = [path for one in given for path in ((one,) if isinstance(one, str) else one)]
-    return bool(paths) and all("://" not in path or path.lower().startswith(("file:", "local:")) for path in paths)
+    paths = [path.lower() for one in given for path in ((one,) if isinstance(one, str) else one)]
+    local = (path.startswith(("file:", "local:")) or ("://" not in path and not is_hive_name(path)) for path in paths)
+    return bool(paths) and all(local)
 
 
 _storage_option = click.option(
@@ -267,7 +281,7 @@ changed_storage_options = passed_as(
 
 def locations_argument(*, required: bool = True) -> Callable[[F], F]:
     """One or more locations, tables, databases or warehouses; ``--recursive`` is taken and changes nothing."""
-    argument = click.argument("locations", nargs=-1, required=required, metavar="LOCATION...", type=DIRECTORY)
+    argument = click.argument("locations", nargs=-1, required=required, metavar="LOCATION...", type=LOCATION)
     recursive = click.option(
         "--recursive", is_flag=True, expose_value=False, help="Every location below LOCATION, too: always done."
     )

@@ -5,7 +5,6 @@ What names leave open is settled by comparing a compacted base with what it was 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from acidctl.acid.names import Kind
 from acidctl.acid.past import Comparison, look_back
+from acidctl.acid.reasons import Reason
 from acidctl.acid.state import AcidState
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import HistoryError
@@ -40,8 +40,9 @@ def seen_at(found: Found, lists: SnapshotLists, at: int | None) -> Snapshot:
     """
     if at is None:
         return found.snapshot(lists)
-    counted = lists.of(found.look, found.location.table, time.time())
-    return snapshot_at(found.fs, found.location.path, at, counted.write_ids, counted.txns, look=found.look)
+    counted = found.lists(lists)
+    path = found.location.path
+    return snapshot_at(found.fs, path, at, counted.write_ids, counted.txns, look=found.look, said=counted.said)
 
 
 def snapshot_at(
@@ -52,19 +53,21 @@ def snapshot_at(
     txns: ValidTxns | None = None,
     *,
     look: Look | None = None,
+    said: Reason | None = None,
 ) -> Snapshot:
     """A location as it was when the write id `at` was the newest.
 
     Args:
         write_ids: what counts as committed; None for all.
         look: at the location, where there was one a moment ago.
+        said: where the lists are from.
 
     Raises:
         HistoryError: the rows of then are gone, or not to be told from newer ones.
         NotFoundError, AccessError, StorageError, BadDataError, UsageProblem: as :func:`take_snapshot`.
     """
     lowered = (write_ids or ValidWriteIds()).at(at)
-    snapshot = take_snapshot(fs, path, lowered, txns, look=look)
+    snapshot = take_snapshot(fs, path, lowered, txns, look=look, said=said)
     past = look_back(snapshot.listing, at, write_ids, txns, snapshot.base_formats)
     if past.gone:
         raise _gone(snapshot, at, text_of(past.gone))

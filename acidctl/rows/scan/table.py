@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import BadDataError, NotFoundError, UsageProblem
-from acidctl.location.find import Found
+from acidctl.location.find import Found, find_table
+from acidctl.location.hive_names import is_hive_name
 from acidctl.location.lists import SnapshotLists, lists_of, read_lists
 from acidctl.location.snapshot import Snapshot
-from acidctl.location.walk import WalkedLocation, walk_locations
 from acidctl.nearest import did_you_mean
 from acidctl.orc.types import OrcType
 from acidctl.rows.read.events import EventFile
@@ -32,7 +32,6 @@ from acidctl.rows.scan.columns import PartitionColumn
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.rows.scan.predicate import Predicate
 from acidctl.rows.scan.scan import Scan
-from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -42,6 +41,9 @@ PartitionValue = int | str | datetime.date | None
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+_KINDS = {"tinyint": "bigint", "smallint": "bigint", "int": "bigint", "bigint": "bigint", "date": "date"}
+"""How a partition column is read, by its type in Hive; all others are texts."""
+
 _PARALLEL = 8
 _KEPT_FILES = 2000
 """Up to so many files, tails are read once for the types and kept for the rows."""
@@ -79,8 +81,12 @@ def open_table(
 
 def table_at(url: str | os.PathLike[str], storage_options: Mapping[str, str] | None, lists: SnapshotLists) -> Table:
     """Find a table, to be read by what was said of the snapshot; see :func:`open_table`."""
-    fs, root = open_location(url, storage_options)
-    return Table(fs, root, [location for location, _ in walk_locations(fs, root)], lists)
+    path = os.fsdecode(url)
+    found = find_table(path, storage_options or {}, lists)
+    if not is_hive_name(path):
+        fs, root = open_location(path, storage_options)
+        path = fs.display(root)
+    return Table(path, found, lists)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,28 +107,22 @@ class Table(ArrowRows):
 
     It is rows itself: of all columns, by a snapshot that is taken when they are asked for.
 
+    Where a metastore says what counts, the first scan goes by what it said when the table was opened, and every later
+    one asks it anew.
+
     Attributes:
         locations: with their partition values, by path.
         found: the same as they were found.
         path: as a user would type it.
     """
 
-    def __init__(
-        self,
-        fs: FileSystem,
-        root: str,
-        found: Sequence[WalkedLocation],
-        lists: SnapshotLists,
-    ) -> None:
-        self._fs = fs
-        self.path = fs.display(root)
+    def __init__(self, path: str, found: Sequence[Found], lists: SnapshotLists) -> None:
+        self.path = path
         self.found = tuple(found)
-        self._lists = lists
-        keys = self._keys()
-        self._kinds = [partition_kind([one.partition[i][1] for one in found]) for i in range(len(keys))]
+        self._lists = self._next_lists = lists
+        self._kinds = [self._kind(place, key) for place, key in enumerate(self._keys())]
         self.locations: tuple[TableLocation, ...] = tuple(
-            TableLocation(fs.display(one.path), {column.name: column.value for column in self.partition_of(one)})
-            for one in found
+            TableLocation(one.shown, {column.name: column.value for column in self.partition_of(one)}) for one in found
         )
 
     def __repr__(self) -> str:
@@ -211,23 +211,30 @@ class Table(ArrowRows):
 
         return TableScan(parts, scan_of, where, skip_hint)
 
-    def partition_of(self, location: WalkedLocation) -> list[PartitionColumn]:
+    def partition_of(self, found: Found) -> list[PartitionColumn]:
         """The partition columns with their values in one location."""
         return [
             PartitionColumn(name, kind, typed(text, kind))
-            for (name, text), kind in zip(location.partition, self._kinds, strict=True)
+            for (name, text), kind in zip(found.location.partition, self._kinds, strict=True)
         ]
+
+    def _kind(self, place: int, key: str) -> str:
+        """Of a partition column: as the metastore has it, else by its values."""
+        known = {column.name: column.type for column in self.found[0].hive.partition_keys} if self.found[0].hive else {}
+        if key in known:
+            return _KINDS.get(known[key].lower(), "string")
+        return partition_kind([one.location.partition[place][1] for one in self.found])
 
     def _keys(self) -> tuple[str, ...]:
         """The partition keys that all locations share."""
-        tables = sorted({one.table for one in self.found})
+        tables = sorted({one.location.table for one in self.found})
         if len(tables) != 1:
             raise UsageProblem(
                 f"{self.path} holds {len(tables) or 'no'} tables",
                 ", ".join(tables[:5]) + (", ..." if len(tables) > 5 else ""),
                 "give the path of one table, or of one partition",
             )
-        layouts = sorted({tuple(key for key, _ in one.partition) for one in self.found})
+        layouts = sorted({tuple(key for key, _ in one.location.partition) for one in self.found})
         if len(layouts) > 1:
             raise BadDataError(
                 f"{self.path} is not one partitioned table",
@@ -255,9 +262,10 @@ class Table(ArrowRows):
 
     def snapshots_at(self, at: int | None) -> list[Snapshot]:
         """A snapshot of every location, in the order of `found`; see :meth:`scan` for `at` and what is raised."""
+        lists, self._next_lists = self._next_lists.begun(), self._lists.renewed()
 
-        def take(location: WalkedLocation) -> Snapshot:
-            return seen_at(Found(self._fs, location, False), self._lists, at)
+        def take(found: Found) -> Snapshot:
+            return seen_at(found.afresh(), lists, at)
 
         if len(self.found) == 1:
             snapshots = [take(self.found[0])]

@@ -106,11 +106,11 @@ def plan_table(options: SourceOptions) -> TablePlan:
     snapshots = table.snapshots_at(options.at)
     with ThreadPoolExecutor(PARALLEL_LOCATIONS) as pool:
         files = list(pool.map(lambda one: tuple(map(_facts, open_event_files(one, one.files()))), snapshots))
-    partitions = [tuple(table.partition_of(location)) for location in table.found]
+    partitions = [tuple(table.partition_of(found)) for found in table.found]
     if not options.infer_partitions:
         partitions = [
-            tuple(PartitionColumn(name, "string", typed(text, "string")) for name, text in location.partition)
-            for location in table.found
+            tuple(PartitionColumn(name, "string", typed(text, "string")) for name, text in found.location.partition)
+            for found in table.found
         ]
     rows = sorted((file for of in files for file in of if file.role is not Role.DELETE), key=lambda f: f.max_write_id)
     return TablePlan(

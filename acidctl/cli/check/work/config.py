@@ -97,6 +97,8 @@ def _settings(settings: Settings, *, with_defaults: bool) -> Iterator[tuple[Name
         if found:
             yield (key,), found
     yield from _limits(settings, with_defaults=with_defaults)
+    for key, found in settings.metastore.items():
+        yield ("metastore", key), Value(HIDDEN, found.origin) if is_secret_name(key) else found
     for prefix, options in settings.storage.items():
         for key, found in options.items():
             yield ("storage", prefix, key), Value(HIDDEN, found.origin) if is_secret_name(key) else found

@@ -138,7 +138,7 @@ def _run(
             at = found.location
             printer.given |= {found.shown} if found.is_given else set()
             try:
-                counted = lists.of((seen := printer.readable(found)).look, at.table, time.time())
+                counted = (seen := printer.readable(found)).lists(lists)
             except RefusedError as error:
                 if found.is_given and len(locations) == 1:
                     raise

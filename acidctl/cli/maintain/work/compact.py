@@ -15,7 +15,8 @@ from acidctl.acid.assumption import Assumption
 from acidctl.acid.layout import TableType
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.triggers import NO_AUTO, Thresholds, is_auto_off
-from acidctl.cli.options.shared import key_and_value, refuse_unused
+from acidctl.cli.options.key_value import key_and_value
+from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import can_ask, human_bytes, human_count, note, say, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import Outcomes

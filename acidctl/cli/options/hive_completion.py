@@ -1,0 +1,47 @@
+"""What a shell offers behind ``hive:``: databases, tables and partitions, as the metastore has them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+from click.shell_completion import CompletionItem
+
+from acidctl.cli.options.metastore import metastore_of
+from acidctl.errors import AcidctlError
+from acidctl.location.hive_names import HIVE
+from acidctl.metastore import interface
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.tables import find_partitions, find_tables, get_table
+from acidctl.printable import printable
+
+_PATIENCE = 3.0
+"""Seconds that a shell waits for an answer."""
+
+_MOST = 500
+
+
+def hive_names(ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+    """The names that begin as what was typed; nothing where the metastore does not answer at once."""
+    params = ctx.params
+    try:
+        metastore = metastore_of(params.get("metastore"), params.get("metastore_option") or ())
+        if metastore is None:
+            return []
+        quick = Metastore(replace(metastore.settings, timeout=_PATIENCE), rounds=1)
+        found = _names(quick, incomplete[len(HIVE) :].lower())
+    except AcidctlError:
+        return []
+    return [CompletionItem(printable(name)) for name in found if name.startswith(incomplete.lower())][:_MOST]
+
+
+def _names(metastore: Metastore, typed: str) -> list[str]:
+    name, slash, _ = typed.partition("/")
+    database, dot, table = name.partition(".")
+    if slash:
+        found = get_table(metastore, database, table)
+        parts = ("/".join(f"{key}={value}" for key, value in one.values) for one in find_partitions(metastore, found))
+        return [f"{HIVE}{name}/{part}" for part in parts]
+    if dot:
+        return [f"{HIVE}{one.full_name}" for one in find_tables(metastore, database, f"{table}*")]
+    return [f"{HIVE}{one}." for one in sorted(metastore.call(interface.GET_ALL_DATABASES))]

@@ -1,0 +1,67 @@
+"""Names of tables in a metastore, as a user gives them in place of a path: ``hive:db.table/key=value``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from acidctl.acid.names import parse_partition, unescape
+from acidctl.errors import NotFoundError, UsageProblem
+
+HIVE = "hive:"
+"""How such a name begins."""
+
+_FORM = "write hive:db.table, hive:db.table/key=value, hive:db.* or hive:*.*"
+
+
+def is_hive_name(path: str) -> bool:
+    """Whether what a user gives names tables of a metastore, not a path."""
+    return path[: len(HIVE)].lower() == HIVE
+
+
+@dataclass(frozen=True, slots=True)
+class HiveName:
+    """What stands behind ``hive:``.
+
+    Attributes:
+        database, table: with ``*`` and ``?`` where several are meant.
+        partition: some values by their keys; empty for all partitions.
+    """
+
+    database: str
+    table: str
+    partition: Mapping[str, str]
+
+    @classmethod
+    def parse(cls, text: str) -> HiveName:
+        """Parse ``hive:db.table/key=value``.
+
+        Raises:
+            UsageProblem: it is not such a name.
+            NotFoundError: what follows the table is not a partition.
+        """
+        name, _, partition = text[len(HIVE) :].partition("/")
+        database, dot, table = name.strip().lower().partition(".")
+        if not dot or not database or not table or "." in table:
+            raise UsageProblem(f"not the name of a table: {text}", "", _FORM)
+        return cls(database, table, partition_values(partition))
+
+    @property
+    def is_pattern(self) -> bool:
+        """Whether several tables may be meant."""
+        return any(mark in self.database + self.table for mark in "*?[")
+
+
+def partition_values(text: str) -> dict[str, str]:
+    """The values that a partition specification has, ``day=2026-11-20/hour=1``, unescaped as Hive does it.
+
+    Raises:
+        NotFoundError: a part of it is not ``key=value``.
+    """
+    wanted: dict[str, str] = {}
+    for part in filter(None, text.split("/")):
+        parsed = parse_partition(part)
+        if parsed is None:
+            raise NotFoundError(f"{part} is not a partition", "", "write key=value, as Hive names its directory")
+        wanted[parsed[0]] = unescape(parsed[1])
+    return wanted

@@ -1,0 +1,189 @@
+"""A metastore as a source of names and snapshots: from ``hive:db.table`` to locations, and from locations to lists.
+
+The transactions that count are taken once, before anything is listed: what commits later is then in no list, and what
+the lists know is on disk.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from urllib.parse import urlsplit
+
+from acidctl.acid.reasons import Code, Reason, reason
+from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.errors import NotFoundError, UsageProblem
+from acidctl.location.hive_names import HiveName
+from acidctl.location.walk import WalkedLocation
+from acidctl.metastore.client import Metastore, batches
+from acidctl.metastore.tables import (
+    HivePartition,
+    HiveTable,
+    find_partitions,
+    find_tables,
+    get_table,
+)
+from acidctl.metastore.transactions import Transactions
+from acidctl.storage.port import FileSystem
+from acidctl.storage.registry import open_location
+
+_HADOOP = ("hdfs", "webhdfs", "swebhdfs")
+_SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "local": "file", "": "file"}
+_AT_ONCE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A location that the metastore knows."""
+
+    fs: FileSystem
+    location: WalkedLocation
+    table: HiveTable
+    partition: HivePartition | None = None
+
+
+class Warehouse:
+    """The tables of one metastore, and what counts as committed in them at one moment.
+
+    Args:
+        exclude: names of tables, with ``*``, that are left out where several are meant.
+    """
+
+    def __init__(self, metastore: Metastore, exclude: Sequence[str] = ()) -> None:
+        self.metastore = metastore
+        self.exclude = tuple(exclude)
+        self._at_root: dict[tuple[str, str, str], HiveTable | None] = {}
+
+    def renewed(self) -> Warehouse:
+        """The same, which has taken no list yet."""
+        return Warehouse(self.metastore, self.exclude)
+
+    @cached_property
+    def transactions(self) -> Transactions:
+        """The transactions that count: asked for once, and to be asked for before anything is listed."""
+        return Transactions(self.metastore)
+
+    def lists(self, table: HiveTable) -> tuple[ValidWriteIds, ValidTxns]:
+        """What counts in a table."""
+        return self.transactions.write_ids(table.full_name), self.transactions.txns
+
+    @property
+    def note(self) -> Reason:
+        """Where the lists are from, and since when they hold."""
+        at = datetime.fromtimestamp(self.transactions.taken, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        return reason(Code.FROM_METASTORE, server=self.transactions.server, at=at)
+
+    # -- from names to locations -------------------------------------------------------------------------------
+
+    def tables(self, name: HiveName) -> Iterator[HiveTable]:
+        """The tables that a name means.
+
+        Raises:
+            NotFoundError: there is no such table.
+            UsageProblem: the one that is named is not transactional.
+        """
+        if not name.is_pattern:
+            table = get_table(self.metastore, name.database, name.table)
+            if table.table_type is None:
+                raise UsageProblem(
+                    f"{table.full_name} is not a transactional table",
+                    "its property transactional is not true",
+                    "acidctl reads and changes transactional tables only",
+                )
+            yield table
+            return
+        found = False
+        for table in find_tables(self.metastore, name.database, name.table, self.exclude):
+            found = True
+            yield table
+        if not found:
+            raise NotFoundError(
+                f"no transactional table is called {name.database}.{name.table}",
+                f"asked was {self.metastore.shown}",
+                "acidctl tables shows what there is",
+            )
+
+    def places(self, name: HiveName, storage: Mapping[str, str]) -> Iterator[Place]:
+        """The locations of all of its tables, table by table, partitions by their values.
+
+        Raises:
+            NotFoundError: there is no such table or partition.
+        """
+        for some in batches(list(self.tables(name)), _AT_ONCE):
+            self.transactions.load(table.full_name for table in some)
+            for table in some:
+                if table.location:
+                    yield from self._places_of(table, name.partition, storage)
+
+    def urls(self, name: HiveName) -> Iterator[str]:
+        """Where the locations of all of its tables lie.
+
+        Raises:
+            NotFoundError: there is no such table or partition.
+        """
+        for table in self.tables(name):
+            if table.partition_keys or name.partition:
+                yield from (one.location for one in find_partitions(self.metastore, table, name.partition))
+            elif table.location:
+                yield table.location
+
+    def _places_of(self, table: HiveTable, wanted: Mapping[str, str], storage: Mapping[str, str]) -> Iterator[Place]:
+        fs, root = open_location(table.location, storage)
+        if not table.partition_keys and not wanted:
+            yield Place(fs, WalkedLocation(root, table.full_name), table)
+            return
+        beginning = table.location.rstrip("/") + "/"
+        for partition in find_partitions(self.metastore, table, wanted):
+            if partition.location.startswith(beginning):
+                path = f"{root.rstrip('/')}/{partition.location.removeprefix(beginning).strip('/')}"
+                place = Place(fs, WalkedLocation(path, table.full_name, partition.values), table, partition)
+            else:
+                elsewhere, path = open_location(partition.location, storage)
+                place = Place(elsewhere, WalkedLocation(path, table.full_name, partition.values), table, partition)
+            yield place
+
+    # -- from locations to tables ------------------------------------------------------------------------------
+
+    def table_at(self, fs: FileSystem, location: WalkedLocation) -> HiveTable | None:
+        """The transactional table of which a directory is a location; None where it is of none."""
+        path = location.path
+        for _ in location.partition:
+            path = os.path.dirname(path)  # noqa: PTH120 - of any store
+        key = _key(fs.display(path))
+        if key not in self._at_root:
+            self._at_root[key] = self._by_name(location.table, key) or self._by_location.get(key)
+        return self._at_root[key]
+
+    def _by_name(self, name: str, key: tuple[str, str, str]) -> HiveTable | None:
+        """The table that is called as its directory is, which most are."""
+        database, dot, table = name.lower().partition(".")
+        try:
+            found = get_table(self.metastore, database, table) if dot else None
+        except NotFoundError:
+            return None
+        return found if found and found.table_type and _key(found.location) == key else None
+
+    @cached_property
+    def _by_location(self) -> Mapping[tuple[str, str, str], HiveTable]:
+        """All transactional tables by where they lie."""
+        return {_key(table.location): table for table in find_tables(self.metastore) if table.location}
+
+
+def _key(url: str) -> tuple[str, str, str]:
+    """Scheme, host or bucket, and path, in one spelling for one place.
+
+    All HDFS is taken for one: it is called by its nameservice, by either of its NameNodes, and over two protocols.
+    """
+    if "://" not in url and not url.startswith(("file:", "hdfs:")):
+        return "file", "", os.path.realpath(url)
+    parts = urlsplit(url)
+    scheme = _SAME.get(parts.scheme.lower(), parts.scheme.lower())
+    path = "/" + parts.path.strip("/")
+    if scheme == "file":
+        return scheme, "", os.path.realpath(path)
+    if scheme in _HADOOP:
+        return "hdfs", "", path
+    return scheme, parts.netloc, path

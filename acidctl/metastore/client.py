@@ -1,0 +1,173 @@
+"""A metastore, whichever of its servers answers and whatever its version: one client for everything that is asked."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+from acidctl.errors import AcidctlError, UsageProblem
+from acidctl.metastore import interface
+from acidctl.metastore.connection import Connection
+from acidctl.metastore.errors import MetastoreError, UnknownMethod, Unreachable
+from acidctl.metastore.settings import Login, MetastoreSettings
+from acidctl.metastore.wire import Method
+
+_T = TypeVar("_T")
+
+_ROUNDS = 3
+_PAUSE = 1.0
+"""Seconds between two rounds over all servers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What a server can do, found out by asking it: distributions take parts of later versions into earlier ones.
+
+    Attributes:
+        version: its own words; before Hive 4 they are wrong.
+        write_ids: it numbers writes by table (Hive 3).
+        txn_types: its transactions have types (Hive 4): readers and compactions are told apart.
+    """
+
+    version: str
+    write_ids: bool
+    txn_types: bool
+
+
+class Metastore:
+    """What speaks with a metastore; connects when it is first asked. Several threads may use it, one after another.
+
+    Args:
+        settings: where it is, and who one is to it.
+        connect: what opens a connection.
+        rounds: so often every server is tried.
+    """
+
+    def __init__(
+        self,
+        settings: MetastoreSettings,
+        connect: Callable[..., Connection] = Connection,
+        rounds: int = _ROUNDS,
+    ) -> None:
+        self.settings = settings
+        self._rounds = rounds
+        self._connect = connect
+        self._connection: Connection | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def shown(self) -> str:
+        """The address of the server that answers, or of the first."""
+        return (self._connection.address if self._connection else self.settings.addresses[0]).url
+
+    def call(self, method: Method, *arguments: Any) -> Any:
+        """Call a method; where the connection is lost, again by another server if that does no harm.
+
+        Raises:
+            Unreachable: no server answers, or the answer to what must not be done twice was lost.
+            UnknownMethod: the server does not have it.
+            AcidctlError: the server refused.
+        """
+        with self._lock:
+            for attempt in range(self._rounds):
+                connection = self._connection or self._open()
+                try:
+                    return connection.call(method, *arguments)
+                except Unreachable:
+                    self._connection = None
+                    if not method.repeatable or attempt == self._rounds - 1:
+                        raise
+                except MetastoreError:
+                    # What cannot be read has closed the connection; what failed in the server has not, but a new one
+                    # costs little.
+                    self.close()
+                    raise
+            raise AssertionError("the last attempt returns or raises")
+
+    def another(self) -> Metastore:
+        """A second client for the same servers, with a connection of its own: for what must not wait for the first."""
+        return Metastore(self.settings, self._connect, self._rounds)
+
+    def close(self) -> None:
+        """End the connection; the next call opens one again."""
+        with self._lock:
+            if self._connection:
+                self._connection.close()
+            self._connection = None
+
+    def _open(self) -> Connection:
+        """The first server that answers, as Hive's own client tries them: several rounds with a pause."""
+        for attempt in range(self._rounds):
+            addresses = list(self.settings.addresses)
+            for at, address in enumerate(addresses):
+                try:
+                    connection = self._connect(self.settings, address)
+                    self._introduce(connection)
+                except Unreachable:
+                    if at + 1 == len(addresses) and attempt + 1 == self._rounds:
+                        raise
+                else:
+                    self._connection = connection
+                    return connection
+            time.sleep(_PAUSE * random.uniform(0.5, 1.5))
+        raise AssertionError("the last attempt returns or raises")
+
+    def _introduce(self, connection: Connection) -> None:
+        """Without a login the first call says who one is."""
+        if self.settings.login is Login.NONE and connection.address.path is None:
+            connection.call(interface.SET_UGI, self.settings.user_name, ())
+
+    @cached_property
+    def features(self) -> Features:
+        """What the server can do; asked once.
+
+        Raises:
+            MetastoreError: it cannot be reached, or is not a metastore.
+        """
+        request = interface.ValidWriteIdsRequest((), f"1:{2**63 - 1}::")
+        return Features(
+            version=str(self.call(interface.GET_VERSION)),
+            write_ids=self._has(interface.GET_VALID_WRITE_IDS, request),
+            txn_types=self._has(interface.GET_OPEN_TXNS_REQ, interface.GetOpenTxnsRequest()),
+        )
+
+    def _has(self, method: Method, *arguments: Any) -> bool:
+        try:
+            self.call(method, *arguments)
+        except UnknownMethod:
+            return False
+        except Unreachable:
+            raise
+        except AcidctlError:
+            return True  # it knows the method, and refuses what it was asked
+        return True
+
+    def require_write_ids(self) -> None:
+        """Refuse a server of Hive 2.
+
+        Raises:
+            UsageProblem: it has no write ids.
+        """
+        if not self.features.write_ids:
+            raise UsageProblem(
+                f"the metastore {self.shown} is of Hive 2", "it does not number writes by table", "give the lists"
+            )
+
+    def configured(self, name: str, default: str) -> str:
+        """A property of the server's own configuration; the default where it has none or does not tell it."""
+        try:
+            return str(self.call(interface.GET_CONFIG_VALUE, name, default))
+        except Unreachable:
+            raise
+        except AcidctlError:
+            return default
+
+
+def batches(items: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
+    """The items by so many, in their order."""
+    return (items[start : start + size] for start in range(0, len(items), size))

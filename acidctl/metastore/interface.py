@@ -1,0 +1,689 @@
+"""The part of the metastore's interface that acidctl uses, as of Hive 2.3 to 4.x: structs, enums and methods.
+
+Fields that a version lacks are None or empty there. Times are milliseconds since the epoch, of the server's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+from acidctl.metastore.wire import (
+    BINARY,
+    BOOL,
+    I16,
+    I32,
+    I64,
+    STRING,
+    Struct,
+    field,
+    list_of,
+    map_of,
+    method,
+    set_of,
+    struct,
+    struct_of,
+)
+
+
+class TxnType(IntEnum):
+    """Kinds of transactions; before Hive 4 all are DEFAULT."""
+
+    DEFAULT = 0
+    REPL_CREATED = 1
+    READ_ONLY = 2
+    COMPACTION = 3
+    MATER_VIEW_REBUILD = 4
+    SOFT_DELETE = 5
+    REBALANCE_COMPACTION = 6
+
+
+class TxnState(IntEnum):
+    """States of a transaction that is still known."""
+
+    COMMITTED = 1
+    ABORTED = 2
+    OPEN = 3
+
+
+class LockType(IntEnum):
+    """What a lock allows others."""
+
+    SHARED_READ = 1
+    SHARED_WRITE = 2
+    EXCLUSIVE = 3
+    EXCL_WRITE = 4
+
+
+class LockLevel(IntEnum):
+    """What a lock is on."""
+
+    DB = 1
+    TABLE = 2
+    PARTITION = 3
+
+
+class LockState(IntEnum):
+    """Whether a lock is held."""
+
+    ACQUIRED = 1
+    WAITING = 2
+    ABORT = 3
+    NOT_ACQUIRED = 4
+
+
+class Operation(IntEnum):
+    """What a lock is taken for."""
+
+    SELECT = 1
+    INSERT = 2
+    UPDATE = 3
+    DELETE = 4
+
+
+class CompactionType(IntEnum):
+    """Kinds of entries in the queue."""
+
+    MINOR = 1
+    MAJOR = 2
+    REBALANCE = 3
+    ABORT_TXN_CLEANUP = 4
+
+
+INSERT_ONLY_TABLES = 2
+"""The capability without which Hive 3 and 4 hide insert-only tables."""
+
+
+# --- tables ---------------------------------------------------------------------------------------------------------
+
+
+@struct
+class FieldSchema(Struct):
+    """A column."""
+
+    name: str = field(1, STRING, "")
+    type: str = field(2, STRING, "")
+    comment: str | None = field(3, STRING)
+
+
+@struct
+class SerDeInfo(Struct):
+    """How rows are written in files."""
+
+    name: str | None = field(1, STRING)
+    library: str | None = field(2, STRING)
+    parameters: Mapping[str, str] = field(3, map_of(STRING, STRING), {})
+
+
+@struct
+class Order(Struct):
+    """A column that rows are sorted by; 1 is ascending."""
+
+    column: str = field(1, STRING, "")
+    order: int = field(2, I32, 1)
+
+
+@struct
+class StorageDescriptor(Struct):
+    """Where and how a table or a partition is stored."""
+
+    columns: tuple[FieldSchema, ...] = field(1, list_of(struct_of(FieldSchema)), ())
+    location: str | None = field(2, STRING)
+    input_format: str | None = field(3, STRING)
+    output_format: str | None = field(4, STRING)
+    compressed: bool = field(5, BOOL, False)
+    buckets: int = field(6, I32, -1)
+    serde: SerDeInfo | None = field(7, struct_of(SerDeInfo))
+    bucket_columns: tuple[str, ...] = field(8, list_of(STRING), ())
+    sort_columns: tuple[Order, ...] = field(9, list_of(struct_of(Order)), ())
+    parameters: Mapping[str, str] = field(10, map_of(STRING, STRING), {})
+
+
+@struct
+class Table(Struct):
+    """A table, as the metastore has it."""
+
+    name: str = field(1, STRING, "")
+    database: str = field(2, STRING, "")
+    owner: str | None = field(3, STRING)
+    created: int = field(4, I32, 0)
+    last_access: int = field(5, I32, 0)
+    retention: int = field(6, I32, 0)
+    storage: StorageDescriptor | None = field(7, struct_of(StorageDescriptor))
+    partition_keys: tuple[FieldSchema, ...] = field(8, list_of(struct_of(FieldSchema)), ())
+    parameters: Mapping[str, str] = field(9, map_of(STRING, STRING), {})
+    view_text: str | None = field(10, STRING)
+    expanded_view_text: str | None = field(11, STRING)
+    table_type: str | None = field(12, STRING)
+    catalog: str | None = field(17, STRING)
+
+
+@struct
+class PartitionStorage(Struct):
+    """Where a partition is stored; of its :class:`StorageDescriptor` no more is read."""
+
+    location: str | None = field(2, STRING)
+
+
+@struct
+class Partition(Struct):
+    """A partition, as the metastore has it: only what does not repeat its table."""
+
+    values: tuple[str, ...] = field(1, list_of(STRING), ())
+    storage: PartitionStorage | None = field(6, struct_of(PartitionStorage))
+    parameters: Mapping[str, str] = field(7, map_of(STRING, STRING), {})
+
+
+@struct
+class Database(Struct):
+    """A database."""
+
+    name: str = field(1, STRING, "")
+    location: str | None = field(3, STRING)
+    parameters: Mapping[str, str] = field(4, map_of(STRING, STRING), {})
+    managed_location: str | None = field(10, STRING)
+
+
+@struct
+class TableMeta(Struct):
+    """A table's name and kind."""
+
+    database: str = field(1, STRING, "")
+    name: str = field(2, STRING, "")
+    table_type: str = field(3, STRING, "")
+
+
+@struct
+class ClientCapabilities(Struct):
+    """What a client says that it can do."""
+
+    values: tuple[int, ...] = field(1, list_of(I32), (INSERT_ONLY_TABLES,))
+
+
+@struct
+class GetTableRequest(Struct):
+    """Which table is asked for."""
+
+    database: str = field(1, STRING, "")
+    name: str = field(2, STRING, "")
+    capabilities: ClientCapabilities = field(3, struct_of(ClientCapabilities), ClientCapabilities())
+    processor_capabilities: tuple[str, ...] | None = field(8, list_of(STRING))
+    processor: str | None = field(9, STRING)
+
+
+@struct
+class GetTableResult(Struct):
+    """The table that was asked for."""
+
+    table: Table | None = field(1, struct_of(Table))
+
+
+@struct
+class GetTablesRequest(Struct):
+    """Which tables of a database are asked for."""
+
+    database: str = field(1, STRING, "")
+    names: tuple[str, ...] = field(2, list_of(STRING), ())
+    capabilities: ClientCapabilities = field(3, struct_of(ClientCapabilities), ClientCapabilities())
+    processor_capabilities: tuple[str, ...] | None = field(5, list_of(STRING))
+    processor: str | None = field(6, STRING)
+
+
+@struct
+class GetTablesResult(Struct):
+    """Those of them that there are."""
+
+    tables: tuple[Table, ...] = field(1, list_of(struct_of(Table)), ())
+
+
+GET_ALL_DATABASES = method("get_all_databases", (), list_of(STRING), "MetaException")
+GET_DATABASE = method("get_database", (STRING,), struct_of(Database), "NoSuchObjectException MetaException")
+GET_TABLE_META = method(
+    "get_table_meta", (STRING, STRING, list_of(STRING)), list_of(struct_of(TableMeta)), "MetaException"
+)
+GET_TABLE_NAMES_BY_FILTER = method(
+    "get_table_names_by_filter",
+    (STRING, STRING, I16),
+    list_of(STRING),
+    "MetaException InvalidOperationException UnknownDBException",
+)
+GET_TABLE = method(
+    "get_table_req", (struct_of(GetTableRequest),), struct_of(GetTableResult), "MetaException NoSuchObjectException"
+)
+GET_TABLES = method(
+    "get_table_objects_by_name_req",
+    (struct_of(GetTablesRequest),),
+    struct_of(GetTablesResult),
+    "MetaException InvalidOperationException UnknownDBException",
+)
+GET_PARTITION_NAMES = method(
+    "get_partition_names", (STRING, STRING, I16), list_of(STRING), "NoSuchObjectException MetaException"
+)
+GET_PARTITION_NAMES_PS = method(
+    "get_partition_names_ps",
+    (STRING, STRING, list_of(STRING), I16),
+    list_of(STRING),
+    "MetaException NoSuchObjectException",
+)
+GET_PARTITIONS_BY_NAMES = method(
+    "get_partitions_by_names",
+    (STRING, STRING, list_of(STRING)),
+    list_of(struct_of(Partition)),
+    "MetaException NoSuchObjectException InvalidObjectException",
+)
+
+
+# --- transactions ---------------------------------------------------------------------------------------------------
+
+
+@struct
+class OpenTxnRequest(Struct):
+    """How many transactions are to be opened, and by whom."""
+
+    count: int = field(1, I32, 1)
+    user: str = field(2, STRING, "")
+    host: str = field(3, STRING, "")
+    agent: str = field(4, STRING, "acidctl")
+    txn_type: int | None = field(7, I32)
+
+
+@struct
+class OpenTxnsResponse(Struct):
+    """Their ids."""
+
+    txn_ids: tuple[int, ...] = field(1, list_of(I64), ())
+
+
+@struct
+class AbortTxnRequest(Struct):
+    """Which transaction is to be aborted."""
+
+    txn: int = field(1, I64, 0)
+
+
+@struct
+class AbortTxnsRequest(Struct):
+    """Which transactions are to be aborted; why, as one of Hive's error codes."""
+
+    txns: tuple[int, ...] = field(1, list_of(I64), ())
+    error_code: int | None = field(2, I64)
+
+
+@struct
+class CommitTxnRequest(Struct):
+    """Which transaction is to be committed."""
+
+    txn: int = field(1, I64, 0)
+
+
+@struct
+class GetOpenTxnsRequest(Struct):
+    """Which kinds of transactions do not count (Hive 4)."""
+
+    excluded_types: tuple[int, ...] = field(1, list_of(I32), ())
+
+
+@struct
+class OpenTxns(Struct):
+    """What the server knows of transactions now.
+
+    Attributes:
+        txns: open and aborted ones, ascending; None where the server sends none.
+        aborted_bits: bit i, least significant first, says that `txns[i]` is aborted. Hive 2.3 does not tell.
+    """
+
+    high_watermark: int = field(1, I64, 0)
+    txns: tuple[int, ...] = field(2, list_of(I64), ())
+    min_open: int | None = field(3, I64)
+    aborted_bits: bytes = field(4, BINARY, b"")
+
+
+@struct
+class TxnInfo(Struct):
+    """One transaction that is open or aborted."""
+
+    id: int = field(1, I64, 0)
+    state: int = field(2, I32, 0)
+    user: str = field(3, STRING, "")
+    host: str = field(4, STRING, "")
+    agent: str | None = field(5, STRING)
+    heartbeats: int | None = field(6, I32)
+    meta_info: str | None = field(7, STRING)
+    started: int | None = field(8, I64)
+    last_heartbeat: int | None = field(9, I64)
+
+
+@struct
+class OpenTxnsInfo(Struct):
+    """All of them."""
+
+    high_watermark: int = field(1, I64, 0)
+    txns: tuple[TxnInfo, ...] = field(2, list_of(struct_of(TxnInfo)), ())
+
+
+@struct
+class ValidWriteIdsRequest(Struct):
+    """Of which tables (``db.table``) the write ids are asked for, as of which transactions."""
+
+    tables: tuple[str, ...] = field(1, list_of(STRING), ())
+    txns: str | None = field(2, STRING)
+
+
+@struct
+class TableWriteIds(Struct):
+    """The write ids of one table.
+
+    Attributes:
+        invalid: open and aborted ones, ascending.
+        aborted_bits: as of :class:`OpenTxns`.
+    """
+
+    table: str = field(1, STRING, "")
+    high_watermark: int = field(2, I64, 0)
+    invalid: tuple[int, ...] = field(3, list_of(I64), ())
+    min_open: int | None = field(4, I64)
+    aborted_bits: bytes = field(5, BINARY, b"")
+
+
+@struct
+class ValidWriteIdsResponse(Struct):
+    """Those of all tables."""
+
+    tables: tuple[TableWriteIds, ...] = field(1, list_of(struct_of(TableWriteIds)), ())
+
+
+@struct
+class HeartbeatRequest(Struct):
+    """Of what a sign of life is given."""
+
+    lock: int | None = field(1, I64)
+    txn: int | None = field(2, I64)
+
+
+@struct
+class HeartbeatTxnRangeRequest(Struct):
+    """Of which transactions, first and last, a sign of life is given."""
+
+    first: int = field(1, I64, 0)
+    last: int = field(2, I64, 0)
+
+
+@struct
+class HeartbeatTxnRangeResponse(Struct):
+    """Those of them that are not open any more."""
+
+    aborted: frozenset[int] = field(1, set_of(I64), frozenset())
+    unknown: frozenset[int] = field(2, set_of(I64), frozenset())
+
+
+@struct
+class AllocateWriteIdsRequest(Struct):
+    """For which transactions a table gives write ids."""
+
+    database: str = field(1, STRING, "")
+    table: str = field(2, STRING, "")
+    txns: tuple[int, ...] = field(3, list_of(I64), ())
+
+
+@struct
+class TxnToWriteId(Struct):
+    """The write id of a transaction."""
+
+    txn: int = field(1, I64, 0)
+    write_id: int = field(2, I64, 0)
+
+
+@struct
+class AllocateWriteIdsResponse(Struct):
+    """All of them."""
+
+    write_ids: tuple[TxnToWriteId, ...] = field(1, list_of(struct_of(TxnToWriteId)), ())
+
+
+_GONE = "NoSuchTxnException TxnAbortedException"
+
+GET_OPEN_TXNS = method("get_open_txns", (), struct_of(OpenTxns), loose=True)
+GET_OPEN_TXNS_REQ = method("get_open_txns_req", (struct_of(GetOpenTxnsRequest),), struct_of(OpenTxns), loose=True)
+GET_OPEN_TXNS_INFO = method("get_open_txns_info", (), struct_of(OpenTxnsInfo))
+GET_VALID_WRITE_IDS = method(
+    "get_valid_write_ids",
+    (struct_of(ValidWriteIdsRequest),),
+    struct_of(ValidWriteIdsResponse),
+    "NoSuchTxnException MetaException",
+)
+OPEN_TXNS = method("open_txns", (struct_of(OpenTxnRequest),), struct_of(OpenTxnsResponse), repeatable=False)
+ABORT_TXN = method("abort_txn", (struct_of(AbortTxnRequest),), None, "NoSuchTxnException")
+ABORT_TXNS = method("abort_txns", (struct_of(AbortTxnsRequest),), None, "NoSuchTxnException")
+COMMIT_TXN = method("commit_txn", (struct_of(CommitTxnRequest),), None, _GONE, repeatable=False)
+HEARTBEAT = method(
+    "heartbeat", (struct_of(HeartbeatRequest),), None, "NoSuchLockException NoSuchTxnException TxnAbortedException"
+)
+HEARTBEAT_TXN_RANGE = method(
+    "heartbeat_txn_range", (struct_of(HeartbeatTxnRangeRequest),), struct_of(HeartbeatTxnRangeResponse)
+)
+ALLOCATE_WRITE_IDS = method(
+    "allocate_table_write_ids",
+    (struct_of(AllocateWriteIdsRequest),),
+    struct_of(AllocateWriteIdsResponse),
+    f"{_GONE} MetaException",
+    repeatable=False,
+)
+
+
+# --- locks ----------------------------------------------------------------------------------------------------------
+
+
+@struct
+class LockComponent(Struct):
+    """One thing that a lock is on."""
+
+    type: int = field(1, I32, LockType.SHARED_READ)
+    level: int = field(2, I32, LockLevel.TABLE)
+    database: str = field(3, STRING, "")
+    table: str | None = field(4, STRING)
+    partition: str | None = field(5, STRING)
+    operation: int = field(6, I32, Operation.SELECT)
+    is_transactional: bool = field(7, BOOL, True)
+
+
+@struct
+class LockRequest(Struct):
+    """A lock that is asked for."""
+
+    components: tuple[LockComponent, ...] = field(1, list_of(struct_of(LockComponent)), ())
+    txn: int | None = field(2, I64)
+    user: str = field(3, STRING, "")
+    host: str = field(4, STRING, "")
+    agent: str = field(5, STRING, "acidctl")
+
+
+@struct
+class LockResponse(Struct):
+    """Whether it is held."""
+
+    lock: int = field(1, I64, 0)
+    state: int = field(2, I32, 0)
+    message: str | None = field(3, STRING)
+
+
+@struct
+class CheckLockRequest(Struct):
+    """Which lock, that was not to be had at once, is asked for again."""
+
+    lock: int = field(1, I64, 0)
+    txn: int | None = field(2, I64)
+
+
+@struct
+class UnlockRequest(Struct):
+    """Which lock, of no transaction, is given back."""
+
+    lock: int = field(1, I64, 0)
+
+
+@struct
+class ShowLocksRequest(Struct):
+    """Which locks are to be shown; all of them without anything."""
+
+    database: str | None = field(1, STRING)
+    table: str | None = field(2, STRING)
+    partition: str | None = field(3, STRING)
+    extended: bool | None = field(4, BOOL)
+    txn: int | None = field(5, I64)
+
+
+@struct
+class LockInfo(Struct):
+    """One component of a lock that is held or waits."""
+
+    lock: int = field(1, I64, 0)
+    database: str = field(2, STRING, "")
+    table: str | None = field(3, STRING)
+    partition: str | None = field(4, STRING)
+    state: int = field(5, I32, 0)
+    type: int = field(6, I32, 0)
+    txn: int | None = field(7, I64)
+    last_heartbeat: int = field(8, I64, 0)
+    acquired: int | None = field(9, I64)
+    user: str = field(10, STRING, "")
+    host: str = field(11, STRING, "")
+    heartbeats: int | None = field(12, I32)
+    agent: str | None = field(13, STRING)
+    blocked_by: int | None = field(14, I64)
+    blocked_by_part: int | None = field(15, I64)
+    part: int | None = field(16, I64)
+
+
+@struct
+class ShowLocksResponse(Struct):
+    """All of them."""
+
+    locks: tuple[LockInfo, ...] = field(1, list_of(struct_of(LockInfo)), ())
+
+
+LOCK = method("lock", (struct_of(LockRequest),), struct_of(LockResponse), _GONE, repeatable=False)
+CHECK_LOCK = method(
+    "check_lock", (struct_of(CheckLockRequest),), struct_of(LockResponse), f"{_GONE} NoSuchLockException"
+)
+UNLOCK = method("unlock", (struct_of(UnlockRequest),), None, "NoSuchLockException TxnOpenException")
+SHOW_LOCKS = method("show_locks", (struct_of(ShowLocksRequest),), struct_of(ShowLocksResponse))
+
+
+# --- the queue of compactions ---------------------------------------------------------------------------------------
+
+
+@struct
+class CompactionRequest(Struct):
+    """A compaction that is asked for; what stands after `properties` is of Hive 4."""
+
+    database: str = field(1, STRING, "")
+    table: str = field(2, STRING, "")
+    partition: str | None = field(3, STRING)
+    type: int = field(4, I32, CompactionType.MAJOR)
+    run_as: str | None = field(5, STRING)
+    properties: Mapping[str, str] | None = field(6, map_of(STRING, STRING))
+    initiator: str | None = field(7, STRING)
+    initiator_version: str | None = field(8, STRING)
+    pool: str | None = field(9, STRING)
+    buckets: int | None = field(10, I32)
+    order_by: str | None = field(11, STRING)
+
+
+@struct
+class CompactionResponse(Struct):
+    """What became of the request."""
+
+    id: int = field(1, I64, 0)
+    state: str = field(2, STRING, "")
+    accepted: bool = field(3, BOOL, False)
+    message: str | None = field(4, STRING)
+
+
+@struct
+class ShowCompactRequest(Struct):
+    """Which entries are to be shown; before Hive 4 all of them."""
+
+    id: int | None = field(1, I64)
+    pool: str | None = field(2, STRING)
+    database: str | None = field(3, STRING)
+    table: str | None = field(4, STRING)
+    partition: str | None = field(5, STRING)
+    type: int | None = field(6, I32)
+    state: str | None = field(7, STRING)
+    limit: int | None = field(8, I64)
+    order: str | None = field(9, STRING)
+
+
+@struct
+class CompactionInfo(Struct):
+    """One entry of the queue or of its history, as SHOW COMPACTIONS has it."""
+
+    database: str = field(1, STRING, "")
+    table: str = field(2, STRING, "")
+    partition: str | None = field(3, STRING)
+    type: int = field(4, I32, 0)
+    state: str = field(5, STRING, "")
+    worker: str | None = field(6, STRING)
+    started: int | None = field(7, I64)
+    run_as: str | None = field(8, STRING)
+    highest_txn: int | None = field(9, I64)
+    meta_info: str | None = field(10, STRING)
+    ended: int | None = field(11, I64)
+    job: str | None = field(12, STRING)
+    id: int | None = field(13, I64)
+    error: str | None = field(14, STRING)
+    enqueued: int | None = field(15, I64)
+    worker_version: str | None = field(16, STRING)
+    initiator: str | None = field(17, STRING)
+    initiator_version: str | None = field(18, STRING)
+    cleaner_start: int | None = field(19, I64)
+    pool: str | None = field(20, STRING)
+    next_txn: int | None = field(21, I64)
+    txn: int | None = field(22, I64)
+    committed: int | None = field(23, I64)
+    highest_write_id: int | None = field(24, I64)
+
+
+@struct
+class ShowCompactResponse(Struct):
+    """All of them."""
+
+    entries: tuple[CompactionInfo, ...] = field(1, list_of(struct_of(CompactionInfo)), ())
+
+
+@struct
+class AbortCompactionsRequest(Struct):
+    """Which entries, that wait, are to be taken out of the queue (Hive 4)."""
+
+    ids: tuple[int, ...] = field(1, list_of(I64), ())
+
+
+@struct
+class AbortedCompaction(Struct):
+    """What became of one."""
+
+    id: int = field(1, I64, 0)
+    status: str | None = field(2, STRING)
+    message: str | None = field(3, STRING)
+
+
+@struct
+class AbortCompactionsResponse(Struct):
+    """Of all, by id."""
+
+    aborted: Mapping[int, AbortedCompaction] = field(1, map_of(I64, struct_of(AbortedCompaction)), {})
+
+
+COMPACT = method("compact2", (struct_of(CompactionRequest),), struct_of(CompactionResponse), repeatable=False)
+SHOW_COMPACT = method("show_compact", (struct_of(ShowCompactRequest),), struct_of(ShowCompactResponse))
+ABORT_COMPACTIONS = method(
+    "abort_Compactions", (struct_of(AbortCompactionsRequest),), struct_of(AbortCompactionsResponse)
+)
+
+
+# --- the server itself ----------------------------------------------------------------------------------------------
+
+SET_UGI = method("set_ugi", (STRING, list_of(STRING)), list_of(STRING), "MetaException")
+GET_CONFIG_VALUE = method("get_config_value", (STRING, STRING), STRING, "ConfigValSecurityException")
+GET_VERSION = method("getVersion", (), STRING)
+GET_DELEGATION_TOKEN = method("get_delegation_token", (STRING, STRING), STRING, "MetaException")

@@ -1,0 +1,228 @@
+"""Transactional tables and their partitions, as the metastore has them."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from acidctl.acid.layout import TableType
+from acidctl.errors import NotFoundError
+from acidctl.metastore import interface
+from acidctl.metastore.client import Metastore, batches
+from acidctl.metastore.errors import MetastoreError
+
+BATCH = 300
+"""Tables or partitions that are asked for at once: Hive's own ``metastore.batch.retrieve.max``."""
+
+_FORMATS = {
+    "org.apache.hadoop.hive.ql.io.orc.OrcSerde": "ORC",
+    "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe": "Parquet",
+    "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe": "text",
+    "org.apache.hadoop.hive.serde2.OpenCSVSerde": "CSV",
+    "org.apache.hive.hcatalog.data.JsonSerDe": "JSON",
+    "org.apache.hadoop.hive.serde2.JsonSerDe": "JSON",
+    "org.apache.hadoop.hive.serde2.avro.AvroSerDe": "Avro",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column, or a key of partitions; its type as Hive writes it, ``decimal(10,2)``."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class HiveTable:
+    """A table that the metastore has.
+
+    Attributes:
+        location: the URL of its directory; empty for one without, such as a view.
+        table_type: None where it is not transactional.
+        format: of its files: ORC, Parquet, text..., or the class of an unknown one.
+        columns: without the keys of partitions.
+        parameters: the table's properties.
+        buckets: that it is clustered into; 0 where it is not.
+        sort_columns: that its rows are sorted by.
+    """
+
+    database: str
+    name: str
+    location: str
+    table_type: TableType | None
+    format: str
+    columns: tuple[Column, ...]
+    partition_keys: tuple[Column, ...]
+    parameters: Mapping[str, str]
+    owner: str
+    buckets: int = 0
+    bucket_columns: tuple[str, ...] = ()
+    sort_columns: tuple[str, ...] = ()
+
+    @property
+    def full_name(self) -> str:
+        """``database.table``, as the lists of write ids have it."""
+        return f"{self.database}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class HivePartition:
+    """A partition.
+
+    Attributes:
+        values: by the keys of its table, unescaped, as texts.
+        location: the URL of its directory, which need not lie in that of its table.
+        parameters: its own properties.
+    """
+
+    values: tuple[tuple[str, str], ...]
+    location: str
+    parameters: Mapping[str, str]
+
+
+def get_table(metastore: Metastore, database: str, name: str) -> HiveTable:
+    """One table.
+
+    Raises:
+        NotFoundError: there is none of that name.
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
+    settings = metastore.settings
+    request = interface.GetTableRequest(
+        database,
+        name,
+        processor_capabilities=settings.capabilities or None,
+        processor=settings.processor or None,
+    )
+    result = metastore.call(interface.GET_TABLE, request)
+    if result.table is None:
+        raise NotFoundError(f"there is no table {database}.{name} in {metastore.shown}", "", "check its name")
+    return _hive_table(result.table)
+
+
+def find_tables(
+    metastore: Metastore, databases: str = "*", names: str = "*", exclude: Sequence[str] = ()
+) -> Iterator[HiveTable]:
+    """The transactional tables whose names match, by database and name.
+
+    Args:
+        databases, names: with ``*`` and ``?`` for what may stand there.
+        exclude: of which none may match, ``db.table`` or ``db.*``.
+    """
+    databases, names = databases.lower(), names.lower()
+    for database in sorted(metastore.call(interface.GET_ALL_DATABASES)):
+        if not fnmatch.fnmatchcase(database, databases):
+            continue
+        found = [name for name in _transactional(metastore, database) if fnmatch.fnmatchcase(name, names)]
+        kept = [name for name in found if not is_excluded(f"{database}.{name}", exclude)]
+        yield from _tables(metastore, database, kept)
+
+
+def is_excluded(full_name: str, patterns: Sequence[str]) -> bool:
+    """Whether a table, ``db.table``, is one of those that are left out."""
+    return any(fnmatch.fnmatchcase(full_name, pattern.lower().removeprefix("hive:")) for pattern in patterns)
+
+
+def _transactional(metastore: Metastore, database: str) -> list[str]:
+    """The names of the transactional tables of a database, sorted; of all of them where a server cannot tell."""
+    key = "hive_filter_field_params__transactional"
+    names: set[str] = set()
+    try:
+        # The property is kept as it was typed: Hive writes it in lower case, others do not.
+        for value in ("true", "TRUE"):
+            condition = f'{key} like "{value}"'
+            names.update(metastore.call(interface.GET_TABLE_NAMES_BY_FILTER, database, condition, -1))
+    except MetastoreError:
+        found = metastore.call(interface.GET_TABLE_META, database, "*", ("MANAGED_TABLE",))
+        names.update(one.name for one in found if one.database == database)
+    return sorted(names)
+
+
+def _tables(metastore: Metastore, database: str, names: Sequence[str]) -> Iterator[HiveTable]:
+    settings = metastore.settings
+    for some in batches(names, BATCH):
+        request = interface.GetTablesRequest(
+            database,
+            tuple(some),
+            processor_capabilities=settings.capabilities or None,
+            processor=settings.processor or None,
+        )
+        result = metastore.call(interface.GET_TABLES, request)
+        found = sorted(map(_hive_table, result.tables), key=lambda table: table.name)
+        yield from (table for table in found if table.table_type)
+
+
+def find_partitions(
+    metastore: Metastore, table: HiveTable, wanted: Mapping[str, str] | None = None
+) -> Iterator[HivePartition]:
+    """The partitions of a table, by name; all of them, or those of some values.
+
+    Args:
+        wanted: values by keys, unescaped; not every key must be given.
+
+    Raises:
+        NotFoundError: a key that the table does not have, or no partition of these values.
+    """
+    keys = [column.name for column in table.partition_keys]
+    lower = {key.lower(): value for key, value in (wanted or {}).items()}
+    if unknown := sorted(set(lower) - set(keys)):
+        raise NotFoundError(
+            f"{table.full_name} has no partition column {unknown[0]}",
+            f"its partition columns are {', '.join(keys)}" if keys else "it has no partitions",
+            "",
+        )
+    if lower:
+        values = tuple(lower.get(key, "") for key in keys)
+        names = metastore.call(interface.GET_PARTITION_NAMES_PS, table.database, table.name, values, -1)
+    else:
+        names = metastore.call(interface.GET_PARTITION_NAMES, table.database, table.name, -1)
+    if wanted and not names:
+        shown = "/".join(f"{key}={value}" for key, value in lower.items())
+        raise NotFoundError(f"{table.full_name} has no partition {shown}", "", "check the values")
+    for some in batches(sorted(names), BATCH):
+        found = metastore.call(interface.GET_PARTITIONS_BY_NAMES, table.database, table.name, tuple(some))
+        made = [_hive_partition(keys, one) for one in found]
+        yield from sorted(made, key=lambda one: one.values)
+
+
+def _hive_table(table: interface.Table) -> HiveTable:
+    storage = table.storage or interface.StorageDescriptor()
+    parameters = dict(table.parameters)
+    return HiveTable(
+        database=table.database,
+        name=table.name,
+        location=storage.location or "",
+        table_type=_table_type(parameters),
+        format=_format(storage),
+        columns=_columns(storage.columns),
+        partition_keys=_columns(table.partition_keys),
+        parameters=parameters,
+        owner=table.owner or "",
+        buckets=max(storage.buckets, 0),
+        bucket_columns=tuple(storage.bucket_columns),
+        sort_columns=tuple(order.column for order in storage.sort_columns),
+    )
+
+
+def _table_type(parameters: Mapping[str, str]) -> TableType | None:
+    by_key = {key.lower(): value.lower() for key, value in parameters.items()}
+    if by_key.get("transactional") != "true":
+        return None
+    is_insert_only = by_key.get("transactional_properties") == "insert_only"
+    return TableType.INSERT_ONLY if is_insert_only else TableType.FULL_ACID
+
+
+def _format(storage: interface.StorageDescriptor) -> str:
+    library = (storage.serde.library or "") if storage.serde else ""
+    return _FORMATS.get(library, library.rpartition(".")[2])
+
+
+def _columns(fields: Sequence[interface.FieldSchema]) -> tuple[Column, ...]:
+    return tuple(Column(one.name, one.type) for one in fields)
+
+
+def _hive_partition(keys: Sequence[str], partition: interface.Partition) -> HivePartition:
+    location = partition.storage.location if partition.storage else None
+    return HivePartition(tuple(zip(keys, partition.values, strict=False)), location or "", dict(partition.parameters))

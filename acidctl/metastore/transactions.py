@@ -1,0 +1,107 @@
+"""Which transactions and write ids count: Hive's lists, made from what the metastore answers (format section 7)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+
+from acidctl.acid.names import MAXL
+from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.errors import NotFoundError
+from acidctl.metastore import interface
+from acidctl.metastore.client import Metastore, batches
+
+_TABLES = 100
+"""Whose write ids are asked for at once."""
+
+
+class Transactions:
+    """The transactions that count at one moment, and the write ids of tables as of that moment.
+
+    Attributes:
+        taken: seconds since the epoch, of this machine's clock.
+        txns: the list of a reader who comes now.
+        server: the address of the metastore that said so.
+    """
+
+    def __init__(self, metastore: Metastore) -> None:
+        self._metastore = metastore
+        self._has_write_ids = metastore.features.write_ids
+        self.taken = time.time()
+        self.txns = _valid_txns(metastore)
+        self.server = metastore.shown
+        self._write_ids: dict[str, ValidWriteIds] = {}
+
+    def load(self, tables: Iterable[str]) -> None:
+        """Ask for the write ids of tables, ``db.table``, of which they are not known yet."""
+        missing = sorted(set(tables) - set(self._write_ids))
+        if not self._has_write_ids:
+            # Hive 2 numbers writes by their transactions.
+            txns = self.txns
+            for name in missing:
+                ids = ValidWriteIds(txns.high_watermark, txns.min_open, txns.open, txns.aborted, table=name)
+                self._write_ids[name] = ids
+            return
+        for some in batches(missing, _TABLES):
+            request = interface.ValidWriteIdsRequest(tuple(some), as_hive_writes(self.txns))
+            for answer in self._metastore.call(interface.GET_VALID_WRITE_IDS, request).tables:
+                # Later versions put the catalog in front.
+                name = ".".join(answer.table.lower().split(".")[-2:])
+                self._write_ids[name] = _valid_write_ids(answer, name)
+
+    def write_ids(self, table: str) -> ValidWriteIds:
+        """The write ids of a table.
+
+        Raises:
+            NotFoundError: the metastore gives none for it.
+        """
+        self.load([table])
+        if table not in self._write_ids:
+            raise NotFoundError(f"the metastore {self.server} has no write ids of {table}", "", "check its name")
+        return self._write_ids[table]
+
+
+def as_hive_writes(txns: ValidTxns) -> str:
+    """The list as every version of Hive parses it: without runs, and with the largest number for no open one."""
+    return str(txns)
+
+
+def _valid_txns(metastore: Metastore) -> ValidTxns:
+    features = metastore.features
+    if not features.write_ids:
+        # Hive 2's short answer does not tell open from aborted.
+        info = metastore.call(interface.GET_OPEN_TXNS_INFO)
+        ids = sorted((txn.id, txn.state == interface.TxnState.ABORTED) for txn in info.txns)
+        return _list(info.high_watermark, [id_ for id_, _ in ids], [is_aborted for _, is_aborted in ids])
+    if features.txn_types:
+        request = interface.GetOpenTxnsRequest((interface.TxnType.READ_ONLY,))
+        answer = metastore.call(interface.GET_OPEN_TXNS_REQ, request)
+    else:
+        answer = metastore.call(interface.GET_OPEN_TXNS)
+    return _list(answer.high_watermark, answer.txns, bits(answer.aborted_bits, len(answer.txns)))
+
+
+def _list(high_watermark: int, ids: Sequence[int], aborted: Sequence[bool]) -> ValidTxns:
+    open_ids, aborted_ids = _parted(ids, aborted)
+    return ValidTxns(high_watermark, min(open_ids, default=MAXL), open_ids, aborted_ids)
+
+
+def _valid_write_ids(answer: interface.TableWriteIds, name: str) -> ValidWriteIds:
+    open_ids, aborted_ids = _parted(answer.invalid, bits(answer.aborted_bits, len(answer.invalid)))
+    least = answer.min_open if answer.min_open is not None and answer.invalid else MAXL
+    return ValidWriteIds(answer.high_watermark, min((least, *open_ids[:1])), open_ids, aborted_ids, table=name)
+
+
+def _parted(ids: Sequence[int], aborted: Sequence[bool]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Open ids and aborted ones, both ascending."""
+    pairs = sorted(zip(ids, aborted, strict=True))
+    return tuple(id_ for id_, is_aborted in pairs if not is_aborted), tuple(
+        id_ for id_, is_aborted in pairs if is_aborted
+    )
+
+
+def bits(data: bytes, count: int) -> list[bool]:
+    """The first `count` bits of Java's BitSet, least significant first; what was cut off its end is not set."""
+    number = int.from_bytes(data, "little")
+    text = f"{number:b}"[::-1]
+    return [at < len(text) and text[at] == "1" for at in range(count)]
