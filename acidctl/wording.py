@@ -177,6 +177,25 @@ def _past(reason: Reason) -> str:
 # --- assumptions and doubts ----------------------------------------------------------------------------------------
 
 
+def _of_whom(reason: Reason) -> str:
+    """Whose transaction it is, and since when it is open, as far as a metastore tells."""
+    who, since, agent = reason.value("who"), reason.value("since"), reason.value("agent")
+    more = [f"open since {utc(since)}" if since else "", agent or ""]
+    shown = ", ".join(filter(None, more))
+    return (f" of {who}" if who else "") + (f" ({shown})" if shown else "")
+
+
+def _old_queries(reason: Reason) -> str:
+    whose = _of_whom(reason)
+    return f"transaction {reason.ids[0]}{whose} is open: its queries may not see the transaction of what supersedes it"
+
+
+def _reader_holds(reason: Reason) -> str:
+    inside = f" in transaction {reason.ids[0]}" if reason.ids[0] else ""
+    agent = f" ({reason.value('agent')})" if reason.value("agent") else ""
+    return f"{reason.value('who')} has held a lock on it{inside} since before it became obsolete{agent}"
+
+
 def _old(reason: Reason) -> str:
     age = reason.value("age")
     return f"what is older than {duration(age)}" if age > 0 else "everything on disk"
@@ -441,7 +460,8 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
         "whether the insert into {by[0]} was finished is not known: give `write_ids`, or see to it by hand"
     ),
     Code.NOT_PLANNED: "the plan leaves it out",
-    Code.OLD_QUERIES: "transaction {ids[0]} is open: its queries may not see the transaction of what supersedes it",
+    Code.READER_HOLDS: _reader_holds,
+    Code.OLD_QUERIES: _old_queries,
     Code.ONLY_BY_DOUBT: _only_by_doubt,
     Code.ONLY_BY_TRANSACTIONS: "only _v directories supersede it",
     Code.OWNER_AT_WORK: lambda reason: f"{reason.value('owner')} {_doing(reason)}",

@@ -61,6 +61,7 @@ class Code(StrEnum):
     INSERT_UNKNOWN = "insert-unknown"
     NOT_PLANNED = "not-planned"
     OLD_QUERIES = "old-queries"
+    READER_HOLDS = "reader-holds"
     ONLY_BY_DOUBT = "only-by-doubt"
     ONLY_BY_TRANSACTIONS = "only-by-transactions"
     OWNER_AT_WORK = "owner-at-work"

@@ -6,6 +6,7 @@ All of it is figures of one listing; no file is opened.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -37,6 +38,15 @@ class Thresholds:
     delta_count: int = 10
     delta_ratio: float = 0.1
     aborted_txns: int = 1000
+
+    def with_known(self, properties: Mapping[str, str]) -> Thresholds:
+        """The thresholds of a table's own properties; those that cannot be used change nothing, as for Hive."""
+        result = self
+        for key, text in properties.items():
+            if key.startswith("compactorthreshold."):
+                with suppress(UsageProblem):
+                    result = result.with_properties({key: text})
+        return result
 
     def with_properties(self, properties: Mapping[str, str]) -> Thresholds:
         """The thresholds that table properties ``compactorthreshold.<key>`` override.

@@ -157,7 +157,9 @@ def plan_cleaning(snapshot: Snapshot, policy: Policy | None = None, now: float |
     kept_back = judge.kept_back()
     old = judge.old(policy, now) if present else present
     waiting = [judge.waiting(name, policy, now) for name in sorted(present - old)]
-    gone = present & old
+    held = judge.held(present & old)
+    kept_back |= held
+    gone = (present & old) - held.keys()
     removals = [
         _removal(verdict.name, verdict.kind, verdict.state, verdict.reason, children)
         for verdict in sorted((v for v in snapshot.state.verdicts if v.name in gone), key=_removal_order)
@@ -238,6 +240,22 @@ class _Judge:
             return Waiting(name, since, until, reason(Code.CLOCKS_DIFFER, since=since, until=until))
         is_obsolete = self._verdicts[name].state is State.OBSOLETE
         return Waiting(name, since, until, reason(Code.TOO_YOUNG, since=since, until=until, is_obsolete=is_obsolete))
+
+    def held(self, names: set[str]) -> dict[str, Reason]:
+        """Those that somebody may still read who took a lock before they became obsolete, with the reason."""
+        readers = self._snapshot.readers
+        found: dict[str, Reason] = {}
+        for name in names if readers else ():
+            if self._verdicts[name].state is State.ABORTED:
+                continue  # no reader ever saw it
+            since = self._since(name)
+            for reader in readers:
+                if not reader.lock:
+                    continue
+                if since is None or reader.since is None or reader.since <= since + CLOCKS_SECONDS:
+                    found[name] = reason(Code.READER_HOLDS, ids=(reader.txn,), who=reader.who, agent=reader.agent)
+                    break
+        return found
 
     def _since(self, name: str) -> float | None:
         times, by = self._ages.times, self._verdicts[name].reason.by
@@ -330,7 +348,11 @@ class _Judge:
     def _beyond_cleaner(self) -> Reason:
         given, lowered = self._snapshot.txns, self._cleaner.txns
         if given is not None and lowered is not None and given.high_watermark > lowered.high_watermark:
-            return reason(Code.OLD_QUERIES, ids=(lowered.high_watermark + 1,))
+            txn = lowered.high_watermark + 1
+            known = next((reader for reader in self._snapshot.readers if reader.txn == txn), None)
+            if known is None:
+                return reason(Code.OLD_QUERIES, ids=(txn,))
+            return reason(Code.OLD_QUERIES, ids=(txn,), who=known.who, since=known.since, agent=known.agent)
         return reason(Code.ABOVE_CLEANER, high_watermark=self._cleaner.write_ids.high_watermark)
 
 

@@ -35,7 +35,7 @@ def plan_location(
         is_table: it is the directory of a table with its partitions in it, where only staging of queries lies.
     """
     try:
-        snapshot = query_staging(found.fs, found.location.path) if is_table else found.snapshot(lists)
+        snapshot = query_staging(found.fs, found.location.path) if is_table else found.snapshot(lists, readers=True)
         return PlannedCleaning.of(plan_cleaning(snapshot, policy))
     except AcidctlError as error:
         return RefusedCleaning(location=found.shown, error=error)

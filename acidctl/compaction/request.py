@@ -11,13 +11,13 @@ import time
 import uuid
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.reasons import Code, Reason, reason
-from acidctl.acid.triggers import CompactionKind, Decision, Figures, Thresholds, decide, figures_of
+from acidctl.acid.triggers import CompactionKind, Decision, Figures, Thresholds, decide, figures_of, is_auto_off
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import (
     CompactionPlan,
@@ -29,7 +29,7 @@ from acidctl.compaction.plan import (
 from acidctl.compaction.publish import remove_dead_staging
 from acidctl.compaction.run import Compacted, Engine, compact, failed, refuse_before_work
 from acidctl.compaction.tasks import BucketTask, Task
-from acidctl.errors import AcidctlError
+from acidctl.errors import AcidctlError, RefusedError
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.lock import Locking
@@ -42,6 +42,9 @@ from acidctl.location.publication import (
 from acidctl.location.snapshot import Snapshot
 from acidctl.nearest import member
 from acidctl.outcome import Outcome, Result
+
+if TYPE_CHECKING:
+    from acidctl.metastore.tables import HiveTable
 
 
 class Mode(StrEnum):
@@ -185,6 +188,9 @@ def plan_location(found: Found, lists: SnapshotLists, request: CompactionRequest
     snapshot: Snapshot | None = None
     finished: tuple[str, ...] = ()
     try:
+        if found.hive:
+            request = as_its_owner_wishes(request, found.hive)
+            _refuse_beside_hive(found, lists)
         snapshot, finished = _finished(found, lists, request)
         snapshot = below_straddlers(snapshot)
         decision, figures = _decide(snapshot, request)
@@ -209,6 +215,43 @@ def plan_location(found: Found, lists: SnapshotLists, request: CompactionRequest
         figures=figures,
         finished=finished,
         reasons=(decision.reason,),
+    )
+
+
+def _refuse_beside_hive(found: Found, lists: SnapshotLists) -> None:
+    """Raises RefusedError while Hive itself compacts the location, or is about to."""
+    entry = lists.compaction_of(found.hive, found.location.partition)
+    if entry is None:
+        return
+    by = f", by {entry.worker}" if entry.worker else ""
+    raise RefusedError(
+        f"{found.shown} is not compacted beside Hive",
+        f"the compaction {entry.id} of Hive's queue is {entry.state}{by}",
+        "wait until it has ended: `acidctl compactions` shows it",
+    )
+
+
+def as_its_owner_wishes(request: CompactionRequest, table: HiveTable) -> CompactionRequest:
+    """The request by what the metastore knows of a table: its type, and its properties where the user says nothing.
+
+    Raises:
+        RefusedError: Hive itself would not compact it.
+    """
+    if table.sort_columns:
+        raise RefusedError(
+            f"{table.full_name} is not compacted",
+            f"its rows are sorted by {', '.join(table.sort_columns)}, and would not be any more",
+            "Hive refuses it, too",
+        )
+    own = Thresholds().with_known(table.parameters)
+    ours, default = request.thresholds, Thresholds()
+    said = {field.name: getattr(ours, field.name) for field in fields(Thresholds)}
+    changed = {name: value for name, value in said.items() if value != getattr(default, name)}
+    return replace(
+        request,
+        thresholds=replace(own, **changed),
+        is_auto_off=request.is_auto_off or is_auto_off(table.parameters),
+        table_type=request.table_type or table.table_type,
     )
 
 

@@ -68,11 +68,12 @@ class Found:
             raise self.ahead
         return self.ahead or look_at(self.fs, self.location.path, self.top)
 
-    def snapshot(self, lists: SnapshotLists, *, compactor: bool = False) -> Snapshot:
+    def snapshot(self, lists: SnapshotLists, *, compactor: bool = False, readers: bool = False) -> Snapshot:
         """Its state by what a user said of the snapshot.
 
         Args:
             compactor: as a compaction sees it (format section 7.3).
+            readers: with those who hold locks there, where a metastore knows them.
 
         Raises:
             RefusedError: the lists are not for its table, or the metastore, which was to say what a compaction may
@@ -90,9 +91,12 @@ class Found:
                 )
             write_ids = (write_ids or ValidWriteIds()).for_compactor()
         path = self.location.path
-        return take_snapshot(
+        snapshot = take_snapshot(
             self.fs, path, write_ids, found.txns, look=self.look, assumed=found.assumed, said=found.said
         )
+        if readers and self.hive and lists.warehouse:
+            return replace(snapshot, readers=lists.warehouse.readers(self.hive, self.location.partition))
+        return snapshot
 
     def lists(self, lists: SnapshotLists) -> Lists:
         """What counts in it, by what a user said of the snapshot.

@@ -22,6 +22,7 @@ from acidctl.storage.os_errors import mapped
 
 if TYPE_CHECKING:
     from acidctl.location.warehouse import Warehouse
+    from acidctl.metastore.interface import CompactionInfo
     from acidctl.metastore.tables import HiveTable
 
 _MOST_BYTES = 64 << 20
@@ -96,6 +97,10 @@ class SnapshotLists:
     def assuming(self, assumption: Assumption) -> SnapshotLists:
         """The same, where a user has agreed to what nobody said before."""
         return replace(self, assumption=self.assumption or assumption)
+
+    def compaction_of(self, table: HiveTable | None, partition: Sequence[tuple[str, str]]) -> CompactionInfo | None:
+        """An entry of Hive's queue that is at work in a location, or about to be; None without a metastore, too."""
+        return self.warehouse.compaction_of(table, partition) if self.warehouse and table else None
 
     def urls_of(self, name: str) -> list[str]:
         """Where the locations lie that a name of a metastore's tables means.

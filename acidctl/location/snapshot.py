@@ -21,6 +21,26 @@ from acidctl.wording import text_of
 
 
 @dataclass(frozen=True, slots=True)
+class Reader:
+    """Somebody who may read what was there before: he holds a lock of Hive's on a location, or a transaction of his is
+    open that began before something was compacted.
+
+    Attributes:
+        txn: his transaction; 0 without one.
+        lock: the id of his lock on the location, its table or database; 0 without one.
+        who: user and host.
+        since: when it began, or he took the lock, in seconds since the epoch; None where that is not known.
+        agent: what it says of the query.
+    """
+
+    txn: int
+    lock: int
+    who: str
+    since: float | None
+    agent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """A location as it was listed, seen by one snapshot.
 
@@ -30,6 +50,7 @@ class Snapshot:
         txns: the transactions that count as committed; None counts all.
         base_formats: content of ``_metadata_acid`` by base name.
         assumed: what the user assumes where no list says it.
+        readers: who holds locks there, where a metastore was asked for them.
     """
 
     fs: FileSystem
@@ -40,6 +61,7 @@ class Snapshot:
     txns: ValidTxns | None
     base_formats: dict[str, BaseFormat]
     assumed: Assumed | None = None
+    readers: tuple[Reader, ...] = ()
 
     def absolute(self, relative: str) -> str:
         """A path of the file system from one relative to the location."""

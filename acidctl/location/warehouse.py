@@ -13,11 +13,14 @@ from datetime import UTC, datetime
 from functools import cached_property
 from urllib.parse import urlsplit
 
+from acidctl.acid.names import MAXL, unescape
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import NotFoundError, UsageProblem
 from acidctl.location.hive_names import HiveName
+from acidctl.location.snapshot import Reader
 from acidctl.location.walk import WalkedLocation
+from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.tables import (
     HivePartition,
@@ -68,7 +71,52 @@ class Warehouse:
 
     def lists(self, table: HiveTable) -> tuple[ValidWriteIds, ValidTxns]:
         """What counts in a table."""
-        return self.transactions.write_ids(table.full_name), self.transactions.txns
+        return self.transactions.write_ids(table.full_name), self.transactions.of_cleaner
+
+    def readers(self, table: HiveTable, partition: Sequence[tuple[str, str]]) -> tuple[Reader, ...]:
+        """Who holds a lock on a location, on its table or on its database."""
+        name = "/".join(f"{key}={value}" for key, value in partition)
+        oldest = self._oldest
+        held = (*self._locks.get((table.database, ""), ()), *self._locks.get((table.database, table.name), ()))
+        here = [_reader(lock) for lock in held if not lock.partition or _is_partition(lock.partition, name)]
+        return (*here, *([oldest] if oldest and oldest.txn not in {reader.txn for reader in here} else ()))
+
+    @cached_property
+    def _oldest(self) -> Reader | None:
+        """The oldest open transaction, for which every cleaner waits."""
+        lowest = self.transactions.of_cleaner.min_open
+        if lowest == MAXL:
+            return None
+        for txn in self.metastore.call(interface.GET_OPEN_TXNS_INFO).txns:
+            if txn.id == lowest:
+                since = txn.started and txn.started / 1000
+                agent = next((text for text in (txn.meta_info, txn.agent) if text and text != "Unknown"), "")
+                return Reader(txn.id, 0, f"{txn.user}@{txn.host}", since or None, agent)
+        return None
+
+    def compaction_of(self, table: HiveTable, partition: Sequence[tuple[str, str]]) -> interface.CompactionInfo | None:
+        """An entry of Hive's queue for a location that is worked on, or waits for a worker; None without one."""
+        name = "/".join(f"{key}={value}" for key, value in partition)
+        entries = self._queue.get(table.full_name, ())
+        return next((entry for entry in entries if _is_partition(entry.partition or "", name)), None)
+
+    @cached_property
+    def _queue(self) -> Mapping[str, list[interface.CompactionInfo]]:
+        """What Hive's queue has that is not done yet, by table: one question for all of them."""
+        found: dict[str, list[interface.CompactionInfo]] = {}
+        for entry in self.metastore.call(interface.SHOW_COMPACT, interface.ShowCompactRequest()).entries:
+            if entry.state in ("initiated", "working"):
+                found.setdefault(f"{entry.database}.{entry.table}".lower(), []).append(entry)
+        return found
+
+    @cached_property
+    def _locks(self) -> Mapping[tuple[str, str], list[interface.LockInfo]]:
+        """All locks that are held, by database and table: one question for all tables."""
+        found: dict[tuple[str, str], list[interface.LockInfo]] = {}
+        for lock in self.metastore.call(interface.SHOW_LOCKS, interface.ShowLocksRequest()).locks:
+            if lock.state == interface.LockState.ACQUIRED:
+                found.setdefault((lock.database.lower(), (lock.table or "").lower()), []).append(lock)
+        return found
 
     @property
     def note(self) -> Reason:
@@ -170,6 +218,16 @@ class Warehouse:
     def _by_location(self) -> Mapping[tuple[str, str, str], HiveTable]:
         """All transactional tables by where they lie."""
         return {_key(table.location): table for table in find_tables(self.metastore) if table.location}
+
+
+def _reader(lock: interface.LockInfo) -> Reader:
+    since = lock.acquired or None
+    return Reader(lock.txn or 0, lock.lock, f"{lock.user}@{lock.host}", since and since / 1000, lock.agent or "")
+
+
+def _is_partition(locked: str, name: str) -> bool:
+    """Whether two spellings name one partition: a metastore escapes values, and writes keys in lower case."""
+    return unescape(locked).lower() == name.lower()
 
 
 def _key(url: str) -> tuple[str, str, str]:

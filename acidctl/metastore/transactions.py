@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
 
 from acidctl.acid.names import MAXL
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
@@ -31,6 +33,16 @@ class Transactions:
         self.txns = _valid_txns(metastore)
         self.server = metastore.shown
         self._write_ids: dict[str, ValidWriteIds] = {}
+
+    @cached_property
+    def of_cleaner(self) -> ValidTxns:
+        """The same, whose lowest open transaction may be one that only reads: Hive 4 leaves those out for readers, and
+        its cleaner waits for them.
+        """
+        if not self._metastore.features.txn_types:
+            return self.txns
+        everyone = _list_of(self._metastore.call(interface.GET_OPEN_TXNS))
+        return replace(self.txns, min_open=min(self.txns.min_open, everyone.min_open))
 
     def load(self, tables: Iterable[str]) -> None:
         """Ask for the write ids of tables, ``db.table``, of which they are not known yet."""
@@ -78,6 +90,10 @@ def _valid_txns(metastore: Metastore) -> ValidTxns:
         answer = metastore.call(interface.GET_OPEN_TXNS_REQ, request)
     else:
         answer = metastore.call(interface.GET_OPEN_TXNS)
+    return _list_of(answer)
+
+
+def _list_of(answer: interface.OpenTxns) -> ValidTxns:
     return _list(answer.high_watermark, answer.txns, bits(answer.aborted_bits, len(answer.txns)))
 
 
