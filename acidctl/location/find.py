@@ -13,7 +13,7 @@ from acidctl.acid.layout import TableType
 from acidctl.acid.listing import Listing
 from acidctl.acid.reasons import Code, reason
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.errors import AcidctlError, RefusedError
+from acidctl.errors import AcidctlError, RefusedError, UsageProblem
 from acidctl.location.evidence import Evidence, evidence_of, refuse_part_of_others
 from acidctl.location.hive_names import HiveName, is_hive_name
 from acidctl.location.lists import Lists, SnapshotLists
@@ -177,6 +177,10 @@ def _places(
     """The locations that one path, or name, leads to."""
     if is_hive_name(path):
         return _named(path, storage, lists, surroundings)
+    if lists.warehouse and lists.warehouse.read_lock:
+        raise UsageProblem(
+            f"no lock for reading can be taken on {path}", "it is a path", "name the table: hive:db.table"
+        )
     fs, root = open_location(path, storage)
     walk = _walk(fs, root, observer, looks=looks)
     if surroundings:

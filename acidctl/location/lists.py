@@ -67,7 +67,7 @@ class SnapshotLists:
 
     def begun(self) -> SnapshotLists:
         """The same, with the transactions of a metastore taken by now: what is listed from here on holds them all."""
-        if self.asks_metastore and self.warehouse:
+        if self.asks_metastore and self.warehouse and not self.warehouse.read_lock:
             _ = self.warehouse.transactions
         return self
 

@@ -22,6 +22,7 @@ from acidctl.location.snapshot import Reader
 from acidctl.location.walk import WalkedLocation
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
+from acidctl.metastore.read_lock import ReadLock
 from acidctl.metastore.tables import (
     HivePartition,
     HiveTable,
@@ -53,16 +54,37 @@ class Warehouse:
 
     Args:
         exclude: names of tables, with ``*``, that are left out where several are meant.
+        read_lock: take a shared lock on tables that are named, before anything counts, and hold it until
+            :meth:`close`.
     """
 
-    def __init__(self, metastore: Metastore, exclude: Sequence[str] = ()) -> None:
+    def __init__(self, metastore: Metastore, exclude: Sequence[str] = (), *, read_lock: bool = False) -> None:
         self.metastore = metastore
         self.exclude = tuple(exclude)
+        self.read_lock = read_lock
+        self._held: list[ReadLock] = []
         self._at_root: dict[tuple[str, str, str], HiveTable | None] = {}
 
     def renewed(self) -> Warehouse:
         """The same, which has taken no list yet."""
-        return Warehouse(self.metastore, self.exclude)
+        if self._held:
+            return self  # what the lock covers stays as it was
+        return Warehouse(self.metastore, self.exclude, read_lock=self.read_lock)
+
+    def close(self) -> None:
+        """Let the locks go, and end the connection.
+
+        Raises:
+            LostTransaction: a lock was lost meanwhile.
+        """
+        try:
+            for lock in self._held:
+                lock.check()
+        finally:
+            for lock in self._held:
+                lock.release()
+            self._held.clear()
+            self.metastore.close()
 
     @cached_property
     def transactions(self) -> Transactions:
@@ -112,9 +134,10 @@ class Warehouse:
     @cached_property
     def _locks(self) -> Mapping[tuple[str, str], list[interface.LockInfo]]:
         """All locks that are held, by database and table: one question for all tables."""
+        own = {held.txn for held in self._held}
         found: dict[tuple[str, str], list[interface.LockInfo]] = {}
         for lock in self.metastore.call(interface.SHOW_LOCKS, interface.ShowLocksRequest()).locks:
-            if lock.state == interface.LockState.ACQUIRED:
+            if lock.state == interface.LockState.ACQUIRED and lock.txn not in own:
                 found.setdefault((lock.database.lower(), (lock.table or "").lower()), []).append(lock)
         return found
 
@@ -160,11 +183,21 @@ class Warehouse:
         Raises:
             NotFoundError: there is no such table or partition.
         """
-        for some in batches(list(self.tables(name)), _AT_ONCE):
+        tables = list(self.tables(name))
+        if self.read_lock:
+            self._lock(tables)
+        for some in batches(tables, _AT_ONCE):
             self.transactions.load(table.full_name for table in some)
             for table in some:
                 if table.location:
                     yield from self._places_of(table, name.partition, storage)
+
+    def _lock(self, tables: Sequence[HiveTable]) -> None:
+        if "transactions" in self.__dict__:
+            raise UsageProblem(
+                "a lock for reading is taken before anything is read", "", "give all tables by one name, hive:db.*"
+            )
+        self._held.append(ReadLock(self.metastore, tables))
 
     def urls(self, name: HiveName) -> Iterator[str]:
         """Where the locations of all of its tables lie.

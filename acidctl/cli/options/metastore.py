@@ -39,6 +39,11 @@ metastore_options = (
 )
 """For every command that asks a metastore."""
 
+read_lock_option = _typed(
+    "--read-lock",
+    is_flag=True,
+    help="Hold a shared lock of Hive's on the tables meanwhile, so that its cleaner removes nothing that is read.",
+)
 exclude_option = _typed(
     "--exclude",
     multiple=True,
@@ -85,11 +90,17 @@ def metastore_of(metastore: str | None, pairs: tuple[str, ...]) -> Metastore | N
     return Metastore(settings)
 
 
-def warehouse_of(metastore: str | None, pairs: tuple[str, ...], exclude: tuple[str, ...]) -> Warehouse | None:
-    """The same as a source of names and snapshots."""
+def warehouse_of(
+    metastore: str | None, pairs: tuple[str, ...], exclude: tuple[str, ...], *, read_lock: bool = False
+) -> Warehouse | None:
+    """The same as a source of names and snapshots, which is closed when the command ends."""
     found = metastore_of(metastore, pairs)
     if found is None:
+        if read_lock:
+            raise click.UsageError("--read-lock is taken at a metastore: give --metastore.")
         return None
     from acidctl.location.warehouse import Warehouse  # noqa: PLC0415 - with thrift: only for a metastore
 
-    return Warehouse(found, exclude)
+    warehouse = Warehouse(found, exclude, read_lock=read_lock)
+    click.get_current_context().call_on_close(warehouse.close)
+    return warehouse

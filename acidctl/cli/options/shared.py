@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from acidctl.cli.options.key_value import key_and_value
-from acidctl.cli.options.metastore import exclude_option, metastore_options, warehouse_of
+from acidctl.cli.options.metastore import exclude_option, metastore_options, read_lock_option, warehouse_of
 from acidctl.cli.options.param_types import DURATION, FILE, LOCATION, NEW_FILE, SIZE
 from acidctl.cli.output.redact import HIDDEN, is_secret_name
 from acidctl.location.hive_names import is_hive_name
@@ -128,6 +128,7 @@ def _lists(
     metastore: str | None,
     metastore_option: tuple[str, ...],
     exclude: tuple[str, ...],
+    read_lock: bool,
 ) -> SnapshotLists:
     from acidctl.acid.assumption import Assumption  # noqa: PLC0415 - --help does without
     from acidctl.acid.writeids import Form  # noqa: PLC0415 - --help does without
@@ -140,7 +141,7 @@ def _lists(
         form=Form(write_ids_form),
         table=table_name,
         assumption=None if assume_committed is None else Assumption(assume_committed),
-        warehouse=warehouse_of(metastore, metastore_option, exclude),
+        warehouse=warehouse_of(metastore, metastore_option, exclude, read_lock=read_lock),
     )
 
 
@@ -197,6 +198,7 @@ snapshot_options = passed_as(
     ),
     *metastore_options,
     exclude_option,
+    read_lock_option,
 )
 """The lists of Hive's, and what stands for them: passed on as the keyword `lists`, a SnapshotLists."""
 
