@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,16 +20,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 _VARIABLES = ("HIVE_CONF_DIR", "HIVE_HOME", "HADOOP_CONF_DIR")
 _NONE = "none"
 
-_typed = functools.partial(click.option, allow_from_autoenv=False)
 
 metastore_options = (
-    _typed(
+    click.option(
         "--metastore",
         metavar="URI[,URI]",
         help="Ask this metastore for names, transactions and write ids, thrift://host:9083; none asks none. Without it "
         "that of the configuration, or of hive-site.xml in HIVE_CONF_DIR.",
     ),
-    _typed(
+    click.option(
         "--metastore-option",
         multiple=True,
         metavar="KEY=VALUE",
@@ -39,12 +37,12 @@ metastore_options = (
 )
 """For every command that asks a metastore."""
 
-read_lock_option = _typed(
+read_lock_option = click.option(
     "--read-lock",
     is_flag=True,
     help="Hold a shared lock of Hive's on the tables meanwhile, so that its cleaner removes nothing that is read.",
 )
-exclude_option = _typed(
+exclude_option = click.option(
     "--exclude",
     multiple=True,
     metavar="PATTERN",

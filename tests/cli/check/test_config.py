@@ -229,8 +229,8 @@ ONLY_TYPED = {
 }  # fmt: skip
 MAY_BE_SET = {
     "all", "base", "big", "check-inputs", "count", "decode", "deep", "deleted", "dry-run", "exit-code",
-    "faster-start", "footers", "leftovers", "lock", "origin", "recursive", "row-id", "rows", "skip-bad-files",
-    "spark", "timeline", "verbose",
+    "faster-start", "footers", "leftovers", "lock", "origin", "read-lock", "recursive", "row-id", "rows",
+    "skip-bad-files", "spark", "timeline", "verbose",
 }  # fmt: skip
 """Switches that files and the environment may set: none of them waives a safeguard."""
 
