@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from pathlib import Path
 
-from support.servers.jars import fetch
+from support.servers.hdfs_server import cache_folder
+from support.servers.jars import fetch, locked
 from support.servers.jvm import command, run, write_site
 
 _TOOLS = "org.apache.hadoop.hive.metastore.tools"
@@ -15,10 +18,14 @@ _SCHEMA_TOOL = {
 
 
 def class_path(version: int) -> list[Path]:
-    """Jars of a metastore; those that stand first take the place of older ones in its archive."""
+    """Ours and the jars of a metastore; those that stand first take the place of older ones in its archive."""
     folder = fetch(f"metastore{version}")
-    (unpacked,) = folder.glob("apache-hive-metastore-*")
-    return [folder / "lib/*", unpacked / "lib/*"]
+    return [folder / "classes", folder / "lib/*", _home(version) / "lib/*"]
+
+
+def _home(version: int) -> Path:
+    (unpacked,) = fetch(f"metastore{version}").glob("apache-hive-metastore-*")
+    return unpacked
 
 
 def database(directory: Path) -> dict[str, str]:
@@ -28,10 +35,23 @@ def database(directory: Path) -> dict[str, str]:
 
 def prepare_schema(version: int, directory: Path) -> None:
     """Make the metastore's tables in :func:`database`, unless they are there; nothing else may use them meanwhile."""
-    if (directory / "database").exists():
-        return
-    write_site(directory / "schema/metastore-site.xml", database(directory))
-    home = class_path(version)[1].parent.parent
+    if not (directory / "database").exists():
+        shutil.copytree(_empty_database(version), directory / "database")
+
+
+def _empty_database(version: int) -> Path:
+    """Tables without a row of ours, made once, beside the jars that made them."""
+    kept = fetch(f"metastore{version}") / "schema"
+    with locked(cache_folder() / f"metastore{version}-schema.lock"):
+        if not kept.exists():
+            with tempfile.TemporaryDirectory(dir=cache_folder()) as work:
+                _make_schema(version, Path(work) / "made")
+                (Path(work) / "made").rename(kept)
+    return kept / "database"
+
+
+def _make_schema(version: int, directory: Path) -> None:
+    write_site(directory / "conf/metastore-site.xml", database(directory))
     main, action = _SCHEMA_TOOL[version]
-    tool = command([directory / "schema", *class_path(version)], main, heap="512m", home=directory)
-    run([*tool, "-dbType", "derby", action], {"METASTORE_HOME": str(home)})
+    tool = command([directory / "conf", *class_path(version)], main, heap="512m", home=directory)
+    run([*tool, "-dbType", "derby", action], {"METASTORE_HOME": str(_home(version))})

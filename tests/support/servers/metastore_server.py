@@ -1,19 +1,22 @@
 """A Hive metastore, 3.1.3 or 4.0.1, of its own process, on Derby, that speaks thrift.
 
 python -m support.servers.metastore_server 4 DIRECTORY   # prints its address; ends with the input
+python -m support.servers.metastore_server 4 DIRECTORY kerberos=privacy tls     # ways of `metastore_ways`: WAYS
 """
 
 from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from support.servers.hdfs_server import free_ports
 from support.servers.jars import fetch
 from support.servers.jvm import Process, command, write_site
 from support.servers.metastore_schema import class_path, database, prepare_schema
+from support.servers.metastore_ways import Way, way
 
 _MAIN = "org.apache.hadoop.hive.metastore.HiveMetaStore"
 _EVENTS = "org.apache.hadoop.hive.metastore.events.EventCleanerTask"
@@ -26,6 +29,7 @@ class MetastoreServer:
     Args:
         version: 3 or 4.
         directory: for its database, its log, and the warehouse: a :class:`HiveServer` on it has the same.
+        ways: how it is reached, when not by plain thrift: see `metastore_ways`.
         txn_timeout: seconds without a heartbeat after which a transaction or a lock is dead.
         keeps_house: its own house keeper ends what is dead, every two seconds.
         standalone: without Hive's own classes, as it is installed beside Trino or Spark: it has no compactor, and
@@ -33,8 +37,9 @@ class MetastoreServer:
         more: properties, besides or instead of those that stand here.
 
     Attributes:
-        address: ``thrift://127.0.0.1:PORT``.
+        address: ``thrift://127.0.0.1:PORT``, or as its ways have it.
         port: of it.
+        client: the properties with which Java's client reaches it.
 
     Raises:
         ServerUnavailable: its jars or a Java cannot be had, or it does not come up.
@@ -44,16 +49,18 @@ class MetastoreServer:
         self,
         version: int,
         directory: Path,
-        *,
+        *ways: Way,
         txn_timeout: int = 300,
         keeps_house: bool = False,
         standalone: bool = False,
         more: Mapping[str, str] | None = None,
     ) -> None:
+        if lacking := [type(way).__name__ for way in ways if way.oldest > version]:
+            raise ValueError(f"a metastore of Hive {version} has no {', '.join(lacking)}")
         directory.mkdir(parents=True, exist_ok=True)
         prepare_schema(version, directory)
         self.port = free_ports(1)[0]
-        self.address = f"thrift://127.0.0.1:{self.port}"
+        self.address = f"{_other(ways, 'scheme')}://{_other(ways, 'host')}:{self.port}"
         properties = {
             **database(directory),
             "metastore.thrift.uris": self.address,
@@ -72,10 +79,19 @@ class MetastoreServer:
             # The defaults name classes that a metastore without Hive does not have.
             "metastore.task.threads.always": f"{_EVENTS},{_TIME_OUTS}" if keeps_house and version == 3 else _EVENTS,
         }
+        for one in ways:
+            properties |= one.both() | one.server()
+        core = {name: value for way in ways for name, value in way.core().items()}
         write_site(directory / "conf/metastore-site.xml", properties | dict(more or {}))
+        if core:
+            write_site(directory / "conf/core-site.xml", core)
+        self.client = {"metastore.thrift.uris": self.address, **core}
+        for one in ways:
+            self.client |= one.both() | one.client()
+        options = [option for way in ways for option in way.jvm()]
         classes = class_path(version) if standalone else [fetch(f"hive{version}") / "lib/*"]
         path = [directory / "conf", *classes]
-        arguments = command(path, _MAIN, "-p", str(self.port), heap="512m", home=directory)
+        arguments = command(path, _MAIN, "-p", str(self.port), heap="512m", home=directory, options=options)
         self._process = Process(arguments, directory / "metastore.log")
         try:
             self._process.wait_for(self._is_up)
@@ -95,10 +111,26 @@ class MetastoreServer:
         self._process.stop()
 
 
-if __name__ == "__main__":
-    server = MetastoreServer(int(sys.argv[1]), Path(sys.argv[2]).resolve())
-    try:
-        print(server.address, flush=True)
+def _other(ways: Sequence[Way], attribute: str) -> str:
+    """What one of the ways has in place of the usual, else the usual."""
+    values = [getattr(way, attribute) for way in ways]
+    usual: str = getattr(Way, attribute)
+    return next((value for value in values if value != usual), usual)
+
+
+def main(version: int, directory: Path, names: Sequence[str]) -> None:
+    """Start one, say how it is reached, and end it at the end of the input."""
+    with ExitStack() as started:
+        ways = [way(name, directory, started) for name in names]
+        server = MetastoreServer(version, directory, *ways)
+        started.callback(server.stop)
+        print(server.address)
+        for one in ways:
+            for name, value in one.said().items():
+                print(f"{name}={value}")
+        sys.stdout.flush()
         sys.stdin.read()
-    finally:
-        server.stop()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), Path(sys.argv[2]).resolve(), sys.argv[3:])
