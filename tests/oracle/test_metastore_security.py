@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -32,8 +33,17 @@ class Servers:
         self.folder = folder
         self._stack = stack
         self.kdc = self.keep(lambda: Kdc(folder / "krb"))
-        self.tls, self.other_tls = Tls(folder / "tls"), Tls(folder / "other")
-        self.clients = self.keep(lambda: MetastoreClients(version, folder / "clients", self.kdc.jvm))
+        # Hive 3's client asks Hive 2 for the databases of a catalog, and it has none of that name.
+        self.databases = ["default"] if version > 2 else []
+        self.clients = self.keep(lambda: MetastoreClients(max(version, 3), folder / "clients", self.kdc.jvm))
+
+    @cached_property
+    def tls(self) -> Tls:
+        return Tls(self.folder / "tls")
+
+    @cached_property
+    def other_tls(self) -> Tls:
+        return Tls(self.folder / "other")
 
     def keep(self, start: Callable[[], S]) -> S:
         server = start()
@@ -45,7 +55,7 @@ class Servers:
 
     def let_in(self, properties: Mapping[str, str], **login: str) -> dict[str, object]:
         answer = self.clients.connect(properties, **login)
-        assert answer.get("databases") == ["default"], answer
+        assert answer.get("databases") == self.databases, answer
         assert answer["transaction"]
         return answer
 
@@ -55,7 +65,7 @@ class Servers:
         return str(answer["error"])
 
 
-@pytest.fixture(scope="module", params=[3, 4], ids=["hive-3.1", "hive-4.0"])
+@pytest.fixture(scope="module")
 def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     with ExitStack() as stack:
         try:
@@ -70,7 +80,10 @@ def metastore(servers: Servers, tmp_path: Path) -> Iterator[Callable[..., Metast
     with ExitStack() as stack:
 
         def start(*ways: Way) -> MetastoreServer:
-            server = MetastoreServer(servers.version, tmp_path, *ways, standalone=True)
+            try:
+                server = MetastoreServer(servers.version, tmp_path, *ways, standalone=True)
+            except ServerUnavailable as error:
+                pytest.skip(f"no metastore to test with: {error}")
             stack.callback(server.stop)
             return server
 
@@ -78,13 +91,18 @@ def metastore(servers: Servers, tmp_path: Path) -> Iterator[Callable[..., Metast
 
 
 Start = Callable[..., MetastoreServer]
-only_hive_4 = pytest.mark.parametrize("servers", [4], ids=["hive-4.0"], indirect=True)
+NAMES = {2: "hive-2.3", 3: "hive-3.1", 4: "hive-4.0", 41: "hive-4.1"}
+
+
+def of_hive(*versions: int) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("servers", versions, ids=[NAMES[version] for version in versions], indirect=True)
 
 
 def without(properties: Mapping[str, str], words: str) -> dict[str, str]:
     return {name: value for name, value in properties.items() if words not in name}
 
 
+@of_hive(2, 3, 4, 41)
 def test_kerberos_lets_in_who_has_a_keytab_or_a_token_of_it(servers: Servers, metastore: Start) -> None:
     server = metastore(Kerberos(servers.kdc, "privacy"))
     token = servers.let_in(server.client, **servers.keytab("alice"), renewer="alice")["token"]
@@ -97,6 +115,7 @@ def test_kerberos_lets_in_who_has_a_keytab_or_a_token_of_it(servers: Servers, me
     assert "No common protection layer" in servers.refused(weaker, **servers.keytab("alice"))
 
 
+@of_hive(3, 4)
 def test_a_client_of_kerberos_chooses_its_protection_and_needs_its_newest_keys(
     servers: Servers, metastore: Start
 ) -> None:
@@ -108,6 +127,7 @@ def test_a_client_of_kerberos_chooses_its_protection_and_needs_its_newest_keys(
     servers.let_in(server.client, principal="carol", keytab=str(servers.folder / "new.keytab"))
 
 
+@of_hive(3, 4)
 def test_tls_lets_in_who_knows_the_ca(servers: Servers, metastore: Start) -> None:
     server = metastore(servers.tls)
     servers.let_in(server.client)
@@ -116,7 +136,7 @@ def test_tls_lets_in_who_knows_the_ca(servers: Servers, metastore: Start) -> Non
     servers.refused({"metastore.thrift.uris": server.address})
 
 
-@only_hive_4
+@of_hive(4)
 def test_a_password_lets_in_whom_the_configuration_names(servers: Servers, metastore: Start) -> None:
     server = metastore(servers.tls, Password("alice", "secret"))
     servers.let_in(server.client)
@@ -125,7 +145,7 @@ def test_a_password_lets_in_whom_the_configuration_names(servers: Servers, metas
     assert "closed" in servers.refused(without(server.client, "auth.mode"))
 
 
-@only_hive_4
+@of_hive(4)
 @pytest.mark.parametrize("secure", [False, True], ids=["http", "https"])
 def test_http_lets_in_who_speaks_it(servers: Servers, metastore: Start, secure: bool) -> None:
     server = metastore(*([servers.tls] if secure else []), Http())
@@ -135,6 +155,7 @@ def test_http_lets_in_who_speaks_it(servers: Servers, metastore: Start, secure: 
         assert "PKIX path" in servers.refused(server.client | servers.other_tls.client())
 
 
+@of_hive(3, 4)
 def test_frames_and_the_compact_protocol_are_those_of_the_client(servers: Servers, metastore: Start) -> None:
     server = metastore(Framed(), Compact())
     servers.let_in(server.client)

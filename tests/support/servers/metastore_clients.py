@@ -1,4 +1,4 @@
-"""Java's own HiveMetaStoreClient, of Hive 3.1.3 or 4.0.1: the judge of whom a metastore of tests lets in."""
+"""Java's own HiveMetaStoreClient, of Hive 3.1.3, 4.0.1 or 4.1.0: the judge of whom a metastore of tests lets in."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class MetastoreClients:
     """One JVM for any number of clients; ended by :meth:`stop`.
 
     Args:
-        version: 3 or 4.
+        version: 3, 4, or 41 for 4.1.0.
         directory: for its log.
         options: of the JVM: a way's ``jvm()``.
 

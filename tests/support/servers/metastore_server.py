@@ -1,4 +1,4 @@
-"""A Hive metastore, 3.1.3 or 4.0.1, of its own process, on Derby, that speaks thrift.
+"""A Hive metastore, 2.3.10, 3.1.3, 4.0.1 or 4.1.0, of its own process, on Derby, that speaks thrift.
 
 python -m support.servers.metastore_server 4 DIRECTORY   # prints its address; ends with the input
 python -m support.servers.metastore_server 4 DIRECTORY kerberos=privacy tls     # ways of `metastore_ways`: WAYS
@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from support.servers import metastore_of_pyspark
 from support.servers.hdfs_server import free_ports
 from support.servers.jars import fetch
 from support.servers.jvm import Process, command, write_site
@@ -27,13 +28,14 @@ class MetastoreServer:
     """Started by the constructor, ended by :meth:`stop`.
 
     Args:
-        version: 3 or 4.
+        version: 2, 3, 4, or 41 for 4.1.0.
         directory: for its database, its log, and the warehouse: a :class:`HiveServer` on it has the same.
         ways: how it is reached, when not by plain thrift: see `metastore_ways`.
         txn_timeout: seconds without a heartbeat after which a transaction or a lock is dead.
-        keeps_house: its own house keeper ends what is dead, every two seconds.
+        keeps_house: its own house keeper ends what is dead, every two seconds; in Hive 2 it comes with an initiator and
+            a cleaner of compactions.
         standalone: without Hive's own classes, as it is installed beside Trino or Spark: it has no compactor, and
-            refuses to make full-ACID tables.
+            refuses to make full-ACID tables. Of 2 and 41 there is one kind, with Hive's classes.
         more: properties, besides or instead of those that stand here.
 
     Attributes:
@@ -58,7 +60,8 @@ class MetastoreServer:
         if lacking := [type(way).__name__ for way in ways if way.oldest > version]:
             raise ValueError(f"a metastore of Hive {version} has no {', '.join(lacking)}")
         directory.mkdir(parents=True, exist_ok=True)
-        prepare_schema(version, directory)
+        if version > 2:
+            prepare_schema(version, directory)
         self.port = free_ports(1)[0]
         self.address = f"{_other(ways, 'scheme')}://{_other(ways, 'host')}:{self.port}"
         properties = {
@@ -75,23 +78,23 @@ class MetastoreServer:
             "metastore.txn.timeout": f"{txn_timeout}s",
             "metastore.timedout.txn.reaper.interval": "2s",
             "metastore.acid.housekeeper.interval": "2s",
+            "metastore.compactor.initiator.on": str(keeps_house and version == 2).lower(),
             "metastore.housekeeping.threads.on": str(keeps_house and version > 3).lower(),
             # The defaults name classes that a metastore without Hive does not have.
             "metastore.task.threads.always": f"{_EVENTS},{_TIME_OUTS}" if keeps_house and version == 3 else _EVENTS,
         }
         for one in ways:
             properties |= one.both() | one.server()
+        properties |= dict(more or {})
         core = {name: value for way in ways for name, value in way.core().items()}
-        write_site(directory / "conf/metastore-site.xml", properties | dict(more or {}))
         if core:
             write_site(directory / "conf/core-site.xml", core)
         self.client = {"metastore.thrift.uris": self.address, **core}
         for one in ways:
             self.client |= one.both() | one.client()
         options = [option for way in ways for option in way.jvm()]
-        classes = class_path(version) if standalone else [fetch(f"hive{version}") / "lib/*"]
-        path = [directory / "conf", *classes]
-        arguments = command(path, _MAIN, "-p", str(self.port), heap="512m", home=directory, options=options)
+        path, main, arguments = _program(version, directory, str(self.port), properties, standalone)
+        arguments = command(path, main, *arguments, heap="512m", home=directory, options=options)
         self._process = Process(arguments, directory / "metastore.log")
         try:
             self._process.wait_for(self._is_up)
@@ -109,6 +112,20 @@ class MetastoreServer:
     def stop(self) -> None:
         """End it."""
         self._process.stop()
+
+
+def _program(
+    version: int, directory: Path, port: str, properties: Mapping[str, str], standalone: bool
+) -> tuple[list[Path], str, list[str]]:
+    """Class path, main class and arguments of a version, whose properties are written."""
+    if version == 2:
+        write_site(directory / "conf/hive-site.xml", metastore_of_pyspark.properties(properties))
+        main, arguments = metastore_of_pyspark.MAIN, [str(directory / "database"), port]
+        return [directory / "conf", *metastore_of_pyspark.class_path()], main, arguments
+    write_site(directory / "conf/metastore-site.xml", properties)
+    whole = not standalone and version in (3, 4)
+    classes = [fetch(f"hive{version}") / "lib/*"] if whole else class_path(version)
+    return [directory / "conf", *classes], _MAIN, ["-p", port]
 
 
 def _other(ways: Sequence[Way], attribute: str) -> str:

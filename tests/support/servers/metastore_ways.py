@@ -24,7 +24,7 @@ class Way:
 
     scheme = "thrift"
 
-    oldest = 3
+    oldest = 2
     """The first version of Hive that has it."""
 
     def both(self) -> dict[str, str]:
