@@ -57,7 +57,7 @@ class MetastoreServer:
         standalone: bool = False,
         more: Mapping[str, str] | None = None,
     ) -> None:
-        if lacking := [type(way).__name__ for way in ways if way.oldest > version]:
+        if lacking := [type(way).__name__ for way in ways if not way.oldest <= version <= way.newest]:
             raise ValueError(f"a metastore of Hive {version} has no {', '.join(lacking)}")
         directory.mkdir(parents=True, exist_ok=True)
         if version > 2:
@@ -95,6 +95,7 @@ class MetastoreServer:
         options = [option for way in ways for option in way.jvm()]
         path, main, arguments = _program(version, directory, str(self.port), properties, standalone)
         arguments = command(path, main, *arguments, heap="512m", home=directory, options=options)
+        self._ways = ways
         self._process = Process(arguments, directory / "metastore.log")
         try:
             self._process.wait_for(self._is_up)
@@ -105,7 +106,7 @@ class MetastoreServer:
     def _is_up(self) -> bool:
         try:
             with socket.create_connection(("127.0.0.1", self.port), 1):
-                return True
+                return all(one.is_open(self.port) for one in self._ways)
         except OSError:
             return False
 
