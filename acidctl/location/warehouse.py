@@ -50,16 +50,18 @@ class Warehouse:
 
     Args:
         exclude: names of tables, with ``*``, that are left out where several are meant.
+        asked_again: lists were taken before, and were older than what was found.
     """
 
-    def __init__(self, metastore: Metastore, exclude: Sequence[str] = ()) -> None:
+    def __init__(self, metastore: Metastore, exclude: Sequence[str] = (), asked_again: bool = False) -> None:
         self.metastore = metastore
         self.exclude = tuple(exclude)
+        self._asked_again = asked_again
         self._at_root: dict[tuple[str, str, str], HiveTable | None] = {}
 
-    def renewed(self) -> Warehouse:
-        """The same, which has taken no list yet."""
-        return Warehouse(self.metastore, self.exclude)
+    def renewed(self, asked_again: bool = False) -> Warehouse:
+        """The same, which has taken no list yet; `asked_again` as of the constructor."""
+        return Warehouse(self.metastore, self.exclude, asked_again)
 
     @cached_property
     def transactions(self) -> Transactions:
@@ -74,7 +76,8 @@ class Warehouse:
     def note(self) -> Reason:
         """Where the lists are from, and since when they hold."""
         at = datetime.fromtimestamp(self.transactions.taken, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-        return reason(Code.FROM_METASTORE, server=self.transactions.server, at=at)
+        code = Code.FROM_METASTORE_AGAIN if self._asked_again else Code.FROM_METASTORE
+        return reason(code, server=self.transactions.server, at=at)
 
     # -- from names to locations -------------------------------------------------------------------------------
 

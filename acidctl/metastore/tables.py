@@ -200,11 +200,9 @@ def _partition_names(
     Hive makes a pattern of values that it is given: a dot stands for anything, and so does no value at all.
     """
     if not wanted or any(_IN_PATTERNS.search(value) for value in wanted.values()):
-        names: Sequence[str] = metastore.call(interface.GET_PARTITION_NAMES, table.database, table.name, -1)
-        return names
+        return tuple(metastore.call(interface.GET_PARTITION_NAMES, table.database, table.name, -1))
     values = tuple(wanted.get(key, "") for key in keys)
-    names = metastore.call(interface.GET_PARTITION_NAMES_PS, table.database, table.name, values, -1)
-    return names
+    return tuple(metastore.call(interface.GET_PARTITION_NAMES_PS, table.database, table.name, values, -1))
 
 
 def _has(name: str, wanted: Mapping[str, str]) -> bool:
