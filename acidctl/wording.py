@@ -440,6 +440,10 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
         "rows of before a compaction are read from obsolete directories, which a cleaning may take any time"
     ),
     Code.FROM_METASTORE: "what is committed is as the metastore {server} had it at {at}",
+    Code.FROM_METASTORE_AGAIN: (
+        "what is committed is as the metastore {server} had it at {at}, asked again: a compaction or a cleaning overtook "
+        "what it had said first"
+    ),
     Code.NOT_IN_METASTORE: "it is not a location of a transactional table of the metastore {server}",
     Code.OLD_COUNTS: lambda reason: f"assumed, since no list was given: {_old(reason)} is committed",
     Code.OLD_TRANSACTIONS_COUNT: lambda reason: (

@@ -36,6 +36,7 @@ class Code(StrEnum):
     ALL_WRITE_IDS_COUNT = "all-write-ids-count"
     COMPACTED_BELOW = "compacted-below"
     FROM_METASTORE = "from-metastore"
+    FROM_METASTORE_AGAIN = "from-metastore-again"
     NOT_IN_METASTORE = "not-in-metastore"
     OBSOLETE_IS_READ = "obsolete-is-read"
     OLD_COUNTS = "old-counts"

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.listing import Listing
+from acidctl.acid.names import AcidDirectory
 from acidctl.acid.reasons import Code, reason
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.errors import AcidctlError, RefusedError, UsageProblem
+from acidctl.errors import AcidctlError, ConflictError, RefusedError, UsageProblem
 from acidctl.location.evidence import Evidence, evidence_of, refuse_part_of_others
 from acidctl.location.hive_names import HiveName, is_hive_name
 from acidctl.location.lists import Lists, SnapshotLists
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
     from acidctl.location.warehouse import Warehouse
     from acidctl.metastore.tables import HiveTable
+
+_ROUNDS = 3
+"""So often a location is listed and its metastore asked, where the one overtakes the other."""
 
 _THREADS = 8
 """That wait for a remote store."""
@@ -68,18 +72,25 @@ class Found:
             raise self.ahead
         return self.ahead or look_at(self.fs, self.location.path, self.top)
 
-    def snapshot(self, lists: SnapshotLists, *, compactor: bool = False, readers: bool = False) -> Snapshot:
+    def snapshot(
+        self, lists: SnapshotLists, *, compactor: bool = False, readers: bool = False, settled: bool = True
+    ) -> Snapshot:
         """Its state by what a user said of the snapshot.
 
         Args:
             compactor: as a compaction sees it (format section 7.3).
             readers: with those who hold locks there, where a metastore knows them.
+            settled: by newer lists of a metastore, where it was listed too late for those; see :meth:`settled`.
 
         Raises:
+            ConflictError: as :meth:`settled`.
             RefusedError: the lists are not for its table, or the metastore, which was to say what a compaction may
                 take for committed, does not know it.
             BadDataError: a ``_metadata_acid`` that Hive would refuse too.
         """
+        if settled:
+            again, lists = self.settled(lists)
+            return again.snapshot(lists, compactor=compactor, readers=readers, settled=False)
         found = self.lists(lists)
         write_ids = found.write_ids
         if compactor:
@@ -98,6 +109,22 @@ class Found:
             return replace(snapshot, readers=lists.warehouse.readers(self.hive, self.location.partition))
         return snapshot
 
+    def settled(self, lists: SnapshotLists) -> tuple[Found, SnapshotLists]:
+        """It and the lists, both taken again where a compaction ended after a metastore gave the lists.
+
+        A cleaner may have removed by now what they count.
+
+        Raises:
+            ConflictError: it happened again and again.
+        """
+        found = self
+        for _ in range(_ROUNDS):
+            newer = lists.renewed(asked_again=True)
+            if not is_overtaken([found], lists, newer):
+                return found, lists
+            lists, found = newer, found.afresh()
+        raise ever_changing(self.shown)
+
     def lists(self, lists: SnapshotLists) -> Lists:
         """What counts in it, by what a user said of the snapshot.
 
@@ -105,6 +132,10 @@ class Found:
             RefusedError: the lists are not for its table.
         """
         return lists.of(self.look, self.location.table, time.time(), self.hive)
+
+    def unseen(self, lists: SnapshotLists) -> tuple[AcidDirectory, ...]:
+        """What may have replaced some of it since a metastore gave the lists."""
+        return lists.unseen(self.look.listing, self.lists(lists)) if self.hive and lists.asks_metastore else ()
 
     def evidence(self, said: TableType | None = None) -> Evidence:
         """Whether it is known to be of a transactional table."""
@@ -119,6 +150,21 @@ class Found:
     def afresh(self) -> Found:
         """The same location, to be listed when its snapshot is taken."""
         return replace(self, top=None, ahead=None)
+
+
+def is_overtaken(places: Sequence[Found], lists: SnapshotLists, newer: SnapshotLists) -> bool:
+    """Whether what was found may lack what lists count that a metastore gave before, as newer ones show."""
+    unseen = [(found.hive, found.unseen(lists)) for found in places if found.hive]
+    return any(newer.is_overtaken(directories, hive) for hive, directories in unseen if directories)
+
+
+def ever_changing(shown: str) -> ConflictError:
+    """The error for what was compacted and cleaned as often as it was looked at."""
+    return ConflictError(
+        f"{shown} changes faster than it can be looked at",
+        "compactions ended between the metastore's answer and the listing, each time",
+        "try again when they are done",
+    )
 
 
 def find(

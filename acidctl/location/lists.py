@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acidctl.acid.assumption import Assumed, Assumption, assume
+from acidctl.acid.listing import Listing
+from acidctl.acid.names import AcidDirectory
+from acidctl.acid.overtaken import is_overtaken, unseen_results
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import Form, ValidTxns, ValidWriteIds, WriteIdListError
 from acidctl.errors import RefusedError, UsageProblem
@@ -71,9 +74,23 @@ class SnapshotLists:
             _ = self.warehouse.transactions
         return self
 
-    def renewed(self) -> SnapshotLists:
-        """The same, for who looks again: a metastore is asked anew."""
-        return replace(self, warehouse=self.warehouse.renewed()) if self.warehouse else self
+    def renewed(self, asked_again: bool = False) -> SnapshotLists:
+        """The same, for who looks again: a metastore is asked anew.
+
+        Args:
+            asked_again: because what was found was newer than its lists.
+        """
+        return replace(self, warehouse=self.warehouse.renewed(asked_again)) if self.warehouse else self
+
+    def unseen(self, listing: Listing, lists: Lists) -> tuple[AcidDirectory, ...]:
+        """What may have replaced some of a location since a metastore gave these lists, before it was listed."""
+        if not self.asks_metastore or self.txns or lists.write_ids is None or lists.txns is None:
+            return ()
+        return unseen_results(listing, lists.write_ids, lists.txns)
+
+    def is_overtaken(self, unseen: Sequence[AcidDirectory], hive: HiveTable) -> bool:
+        """Whether one of them has, by these lists, which were taken after the listing."""
+        return self.warehouse is not None and is_overtaken(unseen, *self.warehouse.lists(hive))
 
     def require_warehouse(self, name: str) -> Warehouse:
         """The metastore that knows a name.

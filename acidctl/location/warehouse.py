@@ -56,20 +56,29 @@ class Warehouse:
         exclude: names of tables, with ``*``, that are left out where several are meant.
         read_lock: take a shared lock on tables that are named, before anything counts, and hold it until
             :meth:`close`.
+        asked_again: lists were taken before, and were older than what was found.
     """
 
-    def __init__(self, metastore: Metastore, exclude: Sequence[str] = (), *, read_lock: bool = False) -> None:
+    def __init__(
+        self,
+        metastore: Metastore,
+        exclude: Sequence[str] = (),
+        *,
+        read_lock: bool = False,
+        asked_again: bool = False,
+    ) -> None:
         self.metastore = metastore
         self.exclude = tuple(exclude)
         self.read_lock = read_lock
+        self._asked_again = asked_again
         self._held: list[ReadLock] = []
         self._at_root: dict[tuple[str, str, str], HiveTable | None] = {}
 
-    def renewed(self) -> Warehouse:
-        """The same, which has taken no list yet."""
+    def renewed(self, asked_again: bool = False) -> Warehouse:
+        """The same, which has taken no list yet; `asked_again` as of the constructor."""
         if self._held:
             return self  # what the lock covers stays as it was
-        return Warehouse(self.metastore, self.exclude, read_lock=self.read_lock)
+        return Warehouse(self.metastore, self.exclude, read_lock=self.read_lock, asked_again=asked_again)
 
     def close(self) -> None:
         """Let the locks go, and end the connection.
@@ -145,7 +154,8 @@ class Warehouse:
     def note(self) -> Reason:
         """Where the lists are from, and since when they hold."""
         at = datetime.fromtimestamp(self.transactions.taken, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-        return reason(Code.FROM_METASTORE, server=self.transactions.server, at=at)
+        code = Code.FROM_METASTORE_AGAIN if self._asked_again else Code.FROM_METASTORE
+        return reason(code, server=self.transactions.server, at=at)
 
     # -- from names to locations -------------------------------------------------------------------------------
 

@@ -32,14 +32,14 @@ def seen_at(found: Found, lists: SnapshotLists, at: int | None) -> Snapshot:
     """A location as it is, or as it was when a write id was the newest.
 
     Args:
-        lists: what was said of the snapshot.
+        lists: what was said of the snapshot; who reads several locations as one sees that none has overtaken them.
         at: the write id; None for now.
 
     Raises:
         RefusedError: the lists are not for its table; others as for :func:`snapshot_at`.
     """
     if at is None:
-        return found.snapshot(lists)
+        return found.snapshot(lists, settled=False)
     counted = found.lists(lists)
     path = found.location.path
     return snapshot_at(found.fs, path, at, counted.write_ids, counted.txns, look=found.look, said=counted.said)

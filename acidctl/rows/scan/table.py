@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import pyarrow as pa
 
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import BadDataError, NotFoundError, UsageProblem
-from acidctl.location.find import Found, find_table
+from acidctl.location.find import Found, ever_changing, find_table, is_overtaken
 from acidctl.location.hive_names import is_hive_name
 from acidctl.location.lists import SnapshotLists, lists_of, read_lists
 from acidctl.location.snapshot import Snapshot
@@ -45,6 +45,9 @@ _KINDS = {"tinyint": "bigint", "smallint": "bigint", "int": "bigint", "bigint": 
 """How a partition column is read, by its type in Hive; all others are texts."""
 
 _PARALLEL = 8
+_ROUNDS = 3
+"""So often the locations are listed and their metastore asked, where the one overtakes the other."""
+
 _KEPT_FILES = 2000
 """Up to so many files, tails are read once for the types and kept for the rows."""
 
@@ -86,7 +89,7 @@ def table_at(url: str | os.PathLike[str], storage_options: Mapping[str, str] | N
     if not is_hive_name(path):
         fs, root = open_location(path, storage_options)
         path = fs.display(root)
-    return Table(path, found, lists)
+    return Table(path, found, lists, lambda renewed: find_table(os.fsdecode(url), storage_options or {}, renewed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,10 @@ class Table(ArrowRows):
     It is rows itself: of all columns, by a snapshot that is taken when they are asked for.
 
     Where a metastore says what counts, the first scan goes by what it said when the table was opened, and every later
-    one asks it anew.
+    one asks it anew, for the partitions as well.
+
+    Args:
+        find: the locations as they are now, by new lists.
 
     Attributes:
         locations: with their partition values, by path.
@@ -116,10 +122,21 @@ class Table(ArrowRows):
         path: as a user would type it.
     """
 
-    def __init__(self, path: str, found: Sequence[Found], lists: SnapshotLists) -> None:
+    def __init__(
+        self,
+        path: str,
+        found: Sequence[Found],
+        lists: SnapshotLists,
+        find: Callable[[SnapshotLists], Sequence[Found]] | None = None,
+    ) -> None:
         self.path = path
+        self._lists = lists
+        self._is_new = True
+        self._find = find
+        self._set(found)
+
+    def _set(self, found: Sequence[Found]) -> None:
         self.found = tuple(found)
-        self._lists = self._next_lists = lists
         self._kinds = [self._kind(place, key) for place, key in enumerate(self._keys())]
         self.locations: tuple[TableLocation, ...] = tuple(
             TableLocation(one.shown, {column.name: column.value for column in self.partition_of(one)}) for one in found
@@ -176,17 +193,20 @@ class Table(ArrowRows):
         """
         if at is not None and at < 0:
             raise UsageProblem(f"there is no write id {at}", "write ids are 0 (before any of them) and up")
+        try:
+            snapshots, opened = self._opened(at, on_loss, skip_hint)
+        except NotFoundError:
+            if not self._lists.asks_metastore or on_loss:
+                raise
+            # A cleaner was faster: once more, by what the metastore says now.
+            self._renew(asked_again=True)
+            snapshots, opened = self._opened(at, on_loss, skip_hint)
         kept = [self._matches(one, partition or {}) for one in self.locations]
         if not any(kept):
             known = ["/".join(f"{k}={v}" for k, v in one.partition.items()) for one in self.locations[:10]]
             wanted = "/".join(f"{k}={v}" for k, v in (partition or {}).items())
             more = ", ..." if len(self.locations) > len(known) else ""
             raise NotFoundError(f"no partition {wanted} in {self.path}", f"there are {', '.join(known)}{more}")
-        snapshots = self.snapshots_at(at)
-        opened = []
-        for snapshot in snapshots:
-            with _may_be_skipped(skip_hint, "nothing in it can be read"):
-                opened.append(open_sources(snapshot, on_loss))
         everything = [source for sources in opened for source in sources]
         row_type = merge_row_types(row_types(everything) or [OrcType("struct")])
         keep = len(everything) <= _KEPT_FILES
@@ -210,6 +230,17 @@ class Table(ArrowRows):
             )
 
         return TableScan(parts, scan_of, where, skip_hint)
+
+    def _opened(
+        self, at: int | None, on_loss: OnLoss | None, skip_hint: str
+    ) -> tuple[list[Snapshot], list[list[EventFile]]]:
+        """Snapshots of all locations, and the files in them that are read."""
+        snapshots = self.snapshots_at(at)
+        opened = []
+        for snapshot in snapshots:
+            with _may_be_skipped(skip_hint, "nothing in it can be read"):
+                opened.append(open_sources(snapshot, on_loss))
+        return snapshots, opened
 
     def partition_of(self, found: Found) -> list[PartitionColumn]:
         """The partition columns with their values in one location."""
@@ -262,19 +293,35 @@ class Table(ArrowRows):
 
     def snapshots_at(self, at: int | None) -> list[Snapshot]:
         """A snapshot of every location, in the order of `found`; see :meth:`scan` for `at` and what is raised."""
-        lists, self._next_lists = self._next_lists.begun(), self._lists.renewed()
-
-        def take(found: Found) -> Snapshot:
-            return seen_at(found.afresh(), lists, at)
-
-        if len(self.found) == 1:
-            snapshots = [take(self.found[0])]
+        if not self._is_new:
+            self._renew()
+        self._is_new = False
+        for _ in range(_ROUNDS):
+            places = [found.afresh() for found in self.found]
+            snapshots = self._taken(places, at)
+            newer = self._lists.renewed(asked_again=True)
+            if not is_overtaken(places, self._lists, newer):
+                break
+            self._renew(newer)
         else:
-            with ThreadPoolExecutor(_PARALLEL) as pool:
-                snapshots = list(pool.map(take, self.found))
+            raise ever_changing(self.path)
         for snapshot in snapshots:
             snapshot.require_history()
         return snapshots
+
+    def _taken(self, places: Sequence[Found], at: int | None) -> list[Snapshot]:
+        take = partial(seen_at, lists=self._lists.begun(), at=at)
+        if len(places) == 1:
+            return [take(places[0])]
+        with ThreadPoolExecutor(_PARALLEL) as pool:
+            return list(pool.map(take, places))
+
+    def _renew(self, lists: SnapshotLists | None = None, asked_again: bool = False) -> None:
+        """Lists of now, and then the locations of now: older ones would lack what a transaction has added."""
+        self._lists = lists or self._lists.renewed(asked_again)
+        self._is_new = True
+        if self._find and self._lists.asks_metastore:
+            self._set(self._find(self._lists))
 
 
 @contextmanager
