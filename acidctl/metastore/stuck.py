@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from acidctl.metastore.activity import KnownTxns
+from acidctl.metastore.activity import KnownTxns, Lock
 from acidctl.metastore.compactions import INITIATED, READY, WAITING_STATES, WORKING, Compaction
 from acidctl.metastore.server import Switches
 
@@ -41,6 +41,7 @@ class Stuck:
         seconds: since when, where the server tells.
         blockers: of a blocked one the open transactions below its `next_txn`, oldest first, but for the many that come
             after the first ones; `blocker_count` has their number.
+        locks: before Hive 4 the locks on its location, which hold it back there.
         failures: of a location that was given up, how many compactions failed one after another.
     """
 
@@ -49,21 +50,26 @@ class Stuck:
     seconds: float | None = None
     blockers: tuple[int, ...] = ()
     blocker_count: int = 0
+    locks: tuple[Lock, ...] = ()
     failures: int = 0
 
 
 _MOST_BLOCKERS = 10
 
 
-def find_stuck(entries: Sequence[Compaction], known: KnownTxns, switches: Switches) -> list[Stuck]:
+def find_stuck(
+    entries: Sequence[Compaction], known: KnownTxns, switches: Switches, locks: Sequence[Lock] = ()
+) -> list[Stuck]:
     """Those of the queue, then locations of which the initiator has given up.
 
     Args:
         entries: the whole queue and its history, asked for after `known`: what these entries say of transactions
             that had ended by then is certain.
+        locks: of all tables; only before Hive 4 they are of interest.
     """
     served = _last_taken(entries)
     open_ids = sorted(txn.id for txn in known.open)
+    by_place = _by_place(locks)
     found: list[Stuck] = []
     for entry in entries:
         if entry.state == INITIATED:
@@ -71,7 +77,7 @@ def find_stuck(entries: Sequence[Compaction], known: KnownTxns, switches: Switch
         elif entry.state == WORKING:
             one = _working(entry, known, switches, frozenset(open_ids))
         elif entry.state == READY:
-            one = _ready(entry, known, switches, open_ids)
+            one = _ready(entry, known, switches, open_ids) if switches.is_hive4 else _locked(entry, by_place)
         else:
             one = None
         if one:
@@ -123,6 +129,20 @@ def _ready(entry: Compaction, known: KnownTxns, switches: Switches, open_ids: Se
     if waited is not None and waited > SANE_SECONDS:
         return Stuck(entry, Cause.NOT_CLEANED, waited)
     return None
+
+
+def _by_place(locks: Sequence[Lock]) -> Mapping[tuple[str, str, str], list[Lock]]:
+    found: defaultdict[tuple[str, str, str], list[Lock]] = defaultdict(list)
+    for lock in locks:
+        if not lock.is_waiting:
+            found[lock.database.lower(), lock.table.lower(), lock.partition].append(lock)
+    return found
+
+
+def _locked(entry: Compaction, by_place: Mapping[tuple[str, str, str], list[Lock]]) -> Stuck | None:
+    """Hive 3: the locks on the very location are waited for."""
+    locks = by_place.get((entry.database.lower(), entry.table.lower(), entry.partition))
+    return Stuck(entry, Cause.BLOCKED, locks=tuple(locks)) if locks else None
 
 
 def _given_up(entries: Iterable[Compaction], known: KnownTxns, switches: Switches) -> list[Stuck]:
