@@ -23,7 +23,12 @@ class State(StrEnum):
 
 
 _STATES: Mapping[int, State] = {interface.TxnState.OPEN: State.OPEN, interface.TxnState.ABORTED: State.ABORTED}
-_SPECIAL = tuple(kind for kind in interface.TxnType if kind is not interface.TxnType.DEFAULT)
+_SPECIAL = (
+    interface.TxnType.READ_ONLY,
+    interface.TxnType.COMPACTION,
+    *(kind for kind in interface.TxnType if kind.name not in ("DEFAULT", "READ_ONLY", "COMPACTION")),
+)
+"""Types of which there are some at most, the usual ones first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,13 +185,16 @@ def _types(metastore: Metastore) -> dict[int, str] | None:
         wanted = {txn for txn in every.txns if txn <= of_default.high_watermark} - set(of_default.txns)
         if not wanted:
             return {}
-        missing = {kind: wanted - set(_listed(metastore, (kind,)).txns) for kind in _SPECIAL}
+        found: dict[int, str] = {}
+        for kind in _SPECIAL:
+            if left := wanted - set(found):
+                found |= dict.fromkeys(left - set(_listed(metastore, (kind,)).txns), kind.name)
         still = set(_listed(metastore, ()).txns)
     except Unreachable:
         raise
     except AcidctlError:
         return None  # one that does not know all of these types
-    return {txn: kind.name for kind, found in missing.items() for txn in found & still}
+    return {txn: kind for txn, kind in found.items() if txn in still}
 
 
 def _listed(metastore: Metastore, without: Sequence[int]) -> interface.OpenTxns:

@@ -106,7 +106,7 @@ _FREES: Mapping[Cause, Callable[[Stuck, Switches], str]] = {
         f"failed (mark_failed of id {one.entry.id}) and ask for the compaction again"
     ),
     Cause.BLOCKED: lambda *_: "acidctl txns --blocking says whose it is and what ends it",
-    Cause.NOT_CLEANED: lambda one, switches: (
+    Cause.NOT_CLEANED: lambda _, switches: (
         "see the log of the server that cleans"
         if switches.cleaner
         else "the server that answered runs no cleaner: start one (compactor.cleaner.on), or acidctl clean"
