@@ -17,7 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
@@ -243,11 +243,15 @@ class FakeMetastore:
         times = {"enqueued", "started", "ended", "committed", "cleaner_start"}
         given = {key: self._ms(self.now - value) if key in times else value for key, value in more.items()}
         id_ = max((one.id or 0 for one in self.queue), default=0) + 1
-        values = {"database": database, "table": table, "state": state, "partition": partition, "id": id_, "type": 2}
-        known = {one.name for one in fields(wire.CompactionInfo)} - ({"txn", "next_txn", "pool"} & set())
-        self.queue.append(
-            wire.CompactionInfo(**{key: value for key, value in {**values, **given}.items() if key in known})
-        )
+        values: dict[str, Any] = {
+            "database": database,
+            "table": table,
+            "state": state,
+            "partition": partition,
+            "id": id_,
+            "type": 2,
+        }
+        self.queue.append(wire.CompactionInfo(**{**values, **given}))
         return id_
 
     def set_entry(self, id_: int, **changes: Any) -> None:
