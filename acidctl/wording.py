@@ -441,8 +441,8 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     ),
     Code.FROM_METASTORE: "what is committed is as the metastore {server} had it at {at}",
     Code.FROM_METASTORE_AGAIN: (
-        "what is committed is as the metastore {server} had it at {at}, asked again: a compaction or a cleaning overtook "
-        "what it had said first"
+        "what is committed is as the metastore {server} had it at {at}, asked again: a compaction or a cleaning "
+        "overtook what it had said first"
     ),
     Code.NOT_IN_METASTORE: "it is not a location of a transactional table of the metastore {server}",
     Code.OLD_COUNTS: lambda reason: f"assumed, since no list was given: {_old(reason)} is committed",

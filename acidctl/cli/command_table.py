@@ -27,6 +27,15 @@ SECTIONS: dict[str, dict[str, str]] = {
         "restore": "Bring back what a cleaning run moved to the trash.",
         "purge": "Delete the trash of earlier cleaning runs for good.",
     },
+    "Ask the metastore": {
+        "tables": "List the transactional tables: type, location, owner, what is set.",
+        "txns": "List transactions, and say which of them hold back cleaning.",
+        "locks": "List locks: who holds them, and who waits for whom.",
+        "compactions": "List the queue of compactions, and say what is stuck and what frees it.",
+        "request": "Ask Hive's workers for compactions: major, minor, rebalance.",
+        "abort": "End transactions, or take compactions out of the queue.",
+        "housekeep": "End transactions and locks of clients that have died.",
+    },
     "Try and check": {
         "validate": "Check names, files and rows against the rules of the format.",
         "repair": "Mend files and directories that validate finds broken.",
@@ -37,7 +46,12 @@ SECTIONS: dict[str, dict[str, str]] = {
 }
 """Every command with its one line; a command's module is imported when it is called, and not before."""
 
-FOLDERS = {"See": "inspect", "Compact and clean": "maintain", "Try and check": "check"}
+FOLDERS = {
+    "See": "inspect",
+    "Compact and clean": "maintain",
+    "Ask the metastore": "hive",
+    "Try and check": "check",
+}
 """Where in this package the modules of a section's commands lie."""
 
 ALIASES = {"check": "validate"}
@@ -51,6 +65,9 @@ AFTER_INTERRUPT = {
     "apply": "plan again: acidctl clean --plan; what was removed can be restored",
     "restore": "run it again: it moves back what is left",
     "purge": "run it again: it deletes what is left",
+    "request": "see what was asked for: acidctl compactions",
+    "abort": "run it again: it says what is still there",
+    "housekeep": "run it again: it ends what is left",
     "repair": "run it again: it finishes what was begun; `acidctl repair undo` takes it back",
 }
 """What to do when a command that changes a table was interrupted."""

@@ -443,7 +443,7 @@ class AllocateWriteIdsResponse(Struct):
 _GONE = "NoSuchTxnException TxnAbortedException"
 
 GET_OPEN_TXNS = method("get_open_txns", (), struct_of(OpenTxns), loose=True)
-GET_OPEN_TXNS_REQ = method("get_open_txns_req", (struct_of(GetOpenTxnsRequest),), struct_of(OpenTxns), loose=True)
+GET_OPEN_TXNS_REQ = method("get_open_txns_req", (struct_of(GetOpenTxnsRequest),), struct_of(OpenTxns))
 GET_OPEN_TXNS_INFO = method("get_open_txns_info", (), struct_of(OpenTxnsInfo))
 GET_VALID_WRITE_IDS = method(
     "get_valid_write_ids",

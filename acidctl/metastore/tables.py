@@ -175,6 +175,20 @@ def find_partitions(
         NotFoundError: a key that the table does not have, or no partition of these values.
     """
     keys = [column.name for column in table.partition_keys]
+    names = partition_names(metastore, table, wanted)
+    for some in batches(names, BATCH):
+        found = metastore.call(interface.GET_PARTITIONS_BY_NAMES, table.database, table.name, tuple(some))
+        made = [_hive_partition(keys, one) for one in found]
+        yield from sorted(made, key=lambda one: one.values)
+
+
+def partition_names(metastore: Metastore, table: HiveTable, wanted: Mapping[str, str] | None = None) -> list[str]:
+    """The names of the partitions of a table, ``day=2026-11-20/hour=1``, in their order; of all, or of some values.
+
+    Raises:
+        NotFoundError: a key that the table does not have, or no partition of these values.
+    """
+    keys = [column.name for column in table.partition_keys]
     lower = {key.lower(): value for key, value in (wanted or {}).items()}
     if unknown := sorted(set(lower) - set(keys)):
         raise NotFoundError(
@@ -186,10 +200,7 @@ def find_partitions(
     if wanted and not names:
         shown = "/".join(f"{key}={value}" for key, value in lower.items())
         raise NotFoundError(f"{table.full_name} has no partition {shown}", "", "check the values")
-    for some in batches(sorted(names), BATCH):
-        found = metastore.call(interface.GET_PARTITIONS_BY_NAMES, table.database, table.name, tuple(some))
-        made = [_hive_partition(keys, one) for one in found]
-        yield from sorted(made, key=lambda one: one.values)
+    return sorted(names)
 
 
 def _partition_names(

@@ -1,0 +1,1 @@
+"""Commands that ask a metastore, and those that tell it what to do."""

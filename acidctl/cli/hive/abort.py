@@ -1,0 +1,63 @@
+"""`acidctl abort`: end transactions, and take compactions out of the queue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from acidctl.cli.options import shared
+from acidctl.cli.options.asked_metastore import asked_metastore
+
+_ids = click.argument("ids", nargs=-1, required=True, metavar="ID...", type=click.IntRange(min=1))
+_common = shared.together(
+    click.option("-n", "--dry-run", is_flag=True, help="Show what would be ended and stop."),
+    shared.yes_option,
+    asked_metastore,
+    shared.output_option("table", "json", "jsonl", default="table"),
+)
+
+
+@click.group(
+    "abort",
+    epilog=shared.examples("acidctl abort txn 812", "acidctl abort compaction --yes 17 18"),
+    no_args_is_help=True,
+)
+def command() -> None:
+    """End transactions, or take compactions that wait out of the queue, after showing what they are."""
+
+
+@command.command(
+    "txn",
+    short_help="Abort transactions by their ids.",
+    epilog=shared.examples("acidctl abort txn 812", "acidctl abort txn --dry-run 812 813"),
+)
+@_ids
+@_common
+def txn_command(**asked: Any) -> int:
+    """Abort open transactions: nothing of what they wrote will ever be read, and their locks go.
+
+    What each is doing is shown first. Where an id is not that of an open transaction, none is aborted. A query that is
+    at work fails when it next asks the metastore.
+    """
+    from acidctl.cli.hive.work.abort import abort_txns  # noqa: PLC0415 - loaded when it runs
+
+    return abort_txns(**asked)
+
+
+@command.command(
+    "compaction",
+    short_help="Take compactions that wait out of the queue (Hive 4).",
+    epilog=shared.examples("acidctl abort compaction 17", "acidctl abort compaction --yes -o json 17 18"),
+)
+@_ids
+@_common
+def compaction_command(**asked: Any) -> int:
+    """Take entries that are initiated, and that no worker has taken, out of the metastore's queue.
+
+    Entries in other states cannot be taken out, and what can be done about them is said. Servers before Hive 4 cannot
+    do it at all.
+    """
+    from acidctl.cli.hive.work.abort import abort_compactions  # noqa: PLC0415 - loaded when it runs
+
+    return abort_compactions(**asked)

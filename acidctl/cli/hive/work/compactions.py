@@ -1,0 +1,157 @@
+"""What `acidctl compactions` does: show the queue and its history, or what is stuck there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
+
+from acidctl.cli.hive.work.listed import Record, age_text, show, status, table_named, time_of, whole
+from acidctl.cli.hive.work.words import what_frees, why_stuck
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on_screen
+from acidctl.metastore.activity import find_locks, find_transactions
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.compactions import Compaction, find_compactions
+from acidctl.metastore.server import Switches, find_switches
+from acidctl.metastore.stuck import Stuck, find_stuck
+
+_COLUMNS = (
+    "id", "on", "kind", "state", "pool", "worker", "job", "runAs", "initiator", "enqueued", "started", "committed",
+    "ended", "age", "txn", "nextTxn", "highestWriteId", "error",
+)  # fmt: skip
+_STUCK_COLUMNS = (*_COLUMNS, "cause", "why", "frees", "blockers")
+_STYLES = {
+    "initiated": "yellow", "working": "cyan", "ready for cleaning": "yellow", "succeeded": "green", "failed": "red",
+    "did not initiate": "red", "attempted": "red", "refused": "red", "aborted": "red",
+}  # fmt: skip
+
+
+def work(
+    *,
+    state: str | None,
+    table: str | None,
+    pool: str | None,
+    stuck: bool,
+    limit: int | None,
+    exit_code: bool,
+    metastore: Metastore,
+    output: str,
+) -> int:
+    """Show them; the exit status."""
+    database, name = table_named(table)
+    if stuck:
+        records = [
+            one for one in _stuck(metastore) if _is_wanted(one, state, None if database is None else table, pool)
+        ]
+        show(records, output, _STUCK_COLUMNS, _stuck_table, limit, "nothing is stuck")
+        return status(records, exit_code)
+    found = find_compactions(metastore, database=database, table=name, pool=pool, state=state)
+    now = _now(found)
+    records = [record_of(one, now) for one in found]
+    show(records, output, _COLUMNS, _table, limit, "the metastore has no such compaction")
+    return status(records, exit_code)
+
+
+def _stuck(metastore: Metastore) -> list[Record]:
+    # In this order: what the queue says of a transaction that had ended before is certain.
+    switches = find_switches(metastore)
+    known = find_transactions(metastore)
+    entries = find_compactions(metastore)
+    locks = () if switches.is_hive4 else find_locks(metastore)
+    return [_stuck_record(one, known.now, switches) for one in find_stuck(entries, known, switches, locks)]
+
+
+def _is_wanted(one: Record, state: str | None, table: str | None, pool: str | None) -> bool:
+    database, name = table_named(table)
+    return (
+        (state is None or one["state"] == state)
+        and (database is None or (one["database"], one["table"]) == (database, name))
+        and (pool is None or one["pool"] == pool)
+    )
+
+
+def _now(found: Iterable[Compaction]) -> float:
+    """Our time, or the newest of the server's where that is ahead."""
+    times = (moment for one in found for moment in (one.enqueued, one.started, one.committed, one.ended))
+    return max([time.time(), *(moment for moment in times if moment is not None)])
+
+
+def record_of(one: Compaction, now: float) -> Record:
+    """An entry as JSON has it."""
+    return {
+        "id": one.id,
+        "on": one.name,
+        "database": one.database,
+        "table": one.table,
+        "partition": one.partition or None,
+        "kind": one.kind,
+        "state": one.state,
+        "pool": one.pool or None,
+        "worker": one.worker or None,
+        "job": one.job or None,
+        "runAs": one.run_as or None,
+        "initiator": one.initiator or None,
+        "error": one.error or None,
+        "enqueued": time_of(one.enqueued),
+        "started": time_of(one.started),
+        "committed": time_of(one.committed),
+        "ended": time_of(one.ended),
+        "age": None if one.since is None else whole(max(now - one.since, 0.0)),
+        "txn": one.txn or None,
+        "nextTxn": one.next_txn or None,
+        "highestWriteId": one.highest_write_id or None,
+    }
+
+
+def _stuck_record(one: Stuck, now: float, switches: Switches) -> Record:
+    return {
+        **record_of(one.entry, now),
+        "cause": one.cause.value,
+        "why": why_stuck(one, switches),
+        "frees": what_frees(one, switches),
+        "blockers": [*one.blockers, *(lock.id for lock in one.locks)],
+    }
+
+
+def _table(found: Sequence[Record]) -> FittedTable:
+    return fitted(
+        [
+            (ScreenColumn("id", True), lambda one: str(one["id"])),
+            (ScreenColumn("table or partition"), itemgetter("on")),
+            (ScreenColumn("kind"), itemgetter("kind")),
+            (ScreenColumn("state"), itemgetter("state")),
+            (ScreenColumn("age", True, is_clear=False), lambda one: age_text(one["age"])),
+            (ScreenColumn("pool", worth=2, beside=True, is_clear=False), lambda one: one["pool"] or ""),
+            (ScreenColumn("started (UTC)", worth=3, beside=True), lambda one: on_screen(one["started"])),
+            (ScreenColumn("worker", worth=4, is_clear=False), lambda one: one["worker"] or ""),
+        ],
+        "what is known",
+        found,
+        lambda one, cells: Row(cells, _remark(one), styles=((3, _STYLES.get(one["state"], "")),)),
+    )
+
+
+def _remark(one: Record) -> str:
+    known = (
+        one["error"],
+        f"job {one['job']}" if one["job"] else "",
+        f"waits for the transactions below {one['nextTxn']}" if one["nextTxn"] and not one["ended"] else "",
+    )
+    return "; ".join(filter(None, known))
+
+
+def _stuck_table(found: Sequence[Record]) -> FittedTable:
+    return fitted(
+        [
+            (ScreenColumn("id", True), lambda one: str(one["id"])),
+            (ScreenColumn("table or partition"), itemgetter("on")),
+            (ScreenColumn("kind"), itemgetter("kind")),
+            (ScreenColumn("state"), itemgetter("state")),
+            (ScreenColumn("age", True, is_clear=False), lambda one: age_text(one["age"])),
+        ],
+        "why, and what frees it",
+        found,
+        lambda one, cells: Row(
+            cells, f"{one['why']}. {one['frees'][:1].upper()}{one['frees'][1:]}", styles=((3, "red"),)
+        ),
+    )

@@ -1,0 +1,159 @@
+"""What `acidctl housekeep` does: find what is dead, show it, ask, and end it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from acidctl.cli.hive.work.listed import SCHEMA_VERSION, age_text, lock_record, locks_text, time_of, whole
+from acidctl.cli.options.many_locations import Procedure
+from acidctl.cli.output.console import Records, human_count, note, put_line, warn
+from acidctl.errors import ExitStatus, RefusedError, UsageProblem
+from acidctl.metastore.activity import Lock, Txn
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.housekeeping import Dead, end_dead, find_dead
+from acidctl.metastore.server import Switches, each_server, find_switches
+
+
+def work(
+    *,
+    older_than: float | None,
+    dry_run: bool,
+    yes: bool,
+    force: bool,
+    exit_code: bool,
+    metastore: Metastore,
+    output: str,
+) -> int:
+    """Keep house; the exit status."""
+    switches = find_switches(metastore)
+    silent = _silent_for(older_than, switches)
+    if not force:
+        _refuse_where_it_is_done(metastore)
+    dead = find_dead(metastore, silent)
+    records = Records(output)
+    is_table = output == "table"
+    if is_table:
+        for line in _lines(dead):
+            put_line(line)
+    for txn in dead.kept:
+        if not is_table:
+            records.put(_txn_record(txn, dead, "kept"))
+    if not dead.txns and not dead.locks:
+        if is_table:
+            note(f"nothing is silent for {age_text(silent)} or longer")
+        return ExitStatus.NOTHING_TO_DO if exit_code else ExitStatus.DONE
+    if dry_run:
+        _put(records, dead, "planned")
+        return ExitStatus.DONE
+    count = " and ".join(_counts(dead))
+    Procedure(yes).confirm(f"{count} would be ended", f"End {count}?", "nothing was ended")
+    ended = end_dead(metastore, dead, silent)
+    _put(records, ended, "ended")
+    _put(records, _left(dead, ended), "alive")
+    if is_table:
+        put_line(f"{' and '.join(_counts(ended)) or 'nothing'} ended")
+    if left := len(dead.txns) + len(dead.locks) - len(ended.txns) - len(ended.locks):
+        note(f"{left} gave a sign of life, or ended, meanwhile")
+    return ExitStatus.DONE
+
+
+def _silent_for(older_than: float | None, switches: Switches) -> float:
+    if older_than is None:
+        return switches.txn_timeout
+    if older_than < switches.txn_timeout:
+        raise UsageProblem(
+            f"{age_text(older_than)} is shorter than the server's time-out",
+            f"a client may be silent for {age_text(switches.txn_timeout)}, and would be ended while it is at work",
+            "give that time, or more",
+        )
+    return older_than
+
+
+def _refuse_where_it_is_done(metastore: Metastore) -> None:
+    """Every server that is known is asked: one of them may keep house for all."""
+    for address, found in zip(metastore.settings.addresses, each_server(metastore), strict=True):
+        if not isinstance(found, Switches):
+            warn(f"{address.url} does not answer: whether it keeps house is not known")
+        elif found.keeps_house:
+            switch = "metastore.housekeeping.threads.on" if found.is_hive4 else "hive.compactor.initiator.on"
+            raise RefusedError(
+                f"the metastore {address.url} keeps house itself",
+                f"{switch} is true there, or AcidHouseKeeperService is one of its tasks",
+                "wait for it; where it does not do so, see its log, or give `force`",
+            )
+
+
+def _lines(dead: Dead) -> Iterator[str]:
+    for txn in dead.txns:
+        yield f"{_txn_text(txn, dead)}; {locks_text(dead.by_txn.get(txn.id, ())) or 'no locks'}"
+    for lock in dead.locks:
+        yield (
+            f"lock {lock.id} of {lock.user}@{lock.host}: {_ages(lock.acquired, lock.last_heartbeat, dead)}; "
+            f"{locks_text([lock])}"
+        )
+    for txn in dead.kept:
+        yield f"{_txn_text(txn, dead)}; left alone: it is, or may be, of a replication"
+
+
+def _txn_text(txn: Txn, dead: Dead) -> str:
+    return f"transaction {txn.id} of {txn.user}@{txn.host}: {_ages(txn.started, txn.last_heartbeat, dead)}"
+
+
+def _ages(begun: float | None, heartbeat: float | None, dead: Dead) -> str:
+    since = None if begun is None else max(dead.now - begun, 0.0)
+    silent = None if heartbeat is None else max(dead.now - heartbeat, 0.0)
+    return f"begun {age_text(since)} ago, silent for {age_text(silent)}"
+
+
+def _counts(dead: Dead) -> list[str]:
+    parts = ((dead.txns, "transaction"), (dead.locks, "lock"))
+    return [human_count(len(some), noun) for some, noun in parts if some]
+
+
+def _left(dead: Dead, ended: Dead) -> Dead:
+    txns, locks = {txn.id for txn in ended.txns}, {lock.id for lock in ended.locks}
+    return Dead(
+        tuple(txn for txn in dead.txns if txn.id not in txns),
+        tuple(lock for lock in dead.locks if lock.id not in locks),
+        (),
+        dead.by_txn,
+        dead.now,
+    )
+
+
+def _put(records: Records, dead: Dead, result: str) -> None:
+    for txn in dead.txns:
+        records.put(_txn_record(txn, dead, result))
+    for lock in dead.locks:
+        records.put(_lock_record(lock, dead, result))
+
+
+def _txn_record(txn: Txn, dead: Dead, result: str) -> dict[str, Any]:
+    locks = [lock_record(lock) for lock in dead.by_txn.get(txn.id, ())]
+    return _record(txn.id, None, txn, txn.started, dead, result) | {"type": txn.type, "locks": locks}
+
+
+def _lock_record(lock: Lock, dead: Dead, result: str) -> dict[str, Any]:
+    return _record(None, lock.id, lock, lock.acquired, dead, result) | {
+        "type": None,
+        "locks": [lock_record(lock)],
+    }
+
+
+def _record(
+    id_: int | None, lock: int | None, one: Txn | Lock, begun: float | None, dead: Dead, result: str
+) -> dict[str, Any]:
+    silent = None if one.last_heartbeat is None else whole(max(dead.now - one.last_heartbeat, 0.0))
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "id": id_,
+        "lock": lock,
+        "user": one.user,
+        "host": one.host,
+        "agent": one.agent or None,
+        "started": time_of(begun),
+        "lastHeartbeat": time_of(one.last_heartbeat),
+        "silent": silent,
+        "result": result,
+    }

@@ -1,0 +1,113 @@
+"""What the views of a metastore have in common: records in every form, ages, and names that are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from acidctl.cli.output.console import Records, console, note
+from acidctl.cli.output.screen import FittedTable
+from acidctl.errors import ExitStatus, UsageProblem
+from acidctl.location.hive_names import HIVE
+from acidctl.metastore.activity import Lock
+from acidctl.wording import duration, iso_time
+
+SCHEMA_VERSION = 1
+_SHOWN = 100
+"""Lines of a table for people, unless a limit says more."""
+
+_NAMED = 3
+Record = dict[str, Any]
+
+
+def show(
+    found: Sequence[Record],
+    output: str,
+    columns: Sequence[str],
+    table: Callable[[Sequence[Record]], FittedTable],
+    limit: int | None,
+    nothing: str,
+) -> None:
+    """Print records in the form that was asked for.
+
+    Args:
+        columns: of CSV.
+        table: of people's.
+        nothing: what is said to people where there is none.
+    """
+    limit = limit or (_SHOWN if output == "table" else None)
+    if output == "table":
+        if not found:
+            note(nothing)
+            return
+        table(found[:limit]).print(console())
+    else:
+        records = Records(output, columns, lambda record: ({name: flat(record.get(name)) for name in columns},))
+        records.put_header()
+        for record in found[:limit]:
+            records.put({"schema_version": SCHEMA_VERSION, **record})
+    if limit and len(found) > limit:
+        note(f"{len(found) - limit:,} more, which come after these; --limit shows them")
+
+
+def flat(value: Any) -> Any:
+    """A cell of CSV: lists and objects in short."""
+    if isinstance(value, dict):
+        return " ".join(f"{key}={one}" for key, one in value.items())
+    if isinstance(value, list):
+        return " ".join(str(one.get("on", one)) if isinstance(one, dict) else str(one) for one in value)
+    return value
+
+
+def status(found: Sequence[object], exit_code: bool) -> int:
+    """The exit status of a view."""
+    return ExitStatus.NOTHING_TO_DO if exit_code and not found else ExitStatus.DONE
+
+
+def age_text(seconds: float | None) -> str:
+    """``3 h``; a dash where nobody knows."""
+    return "-" if seconds is None else duration(seconds)
+
+
+def whole(seconds: float | None) -> int | None:
+    """Seconds of a record."""
+    return None if seconds is None else int(seconds)
+
+
+def time_of(seconds: float | None) -> str | None:
+    """A time of a record, as JSON has it; None for what no calendar has."""
+    try:
+        return iso_time(seconds)
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def lock_record(lock: Lock) -> Record:
+    """A lock in short, as part of another record."""
+    return {"lock": lock.id, "on": lock.on, "type": lock.type, "state": lock.state}
+
+
+def locks_text(locks: Sequence[Lock]) -> str:
+    """``SHARED_READ on sales.orders and 2 more``."""
+    texts = [f"{lock.type} on {lock.on}{', which waits' if lock.is_waiting else ''}" for lock in locks]
+    return some(texts)
+
+
+def some(texts: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
+    rest = f" and {len(texts) - _NAMED:,} more" if len(texts) > _NAMED else ""
+    return ", ".join(texts[:_NAMED]) + rest
+
+
+def table_named(name: str | None) -> tuple[str | None, str | None]:
+    """Database and table of what a user gives: ``db.table``, with or without ``hive:``.
+
+    Raises:
+        UsageProblem: it is not the name of one table.
+    """
+    if name is None:
+        return None, None
+    database, dot, table = name.lower().removeprefix(HIVE).partition(".")
+    if not dot or not database or not table or any(mark in name for mark in "*?/") or "." in table:
+        raise UsageProblem(f"not the name of a table: {name}", "", "write db.table")
+    return database, table

@@ -1,0 +1,127 @@
+"""What `acidctl tables` does: ask for the tables, and say what is set for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
+
+from acidctl.cli.hive.work.listed import Record, show, status
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted
+from acidctl.errors import NotFoundError
+from acidctl.location.hive_names import HIVE
+from acidctl.metastore import interface
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.tables import HiveTable, find_tables, partition_names
+
+_COLUMNS = (
+    "database", "table", "type", "format", "partitionKeys", "partitions", "location", "owner", "buckets",
+    "bucketColumns", "sortColumns", "noAutoCompaction", "noCleanup", "pool", "thresholds",
+)  # fmt: skip
+_THRESHOLD = "compactorthreshold."
+_POOL = "hive.compactor.worker.pool"
+
+
+def work(
+    *,
+    patterns: tuple[str, ...],
+    partitions: bool,
+    exclude: tuple[str, ...],
+    limit: int | None,
+    exit_code: bool,
+    metastore: Metastore,
+    output: str,
+) -> int:
+    """List them; the exit status."""
+    found = [_record(metastore, table, of, partitions) for table, of in _tables(metastore, patterns, exclude)]
+    show(found, output, _COLUMNS, _table, limit, "the metastore has no such transactional table")
+    return status(found, exit_code)
+
+
+def _tables(
+    metastore: Metastore, patterns: Sequence[str], exclude: Sequence[str]
+) -> Iterator[tuple[HiveTable, Mapping[str, str]]]:
+    """Each table once, with the properties of its database."""
+    seen: set[str] = set()
+    databases: dict[str, Mapping[str, str]] = {}
+    for pattern in patterns or ("*.*",):
+        database, _, name = pattern.lower().removeprefix(HIVE).partition(".")
+        for table in find_tables(metastore, database or "*", name or "*", exclude):
+            if table.full_name not in seen:
+                seen.add(table.full_name)
+                if table.database not in databases:
+                    databases[table.database] = _properties(metastore, table.database)
+                yield table, databases[table.database]
+
+
+def _properties(metastore: Metastore, database: str) -> Mapping[str, str]:
+    try:
+        parameters: Mapping[str, str] = metastore.call(interface.GET_DATABASE, database).parameters
+    except NotFoundError:  # dropped meanwhile
+        return {}
+    return parameters
+
+
+def _record(metastore: Metastore, table: HiveTable, database: Mapping[str, str], partitions: bool) -> Record:
+    settings = {key.lower(): value for key, value in table.parameters.items()}
+    above = {key.lower(): value for key, value in database.items()}
+    # That of the database wins, as it does in Hive; of pools the table's does.
+    no_auto = above.get("no_auto_compaction", settings.get("no_auto_compaction", ""))
+    return {
+        "database": table.database,
+        "table": table.name,
+        "type": table.table_type.value if table.table_type else None,
+        "format": table.format,
+        "partitionKeys": [key.name for key in table.partition_keys],
+        "partitions": _count(metastore, table) if partitions else None,
+        "location": table.location,
+        "owner": table.owner,
+        "buckets": table.buckets,
+        "bucketColumns": list(table.bucket_columns),
+        "sortColumns": list(table.sort_columns),
+        "noAutoCompaction": no_auto.lower() == "true",
+        "noCleanup": settings.get("no_cleanup", "").lower() == "true",
+        "pool": settings.get(_POOL) or above.get(_POOL),
+        "thresholds": {
+            key.removeprefix(_THRESHOLD): value for key, value in settings.items() if key.startswith(_THRESHOLD)
+        },
+    }
+
+
+def _count(metastore: Metastore, table: HiveTable) -> int | None:
+    return len(partition_names(metastore, table)) if table.partition_keys else None
+
+
+def _table(found: Sequence[Record]) -> FittedTable:
+    return fitted(
+        [
+            (ScreenColumn("table"), lambda one: f"{one['database']}.{one['table']}"),
+            (ScreenColumn("type"), itemgetter("type")),
+            (ScreenColumn("format", worth=5), itemgetter("format")),
+            (ScreenColumn("partitions", worth=3, is_clear=False), _partitions),
+            (ScreenColumn("owner", worth=2, beside=True), itemgetter("owner")),
+            (ScreenColumn("location", worth=4), itemgetter("location")),
+        ],
+        "set",
+        found,
+        lambda one, cells: Row(cells, "; ".join(_set(one))),
+    )
+
+
+def _partitions(one: Record) -> str:
+    keys = ", ".join(one["partitionKeys"])
+    return keys if one["partitions"] is None else f"{one['partitions']:,} by {keys}"
+
+
+def _set(one: Record) -> Iterator[str]:
+    if one["noAutoCompaction"]:
+        yield "no_auto_compaction"
+    if one["noCleanup"]:
+        yield "no_cleanup"
+    if one["pool"]:
+        yield f"pool {one['pool']}"
+    if one["buckets"] and one["bucketColumns"]:
+        yield f"{one['buckets']} buckets by {', '.join(one['bucketColumns'])}"
+    if one["sortColumns"]:
+        yield f"sorted by {', '.join(one['sortColumns'])}"
+    for key, value in one["thresholds"].items():
+        yield f"{key}={value}"

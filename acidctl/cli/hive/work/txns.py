@@ -1,0 +1,242 @@
+"""What `acidctl txns` does: show transactions with their locks, or those for which cleaning waits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+
+from acidctl.cli.hive.work.listed import (
+    Record,
+    age_text,
+    lock_record,
+    show,
+    some,
+    status,
+    time_of,
+    whole,
+)
+from acidctl.cli.hive.work.words import what_to_do
+from acidctl.cli.options.shared import refuse_unused
+from acidctl.cli.output.console import human_bytes, human_count, note
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on_screen
+from acidctl.cli.report.outcomes import show_failure
+from acidctl.errors import AcidctlError, UsageProblem
+from acidctl.hive.blocking import Blocker, find_blockers
+from acidctl.hive.waiting import Waiting, find_waiting, ready_entries
+from acidctl.location.hive_names import HiveName, is_hive_name
+from acidctl.location.warehouse import Warehouse
+from acidctl.metastore.activity import KnownTxns, Lock, State, Txn, find_locks, find_transactions, locks_by_txn
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.compactions import find_compactions
+from acidctl.metastore.server import Switches, find_switches
+
+_COLUMNS = (
+    "id", "state", "type", "user", "host", "agent", "query", "started", "lastHeartbeat", "age", "silent", "locks",
+)  # fmt: skip
+_BLOCKING_COLUMNS = (
+    "id", "lock", "user", "host", "query", "started", "lastHeartbeat", "age", "silent", "locks", "waiting", "bytes",
+    "holds", "advice",
+)  # fmt: skip
+_STYLES = {"open": "green", "aborted": "red"}
+
+
+def work(
+    *,
+    tables: tuple[str, ...],
+    only: str | None,
+    older_than: float | None,
+    user: str | None,
+    blocking: bool,
+    sizes: bool,
+    limit: int | None,
+    exit_code: bool,
+    metastore: Metastore,
+    storage: dict[str, str],
+    output: str,
+) -> int:
+    """Show them; the exit status."""
+    if blocking:
+        refuse_unused("--blocking", "only")
+        return _blocking(
+            metastore, tables, storage, older_than, user, sizes=sizes, limit=limit, exit_code=exit_code, output=output
+        )
+    if tables:
+        raise UsageProblem(
+            "tables are given, and transactions are of no table", "", "give --blocking, or see acidctl locks --table"
+        )
+    known = find_transactions(metastore)
+    by_txn = locks_by_txn(find_locks(metastore))
+    found = [
+        txn
+        for txn in _open_first(known)
+        if (only is None or txn.state.value == only) and _is_wanted(txn.user, known.age(txn.started), user, older_than)
+    ]
+    records = [_record(txn, known, by_txn) for txn in found]
+    show(records, output, _COLUMNS, _table, limit, "the metastore has no such transaction")
+    if output == "table" and records:
+        aborted = len(known.aborted_ids)
+        note(f"{len(known.open):,} open, {aborted:,} aborted; the next transaction is {known.high_watermark + 1}")
+    return status(records, exit_code)
+
+
+def _open_first(known: KnownTxns) -> Sequence[Txn]:
+    return sorted(known.txns, key=lambda txn: (txn.state is not State.OPEN, txn.id))
+
+
+def _is_wanted(name: str, age: float | None, user: str | None, older_than: float | None) -> bool:
+    return (user is None or name == user) and (older_than is None or (age is not None and age >= older_than))
+
+
+def _record(txn: Txn, known: KnownTxns, by_txn: Mapping[int, Sequence[Lock]]) -> Record:
+    return {**txn_record(txn, known), "locks": [lock_record(lock) for lock in by_txn.get(txn.id, ())]}
+
+
+def txn_record(txn: Txn, known: KnownTxns) -> Record:
+    """A transaction without its locks, as JSON has it."""
+    return {
+        "id": txn.id,
+        "state": txn.state.value,
+        "type": txn.type,
+        "user": txn.user,
+        "host": txn.host,
+        "agent": txn.agent or None,
+        "query": txn.query or None,
+        "started": time_of(txn.started),
+        "lastHeartbeat": time_of(txn.last_heartbeat),
+        "age": whole(known.age(txn.started)),
+        "silent": whole(known.age(txn.last_heartbeat)),
+    }
+
+
+def _table(found: Sequence[Record]) -> FittedTable:
+    return fitted(
+        [
+            (ScreenColumn("txn", True), lambda one: str(one["id"])),
+            (ScreenColumn("state"), itemgetter("state")),
+            (ScreenColumn("type", worth=3, beside=True), lambda one: one["type"] or "-"),
+            (ScreenColumn("user"), itemgetter("user")),
+            (ScreenColumn("host", worth=6), itemgetter("host")),
+            (ScreenColumn("started (UTC)", worth=4, beside=True), lambda one: on_screen(one["started"])),
+            (ScreenColumn("age", True, is_clear=False), lambda one: age_text(one["age"])),
+            (ScreenColumn("heartbeat", True, 5, is_clear=False), lambda one: age_text(one["silent"])),
+        ],
+        "locks and query",
+        found,
+        lambda one, cells: Row(cells, _remark(one), styles=((1, _STYLES.get(one["state"], "")),)),
+    )
+
+
+def _remark(one: Record) -> str:
+    locks = some([f"{lock['type']} on {lock['on']}" for lock in one["locks"]])
+    return "; ".join(filter(None, (locks, one["query"], one["agent"])))
+
+
+# --- what holds back cleaning ---------------------------------------------------------------------------------------
+
+
+def _blocking(
+    metastore: Metastore,
+    tables: Sequence[str],
+    storage: Mapping[str, str],
+    older_than: float | None,
+    user: str | None,
+    *,
+    sizes: bool,
+    limit: int | None,
+    exit_code: bool,
+    output: str,
+) -> int:
+    worst = 0
+
+    def failed(name: str, error: AcidctlError) -> None:
+        nonlocal worst
+        worst = max(worst, error.exit_status)
+        show_failure(name, error)
+
+    names = _hive_names(tables)
+    switches = find_switches(metastore)
+    ready = ready_entries(find_compactions(metastore))
+    waiting = find_waiting(Warehouse(metastore), ready, names, storage, sizes=sizes, on_error=failed)
+    known, locks = find_transactions(metastore), find_locks(metastore)
+    blockers = [
+        one
+        for one in find_blockers(waiting, known, locks, switches)
+        if _is_wanted(one.user, known.age(one.started), user, older_than)
+    ]
+    records = [_blocker_record(one, known, switches) for one in blockers]
+    nothing = "nothing holds back a cleaning" if waiting else "nothing waits for cleaning"
+    show(records, output, _BLOCKING_COLUMNS, _blocking_table, limit, nothing)
+    if output == "table":
+        _sum_up(waiting, switches)
+    return worst or status(records, exit_code)
+
+
+def _hive_names(tables: Sequence[str]) -> list[str]:
+    names = [name if is_hive_name(name) else f"hive:{name}" for name in tables]
+    for name in names:
+        HiveName.parse(name)
+    return names
+
+
+def _sum_up(waiting: Sequence[Waiting], switches: Switches) -> None:
+    if not waiting:
+        return
+    known = [one.bytes for one in waiting if one.bytes is not None]
+    size = f", {human_bytes(sum(known))}" if known else ""
+    note(f"{human_count(len(waiting), 'location')} with something to clean{size}")
+    if not switches.cleaner:
+        note("the server that answered runs no cleaner of Hive's: `acidctl clean` cleans, or another server does")
+
+
+def _blocker_record(one: Blocker, known: KnownTxns, switches: Switches) -> Record:
+    return {
+        "id": one.txn.id if one.txn else None,
+        "lock": None if one.txn else one.locks[0].id,
+        "user": one.user,
+        "host": one.host,
+        "query": one.query or None,
+        "started": time_of(one.started),
+        "lastHeartbeat": time_of(one.last_heartbeat),
+        "age": whole(known.age(one.started)),
+        "silent": whole(known.age(one.last_heartbeat)),
+        "locks": [lock_record(lock) for lock in one.locks],
+        "waiting": one.count,
+        "bytes": one.bytes,
+        "holds": [_held(held) for held in one.holds],
+        "advice": what_to_do(one, known, switches),
+    }
+
+
+def _held(held: Waiting) -> Record:
+    entry = held.entry.id if held.entry else None
+    return {"on": held.name, "compaction": entry, "bytes": held.bytes}
+
+
+def _blocking_table(found: Sequence[Record]) -> FittedTable:
+    return fitted(
+        [
+            (ScreenColumn("held back by"), _name),
+            (ScreenColumn("user"), itemgetter("user")),
+            (ScreenColumn("host", worth=5), itemgetter("host")),
+            (ScreenColumn("since (UTC)", worth=4), lambda one: on_screen(one["started"])),
+            (ScreenColumn("age", True, is_clear=False), lambda one: age_text(one["age"])),
+            (ScreenColumn("waiting", True, 6, is_clear=False), lambda one: f"{one['waiting']:,}"),
+            (ScreenColumn("bytes", True), lambda one: human_bytes(one["bytes"])),
+        ],
+        "what waits, and what to do",
+        found,
+        lambda one, cells: Row(cells, _blocking_remark(one)),
+    )
+
+
+def _name(one: Record) -> str:
+    return f"txn {one['id']}" if one["id"] is not None else f"lock {one['lock']}"
+
+
+def _blocking_remark(one: Record) -> str:
+    waits = some([held["on"] for held in one["holds"]])
+    more = one["waiting"] - len(one["holds"])
+    waits += f" and {more:,} more" if more else ""
+    query = f"query {one['query']}" if one["query"] else ""
+    locks = some([f"{lock['type']} on {lock['on']}" for lock in one["locks"]])
+    return "; ".join(filter(None, (waits, query, locks, one["advice"])))

@@ -1,0 +1,38 @@
+"""Options of the commands that can do nothing without a metastore."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from acidctl.cli.options.metastore import metastore_of, metastore_options
+from acidctl.cli.options.shared import passed_as
+from acidctl.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from acidctl.metastore.client import Metastore
+
+
+def _asked(metastore: str | None, metastore_option: tuple[str, ...]) -> Metastore:
+    found = metastore_of(metastore, metastore_option)
+    if found is None:
+        raise UsageProblem(
+            "no metastore is known",
+            "none is given or configured, and no hive-site.xml was found that names one",
+            "give `metastore`, or set HIVE_CONF_DIR to where hive-site.xml says where it is",
+        )
+    return found
+
+
+asked_metastore = passed_as("metastore", _asked, *metastore_options)
+"""``--metastore`` and ``--metastore-option``: passed on as the keyword `metastore`, a Metastore."""
+
+limit_option = click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Show the first N; without it 100 in the table, and all in the other forms.",
+)
+
+exit_code_option = click.option("--exit-code", is_flag=True, help="Exit with 12 where there is nothing to show.")

@@ -1,0 +1,1 @@
+"""What joins a table on disk and the metastore that knows it."""

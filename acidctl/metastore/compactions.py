@@ -1,0 +1,263 @@
+"""The metastore's queue of compactions and its history: shown as SHOW COMPACTIONS does, asked for, taken out."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from acidctl import __version__
+from acidctl.errors import UsageProblem
+from acidctl.metastore import interface
+from acidctl.metastore.activity import name_of, seconds
+from acidctl.metastore.client import Metastore, batches
+from acidctl.metastore.interface import CompactionType
+
+_STATE_CHARACTERS = {
+    "initiated": "i", "working": "w", "ready for cleaning": "r", "succeeded": "s", "failed": "f",
+    "did not initiate": "a", "attempted": "a", "refused": "c", "aborted": "x",
+}  # fmt: skip
+INITIATED, WORKING, READY = "initiated", "working", "ready for cleaning"
+WAITING_STATES = (INITIATED, WORKING, READY)
+"""States of entries that are still in the queue; the others are history."""
+
+STATES = tuple(_STATE_CHARACTERS)
+"""As SHOW COMPACTIONS writes them; Hive 3 says attempted where Hive 4 says did not initiate."""
+
+FAILED_STATES = ("failed", "did not initiate", "attempted", "refused", "aborted")
+
+_KINDS = {kind: kind.name.lower().replace("_", "-") for kind in CompactionType}
+_REFUSED_BY = re.compile(r"state=['\"]?([a-z ]+)['\"]? and id=(\d+)")
+_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """An entry of the queue, or of its history.
+
+    Attributes:
+        id: 0 before Hive 3.
+        partition: as Hive names it; empty for a whole table.
+        kind: major, minor, rebalance, abort-txn-cleanup.
+        state: in the server's words.
+        worker, job: who works on it, and as what in the cluster; empty without.
+        enqueued, started, committed, ended, cleaner_start: seconds since the epoch; None where it did not come to that,
+            or where the server does not tell.
+        txn: the compaction's own; 0 before Hive 4.
+        next_txn: the cleaner waits until no transaction below it is open; 0 where it does not.
+        highest_write_id: up to which it compacts.
+    """
+
+    id: int
+    database: str
+    table: str
+    partition: str
+    kind: str
+    state: str
+    worker: str = ""
+    job: str = ""
+    run_as: str = ""
+    pool: str = ""
+    initiator: str = ""
+    error: str = ""
+    enqueued: float | None = None
+    started: float | None = None
+    committed: float | None = None
+    ended: float | None = None
+    cleaner_start: float | None = None
+    txn: int = 0
+    next_txn: int = 0
+    highest_write_id: int = 0
+
+    @property
+    def name(self) -> str:
+        """``db.table`` or ``db.table/day=1``."""
+        return name_of(self.database, self.table, self.partition)
+
+    @property
+    def since(self) -> float | None:
+        """When it came to its state; None where the server does not tell."""
+        if self.state == INITIATED:
+            return self.enqueued
+        if self.state == WORKING:
+            return self.started
+        if self.state == READY:
+            return self.committed
+        return self.ended
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A compaction that is asked for.
+
+    Attributes:
+        partition: empty for a table without partitions.
+        kind: major, minor or rebalance.
+        pool, buckets, order_by: for Hive 4 only.
+    """
+
+    database: str
+    table: str
+    partition: str
+    kind: str
+    pool: str = ""
+    properties: tuple[tuple[str, str], ...] = ()
+    buckets: int | None = None
+    order_by: str = ""
+
+    @property
+    def name(self) -> str:
+        """``db.table`` or ``db.table/day=1``."""
+        return name_of(self.database, self.table, self.partition)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a metastore said to one that was asked for.
+
+    Attributes:
+        id: of the entry: the new one, or that which is in the way; 0 where it is not told.
+        state: of that entry.
+        accepted: whether it is new.
+        message: the server's words.
+    """
+
+    id: int
+    state: str
+    accepted: bool
+    message: str = ""
+
+
+def find_compactions(
+    metastore: Metastore,
+    *,
+    id_: int | None = None,
+    database: str | None = None,
+    table: str | None = None,
+    pool: str | None = None,
+    state: str | None = None,
+) -> list[Compaction]:
+    """Entries of the queue and of its history: what waits first, by id, then the history, newest first.
+
+    Servers before Hive 4 send all of them, whatever is asked for.
+
+    Raises:
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
+    request = interface.ShowCompactRequest()
+    if metastore.features.txn_types:
+        character = None if state is None else _STATE_CHARACTERS.get(state)
+        request = interface.ShowCompactRequest(id=id_, pool=pool, database=database, table=table, state=character)
+    wanted = {"id": id_, "database": database, "table": table, "pool": pool, "state": state}
+    found = [_compaction(one) for one in metastore.call(interface.SHOW_COMPACT, request).entries]
+    kept = [
+        one
+        for one in found
+        if all(value is None or getattr(one, name) == value for name, value in wanted.items() if name != "state")
+        and (state is None or _STATE_CHARACTERS.get(one.state) == _STATE_CHARACTERS.get(state))
+    ]
+    return sorted(kept, key=lambda one: (0, one.id) if one.state in WAITING_STATES else (1, -one.id))
+
+
+def _compaction(one: interface.CompactionInfo) -> Compaction:
+    return Compaction(
+        id=one.id or 0,
+        database=one.database,
+        table=one.table,
+        partition=_said(one.partition),
+        kind=_KINDS.get(one.type, f"unknown ({one.type})"),  # type: ignore[call-overload]
+        state=one.state,
+        worker=_said(one.worker),
+        job=_said(one.job),
+        run_as=_said(one.run_as),
+        pool=_said(one.pool),
+        initiator=_said(one.initiator),
+        error=_said(one.error) or (_said(one.meta_info) if one.state in FAILED_STATES else ""),
+        enqueued=seconds(one.enqueued),
+        started=seconds(one.started),
+        committed=seconds(one.committed),
+        ended=seconds(one.ended),
+        cleaner_start=seconds(one.cleaner_start),
+        txn=max(one.txn or 0, 0),
+        next_txn=max(one.next_txn or 0, 0),
+        highest_write_id=max(one.highest_write_id or one.highest_txn or 0, 0),
+    )
+
+
+def _said(text: str | None) -> str:
+    return "" if text in (None, "None", "null", " --- ") else text or ""
+
+
+def check_wish(metastore: Metastore, wish: Wish) -> None:
+    """Refuse what this server cannot do.
+
+    Raises:
+        UsageProblem: it takes Hive 4.
+    """
+    if metastore.features.txn_types:
+        return
+    lacking = [
+        what
+        for what, asked in (
+            ("a rebalance", wish.kind == "rebalance"),
+            ("a pool", wish.pool),
+            ("a number of buckets", wish.buckets),
+            ("an order of rows", wish.order_by),
+        )
+        if asked
+    ]
+    if lacking:
+        raise UsageProblem(
+            f"the metastore {metastore.shown} cannot be asked for {' and '.join(lacking)}",
+            "that came with Hive 4",
+            "ask for a major compaction, which every version does",
+        )
+
+
+def request_compaction(metastore: Metastore, wish: Wish) -> Answer:
+    """Ask for one compaction.
+
+    Raises:
+        UsageProblem: the server cannot do that.
+        Unreachable: no answer: it may have been taken nevertheless.
+        MetastoreError: the metastore failed.
+    """
+    check_wish(metastore, wish)
+    request = interface.CompactionRequest(
+        wish.database,
+        wish.table,
+        wish.partition or None,
+        CompactionType[wish.kind.upper()],
+        properties=dict(wish.properties) or None,
+        initiator=f"acidctl-{socket.gethostname()}",
+        initiator_version=__version__,
+        pool=wish.pool or None,
+        buckets=wish.buckets,
+        order_by=wish.order_by or None,
+    )
+    answer = metastore.call(interface.COMPACT, request)
+    if answer.accepted:
+        return Answer(answer.id, answer.state or INITIATED, True)
+    message = answer.message or ""
+    if named := _REFUSED_BY.search(message):
+        return Answer(int(named[2]), named[1], False, message)
+    return Answer(max(answer.id, 0), answer.state, False, message)
+
+
+def abort_compactions(metastore: Metastore, ids: Sequence[int]) -> Mapping[int, tuple[bool, str]]:
+    """Take entries that wait for a worker out of the queue.
+
+    Returns:
+        For each id whether that was done, and the server's words.
+
+    Raises:
+        UnknownMethod: the server is older than Hive 4.
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
+    done: dict[int, tuple[bool, str]] = {}
+    for some in batches(ids, _AT_ONCE):
+        answer = metastore.call(interface.ABORT_COMPACTIONS, interface.AbortCompactionsRequest(tuple(some)))
+        for id_, one in answer.aborted.items():
+            done[id_] = ((one.status or "").lower() == "success", one.message or "")
+    return done

@@ -1,0 +1,111 @@
+"""How a metastore's server is configured: time-outs, and which of Hive's own threads work there."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from acidctl.errors import AcidctlError
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.errors import MetastoreError
+
+_UNITS = {
+    "": 1.0, "s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "msec": 1e-3, "us": 1e-6, "usec": 1e-6, "ns": 1e-9,
+    "nsec": 1e-9, "m": 60.0, "min": 60.0, "minutes": 60.0, "h": 3600.0, "hour": 3600.0, "d": 86400.0, "day": 86400.0,
+}  # fmt: skip
+_HOUSE_KEEPER = "AcidHouseKeeperService"
+
+
+@dataclass(frozen=True, slots=True)
+class Switches:
+    """What the server that answered says of its own configuration; other servers may have another.
+
+    Attributes:
+        is_hive4: its queue has pools, transactions of compactions, and entries that can be taken out.
+        txn_timeout: seconds without a heartbeat after which a transaction is dead.
+        worker_timeout: seconds after which an entry that is worked on is given to another worker.
+        workers: threads that compact in this server.
+        workers_elsewhere: whether HiveServer2 has the workers, as is usual from Hive 4 on: how many nobody tells.
+        initiator, cleaner, keeps_house: whether these work in this server.
+        by_write_id: whether a transaction holds back the cleaning of only those tables that it reads.
+        most_failures: compactions of a location that fail one after another before the initiator gives it up.
+        pool_timeout: seconds after which workers without a pool take an entry of any.
+    """
+
+    is_hive4: bool
+    txn_timeout: float = 300.0
+    worker_timeout: float = 86400.0
+    workers: int = 0
+    workers_elsewhere: bool = False
+    initiator: bool = False
+    cleaner: bool = False
+    keeps_house: bool = False
+    by_write_id: bool = False
+    most_failures: int = 2
+    pool_timeout: float = 43200.0
+
+
+def find_switches(metastore: Metastore) -> Switches:
+    """Ask a server for its configuration.
+
+    Raises:
+        MetastoreError: it cannot be reached.
+    """
+
+    def said(name: str, default: str) -> str:
+        """By its name of today; servers of Hive 2 tell only what begins with hive."""
+        missing = "\0"
+        found = metastore.configured(f"metastore.{name}", missing)
+        return metastore.configured(f"hive.{name}", default) if found == missing else found
+
+    is_hive4 = metastore.features.txn_types
+    initiator = _is_true(said("compactor.initiator.on", "false"))
+    # Before Hive 4 one switch starts initiator, cleaner and house keeper.
+    cleaner = _is_true(said("compactor.cleaner.on", "false")) if is_hive4 else initiator
+    keeps = _is_true(said("housekeeping.threads.on", "false")) if is_hive4 else initiator
+    always = metastore.configured("metastore.task.threads.always", "")
+    return Switches(
+        is_hive4=is_hive4,
+        txn_timeout=seconds_of(said("txn.timeout", "300s"), 300.0),
+        worker_timeout=seconds_of(said("compactor.worker.timeout", "86400s"), 86400.0),
+        workers=_number(said("compactor.worker.threads", "0"), 0),
+        workers_elsewhere=is_hive4 and metastore.configured("hive.metastore.runworker.in", "hs2") != "metastore",
+        initiator=initiator,
+        cleaner=cleaner,
+        keeps_house=keeps or _HOUSE_KEEPER in always,
+        by_write_id=_is_true(said("txn.use.minhistorywriteid", "false")),
+        most_failures=_number(said("compactor.initiator.failed.compacts.threshold", "2"), 2),
+        pool_timeout=seconds_of(said("compactor.worker.pool.timeout", "12h"), 43200.0),
+    )
+
+
+def each_server(metastore: Metastore) -> list[Switches | MetastoreError]:
+    """The configuration of every server that is known, or why it does not answer: house keepers may run in one only."""
+    found: list[Switches | MetastoreError] = []
+    for address in metastore.settings.addresses:
+        one = Metastore(replace(metastore.settings, addresses=(address,)), rounds=1)
+        try:
+            found.append(find_switches(one))
+        except MetastoreError as error:
+            found.append(error)
+        except AcidctlError as error:
+            found.append(MetastoreError(error.what, error.why, error.hint))
+        finally:
+            one.close()
+    return found
+
+
+def seconds_of(text: str, default: float) -> float:
+    """From a time as Hive's configuration has it, ``300s``, ``12h`` or ``300000ms``; the default for what is none."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", text)
+    if not found or found[2].lower() not in _UNITS:
+        return default
+    return float(found[1]) * _UNITS[found[2].lower()]
+
+
+def _number(text: str, default: int) -> int:
+    return int(text) if re.fullmatch(r"\d+", text.strip()) else default
+
+
+def _is_true(text: str) -> bool:
+    return text.strip().lower() == "true"

@@ -1,0 +1,36 @@
+"""A metastore for the commands that ask one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from support.fake_metastore import FakeMetastore
+
+
+@pytest.fixture(params=[3, 4], ids=["hive-3", "hive-4"])
+def fake(request: pytest.FixtureRequest) -> Iterator[FakeMetastore]:
+    """Of each version in turn."""
+    with FakeMetastore(request.param) as one:
+        yield one
+
+
+@pytest.fixture
+def fake4() -> Iterator[FakeMetastore]:
+    """Of Hive 4."""
+    with FakeMetastore(4) as one:
+        yield one
+
+
+@pytest.fixture
+def fake3() -> Iterator[FakeMetastore]:
+    """Of Hive 3."""
+    with FakeMetastore(3) as one:
+        yield one
+
+
+@pytest.fixture
+def ask(acidctl: Callable[..., Any]) -> Callable[..., Any]:
+    """``ask(fake, "txns", "--open")``."""
+    return lambda fake, *line: acidctl(*line, "--metastore", fake.address)

@@ -1,0 +1,620 @@
+"""A metastore in the process of the tests: it speaks Thrift, keeps tables, transactions, locks and a queue of
+compactions as Hive does, and goes wrong when it is told to.
+
+with FakeMetastore(4) as fake:
+    fake.table("sales", "orders", str(path))
+    txn = fake.begin(user="etl", ago=3600)
+    acidctl("txns", "--metastore", fake.address)
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import socket
+import struct
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
+from thrift.Thrift import TApplicationException, TMessageType, TType
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport, TTransportException
+
+from acidctl.metastore import interface as wire
+from acidctl.metastore.interface import LockState, LockType, TxnState, TxnType
+from acidctl.metastore.wire import Method, Refusal
+
+METHODS: dict[str, Method] = {one.name: one for one in vars(wire).values() if isinstance(one, Method)}
+_ONLY_4 = {"get_open_txns_req", "abort_Compactions"}
+_ONLY_3 = {"get_valid_write_ids", "allocate_table_write_ids"}
+_BITS = {"i": "initiated", "w": "working", "r": "ready for cleaning", "s": "succeeded", "f": "failed", "c": "refused",
+         "x": "aborted"}  # fmt: skip
+
+
+class Refused(Exception):
+    """An exception of the interface, by its name."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind, self.message = kind, message
+
+
+@dataclass
+class Txn:
+    """A transaction; times are seconds of the server's clock."""
+
+    id: int
+    user: str
+    host: str
+    agent: str
+    type: int
+    started: float
+    heartbeat: float
+    state: int = TxnState.OPEN
+    query: str | None = None
+
+
+@dataclass
+class Fault:
+    """What goes wrong, so many times, with calls of one method."""
+
+    method: str
+    kind: str
+    times: int
+
+
+@dataclass
+class FakeMetastore:
+    """Started by the ``with`` statement, ended with it.
+
+    Args:
+        version: 2, 3 or 4: which methods and which rules it has.
+        clock: so many seconds its clock is ahead of ours.
+        config: what get_config_value says.
+
+    Attributes:
+        calls: how often each method was called.
+        queue: entries of compactions, history and all; tests may put their own there.
+        txns: by id.
+        locks: components, in their order.
+    """
+
+    version: int = 4
+    clock: float = 0.0
+    config: dict[str, str] = field(default_factory=dict)
+    queue: list[wire.CompactionInfo] = field(default_factory=list)
+    txns: dict[int, Txn] = field(default_factory=dict)
+    locks: list[wire.LockInfo] = field(default_factory=list)
+    calls: Counter[str] = field(default_factory=Counter)
+    databases: dict[str, wire.Database] = field(default_factory=dict)
+    tables: dict[tuple[str, str], wire.Table] = field(default_factory=dict)
+    partitions: dict[tuple[str, str], dict[str, wire.Partition]] = field(default_factory=dict)
+    write_ids: dict[str, list[int]] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+    before: dict[str, Callable[[], None]] = field(default_factory=dict)
+    """Called before a method is: somebody else does something in this very moment."""
+
+    def __post_init__(self) -> None:
+        self._next_txn = 0
+        self._next_lock = 0
+        self._mutex = threading.RLock()
+        self._open: set[socket.socket] = set()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"thrift://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+
+    def __enter__(self) -> FakeMetastore:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End it: connections break."""
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for one in list(self._open):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+        self._thread.join(5)
+
+    # -- what tests say ------------------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> float:
+        """Its time."""
+        return time.time() + self.clock
+
+    def fault(self, method: str, kind: str, times: int = 1) -> None:
+        """Let calls go wrong: ``lost`` breaks the connection before it is done, ``done`` after it is, ``failed`` is an
+        error of the server, ``refused`` a MetaException, ``garbage`` an answer that cannot be read.
+        """
+        self.faults.append(Fault(method, kind, times))
+
+    def table(
+        self,
+        database: str,
+        name: str,
+        location: str,
+        keys: Sequence[str] = (),
+        parameters: Mapping[str, str] | None = None,
+        **storage: Any,
+    ) -> None:
+        """A transactional table."""
+        self.databases.setdefault(database, wire.Database(database))
+        orc = wire.SerDeInfo(library="org.apache.hadoop.hive.ql.io.orc.OrcSerde")
+        self.tables[database, name] = wire.Table(
+            name,
+            database,
+            "hive",
+            storage=wire.StorageDescriptor(
+                (wire.FieldSchema("id", "int"),), location, **{"serde": orc, "buckets": -1, **storage}
+            ),
+            partition_keys=tuple(wire.FieldSchema(key, "string") for key in keys),
+            parameters={"transactional": "true", **(parameters or {})},
+            table_type="MANAGED_TABLE",
+        )
+        self.partitions[database, name] = {}
+
+    def partition(self, database: str, table: str, name: str) -> None:
+        """One of its partitions, ``day=1``, in its directory."""
+        storage = self.tables[database, table].storage
+        assert storage
+        values = tuple(part.partition("=")[2] for part in name.split("/"))
+        self.partitions[database, table][name] = wire.Partition(
+            values, wire.PartitionStorage(f"{storage.location}/{name}")
+        )
+
+    def begin(
+        self,
+        user: str = "etl",
+        host: str = "host7",
+        *,
+        ago: float = 0.0,
+        silent: float | None = None,
+        type: int = TxnType.DEFAULT,  # noqa: A002
+        query: str | None = None,
+        agent: str = "Unknown",
+    ) -> int:
+        """A transaction that is open.
+
+        Args:
+            ago, silent: seconds since it began, and since its last sign of life.
+        """
+        self._next_txn += 1
+        begun = self.now - ago
+        heartbeat = self.now - (ago if silent is None else silent)
+        self.txns[self._next_txn] = Txn(self._next_txn, user, host, agent, type, begun, heartbeat, query=query)
+        return self._next_txn
+
+    def begin_many(self, count: int, *, ago: float = 0.0, aborted: bool = False) -> range:
+        """So many transactions at once."""
+        first = self._next_txn + 1
+        for _ in range(count):
+            id_ = self.begin(ago=ago)
+            if aborted:
+                self.txns[id_].state = TxnState.ABORTED
+        return range(first, self._next_txn + 1)
+
+    def end(self, txn: int, *, commit: bool = True) -> None:
+        """End a transaction, and with it its locks."""
+        if commit:
+            del self.txns[txn]
+        else:
+            self.txns[txn].state = TxnState.ABORTED
+        self.locks = [lock for lock in self.locks if lock.txn != txn]
+
+    def lock(
+        self,
+        database: str,
+        table: str,
+        partition: str | None = None,
+        *,
+        txn: int = 0,
+        type: int = LockType.SHARED_READ,  # noqa: A002
+        ago: float = 0.0,
+        user: str = "etl",
+        host: str = "host7",
+        agent: str = "",
+        blocked_by: int = 0,
+    ) -> int:
+        """A lock that is held; one that is blocked waits."""
+        self._next_lock += 1
+        self.locks.append(
+            wire.LockInfo(
+                self._next_lock, database, table, partition,
+                LockState.WAITING if blocked_by else LockState.ACQUIRED, type, txn,
+                0 if txn else self._ms(self.now - ago),
+                None if blocked_by else self._ms(self.now - ago), user, host, 0, agent,
+                blocked_by or None, 1 if blocked_by else None, 1,
+            )
+        )  # fmt: skip
+        return self._next_lock
+
+    def entry(self, database: str, table: str, state: str, partition: str | None = None, **more: Any) -> int:
+        """An entry of the queue or of its history; times are seconds ago."""
+        times = {"enqueued", "started", "ended", "committed", "cleaner_start"}
+        given = {key: self._ms(self.now - value) if key in times else value for key, value in more.items()}
+        id_ = max((one.id or 0 for one in self.queue), default=0) + 1
+        values: dict[str, Any] = {
+            "database": database,
+            "table": table,
+            "state": state,
+            "partition": partition,
+            "id": id_,
+            "type": 2,
+        }
+        self.queue.append(wire.CompactionInfo(**{**values, **given}))
+        return id_
+
+    def set_entry(self, id_: int, **changes: Any) -> None:
+        """Change an entry of the queue."""
+        self.queue = [replace(one, **changes) if one.id == id_ else one for one in self.queue]
+
+    @staticmethod
+    def _ms(seconds: float) -> int:
+        return int(seconds * 1000)
+
+    # -- the wire ------------------------------------------------------------------------------------------------
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self._open.add(connection)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        raw = TSocket()
+        raw.setHandle(connection)
+        protocol = TBinaryProtocolAccelerated(TBufferedTransport(raw, 1 << 16))
+        try:
+            while self._one(protocol, connection):
+                pass
+        except (TTransportException, OSError, EOFError):
+            pass
+        finally:
+            self._open.discard(connection)
+            with suppress(OSError):
+                connection.close()
+
+    def _one(self, protocol: Any, connection: socket.socket) -> bool:
+        name, _, number = protocol.readMessageBegin()
+        method = METHODS.get(name)
+        if method is None or not self._has(name):
+            protocol.skip(TType.STRUCT)
+            protocol.readMessageEnd()
+            self._problem(
+                protocol, name, number, TApplicationException.UNKNOWN_METHOD, f"Invalid method name: '{name}'"
+            )
+            return True
+        arguments = _arguments(protocol, method)
+        protocol.readMessageEnd()
+        with self._mutex:
+            self.calls[name] += 1
+            fault = next((one for one in self.faults if one.method == name and one.times > 0), None)
+            if fault:
+                fault.times -= 1
+                if fault.kind == "lost":
+                    return False
+                if fault.kind == "failed":
+                    self._problem(protocol, name, number, TApplicationException.INTERNAL_ERROR, "Internal error")
+                    return True
+                if fault.kind == "garbage":
+                    connection.sendall(struct.pack(">I", 0x7FFFFFFF) + b"\xff" * 64)
+                    return False
+            answer = method.answer()
+            try:
+                if fault and fault.kind == "refused":
+                    raise Refused("MetaException", "it does not want to")
+                if then := self.before.pop(name, None):
+                    then()
+                answer.success = getattr(self, f"_do_{name}")(*arguments)
+            except Refused as error:
+                at = method.raises.index(error.kind) if error.kind in method.raises else None
+                if at is None:
+                    self._problem(protocol, name, number, TApplicationException.INTERNAL_ERROR, error.message)
+                    return True
+                setattr(answer, f"raised{at + 1}", Refusal(error.message))
+        if fault and fault.kind == "done":
+            return False
+        protocol.writeMessageBegin(name, TMessageType.REPLY, number)
+        answer.write(protocol)
+        protocol.writeMessageEnd()
+        protocol.trans.flush()
+        return True
+
+    def _has(self, name: str) -> bool:
+        if not hasattr(self, f"_do_{name}"):
+            return False
+        return not (name in _ONLY_4 and self.version < 4) and not (name in _ONLY_3 and self.version < 3)
+
+    @staticmethod
+    def _problem(protocol: Any, name: str, number: int, kind: int, message: str) -> None:
+        protocol.writeMessageBegin(name, TMessageType.EXCEPTION, number)
+        TApplicationException(kind, message).write(protocol)
+        protocol.writeMessageEnd()
+        protocol.trans.flush()
+
+    # -- the server itself ---------------------------------------------------------------------------------------
+
+    def _do_set_ugi(self, user: str, _: Sequence[str]) -> tuple[str, ...]:
+        return (user,)
+
+    def _do_getVersion(self) -> str:
+        return "4.0.1" if self.version > 3 else "3.0"
+
+    def _do_get_config_value(self, name: str, default: str) -> str:
+        if self.version < 3 and name.startswith("metastore."):
+            raise Refused(
+                "ConfigValSecurityException", f"For security reasons, the config key {name} cannot be accessed"
+            )
+        return self.config.get(name, default)
+
+    # -- tables --------------------------------------------------------------------------------------------------
+
+    def _do_get_all_databases(self) -> tuple[str, ...]:
+        return tuple(self.databases)
+
+    def _do_get_database(self, name: str) -> wire.Database:
+        if name not in self.databases:
+            raise Refused("NoSuchObjectException", f"database {name} not found")
+        return self.databases[name]
+
+    def _do_get_table_names_by_filter(self, database: str, condition: str, _: int) -> tuple[str, ...]:
+        wanted = condition.split('"')[1]
+        return tuple(
+            table.name
+            for (where, _), table in self.tables.items()
+            if where == database and table.parameters.get("transactional") == wanted
+        )
+
+    def _do_get_table_meta(self, databases: str, names: str, _: Sequence[str]) -> tuple[wire.TableMeta, ...]:
+        return tuple(
+            wire.TableMeta(database, name, "MANAGED_TABLE")
+            for database, name in self.tables
+            if fnmatch.fnmatch(database, databases) and fnmatch.fnmatch(name, names)
+        )
+
+    def _do_get_table_req(self, request: wire.GetTableRequest) -> wire.GetTableResult:
+        key = (request.database.lower(), request.name.lower())
+        if key not in self.tables:
+            raise Refused("NoSuchObjectException", f"hive.{request.database}.{request.name} table not found")
+        return wire.GetTableResult(self.tables[key])
+
+    def _do_get_table_objects_by_name_req(self, request: wire.GetTablesRequest) -> wire.GetTablesResult:
+        found = (self.tables.get((request.database, name)) for name in request.names)
+        return wire.GetTablesResult(tuple(one for one in found if one))
+
+    def _do_get_partition_names(self, database: str, table: str, _: int) -> tuple[str, ...]:
+        if (database, table) not in self.tables:
+            raise Refused("NoSuchObjectException", f"{database}.{table} table not found")
+        return tuple(self.partitions[database, table])
+
+    def _do_get_partition_names_ps(self, database: str, table: str, values: Sequence[str], _: int) -> tuple[str, ...]:
+        return tuple(
+            name
+            for name, one in self.partitions[database, table].items()
+            if all(not value or value == own for value, own in zip(values, one.values, strict=False))
+        )
+
+    def _do_get_partitions_by_names(
+        self, database: str, table: str, names: Sequence[str]
+    ) -> tuple[wire.Partition, ...]:
+        found = self.partitions[database, table]
+        return tuple(found[name] for name in names if name in found)
+
+    # -- transactions --------------------------------------------------------------------------------------------
+
+    def _do_open_txns(self, request: wire.OpenTxnRequest) -> wire.OpenTxnsResponse:
+        kind = request.txn_type if self.version > 3 and request.txn_type is not None else TxnType.DEFAULT
+        made = [self.begin(request.user, request.host, type=kind, agent=request.agent) for _ in range(request.count)]
+        return wire.OpenTxnsResponse(tuple(made))
+
+    def _open_txn(self, id_: int) -> Txn:
+        txn = self.txns.get(id_)
+        if txn is None:
+            raise Refused("NoSuchTxnException", f"No such transaction txnid:{id_}")
+        return txn
+
+    def _do_abort_txn(self, request: wire.AbortTxnRequest) -> None:
+        if self._open_txn(request.txn).state == TxnState.OPEN:
+            self.end(request.txn, commit=False)
+
+    def _do_abort_txns(self, request: wire.AbortTxnsRequest) -> None:
+        for id_ in request.txns:
+            if id_ in self.txns and self.txns[id_].state == TxnState.OPEN:
+                self.end(id_, commit=False)
+
+    def _do_commit_txn(self, request: wire.CommitTxnRequest) -> None:
+        if self._open_txn(request.txn).state != TxnState.OPEN:
+            raise Refused("TxnAbortedException", f"Transaction txnid:{request.txn} already aborted")
+        self.end(request.txn)
+
+    def _do_heartbeat(self, request: wire.HeartbeatRequest) -> None:
+        if request.txn:
+            self._open_txn(request.txn).heartbeat = self.now
+
+    def _listed(self, without: Sequence[int]) -> wire.OpenTxns:
+        ids = [id_ for id_, txn in sorted(self.txns.items()) if txn.type not in without]
+        number = sum(1 << at for at, id_ in enumerate(ids) if self.txns[id_].state == TxnState.ABORTED)
+        data = number.to_bytes((number.bit_length() + 7) // 8, "little")
+        return wire.OpenTxns(self._next_txn, tuple(ids), None, data)
+
+    def _do_get_open_txns(self) -> wire.OpenTxns:
+        return self._listed(())
+
+    def _do_get_open_txns_req(self, request: wire.GetOpenTxnsRequest) -> wire.OpenTxns:
+        return self._listed(request.excluded_types)
+
+    def _do_get_open_txns_info(self) -> wire.OpenTxnsInfo:
+        return wire.OpenTxnsInfo(
+            self._next_txn,
+            tuple(
+                wire.TxnInfo(
+                    one.id, one.state, one.user, one.host, one.agent, None, one.query,
+                    self._ms(one.started), self._ms(one.heartbeat),
+                )
+                for _, one in sorted(self.txns.items())
+            ),
+        )  # fmt: skip
+
+    def _do_get_valid_write_ids(self, request: wire.ValidWriteIdsRequest) -> wire.ValidWriteIdsResponse:
+        """A table has the write ids 1 to N of transactions in `write_ids`; those that are known are not committed."""
+        found = []
+        for name in request.tables:
+            txns = self.write_ids.get(name, [])
+            invalid = [at for at, txn in enumerate(txns, 1) if txn in self.txns]
+            aborted = [self.txns[txns[at - 1]].state == TxnState.ABORTED for at in invalid]
+            number = sum(1 << at for at, is_aborted in enumerate(aborted) if is_aborted)
+            data = number.to_bytes((number.bit_length() + 7) // 8, "little")
+            least = next((at for at, is_aborted in zip(invalid, aborted, strict=True) if not is_aborted), None)
+            found.append(wire.TableWriteIds(name, len(txns), tuple(invalid), least, data))
+        return wire.ValidWriteIdsResponse(tuple(found))
+
+    def _do_allocate_table_write_ids(self, request: wire.AllocateWriteIdsRequest) -> wire.AllocateWriteIdsResponse:
+        ids = self.write_ids.setdefault(f"{request.database}.{request.table}", [])
+        given = []
+        for txn in request.txns:
+            ids.append(txn)
+            given.append(wire.TxnToWriteId(txn, len(ids)))
+        return wire.AllocateWriteIdsResponse(tuple(given))
+
+    # -- locks ---------------------------------------------------------------------------------------------------
+
+    def _do_show_locks(self, request: wire.ShowLocksRequest) -> wire.ShowLocksResponse:
+        return wire.ShowLocksResponse(
+            tuple(
+                one
+                for one in self.locks
+                if request.database in (None, one.database)
+                and request.table in (None, one.table)
+                and request.partition in (None, one.partition)
+            )
+        )
+
+    def _do_lock(self, request: wire.LockRequest) -> wire.LockResponse:
+        """A shared one is held at once; an exclusive one waits for who is there before it."""
+        id_ = self._next_lock = self._next_lock + 1
+        state = LockState.ACQUIRED
+        for at, part in enumerate(request.components, 1):
+            there = next(
+                (
+                    one
+                    for one in self.locks
+                    if one.lock != id_ and (one.database, one.table) == (part.database, part.table)
+                    and LockType.EXCLUSIVE in (one.type, part.type)
+                ),
+                None,
+            )  # fmt: skip
+            own = LockState.WAITING if there else LockState.ACQUIRED
+            state = max(state, own)
+            now = self._ms(self.now)
+            self.locks.append(
+                wire.LockInfo(
+                    id_, part.database, part.table, part.partition, own, part.type, request.txn or 0,
+                    0 if request.txn else now, None if there else now, request.user, request.host, 0, request.agent,
+                    there.lock if there else None, there.part if there else None, at,
+                )
+            )  # fmt: skip
+        return wire.LockResponse(id_, state)
+
+    def _do_check_lock(self, request: wire.CheckLockRequest) -> wire.LockResponse:
+        own = [one for one in self.locks if one.lock == request.lock]
+        if not own:
+            raise Refused("NoSuchLockException", f"No such lock lockid:{request.lock}")
+        return wire.LockResponse(request.lock, max(one.state for one in own))
+
+    def _do_unlock(self, request: wire.UnlockRequest) -> None:
+        own = [one for one in self.locks if one.lock == request.lock]
+        if not own:
+            raise Refused("NoSuchLockException", f"No such lock lockid:{request.lock}")
+        if own[0].txn:
+            raise Refused(
+                "TxnOpenException", f"Unlocking locks associated with transaction not permitted. {own[0].txn}"
+            )
+        self.locks = [one for one in self.locks if one.lock != request.lock]
+
+    # -- compactions ---------------------------------------------------------------------------------------------
+
+    def _do_compact2(self, request: wire.CompactionRequest) -> wire.CompactionResponse:
+        there = next(
+            (
+                one
+                for one in self.queue
+                if (one.database, one.table, one.partition) == (request.database, request.table, request.partition)
+                and one.state in ("initiated", "working")
+            ),
+            None,
+        )
+        if there and self.version > 3:
+            message = f"Compaction is already scheduled with state='{there.state}' and id={there.id}"
+            return wire.CompactionResponse(-1, "refused", False, message)
+        if there:
+            return wire.CompactionResponse(there.id or 0, there.state, False)
+        more = {"enqueued": 0, "pool": request.pool, "initiator": request.initiator} if self.version > 3 else {}
+        id_ = self.entry(
+            request.database, request.table, "initiated", request.partition, type=int(request.type), **more
+        )
+        return wire.CompactionResponse(id_, "initiated", True)
+
+    def _do_show_compact(self, request: wire.ShowCompactRequest) -> wire.ShowCompactResponse:
+        if self.version < 4:
+            return wire.ShowCompactResponse(tuple(self.queue))
+        return wire.ShowCompactResponse(
+            tuple(
+                one
+                for one in self.queue
+                if request.id in (None, one.id)
+                and request.pool in (None, one.pool)
+                and request.database in (None, one.database)
+                and request.table in (None, one.table)
+                and request.partition in (None, one.partition)
+                and (request.state is None or _BITS.get(request.state) == one.state)
+            )
+        )
+
+    def _do_abort_Compactions(self, request: wire.AbortCompactionsRequest) -> wire.AbortCompactionsResponse:
+        done = {}
+        for id_ in request.ids:
+            one = next((one for one in self.queue if one.id == id_), None)
+            if one and one.state == "initiated":
+                self.set_entry(id_, state="aborted", ended=self._ms(self.now))
+                done[id_] = wire.AbortedCompaction(id_, "Success", "Successfully aborted compaction")
+            else:
+                state = f"in {one.state} state" if one else "not there"
+                done[id_] = wire.AbortedCompaction(id_, "Error", f"Compaction is {state}, so it cannot be aborted")
+        return wire.AbortCompactionsResponse(done)
+
+
+def _arguments(protocol: Any, method: Method) -> list[Any]:
+    """What was sent; None for what was not."""
+    found: list[Any] = [None] * len(method.arguments)
+    protocol.readStructBegin()
+    while True:
+        _, kind, number = protocol.readFieldBegin()
+        if kind == TType.STOP:
+            break
+        if 1 <= number <= len(found) and method.arguments[number - 1].code == kind:
+            found[number - 1] = protocol.readFieldByTType(kind, method.arguments[number - 1].detail)
+        else:
+            protocol.skip(kind)
+        protocol.readFieldEnd()
+    protocol.readStructEnd()
+    return found
+
+
+@contextmanager
+def fake_metastore(version: int = 4, **given: Any) -> Iterator[FakeMetastore]:
+    """One that runs meanwhile."""
+    with FakeMetastore(version, **given) as fake:
+        yield fake
