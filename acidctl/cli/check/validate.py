@@ -12,16 +12,14 @@ from acidctl.cli.options.engine_choice import engine_options
 _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
 
 
-@click.command(
+@shared.command(
     "validate",
-    epilog=shared.examples(
-        "acidctl validate /warehouse/sales.db",
-        "acidctl validate --deep orders",
-        "acidctl validate --for trino --for impala webhdfs://namenode:9870/warehouse/sales.db/orders",
-        "acidctl validate --footers --ignore V13 --fail-on warning -o jsonl /warehouse",
-        "acidctl validate --deep --engine spark --master yarn --queue etl hdfs://nn/warehouse/sales.db",
-        "acidctl validate --list-rules",
-    ),
+    "acidctl validate /warehouse/sales.db",
+    "acidctl validate --deep orders",
+    "acidctl validate --for trino --for impala webhdfs://namenode:9870/warehouse/sales.db/orders",
+    "acidctl validate --footers --ignore V13 --fail-on warning -o jsonl /warehouse",
+    "acidctl validate --deep --engine spark --master yarn --queue etl hdfs://nn/warehouse/sales.db",
+    "acidctl validate --list-rules",
 )
 @shared.report_options
 @shared.locations_argument(required=False)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from acidctl.cli.options import shared
@@ -95,15 +93,13 @@ _writing_options = shared.together(
 )
 
 
-@click.command(
+@shared.command(
     "compact",
-    epilog=shared.examples(
-        "acidctl compact --major orders",
-        "acidctl compact --auto --dry-run /warehouse/sales.db",
-        "acidctl compact --major --master yarn --queue etl --conf spark.executor.memory=4g orders",
-        "acidctl compact --minor --offline --engine local orders/day=2026-11-20",
-        "acidctl compact --auto --window 01:00-05:00 --max-bytes 500g hdfs://nn/warehouse/sales.db",
-    ),
+    "acidctl compact --major orders",
+    "acidctl compact --auto --dry-run /warehouse/sales.db",
+    "acidctl compact --major --master yarn --queue etl --conf spark.executor.memory=4g orders",
+    "acidctl compact --minor --offline --engine local orders/day=2026-11-20",
+    "acidctl compact --auto --window 01:00-05:00 --max-bytes 500g hdfs://nn/warehouse/sales.db",
 )
 @shared.report_options
 @shared.locations_argument()
@@ -133,7 +129,8 @@ _writing_options = shared.together(
 @shared.snapshot_options
 @shared.changed_storage_options
 @shared.output_option("table", "json", "jsonl", default="table")
-def command(**asked: Any) -> int:
+@shared.by_work()
+def command() -> None:
     """Compact every location at or below LOCATION: one Spark session, one task per bucket.
 
     The inputs stay until `acidctl clean`. The result is written to a hidden directory, read back and compared, and
@@ -148,6 +145,3 @@ def command(**asked: Any) -> int:
     On S3 and Google Cloud Storage, which cannot rename, the result is copied to its place, and the location is locked
     meanwhile. One bucket appears at once there too; several need --offline, or --visibility-txn.
     """
-    from acidctl.cli.maintain.work.compact import work  # noqa: PLC0415 - loaded when it runs
-
-    return work(**asked)

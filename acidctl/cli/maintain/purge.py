@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import DURATION
 
 
-@click.command(
+@shared.command(
     "purge",
-    epilog=shared.examples(
-        "acidctl purge --dry-run /warehouse/sales.db",
-        "acidctl purge --yes orders",
-        "acidctl purge --yes --older-than 7d /warehouse/sales.db",
-    ),
+    "acidctl purge --dry-run /warehouse/sales.db",
+    "acidctl purge --yes orders",
+    "acidctl purge --yes --older-than 7d /warehouse/sales.db",
 )
 @shared.report_options
 @shared.locations_argument()
@@ -31,8 +27,6 @@ from acidctl.cli.options.param_types import DURATION
 @shared.changed_storage_options
 @shared.output_option("table", "json", "jsonl", default="table")
 @shared.procedure
-def command(**asked: Any) -> int:
+@shared.by_work()
+def command() -> None:
     """Delete what cleaning runs moved to the trash of every location at or below LOCATION. This cannot be undone."""
-    from acidctl.cli.maintain.work.purge import work  # noqa: PLC0415 - loaded when it runs
-
-    return work(**asked)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -38,6 +39,41 @@ says what is true of one moment, or says what is to be done at all."""
 def examples(*lines: str) -> str:
     """An epilog of examples; ``\\b`` keeps click from wrapping it."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def command(
+    name: str, *lines: str, group: click.Group | None = None, short_help: str | None = None
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """A command with examples of its use.
+
+    Args:
+        lines: the examples.
+        group: the command that it is a part of.
+        short_help: its line in the help of the group.
+    """
+    kind = click.command if group is None else group.command
+    return kind(name, epilog=examples(*lines), short_help=short_help)
+
+
+def by_work(function: str = "work", **fixed: Any) -> Callable[[Callable[[], None]], Callable[..., Any]]:
+    """The body of a command: a function of the module of the same name in ``work/``, imported when the command runs.
+
+    It stands last of the decorators, above what has nothing but the help.
+
+    Args:
+        fixed: what the function takes besides the options.
+    """
+
+    def decorate(described: Callable[[], None]) -> Callable[..., Any]:
+        folder, _, name = described.__module__.rpartition(".")
+
+        @functools.wraps(described)
+        def body(**asked: Any) -> Any:
+            return getattr(import_module(f"{folder}.work.{name}"), function)(**asked, **fixed)
+
+        return body
+
+    return decorate
 
 
 def together(*options: Callable[[F], F]) -> Callable[[F], F]:

@@ -5,13 +5,22 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from acidctl.cli.command_table import SUMMARIES, command_named
-from acidctl.cli.config.layers import GENERAL, Value, merged_settings, options_of, variable_of, wrong_variables
-from acidctl.cli.config.setting_files import how_to_trust, project_path, read_files, user_path
+from acidctl.cli.config.layers import (
+    GENERAL,
+    CommandPath,
+    Settings,
+    Value,
+    merged_settings,
+    options_of,
+    variable_of,
+    wrong_variables,
+)
+from acidctl.cli.config.setting_files import Files, how_to_trust, project_path, read_files, user_path
 from acidctl.cli.output.console import console, note, put_json, put_line, table_of
 from acidctl.cli.output.redact import HIDDEN, hidden, is_secret_name
 from acidctl.cli.report.outcomes import Visits
@@ -19,19 +28,12 @@ from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.orc.limits import LIMITS
 from acidctl.printable import printable_json
 
-if TYPE_CHECKING:
-    from acidctl.cli.config.layers import CommandPath, Settings
-    from acidctl.cli.config.setting_files import Files
-
 _DEFAULT = "default"
 
 
-def show_settings(given: str | None, profile: str | None, *, origin: bool, with_defaults: bool, output: str) -> int:
-    """Print the settings; the exit status.
-
-    Args:
-        given: the file of --config.
-    """
+def show_settings(*, origin: bool, with_defaults: bool, output: str) -> int:
+    """Print the settings; the exit status."""
+    given, profile = _of_program()
     files = read_files(given)
     settings = merged_settings(files.layers, command_named, profile)
     found = dict(sorted(_settings(settings, with_defaults=with_defaults)))
@@ -54,8 +56,9 @@ def show_settings(given: str | None, profile: str | None, *, origin: bool, with_
     return visits.status
 
 
-def show_paths(given: str | None, output: str) -> None:
+def show_paths(*, output: str) -> None:
     """Print where the files are, and whether they are used."""
+    given, _ = _of_program()
     try:
         files = read_files(given)
         used = {layer.is_project for layer in files.layers}
@@ -76,6 +79,12 @@ def show_paths(given: str | None, output: str) -> None:
     for key, place in places.items():
         if place:
             put_line(f"{'project' if key else 'user':8} {place}  {states[key]}")
+
+
+def _of_program() -> tuple[str | None, str | None]:
+    """The file of --config, and the name of --profile."""
+    program = click.get_current_context().find_root().params
+    return program["config_file"], program["profile"]
 
 
 def _wrong_variables() -> Iterator[UsageProblem]:
