@@ -7,14 +7,13 @@ import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import click
 
 from acidctl.cli.config.layers import TRUSTED, Layer, Settings, merged_settings
 from acidctl.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.storage.os_errors import from_os_error
-
-if TYPE_CHECKING:
-    import click
 
 PROJECT_NAME = ".acidctl.toml"
 _MOST_BYTES = 1 << 20

@@ -9,18 +9,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 from prometheus_client import Metric, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from acidctl.cli.output.console import warn
 from acidctl.cli.output.redact import hidden
+from acidctl.cli.report.run_report import LocationResult, RunReport
 from acidctl.location.own_files import followed, replace_file
 from acidctl.printable import printable
-
-if TYPE_CHECKING:
-    from acidctl.cli.report.run_report import LocationResult, RunReport
 
 MOST_LOCATIONS = 1000
 """Series are dear: of more locations only those with most obsolete directories have their own."""

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from acidctl import __version__
 from acidctl.acid.listing import Ages
@@ -19,10 +19,8 @@ from acidctl.acid.triggers import SMALL_FILE
 from acidctl.cli.output.redact import hidden, hidden_in
 from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.location.snapshot import Snapshot, take_snapshot
+from acidctl.outcome import Outcome
 from acidctl.wording import iso_time
-
-if TYPE_CHECKING:
-    from acidctl.outcome import Outcome
 
 SCHEMA_VERSION = 1
 GOOD = (ExitStatus.DONE, ExitStatus.NOTHING_TO_DO, ExitStatus.POSTPONED)

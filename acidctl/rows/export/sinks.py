@@ -14,13 +14,14 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError, UsageProblem
+from acidctl.orc.types import OrcType
 from acidctl.printable import printable
 from acidctl.rows.export.cells import unquoted
 from acidctl.rows.export.escapes import Flags
@@ -34,9 +35,6 @@ from acidctl.rows.export.json_lines import (
 )
 from acidctl.rows.export.storable import Storable
 from acidctl.rows.export.text import Kernels, text_spans
-
-if TYPE_CHECKING:
-    from acidctl.orc.types import OrcType
 
 SINK_KINDS = ("jsonl", "json", "csv", "parquet", "arrow")
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +27,7 @@ import pyarrow as pa
 from acidctl.errors import BadDataError
 from acidctl.orc.read.union_nulls import has_null_member
 from acidctl.orc.read.wide_timestamps import TICKS_PER_SECOND, WideTimestamp, parts
+from acidctl.orc.types import OrcType
 from acidctl.rows.export.json_lines import (
     char_length,
     child_types,
@@ -38,9 +38,6 @@ from acidctl.rows.export.json_lines import (
     union_parts,
 )
 from acidctl.rows.export.text import Kernels, binary_array, cleaned, nulls, text_spans
-
-if TYPE_CHECKING:
-    from acidctl.orc.types import OrcType
 
 _HINT = "write jsonl or csv, which hold every timestamp"
 

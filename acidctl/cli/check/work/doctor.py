@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from acidctl.cli.options.engine_choice import EngineChoice
 from acidctl.cli.output.console import put_json, put_line
 from acidctl.cli.output.redact import hidden
 from acidctl.errors import EnvironmentProblem
 from acidctl.spark.probe import Facts, gather, prepare, spark_check
 from acidctl.spark.shipping import problems_of
 from acidctl.spark.worker import FOR_SOME, PACKAGES, ExecutorFacts
-
-if TYPE_CHECKING:
-    from acidctl.cli.options.engine_choice import EngineChoice
 
 
 def work(

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.reasons import Code
@@ -25,15 +24,13 @@ from acidctl.cli.output.progress import progress
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
 from acidctl.cli.report.outcomes import Outcomes, some
 from acidctl.cli.report.run_files import refuse_replacing
+from acidctl.cli.report.run_report import RunReport
 from acidctl.location.find import Found, find, once
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.own_files import new_run_id
+from acidctl.outcome import Outcome
 from acidctl.wording import text_of
-
-if TYPE_CHECKING:
-    from acidctl.cli.report.run_report import RunReport
-    from acidctl.outcome import Outcome
 
 NAMES_SHOWN = 8
 MOST_NOTES = 20

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from acidctl.cleaning.outcomes import InTrash, Restored, in_trash
 from acidctl.cleaning.trash import TRASH, TrashRun, trash_runs
@@ -14,15 +13,13 @@ from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import human_bytes, human_count, note, put_line, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import Outcomes, some
+from acidctl.cli.report.run_report import RunReport
 from acidctl.errors import NotFoundError
 from acidctl.location.find import Found, find, once
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.walk import WalkedLocation
 from acidctl.outcome import Outcome, Result
 from acidctl.storage.registry import open_location
-
-if TYPE_CHECKING:
-    from acidctl.cli.report.run_report import RunReport
 
 
 def work(
