@@ -18,6 +18,7 @@ from acidctl.cli.output.redact import hidden
 from acidctl.cli.report.run_report import LocationResult, RunReport
 from acidctl.location.own_files import followed, replace_file
 from acidctl.printable import printable
+from acidctl.storage.local.openat2 import held
 
 MOST_LOCATIONS = 1000
 """Series are dear: of more locations only those with most obsolete directories have their own."""
@@ -120,10 +121,7 @@ def _kept(run: RunReport, earlier: str) -> Iterator[tuple[str, dict[str, str], f
 @contextmanager
 def _alone(directory: Path) -> Iterator[None]:
     """Reading and replacing is one step for all runs of this machine that share a file."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
+    with held(os.open(directory, os.O_RDONLY)) as descriptor:
         with suppress(OSError):  # a file system without locks
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(descriptor)
