@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from acidctl.cli.options import shared
@@ -63,7 +61,8 @@ _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
     help="End a process that reads one stripe for longer: its file is a finding.",
 )
 @shared.reading_options("table", "json", "jsonl", default="table")
-def command(*, list_rules: bool, **asked: Any) -> int:
+@shared.by_work()
+def command() -> None:
     """Check every location at or below LOCATION against the rules of Hive's ACID format; change nothing.
 
     Without options only names, sizes and times are looked at, from one listing per location. --footers reads the tails
@@ -73,10 +72,3 @@ def command(*, list_rules: bool, **asked: Any) -> int:
     --engine spark these processes stand beside Spark's workers; locations are listed, and files compared with each
     other, here.
     """
-    if list_rules:
-        from acidctl.cli.check.work.findings_printer import list_rules as show_rules  # noqa: PLC0415 - loaded when it runs
-
-        return show_rules(asked["output"])
-    from acidctl.cli.check.work.validate import work  # noqa: PLC0415 - loaded when it runs
-
-    return work(**asked)

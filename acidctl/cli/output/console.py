@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+SCHEMA_VERSION = 1
+"""Of all JSON forms: keys are only ever added while it stays."""
+
 _SHOWN = 10
 _LEVELS = {"warning:": "warning", "error:": "error"}
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -105,14 +108,15 @@ _ON_ONE_LINE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _INDENTED = json.JSONEncoder(ensure_ascii=False, indent=2)
 
 
-def put_json(value: Any, *, lines: bool) -> None:
-    """The one JSON object of a command on standard output: indented, or on one line."""
+def put_json(value: Mapping[str, Any], *, lines: bool) -> None:
+    """A JSON object, with the version of its schema, on standard output: indented, or on one line."""
     out_stream().write(_json_text(value, lines=lines).encode("utf-8") + b"\n")
     out_stream().flush()
 
 
-def _json_text(value: Any, *, lines: bool) -> str:
-    return printable_json((_ON_ONE_LINE if lines else _INDENTED).encode(hidden_in(value)))
+def _json_text(value: Mapping[str, Any], *, lines: bool) -> str:
+    versioned = {"schema_version": SCHEMA_VERSION, **value}
+    return printable_json((_ON_ONE_LINE if lines else _INDENTED).encode(hidden_in(versioned)))
 
 
 class Records:
@@ -234,8 +238,3 @@ def human_bytes(count: int | None) -> str:
             return f"{int(size)} {unit}" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1024
     raise AssertionError
-
-
-def human_count(count: int, noun: str, plural: str | None = None) -> str:
-    """``1 file``, ``1,234 files``."""
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from acidctl.acid.layout import TableType
 from acidctl.cli.options.many_locations import Procedure
 from acidctl.cli.options.shared import refuse_unused
-from acidctl.cli.output.console import Records, console, human_bytes, human_count, note, put_line, warn
+from acidctl.cli.output.console import Records, console, human_bytes, note, put_line, warn
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
-from acidctl.cli.report.outcomes import SCHEMA_VERSION, Outcomes, Visits
+from acidctl.cli.report.outcomes import Outcomes, Visits
 from acidctl.cli.report.run_report import RunReport
 from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.location.evidence import Evidence, refuse_part_of_others
@@ -37,6 +37,7 @@ from acidctl.repair.request import (
 from acidctl.spelling import spelled
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.registry import open_location
+from acidctl.wording import human_count
 
 
 def work(
@@ -154,7 +155,7 @@ def _list_runs(shown: str, runs: Sequence[RepairRun], output: str) -> None:
         note("no repairs")
     for run in runs:
         record = BackedUp(location=shown, result=Result.PLANNED, run=run).record()
-        records.put({"schema_version": SCHEMA_VERSION, **record, "result": run.state.value})
+        records.put({**record, "result": run.state.value})
         if output == "table":
             what = f"{run.kind}  {human_bytes(run.bytes)}  {' '.join(run.paths)}" if run.kind else "changed nothing"
             put_line(f"{run.id}  {run.state}  {what}")

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import click
 
-from acidctl.cli.check.work.findings_printer import FindingsPrinter
+from acidctl.cli.check.work.findings_printer import FindingsPrinter, print_rules
 from acidctl.cli.options.engine_choice import EngineChoice
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import note
@@ -42,6 +42,7 @@ def work(
     ignored: tuple[str, ...],
     fail_on: str,
     schema: str | None,
+    list_rules: bool,
     verbose: bool,
     engine: EngineChoice,
     jobs: int | None,
@@ -52,6 +53,8 @@ def work(
     run: RunReport,
 ) -> int:
     """Validate as asked; the exit status."""
+    if list_rules:
+        return print_rules(output)
     if not locations:
         raise click.UsageError("Missing argument 'LOCATION...'.")
     engine.check("--jobs", jobs)

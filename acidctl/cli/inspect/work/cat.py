@@ -14,7 +14,7 @@ from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.read.visibility import Loss
 from acidctl.rows.scan.table import table_at
-from acidctl.wording import text_of
+from acidctl.wording import human_count, text_of
 
 
 def work(
@@ -104,7 +104,7 @@ def _fail(losses: list[Loss]) -> None:
         what = f"{number} delete events are lost: deleted rows may show" if deletes else f"{number} rows are lost"
         warn(f"skipped {path}: {what} ({parts[0].error})")
     raise BadDataError(
-        f"{len(files)} {'file' if len(files) == 1 else 'files'} could not be read, wholly or in part",
+        f"{human_count(len(files), 'file')} could not be read, wholly or in part",
         "what is printed is incomplete",
         "restore the files named above",
     )

@@ -18,8 +18,6 @@ from acidctl.rows.scan.arrow_rows import one_table
 from acidctl.rows.scan.table import table_at
 from acidctl.wording import text_of
 
-SCHEMA_VERSION = 1
-
 
 def work(
     *,
@@ -55,7 +53,7 @@ def work(
     warn_of(found.warnings)
     if count:
         gone, new = found.count()
-        put_json({"schema_version": SCHEMA_VERSION, "disappeared": gone, "appeared": new}, lines=True)
+        put_json({"disappeared": gone, "appeared": new}, lines=True)
     elif keys:
         _write_pairs(found, keys, output, to_file)
     else:

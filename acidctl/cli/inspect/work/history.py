@@ -16,8 +16,6 @@ from acidctl.rows.past.history import History, WriteIdHistory, read_history
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.wording import iso_time, text_of
 
-SCHEMA_VERSION = 1
-
 _COLUMNS = (
     "location", "writeId", "state", "inserted", "updated", "deleted", "complete", "modified", "directories",
     "compactedInto", "heldIn",
@@ -59,7 +57,6 @@ def work(
 def _report(location: str, history: History, *, known: bool) -> dict[str, Any]:
     """The JSON form."""
     return {
-        "schema_version": SCHEMA_VERSION,
         "location": location,
         "unknownBelow": history.unknown_below,
         "writeIds": [

@@ -9,7 +9,7 @@ from typing import Any
 from acidctl.cli.inspect.work.report import compaction_line, location_report, summary_line
 from acidctl.cli.inspect.work.timeline import bars, marks_for
 from acidctl.cli.options.shared import refuse_unused
-from acidctl.cli.output.console import Records, console, human_bytes, human_count, note, put_line
+from acidctl.cli.output.console import Records, console, human_bytes, note, put_line
 from acidctl.cli.output.screen import STATE_STYLES, FittedTable, Row, ScreenColumn, fitted, on_screen
 from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError
@@ -17,6 +17,7 @@ from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.printable import printable
+from acidctl.wording import human_count
 
 _NARROWEST_BAR = 20
 """Where fewer columns are left beside the names, the bars of the timeline go below them."""

@@ -18,7 +18,7 @@ from acidctl.acid.triggers import NO_AUTO, Thresholds, is_auto_off
 from acidctl.cli.options.engine_choice import EngineChoice
 from acidctl.cli.options.param_types import DailyWindow
 from acidctl.cli.options.shared import key_and_value, refuse_unused
-from acidctl.cli.output.console import can_ask, human_bytes, human_count, note, say, warn
+from acidctl.cli.output.console import can_ask, human_bytes, note, say, warn
 from acidctl.cli.output.progress import Bar, progress
 from acidctl.cli.report.outcomes import Outcomes
 from acidctl.cli.report.run_report import RunReport
@@ -45,7 +45,7 @@ from acidctl.location.lock import Locking
 from acidctl.location.neighbours import Surroundings
 from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.outcome import TIME_IS_UP, Outcome
-from acidctl.wording import duration, text_of
+from acidctl.wording import duration, human_count, text_of
 
 _DECIDING = ("compactorthreshold.", "hive.compactor.")
 _SHOWN = 3
