@@ -13,6 +13,7 @@ from acidctl.cli.command_table import SUMMARIES, command_named
 from acidctl.cli.config.layers import (
     GENERAL,
     CommandPath,
+    Name,
     Settings,
     Value,
     merged_settings,
@@ -74,7 +75,7 @@ def show_paths(*, output: str) -> None:
             for key, place in places.items()
             if place
         }
-        put_json({"schema_version": 1, **record}, lines=False)
+        put_json(record, lines=False)
         return
     for key, place in places.items():
         if place:
@@ -93,31 +94,25 @@ def _wrong_variables() -> Iterator[UsageProblem]:
             yield from wrong_variables(one, (name,))
 
 
-Name = tuple[str, ...]
-
-
 def _settings(settings: Settings, *, with_defaults: bool) -> Iterator[tuple[Name, Value]]:
     """Every setting by its place in a file."""
     for key in GENERAL:
         variable = variable_of((), key)
-        found = (
-            Value(text, f"environment {variable}") if (text := os.environ.get(variable)) else settings.general.get(key)
-        )
+        found = Value(text, f"environment {variable}") if (text := os.environ.get(variable)) else settings.get((key,))
         if found:
             yield (key,), found
     yield from _limits(settings, with_defaults=with_defaults)
-    for prefix, options in settings.storage.items():
-        for key, found in options.items():
-            yield ("storage", prefix, key), Value(HIDDEN, found.origin) if is_secret_name(key) else found
-    for name in SUMMARIES:
-        one = command_named(name)
-        if one is not None:
-            yield from _of_command(one, (name,), settings, with_defaults=with_defaults)
+    for name, found in settings.items():
+        if name[0] == "storage":
+            yield name, Value(HIDDEN, found.origin) if is_secret_name(name[-1]) else found
+    for title in SUMMARIES:
+        if one := command_named(title):
+            yield from _of_command(one, (title,), settings, with_defaults=with_defaults)
 
 
 def _limits(settings: Settings, *, with_defaults: bool) -> Iterator[tuple[Name, Value]]:
     for limit in LIMITS:
-        found = settings.limits.get(limit.key)
+        found = settings.get(("limits", limit.key))
         if text := os.environ.get(limit.variable):
             _ = limit.value  # says so where it is not a number
             found = Value(text, f"environment {limit.variable}")
@@ -133,7 +128,7 @@ def _of_command(
     context = click.Context(command, info_name=path[-1])
     for name, option in options_of(command).items():
         variable = variable_of(path, name)
-        found = settings.options.get(path, {}).get(name)
+        found = settings.get((*path, name))
         if text := os.environ.get(variable):
             several = option.multiple and option.type.split_envvar_value(text)
             found = Value(tuple(several) if several else text, f"environment {variable}")
@@ -167,7 +162,6 @@ def _without_secrets(value: Any) -> Any:
 
 def _record(files: Files, profile: str | None, found: dict[Name, Value]) -> dict[str, Any]:
     return {
-        "schema_version": 1,
         "files": [layer.origin for layer in files.layers],
         "profile": profile,
         "settings": [
