@@ -7,13 +7,13 @@ from collections.abc import Callable
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.param_types import DIRECTORY
+from acidctl.cli.options.param_types import DIRECTORY, NumberType
 from acidctl.cli.options.shared import F
 
 
 def _count(option: str, least: int, default: int, text: str, *name: str, most: int | None = None) -> Callable[[F], F]:
-    kind = click.IntRange(least, most)
-    return click.option(option, *name, type=kind, metavar="N", default=default, show_default=True, help=text)
+    kind = NumberType("N", least, most)
+    return click.option(option, *name, type=kind, default=default, show_default=True, help=text)
 
 
 @shared.command(

@@ -6,6 +6,7 @@ import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.engine_choice import engine_options
+from acidctl.cli.options.param_types import NumberType
 
 _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
 
@@ -48,8 +49,7 @@ _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
 @engine_options("local", "<host>-validator-<location>")
 @click.option(
     "--jobs",
-    type=click.IntRange(1, 1024),
-    metavar="N",
+    type=NumberType("N", 1, 1024),
     help="Processes of --engine local that read files; as many as processors.",
 )
 @click.option(

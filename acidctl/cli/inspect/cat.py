@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.param_types import DIRECTORY, NEW_FILE
+from acidctl.cli.options.param_types import DIRECTORY, NEW_FILE, WRITE_ID
 
 
 @shared.command(
@@ -19,17 +19,11 @@ from acidctl.cli.options.param_types import DIRECTORY, NEW_FILE
 @click.argument("location", metavar="LOCATION|TABLE", type=DIRECTORY)
 @click.option("--row-id", is_flag=True, help="Put ROW__ID first: writeid, bucketid, rowid.")
 @shared.columns_option
-@click.option(
-    "--where",
-    metavar="CONDITION",
-    help="Only rows that meet a condition in SQL.",
-)
+@click.option("--where", metavar="CONDITION", help="Only rows that meet a condition in SQL.")
 @click.option(
     "--partition", "partitions", multiple=True, metavar="KEY=VALUE", help="Only partitions of this value. Repeatable."
 )
-@click.option(
-    "--at", type=click.IntRange(min=0), metavar="WRITE_ID", help="The rows when this write id was the newest."
-)
+@click.option("--at", type=WRITE_ID, help="The rows when this write id was the newest.")
 @click.option("--deleted", is_flag=True, help="The rows that deletes and updates removed, not those that are left.")
 @click.option("--count", is_flag=True, help="Print the number of rows only.")
 @shared.limit_option

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.param_types import DIRECTORY, NEW_FILE
+from acidctl.cli.options.param_types import DIRECTORY, NEW_FILE, WRITE_ID
 
 
 @shared.command(
@@ -15,8 +15,8 @@ from acidctl.cli.options.param_types import DIRECTORY, NEW_FILE
     "acidctl diff orders --from 11 --to 12 --count",
 )
 @click.argument("location", metavar="LOCATION|TABLE", type=DIRECTORY)
-@click.option("--from", "start", type=click.IntRange(min=0), required=True, metavar="WRITE_ID", help="What was.")
-@click.option("--to", "end", type=click.IntRange(min=0), metavar="WRITE_ID", help="What is; without it the newest.")
+@click.option("--from", "start", type=WRITE_ID, required=True, help="What was.")
+@click.option("--to", "end", type=WRITE_ID, help="What is; without it the newest.")
 @click.option("--key", metavar="COLUMNS", help="Columns that tell a row: what went and came of one key is an update.")
 @click.option("--row-id", is_flag=True, help="Put ROW__ID after the change.")
 @shared.columns_option

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.param_types import FILE
+from acidctl.cli.options.param_types import COUNT_OR_NONE, FILE
 
 
 @shared.command(
@@ -19,7 +19,7 @@ from acidctl.cli.options.param_types import FILE
 @shared.columns_option
 @click.option("--where", metavar="CONDITION", help="Only events whose synthetic columns meet a condition in SQL.")
 @shared.limit_option
-@click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Skip the first N rows.")
+@click.option("--offset", type=COUNT_OR_NONE, default=0, help="Skip the first N rows.")
 @shared.storage_options
 @shared.output_option(*shared.ROW_FORMS, default="jsonl")
 @shared.by_work()

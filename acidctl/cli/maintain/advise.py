@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from acidctl.cli.options import shared
+from acidctl.cli.options.param_types import COUNT
 
 _SHOWN = 20
 """Locations in the table, unless --limit says more."""
@@ -28,8 +29,7 @@ _SHOWN = 20
 )
 @click.option(
     "--limit",
-    type=click.IntRange(min=1),
-    metavar="N",
+    type=COUNT,
     help=f"Show the first N locations; without it {_SHOWN} in the table, and all in the other forms.",
 )
 @click.option("--rows", is_flag=True, help="Count the delete events too, from the files' footers.")

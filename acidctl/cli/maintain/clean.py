@@ -67,7 +67,6 @@ plan_options = shared.together(
     type=DURATION,
     default="24h",
     show_default=True,
-    metavar="TIME",
     help="Keep what was superseded, or written, less than this long ago: 24h, 90m, 7d, 0.",
 )
 @shared.typed_option("--unsafe-retention", is_flag=True, help="Allow --older-than below 1h: nothing reads the tables.")

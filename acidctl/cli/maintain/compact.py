@@ -6,21 +6,15 @@ import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.engine_choice import engine_options
-from acidctl.cli.options.param_types import DURATION, SIZE, WINDOW
+from acidctl.cli.options.param_types import COUNT, SIZE, WINDOW, NumberType
 
 _engine_options = shared.together(
     engine_options("spark", "<host>-compactor-<database>.<table>"),
-    click.option(
-        "--jobs",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Processes of --engine local; without it one per core.",
-    ),
+    click.option("--jobs", type=COUNT, help="Processes of --engine local; without it one per core."),
     click.option(
         "--task-bytes",
         type=SIZE,
         show_default=True,
-        metavar="SIZE",
         help="Cut larger buckets into segments of this size; without it, those for which cores would wait.",
     ),
 )
@@ -36,8 +30,7 @@ _when_options = shared.together(
     ),
     click.option(
         "--min-deltas",
-        type=click.IntRange(min=1),
-        metavar="N",
+        type=COUNT,
         help="Leave locations with fewer deltas alone; with --auto instead of Hive's count (more than 10).",
     ),
     click.option(
@@ -46,19 +39,9 @@ _when_options = shared.together(
         metavar="R",
         help="With --auto: major when the deltas have more than R of the base's bytes, instead of 0.1.",
     ),
-    click.option(
-        "--window",
-        type=WINDOW,
-        metavar="FROM-TO",
-        help="Work only in these hours, e.g. 01:00-05:00, local time.",
-    ),
-    click.option("--deadline", type=DURATION, metavar="TIME", help="End after this long, e.g. 2h or 30m."),
-    click.option(
-        "--max-bytes",
-        type=SIZE,
-        metavar="SIZE",
-        help="Read at most so much: those with most deltas per byte first.",
-    ),
+    click.option("--window", type=WINDOW, help="Work only in these hours, e.g. 01:00-05:00, local time."),
+    shared.deadline_option,
+    click.option("--max-bytes", type=SIZE, help="Read at most so much: those with most deltas per byte first."),
 )
 
 
@@ -82,13 +65,8 @@ _writing_options = shared.together(
         help="Codec of the result; without it that of the newest input. Any of these settings, given, has "
         "every row encoded again.",
     ),
-    click.option("--stripe-size", type=SIZE, metavar="SIZE", help="Without it 64m, and 8m for deltas."),
-    click.option(
-        "--row-index-stride",
-        type=click.IntRange(min=0),
-        metavar="ROWS",
-        help="Without it that of the newest input.",
-    ),
+    click.option("--stripe-size", type=SIZE, help="Without it 64m, and 8m for deltas."),
+    click.option("--row-index-stride", type=NumberType("ROWS", 0), help="Without it that of the newest input."),
     click.option("--bloom-filter", metavar="COLUMNS", help="Columns that get bloom filters, by commas."),
 )
 
@@ -115,8 +93,7 @@ _writing_options = shared.together(
 )
 @shared.typed_option(
     "--visibility-txn",
-    type=click.IntRange(min=1),
-    metavar="TXN",
+    type=NumberType("TXN", 1),
     help="Name the results _v<TXN>, the compaction's own transaction (Hive 4): visible when it is committed.",
 )
 @shared.table_type_option

@@ -18,9 +18,7 @@ from acidctl.cli.options.param_types import DURATION
 @shared.locations_argument()
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be deleted and stop.")
 @shared.yes_option
-@click.option(
-    "--older-than", type=DURATION, metavar="TIME", help="Only runs that began so long ago: 7d, 24h. Without it all."
-)
+@click.option("--older-than", type=DURATION, help="Only runs that began so long ago: 7d, 24h. Without it all.")
 @shared.lock_options
 @shared.deadline_option
 @shared.jobs_option

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 from click.core import ParameterSource
 
-from acidctl.cli.options.param_types import DIRECTORY, DURATION, FILE, NEW_FILE, SIZE
+from acidctl.cli.options.param_types import COUNT, COUNT_OR_NONE, DIRECTORY, DURATION, FILE, NEW_FILE, SIZE
 from acidctl.cli.output.redact import HIDDEN, is_secret_name, remember_pair
 from acidctl.storage.options import StorageOptions
 
@@ -352,9 +352,7 @@ lock_options = passed_as(
         default=None,
         help="Hold the lock of each location meanwhile, so that two runs never meet: done where the store can.",
     ),
-    click.option(
-        "--lock-wait", type=DURATION, default="0", metavar="TIME", help="Wait so long for another run's lock, e.g. 10m."
-    ),
+    click.option("--lock-wait", type=DURATION, default="0", help="Wait so long for another run's lock, e.g. 10m."),
     typed_option(
         "--break-lock",
         is_flag=True,
@@ -362,7 +360,7 @@ lock_options = passed_as(
     ),
 )
 """``--lock``, ``--lock-wait`` and ``--break-lock``: passed on as the keyword `locking`, a Locking."""
-limit_option = click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Stop after N rows.")
+limit_option = click.option("--limit", type=COUNT_OR_NONE, help="Stop after N rows.")
 table_type_option = passed_as(
     "table_type",
     _table_type,
@@ -375,12 +373,10 @@ table_type_option = passed_as(
 """``--table-type``: passed on as a TableType, or None."""
 exit_code_option = click.option("--exit-code", is_flag=True, help="Exit with 12 when there was nothing to do.")
 yes_option = typed_option("-y", "--yes", is_flag=True, help="Do not ask.")
-jobs_option = click.option(
-    "--jobs", type=click.IntRange(min=1), default=4, show_default=True, metavar="N", help="Locations at a time."
-)
-deadline_option = click.option("--deadline", type=DURATION, metavar="TIME", help="End after this long, e.g. 2h or 30m.")
+jobs_option = click.option("--jobs", type=COUNT, default=4, show_default=True, help="Locations at a time.")
+deadline_option = click.option("--deadline", type=DURATION, help="End after this long, e.g. 2h or 30m.")
 unattended_options = together(
-    click.option("--max-bytes", type=SIZE, metavar="SIZE", help="Remove at most so much; the rest is left for later."),
+    click.option("--max-bytes", type=SIZE, help="Remove at most so much; the rest is left for later."),
     deadline_option,
     jobs_option,
 )
