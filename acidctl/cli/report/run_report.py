@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +19,7 @@ from acidctl.cli.output.console import SCHEMA_VERSION
 from acidctl.cli.output.redact import hidden, hidden_in
 from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.location.contents import children_of
+from acidctl.location.owner import Owner
 from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.outcome import Outcome
 from acidctl.wording import iso_time
@@ -222,14 +221,15 @@ class RunReport:
         ended = "done" if self.is_good else "failed"
         if self.exit_status == ExitStatus.INTERRUPTED:
             ended = "interrupted"
+        us = Owner.this()
         record = {
             "schema_version": SCHEMA_VERSION,
             "acidctl": __version__,
             "command": self.command,
             "arguments": [hidden(argument) for argument in self.arguments],
-            "host": os.uname().nodename,
-            "pid": os.getpid(),
-            "user": _user(),
+            "host": us.host,
+            "pid": us.pid,
+            "user": us.user,
             "started": iso_time(self.started),
             "ended": iso_time(self.ended),
             "seconds": round(self.seconds, 3),
@@ -277,10 +277,3 @@ def _as_json(result: LocationResult) -> dict[str, Any]:
         "after": result.latest and result.latest.as_json(),
         "error": result.error,
     }
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError, ImportError):
-        return str(os.geteuid())
