@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -127,17 +127,12 @@ class Records:
     Args:
         output: the form that was asked for; of others than these three nothing is written.
         columns: of CSV.
-        rows_of: the rows of a result, by column; without it a result is one row.
+        rows: where a result of a location has the rows of CSV; without it a result is one row.
     """
 
-    def __init__(
-        self,
-        output: str,
-        columns: Sequence[str] = (),
-        rows_of: Callable[[Any], Iterable[Mapping[str, Any]]] = lambda value: (value,),
-    ) -> None:
+    def __init__(self, output: str, columns: Sequence[str] = (), rows: str = "") -> None:
         self._output = output
-        self._columns, self._rows_of = columns, rows_of
+        self._columns, self._rows = columns, rows
         self._begun = False
         if output == "json":
             click.get_current_context().call_on_close(self._close)
@@ -146,7 +141,8 @@ class Records:
         """One result."""
         if self._output == "csv":
             self.put_header()
-            _put_csv([_cell(row[name]) for name in self._columns] for row in self._rows_of(value))
+            rows = [{"location": value["location"], **row} for row in value[self._rows]] if self._rows else [value]
+            _put_csv([_cell(row[name]) for name in self._columns] for row in rows)
         elif self._output == "jsonl":
             self._write(_json_text(value, lines=True) + "\n")
         elif self._output == "json":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
@@ -57,7 +57,7 @@ def work(
         refuse_unused(f"-o {output}", "timeline")
     visits = Visits()
     tables = _Tables(show_all=show_all, timeline=timeline, rows=rows)
-    records = Records(output, _COLUMNS, _csv_rows)
+    records = Records(output, _COLUMNS, "entries")
     for found in find(paths or (".",), storage, lists, visits.observer):
         try:
             seen = visits.readable(found)
@@ -81,11 +81,6 @@ def work(
     visits.tell_notes()
     visits.tell_strangers()
     return visits.status
-
-
-def _csv_rows(report: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """One row per entry."""
-    return ({"location": report["location"], **entry} for entry in report["entries"])
 
 
 class _Tables:
