@@ -32,6 +32,17 @@ def joined(reasons: Iterable[Reason]) -> str:
     return "; ".join(map(text_of, reasons))
 
 
+def human_count(count: int, noun: str, plural: str | None = None) -> str:
+    """``1 file``, ``1,234 files``."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def some_of(names: Sequence[str], most: int = 3, between: str = ", ") -> str:
+    """The first of them, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return between.join(names[:most]) + more
+
+
 # --- ids and times -------------------------------------------------------------------------------------------------
 
 
@@ -224,10 +235,6 @@ _PREDICATES: Mapping[Code, Callable[[Reason], str]] = {
 """What is said of a directory that may be a writer's at work, to follow its name."""
 
 
-def _predicate(reason: Reason) -> str:
-    return f"it {_PREDICATES[reason.code](reason)}"
-
-
 def _unreadable(reason: Reason) -> str:
     path, why = reason.value("path"), reason.value("why")
     texts = {
@@ -239,10 +246,6 @@ def _unreadable(reason: Reason) -> str:
 
 
 # --- cleaning ------------------------------------------------------------------------------------------------------
-
-
-def _only_by_doubt(reason: Reason) -> str:
-    return "; ".join(f"{part.by[0]}: {text_of(part)}" for part in reason.parts)
 
 
 def _young(reason: Reason) -> str:
@@ -451,7 +454,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     ),
     Code.STOPPED_BY: _stopped,
     # doubts
-    **dict.fromkeys(_PREDICATES, _predicate),
+    **dict.fromkeys(_PREDICATES, lambda reason: f"it {_PREDICATES[reason.code](reason)}"),
     Code.INSERT_OVERWRITE_UNKNOWN: "whether the INSERT OVERWRITE of write id {ids[0]} is committed is not known",
     Code.NOT_READABLE: _unreadable,
     Code.STRANGE_PATH: "{path} is not what, or not where, Hive puts it",
@@ -466,7 +469,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.NOT_PLANNED: "the plan leaves it out",
     Code.READER_HOLDS: _reader_holds,
     Code.OLD_QUERIES: _old_queries,
-    Code.ONLY_BY_DOUBT: _only_by_doubt,
+    Code.ONLY_BY_DOUBT: lambda reason: "; ".join(f"{part.by[0]}: {text_of(part)}" for part in reason.parts),
     Code.ONLY_BY_TRANSACTIONS: "only _v directories supersede it",
     Code.OWNER_AT_WORK: lambda reason: f"{reason.value('owner')} {_doing(reason)}",
     Code.OWNER_UNKNOWN: lambda reason: f"who {_doing(reason)} cannot be read: {reason.value('why')}",

@@ -261,7 +261,7 @@ def _value(option: click.Option, context: click.Context) -> str | tuple[str, ...
     if isinstance(kind, click.Choice):
         return tuple(map(str, kind.choices))
     if isinstance(kind, click.types.IntParamType | click.types.FloatParamType):
-        return "N"
+        return kind.get_metavar(option, context) or "N"
     return option.make_metavar(context)
 
 

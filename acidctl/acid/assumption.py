@@ -144,15 +144,12 @@ class _Location:
         return marked and not directory.visibility_txn
 
 
-def assume(
-    listing: Listing, formats: Mapping[str, BaseFormat], assumption: Assumption, now: float, table: str | None = None
-) -> Assumed:
+def assume(listing: Listing, formats: Mapping[str, BaseFormat], assumption: Assumption, now: float) -> Assumed:
     """What counts as committed in a location.
 
     Args:
         formats: content of ``_metadata_acid`` by base name.
         now: seconds since the epoch.
-        table: ``db.table``, for the list.
     """
     here = _Location(listing, formats, now - assumption.age if assumption.age > 0 else math.inf, now, assumption.force)
     doubts = {directory.name: here.doubt_of(directory) for directory in here.directories}
@@ -171,13 +168,8 @@ def assume(
     undecided.sort(key=lambda one: (one.first, one.name))
     highest = max([settled, *(directory.max_write_id for directory in here.directories)])
     limit = max(settled, min([highest, *(one.first - 1 for one in undecided)]))
-    return Assumed(
-        assumption,
-        ValidWriteIds(limit, table=table),
-        _transactions(here, doubts),
-        tuple(undecided),
-        newest=_newest(here, limit),
-    )
+    txns = _transactions(here, doubts)
+    return Assumed(assumption, ValidWriteIds(limit), txns, tuple(undecided), newest=_newest(here, limit))
 
 
 def _announced(here: _Location) -> list[Undecided]:

@@ -23,6 +23,7 @@ ORC_ACID_VERSION = "_orc_acid_version"
 METADATA_ACID = "_metadata_acid"
 FLUSH_LENGTH_SUFFIX = "_flush_length"
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+"""The name of a partition whose value is NULL."""
 
 
 class Kind(StrEnum):

@@ -247,7 +247,7 @@ def _what(verdict: Verdict) -> Reason:
     directory = verdict.directory
     if directory is None:
         if verdict.kind is EntryKind.STAGING:
-            return _hidden(verdict.name)
+            return reason(what_is_hidden(verdict.name), target=verdict.name.removeprefix("_tmp."))
         if parse_partition(verdict.name):
             return reason(Code.PARTITION)
         return reason(Code.PRE_ACID_ROWS if verdict.kind is EntryKind.ORIGINAL else Code.NOT_ACID)
@@ -256,10 +256,6 @@ def _what(verdict: Verdict) -> Reason:
     if directory.max_write_id == MINL:
         return reason(Code.BASE_OF_ORIGINALS)
     return reason(Code.COMPACTED_BASE if verdict.compacted else Code.UNMARKED, ids=(directory.max_write_id,))
-
-
-def _hidden(name: str) -> Reason:
-    return reason(what_is_hidden(name), target=name.removeprefix("_tmp."))
 
 
 def _decided(verdict: Verdict, runs: tuple[IdRun, ...], evidence: ProofInputs) -> Reason:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable
 
 from acidctl.errors import AccessError, ConflictError, NotFoundError, StorageError, UsageProblem
 from acidctl.storage.port import FileSystem, join, parent_of
@@ -20,13 +20,6 @@ def require_hdfs(fs: FileSystem) -> None:
         )
 
 
-@runtime_checkable
-class _Tells(Protocol):
-    """A store that may know where its trash is."""
-
-    def trash_root(self, path: str) -> str | None: ...
-
-
 def trash_of(fs: FileSystem, location: str) -> str:
     """Where what a location loses goes; HDFS makes checkpoints of it, and deletes them by ``fs.trash.interval``.
 
@@ -37,7 +30,8 @@ def trash_of(fs: FileSystem, location: str) -> str:
         UsageProblem: who the user is, is not known.
         AccessError, StorageError: the store cannot be asked.
     """
-    root = fs.trash_root(location) if isinstance(fs, _Tells) else None
+    ask: Callable[[str], str | None] = getattr(fs, "trash_root", lambda _: None)
+    root = ask(location)
     if root and root.startswith("/"):
         return f"{root.rstrip('/')}/Current"
     user = dict(fs.spec.options).get("user", "")

@@ -318,7 +318,8 @@ class _Judge:
         doubts.update((name, why) for name, why in self._unreadable(state) if name not in doubts)
         why = reason(Code.ONLY_BY_DOUBT, *doubts.values()) if doubts else reason(Code.ONLY_BY_TRANSACTIONS)
         kept = dict.fromkeys(
-            only_by_doubt(listing, state, ids, txns, formats, known=doubts, others=self._unreadable_names), why
+            only_by_doubt(listing, state, ids, txns, formats, known=doubts, others=lambda s: dict(self._unreadable(s))),
+            why,
         )
         for name, wide in half_finished(state).items():
             kept[name] = reason(Code.HALF_A_MINOR, by=(wide,))
@@ -336,9 +337,6 @@ class _Judge:
             directory = self._verdicts[name].directory
             if directory and (why := self._contents.fault(directory, self._entries.get(name, ()))):
                 yield name, why
-
-    def _unreadable_names(self, state: AcidState) -> set[str]:
-        return {name for name, _ in self._unreadable(state)}
 
     @cached_property
     def _entries(self) -> Mapping[str, list[Entry]]:

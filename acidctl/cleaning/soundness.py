@@ -8,11 +8,8 @@ from acidctl.acid.layout import DataFile, data_files_of, is_full_acid
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import METADATA_ACID, ORC_ACID_VERSION, AcidDirectory
 from acidctl.acid.reasons import Code, Reason, reason
-from acidctl.acid.sidefiles import parse_flush_length
 from acidctl.errors import AcidctlError, BadDataError, NotFoundError
 from acidctl.location.snapshot import Snapshot
-from acidctl.storage.port import join
-from acidctl.storage.small_files import MOST_LENGTHS, read_small
 
 _LOOKED_INTO = 16
 """Of the files of one directory, so many from its beginning to its end."""
@@ -52,15 +49,12 @@ class Contents:
         from acidctl.orc.byte_source import ByteSource  # noqa: PLC0415 - most locations need no tail for it
         from acidctl.orc.tail import read_tail  # noqa: PLC0415 - ORC's messages
 
-        path = join(self._snapshot.path, file.path)
-        fs, length = self._snapshot.fs, None
+        snapshot = self._snapshot
         try:
-            if file.flush_length_path:
-                side = join(self._snapshot.path, file.flush_length_path)
-                length = parse_flush_length(read_small(fs, side, MOST_LENGTHS), side)
+            length = snapshot.logical_length(file)
             if length == 0:  # nothing was committed: readers do not open it
                 return None
-            tail = read_tail(ByteSource(fs, path, length))
+            tail = read_tail(ByteSource(snapshot.fs, snapshot.absolute(file.path), length))
         except NotFoundError:  # gone since it was listed: whoever lists again sees it
             return None
         except BadDataError as error:

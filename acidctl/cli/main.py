@@ -118,8 +118,8 @@ def cli(ctx: click.Context, log_format: str, profile: str | None, config_file: s
         return
     ctx.default_map = settings.default_map(command_named)
     ctx.meta["acidctl.settings"] = settings
-    configure({key: found.value for key, found in settings.limits.items()})
-    general = settings.general.get("log-format")
+    configure({key: found.value for key, found in settings.below("limits").items()})
+    general = settings.get(("log-format",))
     if general and general.value == "json" and ctx.get_parameter_source("log_format") == ParameterSource.DEFAULT:
         _log_json(ctx.invoked_subcommand or "")
 

@@ -26,7 +26,7 @@ from acidctl.orc.types import OrcType
 from acidctl.orc.write.bloom import bloom_ids
 from acidctl.rows.read.events import EventFile, open_event_files
 from acidctl.rows.read.schema_evolution import merge_row_types
-from acidctl.wording import text_of
+from acidctl.wording import some_of, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +240,7 @@ def refuse_unsafe(snapshot: Snapshot, now: float, *, force: bool) -> None:
         errors = [f"{text_of(problem.reason)} ({problem.rule})" for problem in problems]
         raise BadDataError(
             f"cannot compact {shown}",
-            "; ".join(errors[:3]) + (f" and {len(errors) - 3} more" if len(errors) > 3 else ""),
+            some_of(errors, between="; "),
             "a compaction would make this permanent: find out which of them is right and move the other away",
         )
     hidden = only_by_doubt(listing, state, snapshot.write_ids, snapshot.txns, snapshot.base_formats)

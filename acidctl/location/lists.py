@@ -22,6 +22,7 @@ from acidctl.errors import RefusedError, UsageProblem
 from acidctl.location.hive_names import HiveName
 from acidctl.location.snapshot import Look
 from acidctl.storage.os_errors import mapped
+from acidctl.wording import some_of
 
 if TYPE_CHECKING:
     from acidctl.location.warehouse import Warehouse
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from acidctl.metastore.tables import HiveTable
 
 _MOST_BYTES = 64 << 20
-_SHOWN = 3
 _A_LINE = "give one line for each table: db.table:hwm:minOpen:open:aborted"
 
 
@@ -188,11 +188,10 @@ class SnapshotLists:
                 "say which it is: `table='db.table'`",
             )
         known = sorted(self.by_table)
-        more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
         said = "there is only a list" if len(known) == 1 else "there are only lists"
         raise RefusedError(
             f"no write-id list is for the table {wanted}",
-            f"{said} for {', '.join(known[:_SHOWN]) or 'no table'}{more}: write ids are numbered by table",
+            f"{said} for {some_of(known) or 'no table'}: write ids are numbered by table",
             "if the table has another name than its directory, say it: `table='db.table'`",
         )
 

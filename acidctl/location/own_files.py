@@ -14,6 +14,7 @@ from pathlib import Path
 from acidctl.errors import RefusedError
 from acidctl.storage.access import Access
 from acidctl.storage.local.beneath import Beneath, ForeignLinkError
+from acidctl.storage.local.openat2 import held
 from acidctl.storage.os_errors import printable
 from acidctl.storage.port import FileSystem, join, parent_of
 from acidctl.storage.read_back import require_content
@@ -44,8 +45,7 @@ def replace_file(path: Path, data: bytes, *, is_private: bool = False) -> None:
     if str(target).startswith(_OPEN_FILES) and not target.exists() and path.exists():  # a pipe
         _write_through(os.open(path, _THROUGH), data)
         return
-    folder = open_folder(target.parent)
-    try:
+    with held(open_folder(target.parent)) as folder:
         if _is_stream(target.name, folder):
             _write_through(os.open(target.name, _THROUGH | os.O_NOFOLLOW, dir_fd=folder), data)
             return
@@ -62,8 +62,6 @@ def replace_file(path: Path, data: bytes, *, is_private: bool = False) -> None:
             with suppress(OSError):
                 os.unlink(staged, dir_fd=folder)
             raise
-    finally:
-        os.close(folder)
 
 
 def open_folder(folder: Path) -> int:

@@ -21,11 +21,10 @@ from acidctl.location.own_files import require_ours, write_checked
 from acidctl.location.owner import OWNER
 from acidctl.location.snapshot import Snapshot
 from acidctl.storage.port import FileSystem, base_name, join
+from acidctl.wording import some_of
 
 INTENT = "_publish.json"
 _HALF = "appeared, and what belongs to it did not"
-_NAMED = 3
-"""Of what is missing, so many are named."""
 
 Copy = tuple[str, str]
 """A staged file, relative to the staging directory, and what it becomes, relative to the location."""
@@ -204,12 +203,6 @@ def refuse_half_published(snapshot: Snapshot) -> None:
             f"{some_of(waiting)} is still in {staging}",
             "run `compact()` on it: it finishes that first",
         )
-
-
-def some_of(waiting: Sequence[str]) -> str:
-    """What is not shown yet, in words."""
-    more = len(waiting) - _NAMED
-    return ", ".join(waiting[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def finish_half_published(snapshot: Snapshot) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from acidctl.repair.copying import stage
 from acidctl.repair.flush_length import plan_flush_length
 from acidctl.repair.key_index import plan_key_index
 from acidctl.repair.nested import plan_nested
-from acidctl.repair.plan import Fix, RepairKind, RepairPlan, Scope
+from acidctl.repair.plan import CannotRepair, Fix, RepairKind, RepairPlan, Scope
 from acidctl.repair.version_file import plan_version_file
 from acidctl.storage.port import FileSystem, join, parent_of
 
@@ -34,8 +34,9 @@ def plan_repair(snapshot: Snapshot, kind: RepairKind, scope: Scope) -> RepairPla
     Raises:
         AccessError, StorageError, NotFoundError: a file cannot be opened.
     """
-    fixes, refused = _PLANS[kind](snapshot, scope)
-    return RepairPlan(snapshot, kind, tuple(fixes), tuple(refused))
+    found = list(_PLANS[kind](snapshot, scope))
+    fixes = tuple(one for one in found if isinstance(one, Fix))
+    return RepairPlan(snapshot, kind, fixes, tuple(one for one in found if isinstance(one, CannotRepair)))
 
 
 def unfinished(fs: FileSystem, location: str) -> list[RepairRun]:

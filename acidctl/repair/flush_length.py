@@ -24,25 +24,14 @@ from acidctl.storage.small_files import MOST_LENGTHS, read_small
 _LONE = "look for the data file; when it is not needed, remove the side file by hand"
 
 
-def plan_flush_length(snapshot: Snapshot, scope: Scope) -> tuple[list[Fix], list[CannotRepair]]:
+def plan_flush_length(snapshot: Snapshot, scope: Scope) -> Iterator[Fix | CannotRepair]:
     """Every file with a side file beside it, unless its writer may be alive."""
-    fixes: list[Fix] = []
-    refused: list[CannotRepair] = []
     sides = {entry.path: entry for _, entries in directories(snapshot, scope) for entry in entries}
     for file, entry in native_files(snapshot, scope):
-        side = sides.get(file.flush_length_path or "")
-        if side is None:
-            continue
-        found = _look(snapshot, file, entry, side, scope)
-        if isinstance(found, Fix):
-            fixes.append(found)
-        else:
-            refused.append(found)
-    refused += [
-        CannotRepair(entry.path, "its data file is missing: there is nothing to cut", _LONE)
-        for entry in _lone(snapshot, scope)
-    ]
-    return fixes, refused
+        if side := sides.get(file.flush_length_path or ""):
+            yield _look(snapshot, file, entry, side, scope)
+    for entry in _lone(snapshot, scope):
+        yield CannotRepair(entry.path, "its data file is missing: there is nothing to cut", _LONE)
 
 
 def _lone(snapshot: Snapshot, scope: Scope) -> Iterator[Entry]:
@@ -80,7 +69,7 @@ def _look(snapshot: Snapshot, file: DataFile, entry: Entry, side: Entry, scope: 
         if not tail.is_acid:
             raise BadDataError("", f"its first {committed:,} bytes are not an ACID file", "")
     except BadDataError as error:
-        return CannotRepair(file.path, error.why or error.what, error.hint)
+        return CannotRepair.of(file.path, error)
     if committed == entry.size:
         return Fix(
             file.path,

@@ -6,7 +6,7 @@ only this one entry of the user metadata changes, and in the postscript the foot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from acidctl.acid.layout import DataFile
 from acidctl.acid.listing import Entry
@@ -19,21 +19,18 @@ from acidctl.orc.tail import KEY_INDEX, RecordKey, Tail, as_text, read_tail
 from acidctl.repair.plan import CannotRepair, Fix, Made, Scope, native_files
 from acidctl.repair.row_ids import last_keys
 from acidctl.storage.port import FileSystem
+from acidctl.wording import human_count
 
 
-def plan_key_index(snapshot: Snapshot, scope: Scope) -> tuple[list[Fix], list[CannotRepair]]:
+def plan_key_index(snapshot: Snapshot, scope: Scope) -> Iterator[Fix | CannotRepair]:
     """Every native file whose index is missing, or differs from what the rows say."""
-    fixes, refused = [], []
     for file, entry in native_files(snapshot, scope):
         try:
             found = _look(snapshot, file, entry, asked=file.path == scope.path)
         except BadDataError as error:
-            found = CannotRepair(file.path, error.why or error.what, error.hint)
-        if isinstance(found, Fix):
-            fixes.append(found)
-        elif found:
-            refused.append(found)
-    return fixes, refused
+            found = CannotRepair.of(file.path, error)
+        if found:
+            yield found
 
 
 def _look(snapshot: Snapshot, file: DataFile, entry: Entry, *, asked: bool) -> Fix | CannotRepair | None:
@@ -61,7 +58,7 @@ def _look(snapshot: Snapshot, file: DataFile, entry: Entry, *, asked: bool) -> F
     return Fix(
         file.path,
         f"{KEY_INDEX}: {problem}",
-        f"make it anew from the rows of {_counted(len(keys), 'stripe', 'stripes')}, which stay byte for byte",
+        f"make it anew from the rows of {human_count(len(keys), 'stripe')}, which stay byte for byte",
         start + len(end),
         (entry,),
         (Made(file.path, start, end, replaces=True),),
@@ -81,16 +78,11 @@ def wrong(tail: Tail, keys: Sequence[RecordKey | None]) -> str:
     except BadDataError as error:
         return error.why
     if len(entries) != len(keys):
-        stripes = _counted(len(keys), "stripe", "stripes")
-        return f"it has {_counted(len(entries), 'entry', 'entries')} for {stripes}"
+        return f"it has {human_count(len(entries), 'entry', 'entries')} for {human_count(len(keys), 'stripe')}"
     for stripe, (entry, key) in enumerate(zip(entries, keys, strict=True)):
         if entry != key:
             return f"stripe {stripe} ends with {_shown(key)}, it says {_shown(entry)}"
     return "its entries are not spelled as Hive spells them"
-
-
-def _counted(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"
 
 
 def _shown(key: RecordKey | None) -> str:

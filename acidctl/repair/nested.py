@@ -7,7 +7,7 @@ empty belongs in its place.  Anything else is for a human being.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import (
@@ -31,22 +31,16 @@ _MARKERS = (METADATA_ACID, ORC_ACID_VERSION)
 _BY_HAND = "look at both with `dump()`, and move one of them away by hand"
 
 
-def plan_nested(snapshot: Snapshot, scope: Scope) -> tuple[list[Fix], list[CannotRepair]]:
+def plan_nested(snapshot: Snapshot, scope: Scope) -> Iterator[Fix | CannotRepair]:
     """Every ACID directory that lies in a current one."""
-    fixes: list[Fix] = []
-    refused: list[CannotRepair] = []
     nested = [e.path for e in snapshot.listing.entries if e.is_dir and _is_nested(e.path)]
     for directory, entries in directories(snapshot, scope):
         for path in nested:
-            if not path.startswith(f"{directory.name}/"):
-                continue
-            if not (scope.covers(path) or scope.path.startswith(f"{path}/")):
-                continue
-            try:
-                fixes.append(_look(snapshot, directory, path, entries, scope))
-            except BadDataError as error:
-                refused.append(CannotRepair(path, error.why or error.what, error.hint))
-    return fixes, refused
+            if path.startswith(f"{directory.name}/") and (scope.covers(path) or scope.path.startswith(f"{path}/")):
+                try:
+                    yield _look(snapshot, directory, path, entries, scope)
+                except BadDataError as error:
+                    yield CannotRepair.of(path, error)
 
 
 def _is_nested(path: str) -> bool:

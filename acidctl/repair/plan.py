@@ -9,6 +9,7 @@ from enum import StrEnum
 from acidctl.acid.layout import DataFile, data_files_of, files_by_child
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import AcidDirectory
+from acidctl.errors import BadDataError
 from acidctl.location.snapshot import Snapshot
 from acidctl.storage.port import FileSystem
 
@@ -91,6 +92,11 @@ class CannotRepair:
     path: str
     why: str
     hint: str
+
+    @classmethod
+    def of(cls, path: str, error: BadDataError, before: str = "") -> CannotRepair:
+        """What an error says, after the words `before`."""
+        return cls(path, before + (error.why or error.what), error.hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,12 @@ directory and an encoded bucket.  Files of Hive 2 have plain bucket numbers, and
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from acidctl.acid.layout import data_files_of
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import ORC_ACID_VERSION, AcidDirectory, BucketFile, Kind, parse_file
-from acidctl.acid.sidefiles import ORC_ACID_VERSION_2, parse_flush_length, parse_orc_acid_version
+from acidctl.acid.sidefiles import ORC_ACID_VERSION_2, parse_orc_acid_version
 from acidctl.errors import BadDataError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
@@ -17,7 +19,7 @@ from acidctl.orc.tail import Tail, read_tail
 from acidctl.repair.plan import LIVE_HINT, CannotRepair, Fix, Made, Scope, directories
 from acidctl.repair.row_ids import stripe_ids
 from acidctl.rows.read.bucket_values import versions_of
-from acidctl.storage.small_files import MOST_LENGTHS, read_small
+from acidctl.wording import human_count
 
 _V1_HINT = "run `compact('major')`: what it writes is of version 2, with the marker"
 
@@ -26,10 +28,8 @@ class _WrittenByHive2(Exception):
     """Plain bucket numbers: no marker belongs here."""
 
 
-def plan_version_file(snapshot: Snapshot, scope: Scope) -> tuple[list[Fix], list[CannotRepair]]:
+def plan_version_file(snapshot: Snapshot, scope: Scope) -> Iterator[Fix | CannotRepair]:
     """Every native directory without a usable marker."""
-    fixes: list[Fix] = []
-    refused: list[CannotRepair] = []
     # A table that Hive 2 wrote has no markers, and needs none; where there are some, a missing one is told.
     expected = bool(scope.path) or any(
         entry.path == f"{directory.name}/{ORC_ACID_VERSION}"
@@ -43,11 +43,8 @@ def plan_version_file(snapshot: Snapshot, scope: Scope) -> tuple[list[Fix], list
             found = _look(snapshot, directory, entries, scope)
         except _WrittenByHive2 as old:
             found = CannotRepair(directory.name, str(old), _V1_HINT) if expected else None
-        if isinstance(found, Fix):
-            fixes.append(found)
-        elif found:
-            refused.append(found)
-    return fixes, refused
+        if found:
+            yield found
 
 
 def _look(
@@ -75,7 +72,7 @@ def _look(
     try:
         evidence = _evidence(snapshot, directory, entries)
     except BadDataError as error:
-        return CannotRepair(name, f"{problem}, but {error.why or error.what}", error.hint)
+        return CannotRepair.of(name, error, f"{problem}, but ")
     return Fix(
         name,
         f"{problem}; {evidence}",
@@ -90,10 +87,8 @@ def _evidence(snapshot: Snapshot, directory: AcidDirectory, entries: list[Entry]
     """What shows that a directory is of version 2. Raises BadDataError when nothing does, or something else is."""
     said = shown = 0
     for file in data_files_of(directory, entries):
-        length: int | None = file.size
-        if file.flush_length_path:
-            side = snapshot.absolute(file.flush_length_path)
-            length = parse_flush_length(read_small(snapshot.fs, side, MOST_LENGTHS), snapshot.fs.display(side))
+        length = snapshot.logical_length(file)
+        length = file.size if length is None else length
         if not length:
             continue  # nothing committed
         path = snapshot.absolute(file.path)
@@ -105,9 +100,9 @@ def _evidence(snapshot: Snapshot, directory: AcidDirectory, entries: list[Entry]
         said += tail.acid_version == 2
         shown += _rows_show_it(snapshot, path, file.path, tail, directory)
     if said:
-        return f"the footer of {said} {'file' if said == 1 else 'files'} says version 2"
+        return f"the footer of {human_count(said, 'file')} says version 2"
     if shown:
-        return f"the ids in {shown} {'file' if shown == 1 else 'files'} are of version 2"
+        return f"the ids in {human_count(shown, 'file')} are of version 2"
     raise BadDataError("", "no file in it has rows: nothing shows which version wrote it", "")
 
 

@@ -145,7 +145,8 @@ def as_acidctl_error(error: BaseException) -> AcidctlError:
             return AcidctlError(error.what, error.why, error.hint)
         return error
     if isinstance(error, ModuleNotFoundError) and error.name:
-        return missing_package(error.name.split(".", maxsplit=1)[0], socket.gethostname(), sys.executable, str(error))
+        package = error.name.split(".", maxsplit=1)[0]
+        return missing_packages([package], socket.gethostname(), sys.executable, str(error))
     if isinstance(error, MemoryError):
         return MemoryProblem(
             f"A task ran out of memory on {socket.gethostname()}",
@@ -155,11 +156,6 @@ def as_acidctl_error(error: BaseException) -> AcidctlError:
     return AcidctlError(
         f"A task failed with {type(error).__name__}", str(error), "Run again with `debug`, and report it"
     )
-
-
-def missing_package(distribution: str, host: str, executable: str, why: str) -> EnvironmentProblem:
-    """The error for a package that the executors' Python misses."""
-    return missing_packages([distribution], host, executable, why)
 
 
 def missing_packages(distributions: Sequence[str], host: str, executable: str, why: str) -> EnvironmentProblem:

@@ -4,26 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol
 
 from acidctl.acid.listing import Entry
 from acidctl.errors import AcidctlError, NotFoundError, StorageError
 from acidctl.storage.os_errors import printable
+from acidctl.storage.port import FileSystem
 
 Explain = Callable[[str], tuple[str, str]]
 """Why a file at a path is not whole, and what to do; two empty strings where nobody knows."""
-
-
-class Rereadable(Protocol):
-    """The part of :class:`acidctl.storage.port.FileSystem` that this takes."""
-
-    def display(self, path: str) -> str: ...
-
-    def stat(self, path: str) -> Entry: ...
-
-    def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes: ...
-
-    def remove_tree(self, path: str) -> None: ...
 
 
 def nobody_knows(_: str) -> tuple[str, str]:
@@ -32,7 +20,7 @@ def nobody_knows(_: str) -> tuple[str, str]:
 
 
 def require_length(
-    fs: Rereadable,
+    fs: FileSystem,
     path: str,
     written: int,
     explain: Explain = nobody_knows,
@@ -60,7 +48,7 @@ def require_length(
         raise error
 
 
-def require_content(fs: Rereadable, path: str, data: bytes, explain: Explain = nobody_knows) -> None:
+def require_content(fs: FileSystem, path: str, data: bytes, explain: Explain = nobody_knows) -> None:
     """Read a small file again that this process has just created; a part of it is removed.
 
     Raises:
@@ -102,6 +90,6 @@ def gone(shown: str) -> StorageError:
     )
 
 
-def _remove(fs: Rereadable, path: str) -> None:
+def _remove(fs: FileSystem, path: str) -> None:
     with suppress(AcidctlError):
         fs.remove_tree(path)

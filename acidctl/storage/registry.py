@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from acidctl.errors import NotFoundError, UsageProblem
 from acidctl.storage.local.beneath import Beneath
 from acidctl.storage.local.filesystem import LocalFileSystem
+from acidctl.storage.local.openat2 import held
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.os_errors import mapped, printable
 from acidctl.storage.port import FileSystem, FileSystemSpec
@@ -190,12 +191,8 @@ def _behind_links(path: str) -> str:
         NotFoundError: nothing is there, or nobody can say how it is called.
     """
     here = os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH118 - with its ".."
-    with mapped("find", path):
-        descriptor = Beneath(here).open(here, os.O_PATH)
-        try:
-            return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
-        finally:
-            os.close(descriptor)
+    with mapped("find", path), held(Beneath(here).open(here, os.O_PATH)) as descriptor:
+        return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
 
 
 def _normal(path: str) -> str:

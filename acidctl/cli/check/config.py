@@ -24,35 +24,27 @@ def command() -> None:
     """
 
 
-@command.command(
+@shared.command(
     "show",
+    "acidctl config show --origin",
+    "acidctl config show --profile prod -o json",
+    "acidctl config show --all",
+    group=command,
     short_help="Print every setting that is set, checked.",
-    epilog=shared.examples(
-        "acidctl config show --origin", "acidctl config show --profile prod -o json", "acidctl config show --all"
-    ),
 )
 @click.option("--origin", is_flag=True, help="Say where each is from.")
 @click.option("-a", "--all", "with_defaults", is_flag=True, help="Defaults, too.")
 @shared.output_option("table", "json", "toml", default="table")
-@click.pass_context
-def show_command(ctx: click.Context, origin: bool, with_defaults: bool, output: str) -> int:
+@shared.by_work("show_settings")
+def show_command() -> None:
     """Print what files and environment set for each command, after checking all of it. Secrets are shown as ***.
 
     A variable of the environment because of which a command would refuse to run is told, too.
     """
-    from acidctl.cli.check.work import config  # noqa: PLC0415 - loaded when it runs
-
-    program = ctx.find_root().params
-    return config.show_settings(
-        program["config_file"], program["profile"], origin=origin, with_defaults=with_defaults, output=output
-    )
 
 
-@command.command("path", short_help="Print where the files are.", epilog=shared.examples("acidctl config path"))
+@shared.command("path", "acidctl config path", group=command, short_help="Print where the files are.")
 @shared.output_option("table", "json", default="table")
-@click.pass_context
-def path_command(ctx: click.Context, output: str) -> None:
+@shared.by_work("show_paths")
+def path_command() -> None:
     """Print the paths of the user's file and of the project's, and whether they are used."""
-    from acidctl.cli.check.work import config  # noqa: PLC0415 - loaded when it runs
-
-    config.show_paths(ctx.find_root().params["config_file"], output)

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.param_types import DIRECTORY
+from acidctl.cli.options.param_types import DIRECTORY, NumberType
 from acidctl.cli.options.shared import F
 
 
 def _count(option: str, least: int, default: int, text: str, *name: str, most: int | None = None) -> Callable[[F], F]:
-    kind = click.IntRange(least, most)
-    return click.option(option, *name, type=kind, metavar="N", default=default, show_default=True, help=text)
+    kind = NumberType("N", least, most)
+    return click.option(option, *name, type=kind, default=default, show_default=True, help=text)
 
 
-@click.command(
+@shared.command(
     "demo",
-    epilog=shared.examples(
-        "acidctl demo crud_table",
-        "acidctl demo --big --rows 5000000 --inserts 20 --deletes 1000 big_table",
-        "acidctl demo --big --base --partitions 8 --buckets 4 --seed 7 orders",
-    ),
+    "acidctl demo crud_table",
+    "acidctl demo --big --rows 5000000 --inserts 20 --deletes 1000 big_table",
+    "acidctl demo --big --base --partitions 8 --buckets 4 --seed 7 orders",
 )
 @click.argument("directory", metavar="DIR", type=DIRECTORY)
 @click.option(
@@ -45,12 +42,10 @@ def _count(option: str, least: int, default: int, text: str, *name: str, most: i
     help="Compression of the ORC files.",
 )
 @shared.storage_options
-def command(**asked: Any) -> None:
+@shared.by_work()
+def command() -> None:
     """Write a demo table to DIR, which must not exist or be empty.
 
     Without --big it is `crud_table (id INT, value STRING)` as Hive leaves it after inserting three rows, updating one
     and deleting it: two deltas and two delete deltas.
     """
-    from acidctl.cli.check.work.demo import work  # noqa: PLC0415 - loaded when it runs
-
-    work(**asked)

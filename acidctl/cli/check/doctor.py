@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.engine_choice import spark_options
 
 
-@click.command(
+@shared.command(
     "doctor",
-    epilog=shared.examples(
-        "acidctl doctor", "acidctl doctor --spark --master yarn --queue etl", "acidctl doctor --faster-start"
-    ),
+    "acidctl doctor",
+    "acidctl doctor --spark --master yarn --queue etl",
+    "acidctl doctor --faster-start",
 )
 @click.option(
     "--spark",
@@ -27,8 +25,6 @@ from acidctl.cli.options.engine_choice import spark_options
 )
 @spark_options("acidctl doctor")
 @shared.output_option("table", "json", default="table")
-def command(**asked: Any) -> None:
+@shared.by_work()
+def command() -> None:
     """Show what acidctl runs on: Python, packages, every Java that was found and which one is used."""
-    from acidctl.cli.check.work.doctor import work  # noqa: PLC0415 - loaded when it runs
-
-    work(**asked)

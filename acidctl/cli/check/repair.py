@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from acidctl.cli.options import shared
@@ -52,97 +50,87 @@ def command() -> None:
     """
 
 
-@command.command(
+@shared.command(
     "key-index",
+    "acidctl repair key-index --dry-run /warehouse/sales.db",
+    "acidctl repair key-index --yes orders",
+    "acidctl repair key-index orders/base_0000012/bucket_00000",
+    group=command,
     short_help="Write the key index of a file anew from its rows.",
-    epilog=shared.examples(
-        "acidctl repair key-index --dry-run /warehouse/sales.db",
-        "acidctl repair key-index --yes orders",
-        "acidctl repair key-index orders/base_0000012/bucket_00000",
-    ),
 )
 @_common
-def key_index_command(**options: Any) -> int:
+@shared.by_work(kind="key-index")
+def key_index_command() -> None:
     """Write hive.acid.key.index anew where it is missing or wrong (rule V30), as Hive's fixacidkeyindex does.
 
     Stripes are copied byte for byte, and of the footer nothing but this entry changes. LOCATION may also be a
     directory of a location, or one file.
     """
-    return _run("key-index", **options)
 
 
-@command.command(
+@shared.command(
     "flush-length",
+    "acidctl repair flush-length --dry-run /warehouse/sales.db",
+    "acidctl repair flush-length --yes orders",
+    "acidctl repair flush-length orders/delta_0000007_0000016/bucket_00000",
+    group=command,
     short_help="Cut a dead streaming writer's file to what it committed.",
-    epilog=shared.examples(
-        "acidctl repair flush-length --dry-run /warehouse/sales.db",
-        "acidctl repair flush-length --yes orders",
-        "acidctl repair flush-length orders/delta_0000007_0000016/bucket_00000",
-    ),
 )
 @_common
 @_force
-def flush_length_command(**options: Any) -> int:
+@shared.by_work(kind="flush-length")
+def flush_length_command() -> None:
     """Cut files of dead streaming writers to their last committed length, and take the side files away (rule V36).
 
     Rows beyond that length were never committed, and no reader returns them. A file that was written within the last
     hour is left alone: its writer may be alive. LOCATION may also be a directory of a location, or one file.
     """
-    return _run("flush-length", **options)
 
 
-@command.command(
+@shared.command(
     "nested",
+    "acidctl repair nested --dry-run /warehouse/sales.db",
+    "acidctl repair nested --yes orders",
+    "acidctl repair nested --yes --offline orders/base_0000012",
+    group=command,
     short_help="Mend a directory that was renamed into another.",
-    epilog=shared.examples(
-        "acidctl repair nested --dry-run /warehouse/sales.db",
-        "acidctl repair nested --yes orders",
-        "acidctl repair nested --yes --offline orders/base_0000012",
-    ),
 )
 @shared.typed_option("--offline", is_flag=True, help="Nothing reads the table now: two renames may be needed.")
 @_common
 @_force
-def nested_command(**options: Any) -> int:
+@shared.by_work(kind="nested")
+def nested_command() -> None:
     """Mend directories that a rename put into another of the same name (rule V17, HIVE-25600).
 
     Where the outer directory holds the same events, the inner one goes into the backup. Where the outer one holds no
     data, the inner one takes its place: between two renames readers see neither of them, so that asks for --offline.
     """
-    return _run("nested", **options)
 
 
-@command.command(
+@shared.command(
     "version-file",
+    "acidctl repair version-file --dry-run /warehouse/sales.db",
+    "acidctl repair version-file orders",
+    group=command,
     short_help="Write a missing _orc_acid_version.",
-    epilog=shared.examples(
-        "acidctl repair version-file --dry-run /warehouse/sales.db", "acidctl repair version-file orders"
-    ),
 )
 @_common
 @_force
-def version_file_command(**options: Any) -> int:
+@shared.by_work(kind="version-file")
+def version_file_command() -> None:
     """Write _orc_acid_version where it is missing or torn and the files are of version 2 beyond doubt (rule V13).
 
     Directories of ACID version 1 get none: they need a major compaction first.
     """
-    return _run("version-file", **options)
 
 
-def _run(kind: str, **options: Any) -> int:
-    from acidctl.cli.check.work.repair import work  # noqa: PLC0415 - loaded when it runs
-
-    return work(kind, **options)
-
-
-@command.command(
+@shared.command(
     "undo",
+    "acidctl repair undo --list orders",
+    "acidctl repair undo orders",
+    "acidctl repair undo orders --run 20261121T2224",
+    group=command,
     short_help="Take a repair back.",
-    epilog=shared.examples(
-        "acidctl repair undo --list orders",
-        "acidctl repair undo orders",
-        "acidctl repair undo orders --run 20261121T2224",
-    ),
 )
 @shared.report_options
 @click.argument("location", metavar="LOCATION", type=DIRECTORY)
@@ -151,17 +139,17 @@ def _run(kind: str, **options: Any) -> int:
 @shared.lock_options
 @shared.changed_storage_options
 @_output
-def undo_command(**options: Any) -> None:
+@shared.by_work("undo_one")
+def undo_command() -> None:
     """Take a repair of one LOCATION back: what was there before it is there again."""
-    from acidctl.cli.check.work import repair  # noqa: PLC0415 - loaded when it runs
-
-    repair.undo_one(**options)
 
 
-@command.command(
+@shared.command(
     "forget",
+    "acidctl repair forget --dry-run /warehouse/sales.db",
+    "acidctl repair forget --yes orders",
+    group=command,
     short_help="Delete the backups of repairs for good.",
-    epilog=shared.examples("acidctl repair forget --dry-run /warehouse/sales.db", "acidctl repair forget --yes orders"),
 )
 @shared.report_options
 @shared.locations_argument()
@@ -170,8 +158,6 @@ def undo_command(**options: Any) -> None:
 @shared.lock_options
 @shared.named_locations
 @shared.changed_storage_options
-def forget_command(**options: Any) -> int:
+@shared.by_work("forget_all")
+def forget_command() -> None:
     """Delete the backups of repairs in every location at or below LOCATION. This cannot be undone."""
-    from acidctl.cli.check.work.repair import forget_all  # noqa: PLC0415 - loaded when it runs
-
-    return forget_all(**options)

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.engine_choice import engine_options
+from acidctl.cli.options.param_types import NumberType
 
 _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
 
 
-@click.command(
+@shared.command(
     "validate",
-    epilog=shared.examples(
-        "acidctl validate /warehouse/sales.db",
-        "acidctl validate --deep orders",
-        "acidctl validate --for trino --for impala webhdfs://namenode:9870/warehouse/sales.db/orders",
-        "acidctl validate --footers --ignore V13 --fail-on warning -o jsonl /warehouse",
-        "acidctl validate --deep --engine spark --master yarn --queue etl hdfs://nn/warehouse/sales.db",
-        "acidctl validate --list-rules",
-    ),
+    "acidctl validate /warehouse/sales.db",
+    "acidctl validate --deep orders",
+    "acidctl validate --for trino --for impala webhdfs://namenode:9870/warehouse/sales.db/orders",
+    "acidctl validate --footers --ignore V13 --fail-on warning -o jsonl /warehouse",
+    "acidctl validate --deep --engine spark --master yarn --queue etl hdfs://nn/warehouse/sales.db",
+    "acidctl validate --list-rules",
 )
 @shared.report_options
 @shared.locations_argument(required=False)
@@ -52,8 +49,7 @@ _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
 @engine_options("local", "<host>-validator-<location>")
 @click.option(
     "--jobs",
-    type=click.IntRange(1, 1024),
-    metavar="N",
+    type=NumberType("N", 1, 1024),
     help="Processes of --engine local that read files; as many as processors.",
 )
 @click.option(
@@ -65,7 +61,8 @@ _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
     help="End a process that reads one stripe for longer: its file is a finding.",
 )
 @shared.reading_options("table", "json", "jsonl", default="table")
-def command(*, list_rules: bool, **asked: Any) -> int:
+@shared.by_work()
+def command() -> None:
     """Check every location at or below LOCATION against the rules of Hive's ACID format; change nothing.
 
     Without options only names, sizes and times are looked at, from one listing per location. --footers reads the tails
@@ -75,10 +72,3 @@ def command(*, list_rules: bool, **asked: Any) -> int:
     --engine spark these processes stand beside Spark's workers; locations are listed, and files compared with each
     other, here.
     """
-    if list_rules:
-        from acidctl.cli.check.work.findings_printer import list_rules as show_rules  # noqa: PLC0415 - loaded when it runs
-
-        return show_rules(asked["output"])
-    from acidctl.cli.check.work.validate import work  # noqa: PLC0415 - loaded when it runs
-
-    return work(**asked)

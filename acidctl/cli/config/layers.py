@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
 import click
@@ -61,55 +61,48 @@ class Layer:
 
 
 CommandPath = tuple[str, ...]
+Name = tuple[str, ...]
+"""The place of a setting in a file without profiles: ``("clean", "older-than")``, ``("storage", URL, "user")``."""
+
+Commands = Callable[[str], click.Command | None]
+"""Gives a command by its name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the files say together.
+class Settings(dict[Name, Value]):
+    """What the files say together."""
 
-    Attributes:
-        options: by command and name of the option.
-        storage: by prefix of URL and name of the option.
-        general: options of the program itself.
-        limits: what one file may cost, by name.
-        metastore: where it is and how one logs in, by name.
-    """
-
-    options: dict[CommandPath, dict[str, Value]] = field(default_factory=dict)
-    storage: dict[str, dict[str, Value]] = field(default_factory=dict)
-    general: dict[str, Value] = field(default_factory=dict)
-    limits: dict[str, Value] = field(default_factory=dict)
-    metastore: dict[str, Value] = field(default_factory=dict)
+    def below(self, *place: str) -> dict[str, Value]:
+        """The settings of one table."""
+        return {name[-1]: value for name, value in self.items() if name[:-1] == place}
 
     def metastore_values(self) -> dict[str, str]:
         """Settings of the metastore by name."""
-        return {key: found.value for key, found in self.metastore.items()}
+        return {key: found.value for key, found in self.below("metastore").items()}
 
     def storage_values(self) -> dict[str, dict[str, str]]:
         """Options of stores by prefix of URL."""
+        prefixes = dict.fromkeys(name[1] for name in self if name[0] == "storage")
         return {
-            prefix: {key: found.value for key, found in options.items()} for prefix, options in self.storage.items()
+            prefix: {key: found.value for key, found in self.below("storage", prefix).items()} for prefix in prefixes
         }
 
-    def default_map(self, commands: Callable[[str], click.Command | None]) -> dict[str, Any]:
+    def default_map(self, commands: Commands) -> dict[str, Any]:
         """The form in which click looks values up: by command and parameter."""
-        found: dict[str, Any] = {}
-        for path, values in self.options.items():
-            place, options = found, options_of(_command(path, commands))
-            for name in path:
-                place = place.setdefault(name, {})
-            place |= {str(options[name].name): value.value for name, value in values.items()}
-        return found
+        made: dict[str, Any] = {}
+        for (*path, option), found in self.items():
+            if path and path[0] not in _TABLES:
+                place = made
+                for name in path:
+                    place = place.setdefault(name, {})
+                place[str(options_of(_command(path, commands))[option].name)] = found.value
+        return made
 
 
-def merged_settings(
-    layers: Sequence[Layer], commands: Callable[[str], click.Command | None], profile: str | None = None
-) -> Settings:
+def merged_settings(layers: Sequence[Layer], commands: Commands, profile: str | None = None) -> Settings:
     """The settings of all files: of each the profile first, then what it says without one.
 
     Args:
         layers: the strongest first.
-        commands: a command by its name.
 
     Raises:
         UsageProblem: a key or a value that cannot be used, or no file has the profile.
@@ -121,11 +114,10 @@ def merged_settings(
         profiles = _table(layer, ("profile",), layer.table.get("profile", {}))
         known += profiles
         # All are looked at: a mistake should not wait for the night its profile is used.
-        read = {name: _read(layer, ("profile", name), table, commands) for name, table in profiles.items()}
-        base = _read(layer, (), layer.table, commands)
-        for part in (read.get(profile or ""), base):
-            if part:
-                _below(merged, part)
+        read = {name: dict(_read(layer, ("profile", name), table, commands)) for name, table in profiles.items()}
+        base = dict(_read(layer, (), layer.table, commands))
+        for part in (read.get(profile or "", {}), base):
+            merged.update({name: value for name, value in part.items() if name not in merged})
     if profile is not None and profile not in known:
         near = _near(profile, known)
         raise UsageProblem(
@@ -151,43 +143,29 @@ def variable_of(path: CommandPath, option: str) -> str:
     return "_".join(("acidctl", *path, option)).replace("-", "_").upper()
 
 
-def _below(merged: Settings, part: Settings) -> None:
-    """Add what is weaker."""
-    for path, values in part.options.items():
-        merged.options[path] = values | merged.options.get(path, {})
-    for prefix, options in part.storage.items():
-        merged.storage[prefix] = options | merged.storage.get(prefix, {})
-    merged.general.update(part.general | merged.general)
-    merged.limits.update(part.limits | merged.limits)
-    merged.metastore.update(part.metastore | merged.metastore)
-
-
 # --- one file ---
 
 
 def _read(
-    layer: Layer, above: CommandPath, table: Mapping[str, Any], commands: Callable[[str], click.Command | None]
-) -> Settings:
+    layer: Layer, above: CommandPath, table: Mapping[str, Any], commands: Commands
+) -> Iterator[tuple[Name, Value]]:
     """What one table of a file says, the file's own or a profile's."""
-    read = Settings()
-    _table(layer, above, table)
-    for key, value in table.items():
+    for key, value in _table(layer, above, table).items():
         place = (*above, key)
         if key == "storage":
-            read.storage.update(_storage(layer, place, _table(layer, place, value)))
+            yield from _storage(layer, place, _table(layer, place, value))
         elif key == "limits":
-            read.limits.update(_limits(layer, place, _table(layer, place, value)))
+            yield from _limits(layer, place, _table(layer, place, value))
         elif key == "metastore":
-            read.metastore.update(_metastore(layer, place, _table(layer, place, value)))
+            yield from _metastore(layer, place, _table(layer, place, value))
         elif key in GENERAL:
-            read.general[key] = _general(layer, place, value)
+            yield (key,), _general(layer, place, value)
         elif command := None if key in _TABLES else commands(key):
-            _options(layer, place, _table(layer, place, value), command, (key,), read)
+            yield from _options(layer, place, _table(layer, place, value), command, (key,))
         elif above or key not in ("profile", TRUSTED):
             _refuse(layer, place, "no command or setting is called so", _near(key, _top_level(top=not above)))
         elif key == TRUSTED and layer.is_project:
             _refuse(layer, place, "a project file cannot trust others", "it goes into the user file")
-    return read
 
 
 def _top_level(*, top: bool) -> list[str]:
@@ -195,25 +173,20 @@ def _top_level(*, top: bool) -> list[str]:
 
 
 def _options(
-    layer: Layer,
-    place: CommandPath,
-    table: Mapping[str, Any],
-    command: click.Command,
-    path: CommandPath,
-    read: Settings,
-) -> None:
+    layer: Layer, place: CommandPath, table: Mapping[str, Any], command: click.Command, path: CommandPath
+) -> Iterator[tuple[Name, Value]]:
     options = options_of(command)
     below = command.commands if isinstance(command, click.Group) else {}
     for key, value in table.items():
         at = (*place, key)
         if key in below:
-            _options(layer, at, _table(layer, at, value), below[key], (*path, key), read)
+            yield from _options(layer, at, _table(layer, at, value), below[key], (*path, key))
         elif key in options_of(command, typed_only=True):
             _refuse(layer, at, f"--{key} counts on the command line only", "take it out, and give it where it is meant")
         elif key not in options:
             _refuse(layer, at, f"`acidctl {' '.join(path)}` has no such option", _near(key, [*options, *below]))
         else:
-            read.options.setdefault(path, {})[key] = Value(_converted(layer, at, value, options[key]), layer.origin)
+            yield (*path, key), Value(_converted(layer, at, value, options[key]), layer.origin)
 
 
 def _converted(layer: Layer, place: CommandPath, value: Any, option: click.Option) -> Any:
@@ -236,22 +209,20 @@ def _converted(layer: Layer, place: CommandPath, value: Any, option: click.Optio
     return texts
 
 
-def _storage(layer: Layer, place: CommandPath, table: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Value]]]:
+def _storage(layer: Layer, place: CommandPath, table: Mapping[str, Any]) -> Iterator[tuple[Name, Value]]:
     for prefix, options in table.items():
         at = (*place, prefix)
         if "://" not in prefix:
             _refuse(layer, at, "it is not the beginning of a URL", 'write [storage."webhdfs://namenode:9870"]')
         if "@" in prefix.partition("://")[2].partition("/")[0] and ":" in prefix.partition("://")[2].partition("@")[0]:
             _refuse(layer, (*place, "..."), "a URL must not hold a password", "write it as an option below the URL")
-        found = {}
         for key, value in _flat(_table(layer, at, options)):
             text = _text(layer, (*at, key), value)
             _keep_secret(layer, (*at, key), key, text)
-            found[key] = Value(text, layer.origin)
-        yield prefix, found
+            yield ("storage", prefix, key), Value(text, layer.origin)
 
 
-def _limits(layer: Layer, place: CommandPath, table: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
+def _limits(layer: Layer, place: CommandPath, table: Mapping[str, Any]) -> Iterator[tuple[Name, Value]]:
     from acidctl.orc.limits import LIMITS, check_value  # noqa: PLC0415 - only where limits are set
 
     known = {limit.key: limit for limit in LIMITS}
@@ -264,10 +235,10 @@ def _limits(layer: Layer, place: CommandPath, table: Mapping[str, Any]) -> Itera
             check_value(known[key], text)
         except UsageProblem as error:
             _refuse(layer, at, error.why, error.hint)
-        yield key, Value(text, layer.origin)
+        yield ("limits", key), Value(text, layer.origin)
 
 
-def _metastore(layer: Layer, place: CommandPath, table: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
+def _metastore(layer: Layer, place: CommandPath, table: Mapping[str, Any]) -> Iterator[tuple[Name, Value]]:
     from acidctl.metastore.settings import NAMES  # noqa: PLC0415 - with XML: only where one is set
 
     for key, value in table.items():
@@ -278,7 +249,7 @@ def _metastore(layer: Layer, place: CommandPath, table: Mapping[str, Any]) -> It
             )
         text = _text(layer, at, value)
         _keep_secret(layer, at, key, text)
-        yield key, Value(text, layer.origin)
+        yield ("metastore", key), Value(text, layer.origin)
 
 
 def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
@@ -327,7 +298,7 @@ def _near(name: str, known: Sequence[str]) -> str:
     return did_you_mean(name.replace("_", "-"), known)
 
 
-def _command(path: CommandPath, commands: Callable[[str], click.Command | None]) -> click.Command:
+def _command(path: Sequence[str], commands: Commands) -> click.Command:
     command = commands(path[0])
     for name in path[1:]:
         command = command.commands[name] if isinstance(command, click.Group) else None
@@ -393,4 +364,4 @@ def source_of(context: click.Context, parameter: click.Parameter) -> str:
         return ""
     path = tuple(context.command_path.split(" ")[1:])
     names = [name for name, option in options_of(context.command).items() if option is parameter]
-    return f"it is from the {settings.options[path][names[0]].origin}"
+    return f"it is from the {settings[(*path, names[0])].origin}"

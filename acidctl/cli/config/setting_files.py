@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from acidctl.cli.config.layers import TRUSTED, Layer, Settings, merged_settings
+from acidctl.cli.config.layers import TRUSTED, Commands, Layer, Settings, merged_settings
 from acidctl.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.storage.os_errors import from_os_error
-
-if TYPE_CHECKING:
-    import click
 
 PROJECT_NAME = ".acidctl.toml"
 _MOST_BYTES = 1 << 20
@@ -69,7 +66,7 @@ def read_files(given: str | None) -> Files:
     return Files(path, tuple(layers), project, ignored)
 
 
-def load(given: str | None, profile: str | None, commands: Callable[[str], click.Command | None]) -> Settings:
+def load(given: str | None, profile: str | None, commands: Commands) -> Settings:
     """The settings of all files; errors as for :func:`read_files` and :func:`merged_settings`."""
     files = read_files(given)
     if files.ignored:

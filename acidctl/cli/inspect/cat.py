@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.param_types import LOCATION, NEW_FILE
+from acidctl.cli.options.param_types import LOCATION, NEW_FILE, WRITE_ID
 
 
-@click.command(
+@shared.command(
     "cat",
-    epilog=shared.examples(
-        "acidctl cat orders --limit 10",
-        "acidctl cat orders --partition day=2024-02-29 --columns id,address.city --where 'id > 100'",
-        "acidctl cat orders --deleted --row-id --where 'ROW__ID.writeid = 12'",
-        "acidctl cat orders --at 11 --count",
-        "acidctl cat --write-ids 'sales.orders:12:9:9:7' -o parquet --out orders.parquet orders",
-    ),
+    "acidctl cat orders --limit 10",
+    "acidctl cat orders --partition day=2024-02-29 --columns id,address.city --where 'id > 100'",
+    "acidctl cat orders --deleted --row-id --where 'ROW__ID.writeid = 12'",
+    "acidctl cat orders --at 11 --count",
+    "acidctl cat --write-ids 'sales.orders:12:9:9:7' -o parquet --out orders.parquet orders",
 )
 @click.argument("location", metavar="LOCATION|TABLE", type=LOCATION)
 @click.option("--row-id", is_flag=True, help="Put ROW__ID first: writeid, bucketid, rowid.")
 @shared.columns_option
-@click.option(
-    "--where",
-    metavar="CONDITION",
-    help="Only rows that meet a condition in SQL.",
-)
+@click.option("--where", metavar="CONDITION", help="Only rows that meet a condition in SQL.")
 @click.option(
     "--partition", "partitions", multiple=True, metavar="KEY=VALUE", help="Only partitions of this value. Repeatable."
 )
-@click.option(
-    "--at", type=click.IntRange(min=0), metavar="WRITE_ID", help="The rows when this write id was the newest."
-)
+@click.option("--at", type=WRITE_ID, help="The rows when this write id was the newest.")
 @click.option("--deleted", is_flag=True, help="The rows that deletes and updates removed, not those that are left.")
 @click.option("--count", is_flag=True, help="Print the number of rows only.")
 @shared.limit_option
@@ -41,7 +31,8 @@ from acidctl.cli.options.param_types import LOCATION, NEW_FILE
 @click.option("--out", type=NEW_FILE, metavar="PATH", help=shared.WHOLE_FILE)
 @click.option("--to", type=NEW_FILE, metavar="PATH", hidden=True, help="What --out was called.")
 @click.option("--skip-bad-files", is_flag=True, help="Go on without what cannot be read; say so, and fail, at the end.")
-def command(**asked: Any) -> None:
+@shared.by_work()
+def command() -> None:
     """Print the rows of a LOCATION or a TABLE with all its partitions, deletes applied, as a reader of the snapshot
     would return them.
 
@@ -50,6 +41,3 @@ def command(**asked: Any) -> None:
 
     Conditions are SQL: = <> < <= > >= IN BETWEEN LIKE IS NULL AND OR NOT, with numbers, 'text', dates and timestamps.
     """
-    from acidctl.cli.inspect.work.cat import work  # noqa: PLC0415 - loaded when it runs
-
-    work(**asked)

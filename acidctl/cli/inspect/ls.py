@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import LOCATION
 
 
-@click.command(
+@shared.command(
     "ls",
-    epilog=shared.examples(
-        "acidctl ls /warehouse/sales.db/orders",
-        "acidctl ls --state obsolete --sort size webhdfs://namenode:9870/warehouse/sales.db",
-        "acidctl ls --write-ids 'sales.orders:12:9:9:7' --timeline orders",
-        "acidctl ls -o jsonl --recursive /warehouse | jq '.summary.obsolete.bytes'",
-    ),
+    "acidctl ls /warehouse/sales.db/orders",
+    "acidctl ls --state obsolete --sort size webhdfs://namenode:9870/warehouse/sales.db",
+    "acidctl ls --write-ids 'sales.orders:12:9:9:7' --timeline orders",
+    "acidctl ls -o jsonl --recursive /warehouse | jq '.summary.obsolete.bytes'",
 )
 @click.argument("paths", nargs=-1, metavar="[PATH...]", type=LOCATION)
 @click.option(
@@ -38,7 +34,8 @@ from acidctl.cli.options.param_types import LOCATION
 @click.option("--timeline", is_flag=True, help="Draw each directory as a bar over the write ids.")
 @click.option("-a", "--all", "show_all", is_flag=True, help="Show hidden entries in the table too.")
 @shared.reading_options("table", "json", "jsonl", "csv", default="table")
-def command(**asked: Any) -> int:
+@shared.by_work()
+def command() -> None:
     """List the directories of ACID tables with kind, write ids, state and the reason for it.
 
     PATH is a location, a partitioned table, a database or a warehouse; the current directory by default. A tree of
@@ -46,6 +43,3 @@ def command(**asked: Any) -> int:
 
     Without --write-ids every write id on disk counts as committed.
     """
-    from acidctl.cli.inspect.work.ls import work  # noqa: PLC0415 - loaded when it runs
-
-    return work(**asked)

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import LOCATION
 
 
-@click.command(
+@shared.command(
     "why",
-    epilog=shared.examples(
-        "acidctl why /warehouse/sales.db/orders",
-        "acidctl why orders delta_0000003_0000003_0000",
-        "acidctl why --write-ids 'sales.orders:12:9:9:7' --valid-txns '900:880:880:' orders base_0000010",
-        "acidctl why -o json orders | jq '.[].proofs[] | select(.cleaning.may == \"kept-back\") | .cleaning.next'",
-    ),
+    "acidctl why /warehouse/sales.db/orders",
+    "acidctl why orders delta_0000003_0000003_0000",
+    "acidctl why --write-ids 'sales.orders:12:9:9:7' --valid-txns '900:880:880:' orders base_0000010",
+    "acidctl why -o json orders | jq '.[].proofs[] | select(.cleaning.may == \"kept-back\") | .cleaning.next'",
 )
 @click.argument("location", metavar="LOCATION", type=LOCATION)
 @click.argument("names", nargs=-1, metavar="[NAME...]")
 @shared.reading_options("table", "json", "jsonl", default="table")
-def command(**asked: Any) -> int:
+@shared.by_work()
+def command() -> None:
     """Explain the state of every directory of LOCATION, or in more detail of those that are named.
 
     It says which base is read and why no other, what takes a directory's place, which write id, transaction or missing
@@ -31,6 +28,3 @@ def command(**asked: Any) -> int:
 
     NAME is a directory or a file of the location; its numbers may be written without zeros.
     """
-    from acidctl.cli.inspect.work.why import work  # noqa: PLC0415 - loaded when it runs
-
-    return work(**asked)

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from acidctl.cli.options import shared
+from acidctl.cli.options.param_types import COUNT
 
 _SHOWN = 20
 """Locations in the table, unless --limit says more."""
 
 
-@click.command(
+@shared.command(
     "advise",
-    epilog=shared.examples(
-        "acidctl advise /warehouse",
-        "acidctl advise --sort gain --limit 5 hdfs://nn/warehouse/sales.db",
-        "acidctl advise --rows --sort deletes orders",
-        "acidctl advise -o jsonl /warehouse | jq -r 'select(.gain > 1) | .command'",
-    ),
+    "acidctl advise /warehouse",
+    "acidctl advise --sort gain --limit 5 hdfs://nn/warehouse/sales.db",
+    "acidctl advise --rows --sort deletes orders",
+    "acidctl advise -o jsonl /warehouse | jq -r 'select(.gain > 1) | .command'",
 )
 @shared.locations_argument()
 @click.option(
@@ -32,13 +29,13 @@ _SHOWN = 20
 )
 @click.option(
     "--limit",
-    type=click.IntRange(min=1),
-    metavar="N",
+    type=COUNT,
     help=f"Show the first N locations; without it {_SHOWN} in the table, and all in the other forms.",
 )
 @click.option("--rows", is_flag=True, help="Count the delete events too, from the files' footers.")
 @shared.reading_options("table", "json", "jsonl", "csv", default="table")
-def command(**asked: Any) -> int:
+@shared.by_work(shown=_SHOWN)
+def command() -> None:
     """Rank the locations at or below LOCATION by what they cost their readers.
 
     A reader lists every directory, opens every file, and holds the delete events while it reads rows. The cost counts
@@ -52,6 +49,3 @@ def command(**asked: Any) -> int:
 
     Only listings are read, unless --rows asks for the footers of delete deltas.
     """
-    from acidctl.cli.maintain.work.advise import work  # noqa: PLC0415 - loaded when it runs
-
-    return work(**asked, shown=_SHOWN)

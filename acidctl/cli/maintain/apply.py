@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
-from acidctl.cli.maintain.clean import how_options
+from acidctl.cli.maintain.clean import how_options, plan_options
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import FILE
 
 
-@click.command(
+@shared.command(
     "apply",
-    epilog=shared.examples(
-        "acidctl apply --dry-run monday.json",
-        "acidctl apply --yes monday.json",
-        "acidctl apply --yes --trash hdfs --storage-option user=hive monday.json",
-    ),
+    "acidctl apply --dry-run monday.json",
+    "acidctl apply --yes monday.json",
+    "acidctl apply --yes --trash hdfs --storage-option user=hive monday.json",
 )
 @shared.report_options
 @click.argument("plan_file", metavar="FILE", type=FILE)
@@ -26,15 +22,9 @@ from acidctl.cli.options.param_types import FILE
 @shared.typed_option(
     "--unsafe-retention", is_flag=True, help="Apply a plan of --older-than below 1h: nothing reads the tables."
 )
-@shared.lock_options
-@shared.unattended_options
-@shared.table_type_option
-@shared.exit_code_option
-@shared.snapshot_options
-@shared.changed_storage_options
-@shared.output_option("table", "json", "jsonl", default="table")
-@shared.procedure
-def command(**asked: Any) -> int:
+@plan_options
+@shared.by_work()
+def command() -> None:
     """Carry out the cleaning that FILE plans, in every location that is still as it was.
 
     Each is listed again; one in which anything visible came, went or changed since is refused, and the others are gone
@@ -43,6 +33,3 @@ def command(**asked: Any) -> int:
     What is committed is best said here anew, by --write-ids-from or --assume-committed; without, it is what FILE says,
     if nobody but you and root can have written that.
     """
-    from acidctl.cli.maintain.work.apply import work  # noqa: PLC0415 - loaded when it runs
-
-    return work(**asked)

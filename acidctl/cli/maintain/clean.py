@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from acidctl.cli.options import shared
@@ -35,17 +33,27 @@ how_options = shared.together(
     ),
 )
 
+plan_options = shared.together(
+    shared.lock_options,
+    shared.unattended_options,
+    shared.table_type_option,
+    shared.exit_code_option,
+    shared.snapshot_options,
+    shared.changed_storage_options,
+    shared.output_option("table", "json", "jsonl", default="table"),
+    shared.procedure,
+)
+"""Of whoever plans cleanings and carries the plans out."""
 
-@click.command(
+
+@shared.command(
     "clean",
-    epilog=shared.examples(
-        "acidctl clean --dry-run /warehouse/sales.db",
-        "acidctl clean --yes --older-than 36h --leftovers orders",
-        "acidctl clean --write-ids 'sales.orders:12:9:9:7' --valid-txns '900:880:880:' orders",
-        "acidctl clean --plan monday.json orders && acidctl apply --yes monday.json",
-        "acidctl clean --yes --lock-wait 10m --deadline 2h --max-bytes 500g webhdfs://nn:9870/warehouse/sales.db",
-        "acidctl clean --yes --no-trash orders",
-    ),
+    "acidctl clean --dry-run /warehouse/sales.db",
+    "acidctl clean --yes --older-than 36h --leftovers orders",
+    "acidctl clean --write-ids 'sales.orders:12:9:9:7' --valid-txns '900:880:880:' orders",
+    "acidctl clean --plan monday.json orders && acidctl apply --yes monday.json",
+    "acidctl clean --yes --lock-wait 10m --deadline 2h --max-bytes 500g webhdfs://nn:9870/warehouse/sales.db",
+    "acidctl clean --yes --no-trash orders",
 )
 @shared.report_options
 @shared.locations_argument()
@@ -59,20 +67,13 @@ how_options = shared.together(
     type=DURATION,
     default="24h",
     show_default=True,
-    metavar="TIME",
     help="Keep what was superseded, or written, less than this long ago: 24h, 90m, 7d, 0.",
 )
 @shared.typed_option("--unsafe-retention", is_flag=True, help="Allow --older-than below 1h: nothing reads the tables.")
 @click.option("--leftovers", is_flag=True, help="Remove abandoned _tmp_*, _tmp.delta_* and .hive-staging* too.")
-@shared.lock_options
-@shared.unattended_options
-@shared.table_type_option
-@shared.exit_code_option
-@shared.snapshot_options
-@shared.changed_storage_options
-@shared.output_option("table", "json", "jsonl", default="table")
-@shared.procedure
-def command(**asked: Any) -> int:
+@plan_options
+@shared.by_work()
+def command() -> None:
     """Remove the obsolete and aborted directories of every location at or below LOCATION.
 
     They move to a hidden directory of the location, .acidctl-trash, from which `acidctl restore` brings them back and
@@ -82,6 +83,3 @@ def command(**asked: Any) -> int:
     as old as --older-than, by the newest time in it; that must be longer than the longest query and the
     time that a writer takes from its last file to its commit, shared.together.
     """
-    from acidctl.cli.maintain.work.clean import work  # noqa: PLC0415 - loaded when it runs
-
-    return work(**asked)

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.engine_choice import engine_options
-from acidctl.cli.options.param_types import DURATION, SIZE, WINDOW
+from acidctl.cli.options.param_types import COUNT, SIZE, WINDOW, NumberType
 
 _engine_options = shared.together(
     engine_options("spark", "<host>-compactor-<database>.<table>"),
-    click.option(
-        "--jobs",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Processes of --engine local; without it one per core.",
-    ),
+    click.option("--jobs", type=COUNT, help="Processes of --engine local; without it one per core."),
     click.option(
         "--task-bytes",
         type=SIZE,
         show_default=True,
-        metavar="SIZE",
         help="Cut larger buckets into segments of this size; without it, those for which cores would wait.",
     ),
 )
@@ -38,8 +30,7 @@ _when_options = shared.together(
     ),
     click.option(
         "--min-deltas",
-        type=click.IntRange(min=1),
-        metavar="N",
+        type=COUNT,
         help="Leave locations with fewer deltas alone; with --auto instead of Hive's count (more than 10).",
     ),
     click.option(
@@ -48,19 +39,9 @@ _when_options = shared.together(
         metavar="R",
         help="With --auto: major when the deltas have more than R of the base's bytes, instead of 0.1.",
     ),
-    click.option(
-        "--window",
-        type=WINDOW,
-        metavar="FROM-TO",
-        help="Work only in these hours, e.g. 01:00-05:00, local time.",
-    ),
-    click.option("--deadline", type=DURATION, metavar="TIME", help="End after this long, e.g. 2h or 30m."),
-    click.option(
-        "--max-bytes",
-        type=SIZE,
-        metavar="SIZE",
-        help="Read at most so much: those with most deltas per byte first.",
-    ),
+    click.option("--window", type=WINDOW, help="Work only in these hours, e.g. 01:00-05:00, local time."),
+    shared.deadline_option,
+    click.option("--max-bytes", type=SIZE, help="Read at most so much: those with most deltas per byte first."),
 )
 
 
@@ -84,26 +65,19 @@ _writing_options = shared.together(
         help="Codec of the result; without it that of the newest input. Any of these settings, given, has "
         "every row encoded again.",
     ),
-    click.option("--stripe-size", type=SIZE, metavar="SIZE", help="Without it 64m, and 8m for deltas."),
-    click.option(
-        "--row-index-stride",
-        type=click.IntRange(min=0),
-        metavar="ROWS",
-        help="Without it that of the newest input.",
-    ),
+    click.option("--stripe-size", type=SIZE, help="Without it 64m, and 8m for deltas."),
+    click.option("--row-index-stride", type=NumberType("ROWS", 0), help="Without it that of the newest input."),
     click.option("--bloom-filter", metavar="COLUMNS", help="Columns that get bloom filters, by commas."),
 )
 
 
-@click.command(
+@shared.command(
     "compact",
-    epilog=shared.examples(
-        "acidctl compact --major orders",
-        "acidctl compact --auto --dry-run /warehouse/sales.db",
-        "acidctl compact --major --master yarn --queue etl --conf spark.executor.memory=4g orders",
-        "acidctl compact --minor --offline --engine local orders/day=2026-11-20",
-        "acidctl compact --auto --window 01:00-05:00 --max-bytes 500g hdfs://nn/warehouse/sales.db",
-    ),
+    "acidctl compact --major orders",
+    "acidctl compact --auto --dry-run /warehouse/sales.db",
+    "acidctl compact --major --master yarn --queue etl --conf spark.executor.memory=4g orders",
+    "acidctl compact --minor --offline --engine local orders/day=2026-11-20",
+    "acidctl compact --auto --window 01:00-05:00 --max-bytes 500g hdfs://nn/warehouse/sales.db",
 )
 @shared.report_options
 @shared.locations_argument()
@@ -119,8 +93,7 @@ _writing_options = shared.together(
 )
 @shared.typed_option(
     "--visibility-txn",
-    type=click.IntRange(min=1),
-    metavar="TXN",
+    type=NumberType("TXN", 1),
     help="Name the results _v<TXN>, the compaction's own transaction (Hive 4): visible when it is committed.",
 )
 @shared.table_type_option
@@ -133,7 +106,8 @@ _writing_options = shared.together(
 @shared.snapshot_options
 @shared.changed_storage_options
 @shared.output_option("table", "json", "jsonl", default="table")
-def command(**asked: Any) -> int:
+@shared.by_work()
+def command() -> None:
     """Compact every location at or below LOCATION: one Spark session, one task per bucket.
 
     The inputs stay until `acidctl clean`. The result is written to a hidden directory, read back and compared, and
@@ -148,6 +122,3 @@ def command(**asked: Any) -> int:
     On S3 and Google Cloud Storage, which cannot rename, the result is copied to its place, and the location is locked
     meanwhile. One bucket appears at once there too; several need --offline, or --visibility-txn.
     """
-    from acidctl.cli.maintain.work.compact import work  # noqa: PLC0415 - loaded when it runs
-
-    return work(**asked)

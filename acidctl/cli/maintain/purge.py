@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import DURATION
 
 
-@click.command(
+@shared.command(
     "purge",
-    epilog=shared.examples(
-        "acidctl purge --dry-run /warehouse/sales.db",
-        "acidctl purge --yes orders",
-        "acidctl purge --yes --older-than 7d /warehouse/sales.db",
-    ),
+    "acidctl purge --dry-run /warehouse/sales.db",
+    "acidctl purge --yes orders",
+    "acidctl purge --yes --older-than 7d /warehouse/sales.db",
 )
 @shared.report_options
 @shared.locations_argument()
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be deleted and stop.")
 @shared.yes_option
-@click.option(
-    "--older-than", type=DURATION, metavar="TIME", help="Only runs that began so long ago: 7d, 24h. Without it all."
-)
+@click.option("--older-than", type=DURATION, help="Only runs that began so long ago: 7d, 24h. Without it all.")
 @shared.lock_options
 @shared.deadline_option
 @shared.jobs_option
@@ -32,8 +26,6 @@ from acidctl.cli.options.param_types import DURATION
 @shared.changed_storage_options
 @shared.output_option("table", "json", "jsonl", default="table")
 @shared.procedure
-def command(**asked: Any) -> int:
+@shared.by_work()
+def command() -> None:
     """Delete what cleaning runs moved to the trash of every location at or below LOCATION. This cannot be undone."""
-    from acidctl.cli.maintain.work.purge import work  # noqa: PLC0415 - loaded when it runs
-
-    return work(**asked)

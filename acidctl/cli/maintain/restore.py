@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from acidctl.cli.options import shared
 
 
-@click.command(
+@shared.command(
     "restore",
-    epilog=shared.examples(
-        "acidctl restore orders",
-        "acidctl restore --list /warehouse/sales.db",
-        "acidctl restore --dry-run /warehouse/sales.db",
-        "acidctl restore --yes --run 20261121T2224 /warehouse/sales.db",
-    ),
+    "acidctl restore orders",
+    "acidctl restore --list /warehouse/sales.db",
+    "acidctl restore --dry-run /warehouse/sales.db",
+    "acidctl restore --yes --run 20261121T2224 /warehouse/sales.db",
 )
 @shared.report_options
 @shared.locations_argument()
@@ -31,7 +27,8 @@ from acidctl.cli.options import shared
 @shared.changed_storage_options
 @shared.output_option("table", "json", "jsonl", default="table")
 @shared.procedure
-def command(**asked: Any) -> int:
+@shared.by_work()
+def command() -> None:
     """Undo a cleaning: move back what it took from every location at or below LOCATION.
 
     A cleaning of many locations has one id in all of them, and all of it is brought back; that is asked about, where
@@ -41,6 +38,3 @@ def command(**asked: Any) -> int:
     The files are compared with those that were moved, and the state of the location with the one before the cleaning;
     where others wrote meanwhile, the difference is told.
     """
-    from acidctl.cli.maintain.work.restore import work  # noqa: PLC0415 - loaded when it runs
-
-    return work(**asked)

@@ -42,11 +42,7 @@ class Stop:
 
     def is_due(self) -> bool:
         """Asked between two steps, where nothing is half-done."""
-        return self.interrupted.is_set() or self.is_late()
-
-    def is_late(self) -> bool:
-        """Whether the time is up."""
-        return self.until is not None and time.monotonic() >= self.until
+        return self.interrupted.is_set() or (self.until is not None and time.monotonic() >= self.until)
 
 
 def with_tables(

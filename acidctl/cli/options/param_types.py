@@ -35,7 +35,7 @@ class SizeType(click.ParamType[int]):
 class DurationType(click.ParamType[float]):
     """Seconds: ``90s``, ``30m``, ``2h``, ``1d``, ``1h30m``, ``0``."""
 
-    name = "duration"
+    name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, int | float):
@@ -74,7 +74,7 @@ class DailyWindow(NamedTuple):
 class WindowType(click.ParamType[DailyWindow]):
     """``01:00-05:00``."""
 
-    name = "window"
+    name = "from-to"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> DailyWindow:
         if isinstance(value, DailyWindow):
@@ -84,6 +84,17 @@ class WindowType(click.ParamType[DailyWindow]):
         except ValueError:
             self.fail(f"{value!r} is not a time window: write it as 01:00-05:00", param, ctx)
         return DailyWindow(start, end)
+
+
+class NumberType(click.IntRange):
+    """A whole number, and what stands for it in the help."""
+
+    def __init__(self, metavar: str, least: int, most: int | None = None) -> None:
+        super().__init__(least, most)
+        self._metavar = metavar
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        return self._metavar
 
 
 class PathType(click.types.StringParamType):
@@ -131,6 +142,8 @@ class LocationType(PathType):
         return hive_names(ctx, incomplete)
 
 
+COUNT, COUNT_OR_NONE = NumberType("N", 1), NumberType("N", 0)
+WRITE_ID = NumberType("WRITE_ID", 0)
 SIZE = SizeType()
 DURATION = DurationType()
 WINDOW = WindowType()

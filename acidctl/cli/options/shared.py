@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -12,7 +13,7 @@ from click.core import ParameterSource
 
 from acidctl.cli.options.key_value import key_and_value
 from acidctl.cli.options.metastore import exclude_option, metastore_options, read_lock_option, warehouse_of
-from acidctl.cli.options.param_types import DURATION, FILE, LOCATION, NEW_FILE, SIZE
+from acidctl.cli.options.param_types import COUNT, COUNT_OR_NONE, DURATION, FILE, LOCATION, NEW_FILE, SIZE
 from acidctl.cli.output.redact import HIDDEN, is_secret_name
 from acidctl.location.hive_names import is_hive_name
 from acidctl.storage.options import StorageOptions
@@ -41,6 +42,41 @@ says what is true of one moment, or says what is to be done at all."""
 def examples(*lines: str) -> str:
     """An epilog of examples; ``\\b`` keeps click from wrapping it."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def command(
+    name: str, *lines: str, group: click.Group | None = None, short_help: str | None = None
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """A command with examples of its use.
+
+    Args:
+        lines: the examples.
+        group: the command that it is a part of.
+        short_help: its line in the help of the group.
+    """
+    kind = click.command if group is None else group.command
+    return kind(name, epilog=examples(*lines), short_help=short_help)
+
+
+def by_work(function: str = "work", **fixed: Any) -> Callable[[Callable[[], None]], Callable[..., Any]]:
+    """The body of a command: a function of the module of the same name in ``work/``, imported when the command runs.
+
+    It stands last of the decorators, above what has nothing but the help.
+
+    Args:
+        fixed: what the function takes besides the options.
+    """
+
+    def decorate(described: Callable[[], None]) -> Callable[..., Any]:
+        folder, _, name = described.__module__.rpartition(".")
+
+        @functools.wraps(described)
+        def body(**asked: Any) -> Any:
+            return getattr(import_module(f"{folder}.work.{name}"), function)(**asked, **fixed)
+
+        return body
+
+    return decorate
 
 
 def together(*options: Callable[[F], F]) -> Callable[[F], F]:
@@ -332,9 +368,7 @@ lock_options = passed_as(
         default=None,
         help="Hold the lock of each location meanwhile, so that two runs never meet: done where the store can.",
     ),
-    click.option(
-        "--lock-wait", type=DURATION, default="0", metavar="TIME", help="Wait so long for another run's lock, e.g. 10m."
-    ),
+    click.option("--lock-wait", type=DURATION, default="0", help="Wait so long for another run's lock, e.g. 10m."),
     typed_option(
         "--break-lock",
         is_flag=True,
@@ -342,7 +376,7 @@ lock_options = passed_as(
     ),
 )
 """``--lock``, ``--lock-wait`` and ``--break-lock``: passed on as the keyword `locking`, a Locking."""
-limit_option = click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Stop after N rows.")
+limit_option = click.option("--limit", type=COUNT_OR_NONE, help="Stop after N rows.")
 table_type_option = passed_as(
     "table_type",
     _table_type,
@@ -355,12 +389,10 @@ table_type_option = passed_as(
 """``--table-type``: passed on as a TableType, or None."""
 exit_code_option = click.option("--exit-code", is_flag=True, help="Exit with 12 when there was nothing to do.")
 yes_option = typed_option("-y", "--yes", is_flag=True, help="Do not ask.")
-jobs_option = click.option(
-    "--jobs", type=click.IntRange(min=1), default=4, show_default=True, metavar="N", help="Locations at a time."
-)
-deadline_option = click.option("--deadline", type=DURATION, metavar="TIME", help="End after this long, e.g. 2h or 30m.")
+jobs_option = click.option("--jobs", type=COUNT, default=4, show_default=True, help="Locations at a time.")
+deadline_option = click.option("--deadline", type=DURATION, help="End after this long, e.g. 2h or 30m.")
 unattended_options = together(
-    click.option("--max-bytes", type=SIZE, metavar="SIZE", help="Remove at most so much; the rest is left for later."),
+    click.option("--max-bytes", type=SIZE, help="Remove at most so much; the rest is left for later."),
     deadline_option,
     jobs_option,
 )

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -22,6 +22,9 @@ from acidctl.printable import printable, printable_json
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+
+SCHEMA_VERSION = 1
+"""Of all JSON forms: keys are only ever added while it stays."""
 
 _SHOWN = 10
 _LEVELS = {"warning:": "warning", "error:": "error"}
@@ -105,14 +108,15 @@ _ON_ONE_LINE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _INDENTED = json.JSONEncoder(ensure_ascii=False, indent=2)
 
 
-def put_json(value: Any, *, lines: bool) -> None:
-    """The one JSON object of a command on standard output: indented, or on one line."""
+def put_json(value: Mapping[str, Any], *, lines: bool) -> None:
+    """A JSON object, with the version of its schema, on standard output: indented, or on one line."""
     out_stream().write(_json_text(value, lines=lines).encode("utf-8") + b"\n")
     out_stream().flush()
 
 
-def _json_text(value: Any, *, lines: bool) -> str:
-    return printable_json((_ON_ONE_LINE if lines else _INDENTED).encode(hidden_in(value)))
+def _json_text(value: Mapping[str, Any], *, lines: bool) -> str:
+    versioned = {"schema_version": SCHEMA_VERSION, **value}
+    return printable_json((_ON_ONE_LINE if lines else _INDENTED).encode(hidden_in(versioned)))
 
 
 class Records:
@@ -123,17 +127,12 @@ class Records:
     Args:
         output: the form that was asked for; of others than these three nothing is written.
         columns: of CSV.
-        rows_of: the rows of a result, by column; without it a result is one row.
+        rows: where a result of a location has the rows of CSV; without it a result is one row.
     """
 
-    def __init__(
-        self,
-        output: str,
-        columns: Sequence[str] = (),
-        rows_of: Callable[[Any], Iterable[Mapping[str, Any]]] = lambda value: (value,),
-    ) -> None:
+    def __init__(self, output: str, columns: Sequence[str] = (), rows: str = "") -> None:
         self._output = output
-        self._columns, self._rows_of = columns, rows_of
+        self._columns, self._rows = columns, rows
         self._begun = False
         if output == "json":
             click.get_current_context().call_on_close(self._close)
@@ -142,7 +141,8 @@ class Records:
         """One result."""
         if self._output == "csv":
             self.put_header()
-            _put_csv([_cell(row[name]) for name in self._columns] for row in self._rows_of(value))
+            rows = [{"location": value["location"], **row} for row in value[self._rows]] if self._rows else [value]
+            _put_csv([_cell(row[name]) for name in self._columns] for row in rows)
         elif self._output == "jsonl":
             self._write(_json_text(value, lines=True) + "\n")
         elif self._output == "json":
@@ -234,8 +234,3 @@ def human_bytes(count: int | None) -> str:
             return f"{int(size)} {unit}" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1024
     raise AssertionError
-
-
-def human_count(count: int, noun: str, plural: str | None = None) -> str:
-    """``1 file``, ``1,234 files``."""
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

@@ -9,18 +9,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 from prometheus_client import Metric, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from acidctl.cli.output.console import warn
 from acidctl.cli.output.redact import hidden
+from acidctl.cli.report.run_report import LocationResult, RunReport
 from acidctl.location.own_files import followed, replace_file
 from acidctl.printable import printable
-
-if TYPE_CHECKING:
-    from acidctl.cli.report.run_report import LocationResult, RunReport
+from acidctl.storage.local.openat2 import held
 
 MOST_LOCATIONS = 1000
 """Series are dear: of more locations only those with most obsolete directories have their own."""
@@ -123,10 +121,7 @@ def _kept(run: RunReport, earlier: str) -> Iterator[tuple[str, dict[str, str], f
 @contextmanager
 def _alone(directory: Path) -> Iterator[None]:
     """Reading and replacing is one step for all runs of this machine that share a file."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
+    with held(os.open(directory, os.O_RDONLY)) as descriptor:
         with suppress(OSError):  # a file system without locks
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(descriptor)

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from acidctl.acid.reasons import Reason
-from acidctl.cli.output.console import Records, human_count, note, put_line, show_error, warn, warn_of
+from acidctl.cli.output.console import Records, note, put_line, show_error, warn, warn_of
 from acidctl.errors import AccessError, AcidctlError, ExitStatus, RefusedError
 from acidctl.location.evidence import Evidence, not_known
 from acidctl.location.snapshot import look_at
 from acidctl.location.walk import Observer
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
+from acidctl.wording import human_count, some_of
 
 if TYPE_CHECKING:
     from acidctl.acid.layout import TableType
     from acidctl.cli.report.run_report import RunReport
     from acidctl.location.find import Found
-
-SCHEMA_VERSION = 1
 
 _FEW, _NAMED = 3, 20
 
@@ -143,9 +142,9 @@ class Visits:
     def tell_strangers(self) -> None:
         """What was left alone, in a line for each kind."""
         if self._others:
-            note(f"not entered: {some(self._others, _FEW, '; ')}")
+            note(f"not entered: {some_of(self._others, _FEW, '; ')}")
         if self._unknown:
-            count, names = human_count(len(self._unknown), "location"), some(self._unknown, _FEW, "; ")
+            count, names = human_count(len(self._unknown), "location"), some_of(self._unknown, _FEW, "; ")
             note(f"{count} left alone, not known to be transactional (`acidctl ls` says why): {names}")
 
 
@@ -181,7 +180,7 @@ class Outcomes(Visits):
         elif not self.is_table:
             return
         if not self.is_table:
-            self._records.put({"schema_version": SCHEMA_VERSION, **outcome.record()})
+            self._records.put(outcome.record())
         elif text := self._text_of(outcome) or _text(outcome):
             put_line(text)
         if outcome.error:
@@ -199,7 +198,7 @@ class Outcomes(Visits):
         rests = [(what, names) for what, names in (("failed", self._failed), ("left for later", self._left)) if names]
         note(f"{human_count(locations, 'location')}: {', '.join([done, *(f'{len(n)} {what}' for what, n in rests)])}")
         for what, names in rests:
-            warn(f"{what}: {some(names, _NAMED)}")
+            warn(f"{what}: {some_of(names, _NAMED)}")
 
     def failed(self, location: str, error: AcidctlError) -> None:
         self.put(Outcome(location=location, result=Result.FAILED, error=error))
@@ -237,9 +236,3 @@ def show_failure(location: str, error: AcidctlError) -> None:
     """One of several locations failed."""
     what = error.what if location in error.what else f"{location}: {error.what}"
     show_error(what, error.why, error.hint, status=error.exit_status, code=error.code, location=location)
-
-
-def some(names: Sequence[str], most: int, between: str = ", ") -> str:
-    """The first of them, and how many more there are."""
-    rest = f" and {len(names) - most} more" if len(names) > most else ""
-    return between.join(names[:most]) + rest

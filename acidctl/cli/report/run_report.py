@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 from acidctl import __version__
 from acidctl.acid.listing import Ages
 from acidctl.acid.names import is_hidden
 from acidctl.acid.state import EntryKind, State
 from acidctl.acid.triggers import SMALL_FILE
+from acidctl.cli.output.console import SCHEMA_VERSION
 from acidctl.cli.output.redact import hidden, hidden_in
 from acidctl.errors import AcidctlError, ExitStatus
+from acidctl.location.contents import children_of
+from acidctl.location.owner import Owner
 from acidctl.location.snapshot import Snapshot, take_snapshot
+from acidctl.outcome import Outcome
 from acidctl.wording import iso_time
 
-if TYPE_CHECKING:
-    from acidctl.outcome import Outcome
-
-SCHEMA_VERSION = 1
 GOOD = (ExitStatus.DONE, ExitStatus.NOTHING_TO_DO, ExitStatus.POSTPONED)
 """Exit statuses of a run that did what it could."""
 _LISTINGS = 8
@@ -64,43 +63,18 @@ def standing_of(snapshot: Snapshot, now: float | None = None) -> Standing:
         now: seconds since the epoch.
     """
     now = time.time() if now is None else now
-    sizes: dict[str, int] = {}
-    files = 0
-    for entry in snapshot.listing.entries:
-        name = entry.path.partition("/")[0]
-        if not entry.is_dir and not is_hidden(name):
-            sizes[name] = sizes.get(name, 0) + entry.size
-            files += 1
-    directories = [verdict for verdict in snapshot.state.verdicts if verdict.directory is not None]
-    count = {state.value: sum(verdict.state is state for verdict in directories) for state in State}
-    count["small"] = sum(
-        verdict.state is State.CURRENT
-        and verdict.kind is not EntryKind.BASE
-        and sizes.get(verdict.name, 0) < SMALL_FILE
-        for verdict in directories
-    )
+    children = [child for child in children_of(snapshot) if not is_hidden(child.verdict.name)]
+    directories = [child for child in children if child.verdict.directory is not None]
+    count = {state.value: sum(child.verdict.state is state for child in directories) for state in State}
+    current = [child for child in directories if child.verdict.state is State.CURRENT]
+    count["small"] = sum(c.verdict.kind is not EntryKind.BASE and c.amount.bytes < SMALL_FILE for c in current)
     times = Ages.of(snapshot.listing).times
     since = []
     for verdict in snapshot.state.in_state(State.OBSOLETE):
         known = [when for name in verdict.reason.by or (verdict.name,) if (when := times.get(name)) is not None]
         since += [min(known)] if known else []
-    return Standing(files, sum(sizes.values()), count, max(0.0, now - min(since)) if since else None)
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A location that can be looked at again, without its listing: (fs, path, write ids, transactions)."""
-
-    where: tuple[Any, ...]
-
-    @classmethod
-    def of(cls, snapshot: Snapshot) -> Seen:
-        """What is needed of a snapshot."""
-        return cls((snapshot.fs, snapshot.path, snapshot.write_ids, snapshot.txns))
-
-    def again(self) -> Standing:
-        """List it anew; errors as for :func:`acidctl.location.snapshot.take_snapshot`."""
-        return standing_of(take_snapshot(*self.where))
+    files, size = sum(c.amount.files for c in children), sum(c.amount.bytes for c in children)
+    return Standing(files, size, count, max(0.0, now - min(since)) if since else None)
 
 
 @dataclass(slots=True)
@@ -111,7 +85,7 @@ class LocationResult:
         result: compacted, cleaned, nothing-to-do, postponed, failed...; not-reached when the run ended before.
         bytes: by what was done with them: read, written, removed, restored.
         facts: what else there is to say, by name.
-        seen: how to list it once more.
+        again: lists it once more, without keeping the first listing.
         is_changed: it is worth while.
     """
 
@@ -123,7 +97,7 @@ class LocationResult:
     after: Standing | None = None
     error: dict[str, Any] | None = None
     seconds: float | None = None
-    seen: Seen | None = None
+    again: Callable[[], Snapshot] | None = None
     is_changed: bool = False
 
     @property
@@ -160,7 +134,7 @@ class RunReport:
         if self.is_wanted:
             result = self._of(snapshot.fs.display(snapshot.path))
             result.before = standing_of(snapshot)
-            result.seen = Seen.of(snapshot)
+            result.again = partial(take_snapshot, snapshot.fs, snapshot.path, snapshot.write_ids, snapshot.txns)
 
     def add(
         self,
@@ -220,7 +194,7 @@ class RunReport:
         if isinstance(error, Exception):
             self.errors.append(as_error(error))
         if self.is_wanted and status != ExitStatus.INTERRUPTED:
-            changed = [result for result in self.results.values() if result.is_changed and result.seen]
+            changed = [result for result in self.results.values() if result.is_changed and result.again]
             if changed:
                 with ThreadPoolExecutor(min(_LISTINGS, len(changed))) as pool:
                     list(pool.map(_look_again, changed))
@@ -247,14 +221,15 @@ class RunReport:
         ended = "done" if self.is_good else "failed"
         if self.exit_status == ExitStatus.INTERRUPTED:
             ended = "interrupted"
+        us = Owner.this()
         record = {
             "schema_version": SCHEMA_VERSION,
             "acidctl": __version__,
             "command": self.command,
             "arguments": [hidden(argument) for argument in self.arguments],
-            "host": os.uname().nodename,
-            "pid": os.getpid(),
-            "user": _user(),
+            "host": us.host,
+            "pid": us.pid,
+            "user": us.user,
             "started": iso_time(self.started),
             "ended": iso_time(self.ended),
             "seconds": round(self.seconds, 3),
@@ -286,7 +261,7 @@ def as_error(error: Exception) -> dict[str, Any]:
 
 def _look_again(result: LocationResult) -> None:
     try:
-        result.after = result.seen.again() if result.seen else None
+        result.after = standing_of(result.again()) if result.again else None
     except AcidctlError as error:
         result.facts["afterUnknown"] = str(error)
 
@@ -302,10 +277,3 @@ def _as_json(result: LocationResult) -> dict[str, Any]:
         "after": result.latest and result.latest.as_json(),
         "error": result.error,
     }
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError, ImportError):
-        return str(os.geteuid())

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from acidctl.orc.types import OrcType
 from acidctl.rows.export.json_lines import (
     JsonEncoder,
     child_types,
@@ -17,9 +16,6 @@ from acidctl.rows.export.json_lines import (
     union_parts,
 )
 from acidctl.rows.export.text import Kernels, Text
-
-if TYPE_CHECKING:
-    from acidctl.orc.types import OrcType
 
 NULL_CELL = "null"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from acidctl.errors import BadDataError
 from acidctl.orc.arrow import below, struct_of, tags_of, union_buffer
 from acidctl.orc.read.wide_timestamps import WideTimestamp, parts
+from acidctl.orc.types import OrcType
 from acidctl.printable import printable_json
 from acidctl.rows.export.escapes import Ints
 from acidctl.rows.export.text import (
@@ -30,9 +31,6 @@ from acidctl.rows.export.text import (
     text_spans,
 )
 from acidctl.rows.export.times import dates, timestamps, wide_timestamps
-
-if TYPE_CHECKING:
-    from acidctl.orc.types import OrcType
 
 SLICE_ROWS = 1 << 16
 """Rows encoded at a time: enough to amortise a kernel's call, few enough for the texts to stay in the cache."""

@@ -13,14 +13,14 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError, UsageProblem
+from acidctl.orc.types import OrcType
 from acidctl.printable import printable
 from acidctl.rows.export.cells import unquoted
 from acidctl.rows.export.escapes import Flags
@@ -35,31 +35,12 @@ from acidctl.rows.export.json_lines import (
 from acidctl.rows.export.storable import Storable
 from acidctl.rows.export.text import Kernels, text_spans
 
-if TYPE_CHECKING:
-    from acidctl.orc.types import OrcType
-
 SINK_KINDS = ("jsonl", "json", "csv", "parquet", "arrow")
 
 # A row group of Parquet gathers batches up to this size: small groups are slow to read and compress badly.
 ROW_GROUP_ROWS = 1 << 20
 ROW_GROUP_BYTES = 1 << 26
-
-
-@dataclass(frozen=True, slots=True)
-class SinkOptions:
-    """How to write.
-
-    Attributes:
-        delimiter: of CSV's fields: one ASCII character, not a quote or a line end.
-        header: whether CSV starts with the column names.
-        printable: of CSV: for a terminal, so names and texts go through :func:`acidctl.printable.printable`.
-        compression: of Parquet and Arrow: ``zstd``, ``lz4``, ``none``; of Parquet also ``snappy`` and ``gzip``.
-    """
-
-    delimiter: str = ","
-    header: bool = True
-    printable: bool = False
-    compression: str = "zstd"
+_COMPRESSION = "zstd"
 
 
 class Sink(Protocol):
@@ -78,7 +59,7 @@ def open_sink(
     *,
     types: OrcType | None = None,
     schema: pa.Schema | None = None,
-    options: SinkOptions | None = None,
+    for_terminal: bool = False,
 ) -> Sink:
     """The sink for `kind`, one of SINK_KINDS, on the stream `out`.
 
@@ -88,20 +69,19 @@ def open_sink(
         types: the struct whose fields are the columns, for CHAR(n).
         schema: the columns, for a result without any row.  The first batch decides otherwise, as it may know better
             (timestamps that need a wider type); later batches are cast to its types.
-        options: see :class:`SinkOptions`.
+        for_terminal: names and texts of CSV go through :func:`acidctl.printable.printable`.
 
     Raises:
-        UsageProblem: an unknown kind or option.
+        UsageProblem: an unknown kind.
     """
-    options = options or SinkOptions()
     if kind == "jsonl":
         return _JsonLines(out, types)
     if kind == "json":
         return JsonArray(out, types)
     if kind == "csv":
-        return _Csv(out, types, schema, options)
+        return _Csv(out, types, schema, for_terminal=for_terminal)
     if kind in ("parquet", "arrow"):
-        return _Columnar(kind, out, types, schema, options)
+        return _Columnar(kind, out, types, schema)
     raise UsageProblem(f"there is no output format {kind!r}", "", f"the formats are {', '.join(SINK_KINDS)}")
 
 
@@ -144,18 +124,12 @@ class JsonArray:
 
 
 class _Csv:
-    def __init__(self, out: BinaryIO, types: OrcType | None, schema: pa.Schema | None, options: SinkOptions) -> None:
-        delimiter = options.delimiter
-        if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
-            raise UsageProblem(
-                f"{delimiter!r} cannot separate CSV fields", "", "use one ASCII character but a quote or a line end"
-            )
+    def __init__(self, out: BinaryIO, types: OrcType | None, schema: pa.Schema | None, *, for_terminal: bool) -> None:
         self._out = out
         self._types = types
         self._schema = schema
-        self._delimiter = delimiter.encode()
         self._names: list[str] | None = None
-        self._options = options
+        self._for_terminal = for_terminal
 
     def write(self, batch: pa.RecordBatch) -> None:
         self._begin(batch.schema.names)
@@ -169,7 +143,7 @@ class _Csv:
     def _begin(self, names: list[str]) -> None:
         if self._names is None:
             self._names = names
-            if self._options.header and names:
+            if names:
                 self._out.write(self._header_line(names))
         elif names != self._names:
             raise BadDataError(
@@ -180,9 +154,9 @@ class _Csv:
 
     def _header_line(self, names: list[str]) -> memoryview:
         kernels = Kernels()
-        names = [printable(name) for name in names] if self._options.printable else names
-        fields = self._quoted(pa.array([name.encode("utf-8", "replace") for name in names], kernels.binary), kernels)
-        ends = [self._delimiter] * (len(names) - 1) + [b"\n"]
+        names = [printable(name) for name in names] if self._for_terminal else names
+        fields = _quoted(pa.array([name.encode("utf-8", "replace") for name in names], kernels.binary), kernels)
+        ends = [b","] * (len(names) - 1) + [b"\n"]
         return text_buffer(kernels.join(fields, pa.array(ends, kernels.binary)))
 
     def _lines(self, rows: pa.StructArray, kernels: Kernels) -> pa.Array:
@@ -192,34 +166,34 @@ class _Csv:
         for place, types in enumerate(child_types(self._types, rows.type.names)):
             column = rows.field(place)
             if place:
-                pieces.append(kernels.constant(self._delimiter))
+                pieces.append(kernels.constant(b","))
             text = unquoted(column, types, kernels)
             values = kernels.wrapped(text)
-            if self._may_need_quotes(column.type):
-                values = self._quoted(kernels.printable(values) if self._options.printable else values, kernels)
+            if _may_need_quotes(column.type):
+                values = _quoted(kernels.printable(values) if self._for_terminal else values, kernels)
             pieces.append(values)
         return kernels.join(*pieces, kernels.constant(b"\n"), null=b"")
 
-    def _quoted(self, values: pa.Array, kernels: Kernels) -> pa.Array:
-        """The values, in quotes where RFC 4180 or an empty string asks for them."""
-        offsets, data = text_spans(values)
-        needed: Flags = np.diff(offsets) == 0
-        special = (data == 0x22) | (data == 0x0A) | (data == 0x0D) | (data == ord(self._delimiter))
-        places = np.flatnonzero(special)
-        # The last offset that is not behind the byte starts its value: equal offsets are empty values before it.
-        needed[np.searchsorted(offsets, places, side="right") - 1] = True
-        if not needed.any():
-            return values
-        doubled = pc.replace_substring(values, b'"', b'""') if (data == 0x22).any() else values
-        quote = kernels.constant(b'"')
-        return pc.if_else(pa.array(needed), kernels.join(quote, doubled, quote), values)
 
-    def _may_need_quotes(self, kind: pa.DataType) -> bool:
-        """Whether a column's texts must be searched: not those of numbers and dates, unless the delimiter is odd."""
-        if pa.types.is_dictionary(kind):
-            return self._may_need_quotes(kind.value_type)
-        simple = not (is_text(kind) or is_bytes(kind) or pa.types.is_nested(kind))
-        return not simple or self._delimiter not in b",;\t|"
+def _quoted(values: pa.Array, kernels: Kernels) -> pa.Array:
+    """The values, in quotes where RFC 4180 or an empty string asks for them."""
+    offsets, data = text_spans(values)
+    needed: Flags = np.diff(offsets) == 0
+    special = (data == 0x22) | (data == 0x0A) | (data == 0x0D) | (data == ord(","))
+    places = np.flatnonzero(special)
+    # The last offset that is not behind the byte starts its value: equal offsets are empty values before it.
+    needed[np.searchsorted(offsets, places, side="right") - 1] = True
+    if not needed.any():
+        return values
+    doubled = pc.replace_substring(values, b'"', b'""') if (data == 0x22).any() else values
+    quote = kernels.constant(b'"')
+    return pc.if_else(pa.array(needed), kernels.join(quote, doubled, quote), values)
+
+
+def _may_need_quotes(kind: pa.DataType) -> bool:
+    """Whether a column's texts must be searched: not those of numbers and dates."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return is_text(kind) or is_bytes(kind) or bool(pa.types.is_nested(kind))
 
 
 class _Gate(io.RawIOBase):
@@ -252,19 +226,11 @@ class _Gate(io.RawIOBase):
 
 
 class _Columnar:
-    def __init__(
-        self, kind: str, out: BinaryIO, types: OrcType | None, schema: pa.Schema | None, options: SinkOptions
-    ) -> None:
-        allowed = ("none", "zstd", "lz4") if kind == "arrow" else ("none", "zstd", "lz4", "snappy", "gzip")
-        if options.compression not in allowed:
-            raise UsageProblem(
-                f"{kind} cannot be compressed with {options.compression!r}", "", f"use one of {', '.join(allowed)}"
-            )
+    def __init__(self, kind: str, out: BinaryIO, types: OrcType | None, schema: pa.Schema | None) -> None:
         self._kind = kind
         self._gate = _Gate(out)
         self._types = types
         self._empty_schema = schema
-        self._compression = options.compression
         self._storable = Storable(parquet=kind == "parquet")
         self._schema: pa.Schema | None = None
         self._writer: Any = None
@@ -303,7 +269,7 @@ class _Columnar:
             # Imported here: it takes a while, and the other formats do without.
             import pyarrow.parquet as pq  # noqa: PLC0415 - takes a while, and the other forms do without
 
-            self._writer = pq.ParquetWriter(self._gate, schema, compression=self._compression)
+            self._writer = pq.ParquetWriter(self._gate, schema, compression=_COMPRESSION)
         else:
-            options = pa.ipc.IpcWriteOptions(compression=None if self._compression == "none" else self._compression)
+            options = pa.ipc.IpcWriteOptions(compression=_COMPRESSION)
             self._writer = pa.ipc.new_stream(self._gate, schema, options=options)

@@ -20,14 +20,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError
 from acidctl.orc.read.union_nulls import has_null_member
 from acidctl.orc.read.wide_timestamps import TICKS_PER_SECOND, WideTimestamp, parts
+from acidctl.orc.types import OrcType
 from acidctl.rows.export.json_lines import (
     char_length,
     child_types,
@@ -37,10 +38,7 @@ from acidctl.rows.export.json_lines import (
     nth_child,
     union_parts,
 )
-from acidctl.rows.export.text import Kernels, binary_array, cleaned, nulls, text_spans
-
-if TYPE_CHECKING:
-    from acidctl.orc.types import OrcType
+from acidctl.rows.export.text import cleaned, nulls
 
 _HINT = "write jsonl or csv, which hold every timestamp"
 
@@ -182,14 +180,8 @@ def _field_type(target: pa.DataType | None, place: int) -> pa.DataType | None:
 
 def _strings(array: pa.Array, types: OrcType | None) -> pa.Array:
     """A string column, CHAR padded, all of it UTF-8."""
-    array = cleaned(array)
-    length = char_length(types)
-    if not length:
-        return array
-    kernels = Kernels(large=pa.types.is_large_string(array.type))
-    padded = kernels.char_padded(kernels.raw(array), length)
-    offsets, data = text_spans(padded)
-    return binary_array(array.type, padded, offsets, data)
+    array, length = cleaned(array), char_length(types)
+    return pc.utf8_rpad(array, width=length) if length else array
 
 
 def _narrow(array: pa.ExtensionArray, unit: str, where: str) -> pa.Array:

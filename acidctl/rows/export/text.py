@@ -148,15 +148,8 @@ class Kernels:
     # -- strings and bytes -------------------------------------------------------------------------------------
 
     def char_padded(self, array: pa.Array, length: int) -> pa.Array:
-        """Binary texts padded with blanks to `length` characters; longer ones stay as they are."""
-        offsets, data = text_spans(array)
-        # Every byte but a continuation byte starts a character.
-        starts = np.concatenate(([0], np.cumsum((data & 0xC0) != 0x80)))
-        lack = np.clip(length - np.diff(starts[offsets]), 0, length)
-        if not lack.any():
-            return array
-        blanks = pa.array([b" " * n for n in range(length + 1)], self.binary)
-        return self.join(array, blanks.take(pa.array(lack)))
+        """Binary texts, all of them UTF-8, padded with blanks to `length` characters; longer ones stay as they are."""
+        return self.raw(pc.utf8_rpad(array.view(self.string), width=length))
 
     def escaped(self, array: pa.Array) -> pa.Array:
         """Binary texts with JSON's escapes, also for what a terminal would act on or hide; the very array when

@@ -13,6 +13,7 @@ from functools import cached_property, partial
 
 import pyarrow as pa
 
+from acidctl.acid.names import DEFAULT_PARTITION
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import BadDataError, NotFoundError, UsageProblem
 from acidctl.location.find import Found, ever_changing, find_table, is_overtaken
@@ -33,9 +34,6 @@ from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.rows.scan.predicate import Predicate
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
-
-NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-"""The directory name that stands for NULL."""
 
 PartitionValue = int | str | datetime.date | None
 
@@ -284,7 +282,7 @@ class Table(ArrowRows):
                     did_you_mean(name, location.partition),
                 )
             found = own[name.lower()]
-            if value in (None, NULL_PARTITION):
+            if value in (None, DEFAULT_PARTITION):
                 if found is not None:
                     return False
             elif found is None or (found != value and str(found) != str(value)):
@@ -456,7 +454,7 @@ def partition_kind(values: Sequence[str]) -> str:
 
     A number with leading zeros or a plus sign is text: as a number it would lose them.
     """
-    given = {value for value in values if value != NULL_PARTITION}
+    given = {value for value in values if value != DEFAULT_PARTITION}
     if given and all(_INTEGER.fullmatch(value) and -(1 << 63) <= int(value) < 1 << 63 for value in given):
         return "bigint"
     return "date" if given and all(_is_date(value) for value in given) else "string"
@@ -464,7 +462,7 @@ def partition_kind(values: Sequence[str]) -> str:
 
 def typed(value: str, kind: str) -> PartitionValue:
     """A partition's value from the name of its directory; bytes that are not UTF-8 become U+FFFD, as in strings."""
-    if value == NULL_PARTITION:
+    if value == DEFAULT_PARTITION:
         return None
     if kind == "date":
         return datetime.date.fromisoformat(value)

@@ -17,10 +17,9 @@ All else keeps its name.  The conversion is that of the Parquet export, but for 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark.sql import types as st
 from pyspark.sql.pandas.types import from_arrow_type
 
@@ -29,9 +28,6 @@ from acidctl.orc.read.wide_timestamps import WideTimestamp, parts
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.export.storable import Storable
 from acidctl.rows.export.text import nulls
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _MICROS = 1_000_000
 _SECONDS_LIMIT = np.iinfo(np.int64).max // _MICROS - 1

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from acidctl.errors import RefusedError
-from acidctl.storage.local.openat2 import NO_SYMLINKS, openat2
+from acidctl.storage.local.openat2 import NO_SYMLINKS, held, openat2
 from acidctl.storage.os_errors import printable
 
 _WALKED = (errno.ELOOP, errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG, errno.EAGAIN)
@@ -108,19 +108,13 @@ class Beneath:
         if not self._parts(path):
             raise RefusedError(f"will not change {printable(path)} itself", "it is where the work begins")
         directory, _, name = path.rstrip("/").rpartition("/")
-        descriptor = self.open(directory or "/", os.O_PATH | os.O_DIRECTORY)
-        try:
+        with held(self.open(directory or "/", os.O_PATH | os.O_DIRECTORY)) as descriptor:
             yield descriptor, name
-        finally:
-            os.close(descriptor)
 
     def stat(self, path: str) -> os.stat_result:
         """What is at a path; errors as for :meth:`open`."""
-        descriptor = self.open(path, os.O_PATH)
-        try:
+        with held(self.open(path, os.O_PATH)) as descriptor:
             return os.fstat(descriptor)
-        finally:
-            os.close(descriptor)
 
     def exists(self, path: str) -> bool:
         """Whether anything is there; a link is, wherever it leads."""
@@ -174,13 +168,12 @@ class Beneath:
         """The root's descriptor: opened once, so that nothing on the way to it can be exchanged afterwards."""
         with self._lock:
             if self._descriptor < 0:
-                top = os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-                try:
-                    with _Walk(top, self.root, trusted=frozenset({0, os.geteuid()})) as walk:
-                        parts = [part for part in self.root.split("/") if part not in ("", ".")]
-                        self._descriptor = walk.open(parts, os.O_PATH | os.O_DIRECTORY)
-                finally:
-                    os.close(top)
+                with (
+                    held(os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)) as top,
+                    _Walk(top, self.root, trusted=frozenset({0, os.geteuid()})) as walk,
+                ):
+                    parts = [part for part in self.root.split("/") if part not in ("", ".")]
+                    self._descriptor = walk.open(parts, os.O_PATH | os.O_DIRECTORY)
             return self._descriptor
 
 

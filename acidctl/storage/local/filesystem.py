@@ -19,8 +19,9 @@ from acidctl.storage import os_errors
 from acidctl.storage.access import Access
 from acidctl.storage.local.beneath import Anywhere, Beneath
 from acidctl.storage.local.mounts import refuse_mounts
+from acidctl.storage.local.openat2 import held
 from acidctl.storage.local.permissions import access_of, all_access, require_made_here, set_access
-from acidctl.storage.local.rename import rename_no_replace
+from acidctl.storage.local.rename import is_there, rename_no_replace
 from acidctl.storage.local.tree import (
     list_children,
     list_children_beneath,
@@ -129,30 +130,20 @@ class LocalFileSystem:
             raise
 
     def access(self, path: str) -> Access | None:
-        with os_errors.mapped("look at", path):
-            descriptor = self._paths.open(path, os.O_RDONLY | os.O_NONBLOCK)
-            try:
-                return access_of(os.fstat(descriptor), descriptor)
-            finally:
-                os.close(descriptor)
+        with os_errors.mapped("look at", path), held(self._paths.open(path, os.O_RDONLY | os.O_NONBLOCK)) as descriptor:
+            return access_of(os.fstat(descriptor), descriptor)
 
     def access_below(self, path: str, name: str | None = None) -> dict[str, Access]:
-        with os_errors.mapped("list", path):
-            descriptor = self._paths.open(path, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                return all_access(descriptor, name)
-            finally:
-                os.close(descriptor)
+        with os_errors.mapped("list", path), held(self._paths.open(path, os.O_RDONLY | os.O_DIRECTORY)) as descriptor:
+            return all_access(descriptor, name)
 
     def set_access(self, path: str, access: Access) -> None:
         with os_errors.mapped("set the owner and the mode of", path), self._paths.parent(path) as (at, name):
-            descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
-            try:
+            flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+            with held(os.open(name, flags, dir_fd=at)) as descriptor:
                 if at is not None:
                     require_made_here(descriptor, at)
                 set_access(descriptor, access)
-            finally:
-                os.close(descriptor)
 
     def open_output(self, path: str, *, private: bool = False) -> BinaryIO:
         with os_errors.mapped("create", path):
@@ -355,7 +346,7 @@ def _remove_directory(path: str, name: str, at: int | None) -> None:
             refuse_mounts(path, name, at)
             shutil.rmtree(name, dir_fd=at)
         except FileNotFoundError:
-            if not _is_there(name, at):
+            if not is_there(name, at):
                 return
         except OSError as error:
             if error.errno != errno.ENOTEMPTY or attempt == 2:
@@ -366,20 +357,12 @@ def _remove_directory(path: str, name: str, at: int | None) -> None:
             ) from error
         else:
             return
-    if _is_there(name, at):
+    if is_there(name, at):
         raise ConflictError(
             f"cannot remove {os_errors.printable(path)}",
             "it changes while it is removed",
             "something else works in it: try again when it is done",
         )
-
-
-def _is_there(name: str, at: int | None) -> bool:
-    try:
-        os.lstat(name, dir_fd=at)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    return True
 
 
 def _checksum_of(name: str) -> str:
@@ -388,16 +371,12 @@ def _checksum_of(name: str) -> str:
 
 def _is_checksum(name: str, at: int | None) -> bool:
     """Told by Hadoop's magic bytes, so that a user's own file of such a name is left alone."""
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+        with held(os.open(name, flags, dir_fd=at)) as descriptor:
+            return os.read(descriptor, len(_CHECKSUM_MAGIC)) == _CHECKSUM_MAGIC
     except OSError:
         return False
-    try:
-        return os.read(descriptor, len(_CHECKSUM_MAGIC)) == _CHECKSUM_MAGIC
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
 
 
 def _remove_checksum(name: str, at: int | None) -> None:

@@ -6,7 +6,7 @@ import errno
 import os
 
 from acidctl.errors import RefusedError
-from acidctl.storage.local.openat2 import NO_XDEV, openat2
+from acidctl.storage.local.openat2 import NO_XDEV, held, openat2
 from acidctl.storage.os_errors import printable
 
 _LOOK = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -27,11 +27,9 @@ def refuse_mounts(path: str, name: str, at: int | None) -> None:
     if at is not None:
         _refuse(path, last, at)
     elif last:
-        above = os.open(parent or ("/" if name.startswith("/") else "."), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
+        parent = parent or ("/" if name.startswith("/") else ".")
+        with held(os.open(parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)) as above:
             _refuse(path, last, above)
-        finally:
-            os.close(above)
     for here, directories, _, descriptor in os.fwalk(name, dir_fd=at):
         for child in directories:
             _refuse(f"{path}{here[len(name) :]}/{child}", child, descriptor)

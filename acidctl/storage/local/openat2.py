@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 
 NO_XDEV = 0x01
@@ -37,3 +39,12 @@ def openat2(directory: int, path: bytes, flags: int, resolve: int) -> tuple[int,
     how = struct.pack("=QQQ", flags, 0, resolve)
     found = syscall(NUMBER, directory, path, how, len(how))
     return (found, 0) if found >= 0 else (-1, last_error())
+
+
+@contextmanager
+def held(descriptor: int) -> Iterator[int]:
+    """A descriptor that was opened for the block, and is closed at its end."""
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

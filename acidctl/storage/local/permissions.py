@@ -8,6 +8,7 @@ import stat
 from contextlib import suppress
 
 from acidctl.storage.access import Access
+from acidctl.storage.local.openat2 import held
 
 _ACLS = ("system.posix_acl_access", "system.posix_acl_default")
 _NONE = (errno.ENODATA, errno.ENOTSUP)
@@ -42,13 +43,11 @@ def _child(directory: int, item: os.DirEntry[str]) -> Access:
         return access_of(info)
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        descriptor = os.open(item.name, flags, dir_fd=directory)
+        opened = os.open(item.name, flags, dir_fd=directory)
     except OSError:
         return access_of(info)
-    try:
+    with held(opened) as descriptor:
         return access_of(os.fstat(descriptor), descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def set_access(descriptor: int, access: Access) -> None:

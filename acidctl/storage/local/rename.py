@@ -56,7 +56,7 @@ def rename_no_replace(source: str, target: str, source_dir: int | None = None, t
 
 
 def _rename_after_look(source: str, target: str, source_dir: int | None, target_dir: int | None) -> None:
-    if _is_there(target, target_dir):
+    if is_there(target, target_dir):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
     if stat.S_ISREG(os.lstat(source, dir_fd=source_dir).st_mode):
         try:
@@ -75,7 +75,8 @@ def _rename_after_look(source: str, target: str, source_dir: int | None, target_
         raise
 
 
-def _is_there(path: str, directory: int | None) -> bool:
+def is_there(path: str, directory: int | None) -> bool:
+    """Whether anything is at a path, a broken link too."""
     try:
         os.lstat(path, dir_fd=directory)
     except (FileNotFoundError, NotADirectoryError):

@@ -14,6 +14,7 @@ from operator import itemgetter
 from acidctl.acid.listing import Entry
 from acidctl.errors import ConflictError, StorageError
 from acidctl.storage.local.beneath import Beneath, ForeignLinkError
+from acidctl.storage.local.openat2 import held
 from acidctl.storage.os_errors import printable
 
 _PATH = itemgetter(0)
@@ -172,12 +173,8 @@ def list_children_beneath(paths: Beneath, directory: str) -> list[Entry]:
         ForeignLinkError: a link on the way to the directory leads to what somebody else owns.
         OSError: as ``os.open`` and ``os.scandir``.
     """
-    descriptor = paths.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        with os.scandir(descriptor) as items:
-            found = [_beneath(paths, directory, item, "") for item in items]
-    finally:
-        os.close(descriptor)
+    with held(paths.open(directory, os.O_RDONLY | os.O_DIRECTORY)) as descriptor, os.scandir(descriptor) as items:
+        found = [_beneath(paths, directory, item, "") for item in items]
     return sorted((entry for entry, _ in filter(None, found)), key=_PATH)
 
 
@@ -215,13 +212,10 @@ _Id = tuple[int, int]
 
 
 def _scan_beneath(paths: Beneath, directory: str, prefix: str) -> tuple[list[tuple[Entry, bool]], _Id]:
-    descriptor = paths.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
+    with held(paths.open(directory, os.O_RDONLY | os.O_DIRECTORY)) as descriptor:
         info = os.fstat(descriptor)
         with os.scandir(descriptor) as items:
             found = list(filter(None, (_beneath(paths, directory, item, prefix) for item in items)))
-    finally:
-        os.close(descriptor)
     for entry, is_foreign in found:
         if is_foreign:
             paths.stat(f"{directory}/{entry.path.removeprefix(prefix)}")  # which raises, and says why

@@ -11,6 +11,7 @@ from acidctl.validation.checks.spans import Spans, shared, uncovered, united
 from acidctl.validation.checks.stripe_ids import shown_key
 from acidctl.validation.findings import Finding, Severity
 from acidctl.validation.rules import DEEP, ERROR, WARNING, Rule
+from acidctl.wording import human_count
 
 V27 = Rule(
     "V27", ERROR, DEEP, "The same ROW__ID is in two current files.",
@@ -64,8 +65,7 @@ def _shared(rule: Rule, text: str, files: Mapping[str, Spans]) -> Iterator[Findi
     paths = list(files)
     for pair in shared([files[path] for path in paths]):
         one, other = paths[pair.one], paths[pair.other]
-        rows = "1 row" if pair.count == 1 else f"{pair.count:,} rows"
-        message = f"{rows} {text}, this and {one}; first: {shown_key(pair.example)}"
+        message = f"{human_count(pair.count, 'row')} {text}, this and {one}; first: {shown_key(pair.example)}"
         evidence = {"others": [one], "rows": pair.count, "first": list(pair.example)}
         yield rule.finding(other, message, evidence)
 

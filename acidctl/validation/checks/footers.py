@@ -25,6 +25,7 @@ from acidctl.validation.checks.column_types import misfit
 from acidctl.validation.checks.listing import V13, V24, V25, V36
 from acidctl.validation.findings import Finding, Severity, Unchecked
 from acidctl.validation.rules import DEEP, ERROR, FOOTERS, INFO, WARNING, Rule
+from acidctl.wording import human_count
 from acidctl.worker_pool import Beat
 
 _KINDS = ("int", "bigint", "int", "bigint", "bigint")
@@ -330,7 +331,7 @@ class _Look:
         if len(entries) != stripes:
             # Hive 2 loses the entry of the last stripe in most files that it writes (section 3.4).
             severity = WARNING if is_old and len(entries) == stripes - 1 else None
-            text = f"it has {_counted(len(entries), 'entry', 'entries')} for {_counted(stripes, 'stripe', 'stripes')}"
+            text = f"it has {human_count(len(entries), 'entry', 'entries')} for {human_count(stripes, 'stripe')}"
             self._add(V30, text, severity, entries=len(entries), stripes=stripes)
 
     def _stats(self, tail: Tail, *, is_old: bool) -> tuple[int, int, int] | None:
@@ -363,10 +364,6 @@ def _reason(error: AcidctlError, path: str) -> str:
     """Why, without the path, which the finding names."""
     what = " ".join(error.what.replace(path, "it").split())
     return _clipped(f"{what}: {error.why}" if error.why else what)
-
-
-def _counted(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"
 
 
 def _clipped(text: str) -> str:

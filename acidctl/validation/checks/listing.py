@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -31,11 +31,11 @@ from acidctl.acid.state import EntryKind, State, Verdict
 from acidctl.acid.triggers import Thresholds, decide, figures_of
 from acidctl.acid.writeids import holes
 from acidctl.errors import AcidctlError
-from acidctl.location.publication import half_published, some_of
+from acidctl.location.publication import half_published
 from acidctl.location.snapshot import Snapshot
 from acidctl.validation.findings import Finding
 from acidctl.validation.rules import ERROR, INFO, LISTING, WARNING, Rule
-from acidctl.wording import text_of
+from acidctl.wording import some_of, text_of
 
 STALE_SECONDS = 24 * 3600
 """A staging directory that nothing has changed for this long belongs to nobody at work."""
@@ -247,10 +247,9 @@ def _ranges(look: ListingToCheck) -> Iterator[Finding]:
     ranges = sorted([*([(1, top)] if top > 0 else []), *(delta.range for delta in deltas)])
     missing = list(holes(ranges, ranges[0][0], max(high for _, high in ranges))) if ranges else []
     if missing:
-        shown = ", ".join(f"{low}" if low == high else f"{low} to {high}" for low, high in missing[:_MOST_NAMES])
-        more = f" and {len(missing) - _MOST_NAMES} more" if len(missing) > _MOST_NAMES else ""
+        shown = some_of([f"{low}" if low == high else f"{low} to {high}" for low, high in missing], _MOST_NAMES)
         evidence = {"ranges": [list(gap) for gap in missing[:_MOST_NAMES]], "count": len(missing)}
-        yield V8.finding("", f"no directory has write id {shown}{more}", evidence)
+        yield V8.finding("", f"no directory has write id {shown}", evidence)
 
 
 def _differ_in_visibility(one: AcidDirectory, other: AcidDirectory) -> bool:
@@ -424,11 +423,11 @@ def _originals(look: ListingToCheck) -> Iterator[Finding]:
     hidden = [v for v in state.in_state(State.OBSOLETE) if v.kind is EntryKind.ORIGINAL]
     if hidden and state.base:
         names = [verdict.name for verdict in hidden]
-        text = f"{len(hidden)} original files or directories are in {state.base.name}: {_listed(names)}"
+        text = f"{len(hidden)} original files or directories are in {state.base.name}: {some_of(names)}"
         yield V18.finding("", text, {"files": names[:_MOST_NAMES], "count": len(names)}, INFO)
     odd = [e.path for e in state.originals if not isinstance(parse_file(e.path.rpartition("/")[2]), OriginalFile)]
     if odd and look.directories:
-        text = f"{len(odd)} original files have no bucket number in their name: {_listed(odd)}"
+        text = f"{len(odd)} original files have no bucket number in their name: {some_of(odd)}"
         yield V18.finding("", text, {"files": odd[:_MOST_NAMES], "count": len(odd)})
 
 
@@ -481,8 +480,3 @@ def _figures(look: ListingToCheck) -> Iterator[Finding]:
     if counts["obsolete"] or counts["aborted"]:
         text = ", ".join(f"{counts[s]} {s} with {counts[f'{s}Bytes']:,} bytes" for s in ("obsolete", "aborted"))
         yield V20.finding("", text, counts)
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more

@@ -525,7 +525,7 @@ def test_the_first_that_says_something_wins(files: list[tuple[dict[str, str], di
             for key, value in table.items():
                 expected.setdefault(key, (value, str(place)))
     merged = merged_settings(layers, command_named, profile)
-    assert {key: tuple(value) for key, value in merged.options.get(("clean",), {}).items()} == expected
+    assert {key: tuple(value) for key, value in merged.below("clean").items()} == expected
     names = options_of(command_named("clean"))  # type: ignore[arg-type]
     made = merged.default_map(command_named).get("clean", {})
     assert made == {names[key].name: value for key, (value, _) in expected.items()}

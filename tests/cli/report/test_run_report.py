@@ -196,7 +196,7 @@ def test_an_interrupt_while_it_looks_once_more(
     def again(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("acidctl.cli.report.run_report.Seen.again", again)
+    monkeypatch.setattr("acidctl.cli.report.run_report._look_again", again)
     assert acidctl(*MAJOR, *files, crud).status == 130
     found = report(tmp_path)
     assert (found["outcome"], found["totals"]["locations"]) == ("interrupted", {"compacted": 1})

@@ -203,7 +203,7 @@ def test_an_interrupted_document_is_whole(form: str, size: int, number: signal.S
             assert process.wait(30) == 130
         found = json.loads(out) if form == "json" else [json.loads(line) for line in out.splitlines()]
         assert found
-        assert all(one == {"place": "\n" * size, "entries": []} for one in found)
+        assert all(one == {"schema_version": 1, "place": "\n" * size, "entries": []} for one in found)
 
 
 def test_a_second_interrupt_does_not_wait(tmp_path: Path) -> None:

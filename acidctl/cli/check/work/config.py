@@ -5,13 +5,23 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from acidctl.cli.command_table import SUMMARIES, command_named
-from acidctl.cli.config.layers import GENERAL, Value, merged_settings, options_of, variable_of, wrong_variables
-from acidctl.cli.config.setting_files import how_to_trust, project_path, read_files, user_path
+from acidctl.cli.config.layers import (
+    GENERAL,
+    CommandPath,
+    Name,
+    Settings,
+    Value,
+    merged_settings,
+    options_of,
+    variable_of,
+    wrong_variables,
+)
+from acidctl.cli.config.setting_files import Files, how_to_trust, project_path, read_files, user_path
 from acidctl.cli.output.console import console, note, put_json, put_line, table_of
 from acidctl.cli.output.redact import HIDDEN, hidden, is_secret_name
 from acidctl.cli.report.outcomes import Visits
@@ -19,19 +29,12 @@ from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.orc.limits import LIMITS
 from acidctl.printable import printable_json
 
-if TYPE_CHECKING:
-    from acidctl.cli.config.layers import CommandPath, Settings
-    from acidctl.cli.config.setting_files import Files
-
 _DEFAULT = "default"
 
 
-def show_settings(given: str | None, profile: str | None, *, origin: bool, with_defaults: bool, output: str) -> int:
-    """Print the settings; the exit status.
-
-    Args:
-        given: the file of --config.
-    """
+def show_settings(*, origin: bool, with_defaults: bool, output: str) -> int:
+    """Print the settings; the exit status."""
+    given, profile = _of_program()
     files = read_files(given)
     settings = merged_settings(files.layers, command_named, profile)
     found = dict(sorted(_settings(settings, with_defaults=with_defaults)))
@@ -54,8 +57,9 @@ def show_settings(given: str | None, profile: str | None, *, origin: bool, with_
     return visits.status
 
 
-def show_paths(given: str | None, output: str) -> None:
+def show_paths(*, output: str) -> None:
     """Print where the files are, and whether they are used."""
+    given, _ = _of_program()
     try:
         files = read_files(given)
         used = {layer.is_project for layer in files.layers}
@@ -71,11 +75,17 @@ def show_paths(given: str | None, output: str) -> None:
             for key, place in places.items()
             if place
         }
-        put_json({"schema_version": 1, **record}, lines=False)
+        put_json(record, lines=False)
         return
     for key, place in places.items():
         if place:
             put_line(f"{'project' if key else 'user':8} {place}  {states[key]}")
+
+
+def _of_program() -> tuple[str | None, str | None]:
+    """The file of --config, and the name of --profile."""
+    program = click.get_current_context().find_root().params
+    return program["config_file"], program["profile"]
 
 
 def _wrong_variables() -> Iterator[UsageProblem]:
@@ -84,33 +94,25 @@ def _wrong_variables() -> Iterator[UsageProblem]:
             yield from wrong_variables(one, (name,))
 
 
-Name = tuple[str, ...]
-
-
 def _settings(settings: Settings, *, with_defaults: bool) -> Iterator[tuple[Name, Value]]:
     """Every setting by its place in a file."""
     for key in GENERAL:
         variable = variable_of((), key)
-        found = (
-            Value(text, f"environment {variable}") if (text := os.environ.get(variable)) else settings.general.get(key)
-        )
+        found = Value(text, f"environment {variable}") if (text := os.environ.get(variable)) else settings.get((key,))
         if found:
             yield (key,), found
     yield from _limits(settings, with_defaults=with_defaults)
-    for key, found in settings.metastore.items():
-        yield ("metastore", key), Value(HIDDEN, found.origin) if is_secret_name(key) else found
-    for prefix, options in settings.storage.items():
-        for key, found in options.items():
-            yield ("storage", prefix, key), Value(HIDDEN, found.origin) if is_secret_name(key) else found
-    for name in SUMMARIES:
-        one = command_named(name)
-        if one is not None:
-            yield from _of_command(one, (name,), settings, with_defaults=with_defaults)
+    for name, found in settings.items():
+        if name[0] in ("storage", "metastore"):
+            yield name, Value(HIDDEN, found.origin) if is_secret_name(name[-1]) else found
+    for title in SUMMARIES:
+        if one := command_named(title):
+            yield from _of_command(one, (title,), settings, with_defaults=with_defaults)
 
 
 def _limits(settings: Settings, *, with_defaults: bool) -> Iterator[tuple[Name, Value]]:
     for limit in LIMITS:
-        found = settings.limits.get(limit.key)
+        found = settings.get(("limits", limit.key))
         if text := os.environ.get(limit.variable):
             _ = limit.value  # says so where it is not a number
             found = Value(text, f"environment {limit.variable}")
@@ -126,7 +128,7 @@ def _of_command(
     context = click.Context(command, info_name=path[-1])
     for name, option in options_of(command).items():
         variable = variable_of(path, name)
-        found = settings.options.get(path, {}).get(name)
+        found = settings.get((*path, name))
         if text := os.environ.get(variable):
             several = option.multiple and option.type.split_envvar_value(text)
             found = Value(tuple(several) if several else text, f"environment {variable}")
@@ -160,7 +162,6 @@ def _without_secrets(value: Any) -> Any:
 
 def _record(files: Files, profile: str | None, found: dict[Name, Value]) -> dict[str, Any]:
     return {
-        "schema_version": 1,
         "files": [layer.origin for layer in files.layers],
         "profile": profile,
         "settings": [

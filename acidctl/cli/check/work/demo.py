@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import note, put_line
 from acidctl.demo.big import BigOptions, write_big
@@ -10,26 +12,14 @@ from acidctl.errors import ConflictError
 from acidctl.storage.registry import open_location
 
 
-def work(
-    *,
-    directory: str,
-    big: bool,
-    rows: int,
-    write_ids: int,
-    deletes: int,
-    delete_write_ids: int,
-    buckets: int,
-    partitions: int,
-    seed: int,
-    base: bool,
-    compression: str,
-    storage: dict[str, str],
-) -> None:
-    """Write the table."""
+def work(*, directory: str, big: bool, partitions: int, seed: int, storage: dict[str, str], **shape: Any) -> None:
+    """Write the table.
+
+    Args:
+        shape: further attributes of :class:`BigOptions`.
+    """
     if not big:
-        # They shape generated rows.
-        shapes = ("rows", "write_ids", "deletes", "delete_write_ids", "buckets", "partitions", "seed", "base")
-        refuse_unused("the walk-through, without --big,", *shapes, "compression")
+        refuse_unused("the walk-through, without --big,", "partitions", "seed", *shape)
     fs, path = open_location(directory, storage)
     if fs.exists(path) and fs.list_dir(path).entries:
         raise ConflictError(f"{fs.display(path)} is not empty", "", "give a directory that does not exist yet")
@@ -40,6 +30,5 @@ def work(
         return
     for place in range(max(1, partitions)):
         target = f"{path}/p={place}" if partitions else path
-        options = BigOptions(rows, write_ids, deletes, delete_write_ids, buckets, seed + place, base, compression)
-        write_big(fs, target, options)
+        write_big(fs, target, BigOptions(seed=seed + place, **shape))
         put_line(fs.display(target))

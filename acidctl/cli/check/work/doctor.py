@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from acidctl.cli.options.engine_choice import EngineChoice
 from acidctl.cli.output.console import put_json, put_line
 from acidctl.cli.output.redact import hidden
 from acidctl.errors import EnvironmentProblem
 from acidctl.spark.probe import Facts, gather, prepare, spark_check
 from acidctl.spark.shipping import problems_of
 from acidctl.spark.worker import FOR_SOME, PACKAGES, ExecutorFacts
-
-if TYPE_CHECKING:
-    from acidctl.cli.options.engine_choice import EngineChoice
 
 
 def work(
@@ -37,7 +35,7 @@ def work(
             if isinstance(lines, list):
                 for place, line in enumerate(lines):
                     put_line(f"{label if not place else '':10} {' '.join(str(v) for v in line.values())}")
-            elif label != "schema_version":
+            else:
                 put_line(f"{label:10} {lines}")
     problems: tuple[EnvironmentProblem, ...] = ()
     if spark or engine.master or engine.conf or engine.queue or engine.name:
@@ -81,7 +79,6 @@ def _show_node(node: ExecutorFacts) -> None:
 
 def _record(facts: Facts) -> dict[str, Any]:
     return {
-        "schema_version": 1,
         "python": facts.python,
         "java": [{"candidate": candidate, "verdict": verdict} for candidate, verdict in facts.java],
         "packages": [{"name": name, "version": version or "not installed"} for name, version in facts.packages],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from acidctl.cli.options.shared import refuse_unused
-from acidctl.cli.output.console import Records, broken, console, human_count, put_json, put_line
+from acidctl.cli.output.console import Records, broken, console, put_json, put_line
 from acidctl.cli.output.redact import hidden
 from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError, ExitStatus
@@ -22,13 +22,13 @@ from acidctl.validation.findings import Finding, Severity, Unchecked
 from acidctl.validation.model import Report
 from acidctl.validation.registry import RULES
 from acidctl.validation.rules import Rule
+from acidctl.wording import human_count
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from acidctl.cli.report.run_report import RunReport
 
-SCHEMA_VERSION = 1
 STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _MOST_LINES = 5
 """Findings of one rule that are shown of a location; ``--verbose`` shows all."""
@@ -161,7 +161,6 @@ class FindingsPrinter(Visits):
 def as_json(report: Report) -> dict[str, Any]:
     """One location as an object; docs/reference/json.md has the meaning of every key."""
     return {
-        "schema_version": SCHEMA_VERSION,
         "location": report.location,
         "depth": report.depth.value,
         "findings": [_finding(finding) for finding in report.findings],
@@ -180,7 +179,7 @@ def as_json(report: Report) -> dict[str, Any]:
 
 def _json_lines(report: Report) -> Iterator[dict[str, Any]]:
     """One record per finding, and one for each thing that was not checked."""
-    where = {"schema_version": SCHEMA_VERSION, "location": report.location}
+    where = {"location": report.location}
     for finding in report.findings:
         yield where | _finding(finding)
     for one in report.unchecked:
@@ -207,12 +206,11 @@ def _clipped(text: str) -> str:
     return text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + "..."
 
 
-def list_rules(output: str) -> int:
+def print_rules(output: str) -> int:
     """The registry: a table for people, an object or lines for programs."""
     refuse_unused("--list-rules", *(name for name in click.get_current_context().params if name not in _ITS_OWN))
     if output == "json":
-        rules = [_rule(rule) for rule in RULES.values()]
-        put_json({"schema_version": SCHEMA_VERSION, "rules": rules}, lines=False)
+        put_json({"rules": [_rule(rule) for rule in RULES.values()]}, lines=False)
         return 0
     if output == "jsonl":
         for rule in RULES.values():

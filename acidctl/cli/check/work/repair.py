@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from acidctl.acid.layout import TableType
 from acidctl.cli.options.many_locations import Procedure
 from acidctl.cli.options.shared import refuse_unused
-from acidctl.cli.output.console import Records, console, human_bytes, human_count, note, put_line, warn
+from acidctl.cli.output.console import Records, console, human_bytes, note, put_line, warn
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
-from acidctl.cli.report.outcomes import SCHEMA_VERSION, Outcomes, Visits
+from acidctl.cli.report.outcomes import Outcomes, Visits
+from acidctl.cli.report.run_report import RunReport
 from acidctl.errors import AcidctlError, ExitStatus
-from acidctl.location.evidence import refuse_part_of_others
+from acidctl.location.evidence import Evidence, refuse_part_of_others
 from acidctl.location.find import Found, find
 from acidctl.location.journal import RunState
 from acidctl.location.lists import SnapshotLists
+from acidctl.location.lock import Locking
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.walk import WalkedLocation
-from acidctl.outcome import Result
+from acidctl.outcome import Outcome, Result
 from acidctl.repair.apply import SETTLED, forget, undo_last
 from acidctl.repair.backup import RepairRun, backup_runs
 from acidctl.repair.plan import RepairKind, Scope
@@ -34,14 +35,9 @@ from acidctl.repair.request import (
     require_possible,
 )
 from acidctl.spelling import spelled
+from acidctl.storage.options import StorageOptions
 from acidctl.storage.registry import open_location
-
-if TYPE_CHECKING:
-    from acidctl.cli.report.run_report import RunReport
-    from acidctl.location.evidence import Evidence
-    from acidctl.location.lock import Locking
-    from acidctl.outcome import Outcome
-    from acidctl.storage.options import StorageOptions
+from acidctl.wording import human_count
 
 
 def work(
@@ -159,7 +155,7 @@ def _list_runs(shown: str, runs: Sequence[RepairRun], output: str) -> None:
         note("no repairs")
     for run in runs:
         record = BackedUp(location=shown, result=Result.PLANNED, run=run).record()
-        records.put({"schema_version": SCHEMA_VERSION, **record, "result": run.state.value})
+        records.put({**record, "result": run.state.value})
         if output == "table":
             what = f"{run.kind}  {human_bytes(run.bytes)}  {' '.join(run.paths)}" if run.kind else "changed nothing"
             put_line(f"{run.id}  {run.state}  {what}")

@@ -9,14 +9,15 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import click
 
-from acidctl.cli.check.work.findings_printer import FindingsPrinter
+from acidctl.cli.check.work.findings_printer import FindingsPrinter, print_rules
+from acidctl.cli.options.engine_choice import EngineChoice
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import note
 from acidctl.cli.output.progress import progress
+from acidctl.cli.report.run_report import RunReport
 from acidctl.errors import AcidctlError, RefusedError
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
@@ -28,10 +29,6 @@ from acidctl.validation.model import Options, Place
 from acidctl.validation.registry import RULES
 from acidctl.validation.run import validate
 from acidctl.worker_pool import Limits, Runner
-
-if TYPE_CHECKING:
-    from acidctl.cli.options.engine_choice import EngineChoice
-    from acidctl.cli.report.run_report import RunReport
 
 
 def work(
@@ -45,6 +42,7 @@ def work(
     ignored: tuple[str, ...],
     fail_on: str,
     schema: str | None,
+    list_rules: bool,
     verbose: bool,
     engine: EngineChoice,
     jobs: int | None,
@@ -55,6 +53,8 @@ def work(
     run: RunReport,
 ) -> int:
     """Validate as asked; the exit status."""
+    if list_rules:
+        return print_rules(output)
     if not locations:
         raise click.UsageError("Missing argument 'LOCATION...'.")
     engine.check("--jobs", jobs)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from acidctl.cli.hive.work.compactions import record_of
-from acidctl.cli.hive.work.listed import SCHEMA_VERSION, Record, age_text, lock_record, locks_text
+from acidctl.cli.hive.work.listed import Record, age_text, lock_record, locks_text
 from acidctl.cli.hive.work.txns import txn_record
 from acidctl.cli.options.many_locations import Procedure
-from acidctl.cli.output.console import Records, human_count, put_line
+from acidctl.cli.output.console import Records, put_line
 from acidctl.cli.report.outcomes import show_failure
 from acidctl.errors import AcidctlError, ExitStatus, RefusedError, UsageProblem
 from acidctl.metastore.activity import KnownTxns, State, Txn, find_locks, find_transactions, locks_by_txn
@@ -16,6 +16,7 @@ from acidctl.metastore.client import Metastore
 from acidctl.metastore.compactions import INITIATED, READY, WORKING, Compaction, find_compactions
 from acidctl.metastore.compactions import abort_compactions as take_out
 from acidctl.metastore.housekeeping import abort_txn
+from acidctl.wording import human_count
 
 
 def abort_txns(*, ids: tuple[int, ...], dry_run: bool, yes: bool, metastore: Metastore, output: str) -> int:
@@ -72,7 +73,7 @@ def _txn_text(txn: Txn, known: KnownTxns, locks: str) -> str:
 
 def _planned(records: Records, shown: Iterable[Record]) -> int:
     for one in shown:
-        records.put({"schema_version": SCHEMA_VERSION, **one, "result": "planned"})
+        records.put({**one, "result": "planned"})
     return ExitStatus.DONE
 
 
@@ -93,11 +94,11 @@ def _end(
         except AcidctlError as error:
             status = max(status, error.exit_status)
             show_failure(f"{noun} {id_}", error)
-            records.put({"schema_version": SCHEMA_VERSION, **shown[id_], "result": "failed", "error": error.code})
+            records.put({**shown[id_], "result": "failed", "error": error.code})
             continue
         if output == "table":
             put_line(f"{noun} {id_}: {gone if result == 'gone' else result}")
-        records.put({"schema_version": SCHEMA_VERSION, **shown[id_], "result": result})
+        records.put({**shown[id_], "result": result})
     return status
 
 

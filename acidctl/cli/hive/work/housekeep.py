@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from acidctl.cli.hive.work.listed import SCHEMA_VERSION, age_text, lock_record, locks_text, time_of, whole
+from acidctl.cli.hive.work.listed import age_text, lock_record, locks_text, time_of, whole
 from acidctl.cli.options.many_locations import Procedure
-from acidctl.cli.output.console import Records, human_count, note, put_line, warn
+from acidctl.cli.output.console import Records, note, put_line, warn
 from acidctl.errors import ExitStatus, RefusedError, UsageProblem
 from acidctl.metastore.activity import Lock, Txn
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.housekeeping import Dead, end_dead, find_dead
 from acidctl.metastore.server import Switches, each_server, find_switches
+from acidctl.wording import human_count
 
 
 def work(
@@ -146,7 +147,6 @@ def _record(
 ) -> dict[str, Any]:
     silent = None if one.last_heartbeat is None else whole(max(dead.now - one.last_heartbeat, 0.0))
     return {
-        "schema_version": SCHEMA_VERSION,
         "id": id_,
         "lock": lock,
         "user": one.user,

@@ -42,10 +42,13 @@ def show(
             return
         table(found[:limit]).print(console())
     else:
-        records = Records(output, columns, lambda record: ({name: flat(record.get(name)) for name in columns},))
+        records = Records(output, columns)
         records.put_header()
         for record in found[:limit]:
-            records.put({"schema_version": SCHEMA_VERSION, **record})
+            if output == "csv":
+                records.put({name: flat(record.get(name)) for name in columns})
+            else:
+                records.put({**record})
     if limit and len(found) > limit:
         note(f"{len(found) - limit:,} more, which come after these; --limit shows them")
 

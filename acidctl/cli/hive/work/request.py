@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from acidctl.cli.hive.work.listed import SCHEMA_VERSION, some
-from acidctl.cli.output.console import Records, human_count, note, put_line, warn
+from acidctl.cli.hive.work.listed import some
+from acidctl.cli.output.console import Records, note, put_line, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import show_failure
 from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
@@ -30,6 +30,7 @@ from acidctl.metastore.compactions import (
 )
 from acidctl.metastore.errors import Unreachable
 from acidctl.metastore.tables import partition_names
+from acidctl.wording import human_count
 
 _POLL_SECONDS = 1.0
 _MOST_SECONDS = 15.0
@@ -138,7 +139,6 @@ class _Said:
 
 def _record(wish: Wish, result: str, id_: int, state: str, why: str) -> dict[str, Any]:
     return {
-        "schema_version": SCHEMA_VERSION,
         "on": wish.name,
         "database": wish.database,
         "table": wish.table,

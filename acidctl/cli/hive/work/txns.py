@@ -17,7 +17,7 @@ from acidctl.cli.hive.work.listed import (
 )
 from acidctl.cli.hive.work.words import what_to_do
 from acidctl.cli.options.shared import refuse_unused
-from acidctl.cli.output.console import human_bytes, human_count, note
+from acidctl.cli.output.console import human_bytes, note
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on_screen
 from acidctl.cli.report.outcomes import show_failure
 from acidctl.errors import AcidctlError, UsageProblem
@@ -29,6 +29,7 @@ from acidctl.metastore.activity import KnownTxns, Lock, State, Txn, find_locks, 
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.compactions import find_compactions
 from acidctl.metastore.server import Switches, find_switches
+from acidctl.wording import human_count
 
 _COLUMNS = (
     "id", "state", "type", "user", "host", "agent", "query", "started", "lastHeartbeat", "age", "silent", "locks",

@@ -13,8 +13,6 @@ from acidctl.rows.past.blame import Blame, RowId, RowLife, Sighting, blame, pars
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.wording import text_of
 
-SCHEMA_VERSION = 1
-
 _MEANING = {
     "live": "readers see it",
     "deleted": "a delete or an update removed it",
@@ -78,7 +76,6 @@ def _report(location: str, found: Blame) -> dict[str, Any]:
         }
 
     return {
-        "schema_version": SCHEMA_VERSION,
         "location": location,
         "rows": [
             {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import click
 
@@ -11,13 +10,11 @@ from acidctl.cli.inspect.work.rows_out import begin_document, form_of, write_row
 from acidctl.cli.options.shared import EXPORT_FORMS, refuse_unused
 from acidctl.cli.output.console import note, out_stream, put_line, warn, warn_of
 from acidctl.errors import BadDataError, UsageProblem
+from acidctl.location.lists import SnapshotLists
+from acidctl.location.snapshot import Snapshot
+from acidctl.rows.read.visibility import Loss
 from acidctl.rows.scan.table import table_at
-from acidctl.wording import text_of
-
-if TYPE_CHECKING:
-    from acidctl.location.lists import SnapshotLists
-    from acidctl.location.snapshot import Snapshot
-    from acidctl.rows.read.visibility import Loss
+from acidctl.wording import human_count, text_of
 
 
 def work(
@@ -107,7 +104,7 @@ def _fail(losses: list[Loss]) -> None:
         what = f"{number} delete events are lost: deleted rows may show" if deletes else f"{number} rows are lost"
         warn(f"skipped {path}: {what} ({parts[0].error})")
     raise BadDataError(
-        f"{len(files)} {'file' if len(files) == 1 else 'files'} could not be read, wholly or in part",
+        f"{human_count(len(files), 'file')} could not be read, wholly or in part",
         "what is printed is incomplete",
         "restore the files named above",
     )

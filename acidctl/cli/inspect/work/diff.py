@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 import pyarrow as pa
@@ -12,16 +11,12 @@ from acidctl.cli.inspect.work.rows_out import begin_document, form_of, write_row
 from acidctl.cli.options.shared import ROW_FORMS, refuse_unused
 from acidctl.cli.output.console import note, put_json, warn_of
 from acidctl.errors import NotFoundError, UsageProblem
+from acidctl.location.lists import SnapshotLists
 from acidctl.orc.types import arrow_type
 from acidctl.rows.past.diff import Difference, keyed_type, pair_by_key, table_difference
 from acidctl.rows.scan.arrow_rows import one_table
 from acidctl.rows.scan.table import table_at
 from acidctl.wording import text_of
-
-if TYPE_CHECKING:
-    from acidctl.location.lists import SnapshotLists
-
-SCHEMA_VERSION = 1
 
 
 def work(
@@ -58,7 +53,7 @@ def work(
     warn_of(found.warnings)
     if count:
         gone, new = found.count()
-        put_json({"schema_version": SCHEMA_VERSION, "disappeared": gone, "appeared": new}, lines=True)
+        put_json({"disappeared": gone, "appeared": new}, lines=True)
     elif keys:
         _write_pairs(found, keys, output, to_file)
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from acidctl.cli.output.console import Records, console
@@ -15,8 +14,6 @@ from acidctl.printable import printable
 from acidctl.rows.past.history import History, WriteIdHistory, read_history
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.wording import iso_time, text_of
-
-SCHEMA_VERSION = 1
 
 _COLUMNS = (
     "location", "writeId", "state", "inserted", "updated", "deleted", "complete", "modified", "directories",
@@ -34,7 +31,7 @@ def work(
     """Show the history as asked; the exit status."""
     visits = Visits()
     known = lists.is_told
-    records = Records(output, _COLUMNS, _csv_rows)
+    records = Records(output, _COLUMNS, "writeIds")
     for found in find((location,), storage, lists, visits.observer):
         try:
             snapshot = found.snapshot(lists)
@@ -59,7 +56,6 @@ def work(
 def _report(location: str, history: History, *, known: bool) -> dict[str, Any]:
     """The JSON form."""
     return {
-        "schema_version": SCHEMA_VERSION,
         "location": location,
         "unknownBelow": history.unknown_below,
         "writeIds": [
@@ -79,10 +75,6 @@ def _report(location: str, history: History, *, known: bool) -> dict[str, Any]:
         ],
         "problems": [str(problem) for problem in history.problems],
     }
-
-
-def _csv_rows(report: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    return ({"location": report["location"], **line} for line in report["writeIds"])
 
 
 def _print(location: str, history: History, *, known: bool) -> None:

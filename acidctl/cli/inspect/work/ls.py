@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
 from acidctl.cli.inspect.work.report import compaction_line, location_report, summary_line
 from acidctl.cli.inspect.work.timeline import bars, marks_for
 from acidctl.cli.options.shared import refuse_unused
-from acidctl.cli.output.console import Records, console, human_bytes, human_count, note, put_line
+from acidctl.cli.output.console import Records, console, human_bytes, note, put_line
 from acidctl.cli.output.screen import STATE_STYLES, FittedTable, Row, ScreenColumn, fitted, on_screen
 from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError
@@ -17,6 +17,7 @@ from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.printable import printable
+from acidctl.wording import human_count
 
 _NARROWEST_BAR = 20
 """Where fewer columns are left beside the names, the bars of the timeline go below them."""
@@ -56,7 +57,7 @@ def work(
         refuse_unused(f"-o {output}", "timeline")
     visits = Visits()
     tables = _Tables(show_all=show_all, timeline=timeline, rows=rows)
-    records = Records(output, _COLUMNS, _csv_rows)
+    records = Records(output, _COLUMNS, "entries")
     for found in find(paths or (".",), storage, lists, visits.observer):
         try:
             seen = visits.readable(found)
@@ -80,11 +81,6 @@ def work(
     visits.tell_notes()
     visits.tell_strangers()
     return visits.status
-
-
-def _csv_rows(report: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """One row per entry."""
-    return ({"location": report["location"], **entry} for entry in report["entries"])
 
 
 class _Tables:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from acidctl.cli.output.console import Records, console, human_bytes, human_count, put_line, table_of
+from acidctl.cli.output.console import Records, console, human_bytes, put_line, table_of
 from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError
 from acidctl.orc.byte_source import ByteSource
@@ -12,6 +12,7 @@ from acidctl.orc.tail import read_tail
 from acidctl.orc.tail_document import tail_document
 from acidctl.printable import printable
 from acidctl.storage.registry import open_location
+from acidctl.wording import human_count
 
 
 def work(

@@ -1,4 +1,4 @@
-"""What `ls` says of a location: the JSON contract (schema_version 1), from which its other forms are made too."""
+"""What `ls` says of a location: the JSON contract, from which its other forms are made too."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from acidctl.location.evidence import Evidence
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.wording import iso_time, text_of
-
-SCHEMA_VERSION = 1
 
 
 def location_report(
@@ -40,7 +38,6 @@ def location_report(
         for child in children_of(snapshot)
     ]
     return {
-        "schema_version": SCHEMA_VERSION,
         "location": snapshot.fs.display(snapshot.path),
         "transactional": {
             "known": evidence.is_known,

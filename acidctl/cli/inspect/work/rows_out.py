@@ -7,22 +7,19 @@ import sys
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import click
+import pyarrow as pa
 from click.core import ParameterSource
 
 from acidctl.cli.output.console import console, note, out_stream, table_of
 from acidctl.errors import UsageProblem
+from acidctl.orc.types import OrcType
 from acidctl.rows.export.cells import cell_rows
-from acidctl.rows.export.sinks import JsonArray, Sink, SinkOptions, open_sink
+from acidctl.rows.export.sinks import JsonArray, Sink, open_sink
 from acidctl.rows.read.selection import limited
 from acidctl.storage.port import base_name
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from acidctl.orc.types import OrcType
 
 SUFFIXES = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".parquet": "parquet", ".arrow": "arrow",
@@ -128,7 +125,7 @@ def _write(
         assert types is not None
         sink = OrcSink(out, types)
     else:
-        sink = open_sink(form, out, types=types, schema=schema, options=SinkOptions(printable=out.isatty()))
+        sink = open_sink(form, out, types=types, schema=schema, for_terminal=out.isatty())
     for batch in batches:
         sink.write(batch)
     sink.close()

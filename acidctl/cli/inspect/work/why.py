@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from acidctl.location.snapshot import Snapshot
 
 
-SCHEMA_VERSION = 1
-
 _LABELS = {
     "what": "is", "write-ids": "write ids", "transaction": "txn", "verdict": "because", "readers": "readers",
     "snapshot": "snapshot", "base": "base", "content": "holds",
@@ -122,11 +120,10 @@ class _Report:
         self._detailed = bool(names)
 
     def record(self) -> dict[str, Any]:
-        """The JSON form, schema_version 1."""
+        """The JSON form."""
         snapshot = self._snapshot
         state, ids, txns = snapshot.state, snapshot.write_ids, snapshot.txns
         return {
-            "schema_version": SCHEMA_VERSION,
             "location": snapshot.fs.display(snapshot.path),
             "snapshot": {
                 "writeIds": None if ids.is_everything else str(ids),

@@ -19,8 +19,6 @@ from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.scan.odd_layout import odd_layout
 
-SCHEMA_VERSION = 1
-
 ORDERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "cost": lambda found: found["cost"],
     "gain": lambda found: found["gain"],
@@ -47,8 +45,7 @@ def work(
         shown: locations in the table, where `limit` says nothing.
     """
     visits = Visits()
-    names = list(_record("", Advice(0, 0, 0, 0, (), 0, 0, None, 0, 0), None))
-    records = Records(output, names[1:])  # CSV has no version of a schema
+    records = Records(output, list(_record("", Advice(0, 0, 0, 0, (), 0, 0, None, 0, 0), None)))
     ranked: list[dict[str, Any]] = []
     told, program = [*snapshot_words(), *storage_words()], ["acidctl", *global_words()]
     for found in visits.known(find(locations, storage, lists, visits.observer)):
@@ -94,7 +91,6 @@ def _record(
     """
     kind = advice.kind.value if advice.kind else None
     return {
-        "schema_version": SCHEMA_VERSION,
         "location": location,
         "cost": advice.cost,
         "directories": advice.directories,

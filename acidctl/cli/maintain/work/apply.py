@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from acidctl.acid.layout import TableType
 from acidctl.cleaning.saved import read_plans, who_may_change
 from acidctl.cli.maintain.work.clean import CleaningPrinter, clean_all, cut_to
 from acidctl.cli.options.many_locations import Procedure
 from acidctl.cli.output.console import note
+from acidctl.cli.report.run_report import RunReport
 from acidctl.errors import RefusedError
+from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
-
-if TYPE_CHECKING:
-    from acidctl.cli.report.run_report import RunReport
-    from acidctl.location.lists import SnapshotLists
 
 
 def work(

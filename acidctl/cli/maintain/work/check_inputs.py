@@ -5,18 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from acidctl.cli.output.progress import progress
+from acidctl.cli.report.outcomes import Outcomes
+from acidctl.compaction.request import Planned
 from acidctl.errors import BadDataError
 from acidctl.validation.findings import Depth, Severity
-from acidctl.validation.model import Options, Place
+from acidctl.validation.model import Options, Place, Report
 from acidctl.validation.run import validate
-
-if TYPE_CHECKING:
-    from acidctl.cli.report.outcomes import Outcomes
-    from acidctl.compaction.request import Planned
-    from acidctl.validation.model import Report
 
 _SHOWN = 3
 

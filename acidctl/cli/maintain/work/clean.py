@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.reasons import Code
@@ -20,20 +19,18 @@ from acidctl.cleaning.request import RefusedCleaning, plan_location
 from acidctl.cleaning.retention import Policy
 from acidctl.cli.options.many_locations import Procedure, Stop, with_tables
 from acidctl.cli.options.shared import refuse_unused
-from acidctl.cli.output.console import console, human_bytes, human_count, note
+from acidctl.cli.output.console import console, human_bytes, note
 from acidctl.cli.output.progress import progress
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
-from acidctl.cli.report.outcomes import Outcomes, some
+from acidctl.cli.report.outcomes import Outcomes
 from acidctl.cli.report.run_files import refuse_replacing
+from acidctl.cli.report.run_report import RunReport
 from acidctl.location.find import Found, find, once
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.own_files import new_run_id
-from acidctl.wording import text_of
-
-if TYPE_CHECKING:
-    from acidctl.cli.report.run_report import RunReport
-    from acidctl.outcome import Outcome
+from acidctl.outcome import Outcome
+from acidctl.wording import human_count, some_of, text_of
 
 NAMES_SHOWN = 8
 MOST_NOTES = 20
@@ -262,8 +259,8 @@ def _kept_back(plan: CleaningPlan) -> None:
         by_reason.setdefault(text_of(reason), []).append(name)
         codes |= reason.codes
     for text, names in by_reason.items():
-        note(f"{plan.shown}: kept back: {some(names, NAMES_SHOWN)}: {text}")
+        note(f"{plan.shown}: kept back: {some_of(names, NAMES_SHOWN)}: {text}")
     if plan.postponed:
-        note(f"{plan.shown}: left for later: {some(plan.postponed, NAMES_SHOWN)}: more than --max-bytes")
+        note(f"{plan.shown}: left for later: {some_of(plan.postponed, NAMES_SHOWN)}: more than --max-bytes")
     if codes & {Code.TRANSACTION_UNKNOWN, Code.INSERT_OVERWRITE_UNKNOWN}:
         note("give Hive's lists, or --assume-committed[=AGE] if all older than AGE (1h) is committed")

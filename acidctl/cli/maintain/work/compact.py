@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,13 +15,17 @@ from acidctl.acid.assumption import Assumption
 from acidctl.acid.layout import TableType
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.triggers import NO_AUTO, Thresholds, is_auto_off
+from acidctl.cli.options.engine_choice import EngineChoice
 from acidctl.cli.options.key_value import key_and_value
+from acidctl.cli.options.param_types import DailyWindow
 from acidctl.cli.options.shared import refuse_unused
-from acidctl.cli.output.console import can_ask, human_bytes, human_count, note, say, warn
-from acidctl.cli.output.progress import progress
+from acidctl.cli.output.console import can_ask, human_bytes, note, say, warn
+from acidctl.cli.output.progress import Bar, progress
 from acidctl.cli.report.outcomes import Outcomes
+from acidctl.cli.report.run_report import RunReport
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.output_settings import Writing
+from acidctl.compaction.plan import CompactionPlan
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.request import (
     Answer,
@@ -33,26 +37,16 @@ from acidctl.compaction.request import (
     refused_before_work,
     within_budget,
 )
-from acidctl.compaction.run import Compacted
-from acidctl.compaction.tasks import JoinTask
+from acidctl.compaction.run import Compacted, Engine
+from acidctl.compaction.tasks import JoinTask, Task
 from acidctl.errors import RefusedError
 from acidctl.location.find import find, once
+from acidctl.location.lists import SnapshotLists
+from acidctl.location.lock import Locking
 from acidctl.location.neighbours import Surroundings
 from acidctl.orc.write.writer_settings import WriterSettings
-from acidctl.outcome import TIME_IS_UP
-from acidctl.wording import duration, text_of
-
-if TYPE_CHECKING:
-    from acidctl.cli.options.engine_choice import EngineChoice
-    from acidctl.cli.options.param_types import DailyWindow
-    from acidctl.cli.output.progress import Bar
-    from acidctl.cli.report.run_report import RunReport
-    from acidctl.compaction.plan import CompactionPlan
-    from acidctl.compaction.run import Engine
-    from acidctl.compaction.tasks import Task
-    from acidctl.location.lists import SnapshotLists
-    from acidctl.location.lock import Locking
-    from acidctl.outcome import Outcome
+from acidctl.outcome import TIME_IS_UP, Outcome
+from acidctl.wording import duration, human_count, text_of
 
 _DECIDING = ("compactorthreshold.", "hive.compactor.")
 _SHOWN = 3

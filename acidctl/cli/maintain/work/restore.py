@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from acidctl.cleaning.outcomes import InTrash, Restored, in_trash
 from acidctl.cleaning.trash import TRASH, TrashRun, trash_runs
@@ -11,18 +10,17 @@ from acidctl.cleaning.undo import USABLE, bring_back, newest
 from acidctl.cli.maintain.work.clean import MOST_NOTES, NAMES_SHOWN
 from acidctl.cli.options.many_locations import Procedure, with_tables
 from acidctl.cli.options.shared import refuse_unused
-from acidctl.cli.output.console import human_bytes, human_count, note, put_line, warn
+from acidctl.cli.output.console import human_bytes, note, put_line, warn
 from acidctl.cli.output.progress import progress
-from acidctl.cli.report.outcomes import Outcomes, some
+from acidctl.cli.report.outcomes import Outcomes
+from acidctl.cli.report.run_report import RunReport
 from acidctl.errors import NotFoundError
 from acidctl.location.find import Found, find, once
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.walk import WalkedLocation
 from acidctl.outcome import Outcome, Result
 from acidctl.storage.registry import open_location
-
-if TYPE_CHECKING:
-    from acidctl.cli.report.run_report import RunReport
+from acidctl.wording import human_count, some_of
 
 
 def work(
@@ -218,12 +216,12 @@ class RestorePrinter(Outcomes):
 
     def _text(self, outcome: Outcome) -> str:
         if isinstance(outcome, Restored):
-            names = " ".join(outcome.names) if self.is_alone else some(outcome.names, NAMES_SHOWN)
+            names = " ".join(outcome.names) if self.is_alone else some_of(outcome.names, NAMES_SHOWN)
             done = f"{len(outcome.names)} restored: {names}"
             return f"{outcome.location}: {done if outcome.names else f'{outcome.run.id} was restored already'}"
         if not isinstance(outcome, InTrash):
             return ""
         run = outcome.run
         count = f"{human_count(len(run.names), 'entry', 'entries')}, {human_bytes(run.bytes)}"
-        what = f"{count}: {some(run.names, NAMES_SHOWN)}" if run.is_complete else _phase(run)
+        what = f"{count}: {some_of(run.names, NAMES_SHOWN)}" if run.is_complete else _phase(run)
         return f"{outcome.location}: {run.id}: {what}"
