@@ -161,6 +161,27 @@ def find_table(path: str, storage: Mapping[str, str], lists: SnapshotLists) -> l
     return [found.afresh() for found in walk]
 
 
+def found_again(
+    found: Found, storage: Mapping[str, str], lists: SnapshotLists, surroundings: Surroundings | None = None
+) -> Found:
+    """One location that was found before, as it is now, to be listed when its snapshot is taken.
+
+    Args:
+        surroundings: for who changes it, as for :func:`find`.
+
+    Raises:
+        NotFoundError: its table, or the location itself, is gone.
+        RefusedError: it lies in something that is not ours.
+    """
+    if found.hive is None or lists.warehouse is None:
+        (again,) = find([found.shown], storage, lists, surroundings=surroundings)
+        return again
+    # By its table, not by its path: a partition may lie anywhere.
+    if surroundings:
+        refuse_part_of_others(found.shown, storage, surroundings)
+    return replace(found.afresh(), hive=lists.warehouse.table_again(found.hive))
+
+
 def _places(
     path: str,
     storage: Mapping[str, str],

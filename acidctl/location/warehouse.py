@@ -106,6 +106,15 @@ class Warehouse:
                 "acidctl tables shows what there is",
             )
 
+    def table_again(self, table: HiveTable) -> HiveTable:
+        """A table as it is now.
+
+        Raises:
+            NotFoundError: it is gone.
+            UsageProblem: it is not transactional any more.
+        """
+        return next(self.tables(HiveName(table.database, table.name, {})))
+
     def places(self, name: HiveName, storage: Mapping[str, str]) -> Iterator[Place]:
         """The locations of all of its tables, table by table, partitions by their values.
 

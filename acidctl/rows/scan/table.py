@@ -18,6 +18,7 @@ from acidctl.errors import BadDataError, NotFoundError, UsageProblem
 from acidctl.location.find import Found, find_table
 from acidctl.location.hive_names import is_hive_name
 from acidctl.location.lists import SnapshotLists, lists_of, read_lists
+from acidctl.location.named_metastore import open_warehouse
 from acidctl.location.snapshot import Snapshot
 from acidctl.nearest import did_you_mean
 from acidctl.orc.types import OrcType
@@ -53,15 +54,20 @@ def open_table(
     url: str | os.PathLike[str],
     *,
     storage_options: Mapping[str, str] | None = None,
+    metastore: str | Mapping[str, str] | None = None,
     write_ids: str | ValidWriteIds | None = None,
     valid_txns: str | ValidTxns | None = None,
     table: str | None = None,
 ) -> Table:
-    """Find a table: one location, or the partitions below a directory.
+    """Find a table: one location, the partitions below a directory, or what a metastore has under a name.
 
     Args:
-        url: a path, of any kind that Python knows, or a URL of any supported store.
+        url: a path, of any kind that Python knows, a URL of any supported store, or a name of a metastore's,
+            ``hive:db.table`` or ``hive:db.table/key=value``.
         storage_options: for the store, by their fsspec names.
+        metastore: who knows names, columns and their types, and says what counts where `write_ids` does not: an address
+            such as ``thrift://host:9083``, several separated by commas, or settings by their names
+            (docs/how-to/metastore.md); None for what ``hive-site.xml`` says, ``none`` for none.
         write_ids: Hive's valid write-id list (``db.t:hwm:minOpen:open:aborted``), or those of several tables
             (``txn$list$list``); without it all on disk is committed.
         valid_txns: Hive's valid transaction list, which decides which ``_v`` directories count.
@@ -74,9 +80,9 @@ def open_table(
         BadDataError: the partitions have different keys.
     """
     txns = ValidTxns.parse(valid_txns) if isinstance(valid_txns, str) else valid_txns
-    if isinstance(write_ids, ValidWriteIds):
-        return table_at(url, storage_options, replace(lists_of(write_ids, table), txns=txns))
-    return table_at(url, storage_options, replace(read_lists(write_ids, table=table), txns=txns))
+
+    lists = lists_of(write_ids, table) if isinstance(write_ids, ValidWriteIds) else read_lists(write_ids, table=table)
+    return table_at(url, storage_options, replace(lists, txns=txns, warehouse=open_warehouse(metastore)))
 
 
 def table_at(url: str | os.PathLike[str], storage_options: Mapping[str, str] | None, lists: SnapshotLists) -> Table:
