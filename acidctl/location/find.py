@@ -14,6 +14,7 @@ from acidctl.acid.listing import Listing
 from acidctl.acid.reasons import Code, reason
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError, RefusedError
+from acidctl.location.declared import Declared, declared_by
 from acidctl.location.evidence import Evidence, evidence_of, refuse_part_of_others
 from acidctl.location.hive_names import HiveName, is_hive_name
 from acidctl.location.lists import Lists, SnapshotLists
@@ -43,6 +44,7 @@ class Found:
         top: its own children, where they were listed a moment ago; None lists them again.
         ahead: a look at it that was taken while others were worked on, or why that failed.
         hive: its table, as the metastore has it; None without a metastore, or where that does not know it.
+        declared: what the metastore says of its files, which for a partition may differ from what it says of the table.
     """
 
     fs: FileSystem
@@ -51,6 +53,7 @@ class Found:
     top: Listing | None = None
     ahead: Look | AcidctlError | None = None
     hive: HiveTable | None = None
+    declared: Declared | None = None
 
     @property
     def shown(self) -> str:
@@ -91,7 +94,14 @@ class Found:
             write_ids = (write_ids or ValidWriteIds()).for_compactor()
         path = self.location.path
         return take_snapshot(
-            self.fs, path, write_ids, found.txns, look=self.look, assumed=found.assumed, said=found.said
+            self.fs,
+            path,
+            write_ids,
+            found.txns,
+            look=self.look,
+            assumed=found.assumed,
+            said=found.said,
+            declared=self.declared,
         )
 
     def lists(self, lists: SnapshotLists) -> Lists:
@@ -210,7 +220,8 @@ def _named(
         if surroundings:
             refuse_part_of_others(place.fs.display(place.location.path), storage, surroundings)
         is_given = not name.is_pattern and not place.location.partition
-        yield Found(place.fs, place.location, is_given, hive=place.table)
+        declared = declared_by(place.table, place.partition)
+        yield Found(place.fs, place.location, is_given, hive=place.table, declared=declared)
 
 
 def _known(found: Found, warehouse: Warehouse) -> Found:
@@ -218,7 +229,9 @@ def _known(found: Found, warehouse: Warehouse) -> Found:
     table = warehouse.table_at(found.fs, found.location)
     if table is None:
         return found
-    return replace(found, hive=table, location=replace(found.location, table=table.full_name))
+    location = replace(found.location, table=table.full_name)
+    partition = warehouse.partition_at(table, location)
+    return replace(found, hive=table, location=location, declared=declared_by(table, partition))
 
 
 def _walk(fs: FileSystem, root: str, observer: Observer, *, looks: bool) -> Iterator[Found]:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from urllib.parse import urlsplit
 
+from acidctl.acid.layout import TableType
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import NotFoundError, UsageProblem
@@ -56,6 +57,7 @@ class Warehouse:
         self.metastore = metastore
         self.exclude = tuple(exclude)
         self._at_root: dict[tuple[str, str, str], HiveTable | None] = {}
+        self._partitions: dict[str, dict[tuple[tuple[str, str], ...], HivePartition]] = {}
 
     def renewed(self) -> Warehouse:
         """The same, which has taken no list yet."""
@@ -166,6 +168,18 @@ class Warehouse:
             self._at_root[key] = self._by_name(location.table, key) or self._by_location.get(key)
         return self._at_root[key]
 
+    def partition_at(self, table: HiveTable, location: WalkedLocation) -> HivePartition | None:
+        """The partition that lies in a directory, by its values; None where nothing of it matters, or there is none.
+
+        Only those of insert-only tables matter, whose files are not all alike; all of a table are asked for at once.
+        """
+        if not location.partition or table.table_type is not TableType.INSERT_ONLY:
+            return None
+        if table.full_name not in self._partitions:
+            found = find_partitions(self.metastore, table)
+            self._partitions[table.full_name] = {_values(one.values): one for one in found}
+        return self._partitions[table.full_name].get(_values(location.partition))
+
     def _by_name(self, name: str, key: tuple[str, str, str]) -> HiveTable | None:
         """The table that is called as its directory is, which most are."""
         database, dot, table = name.lower().partition(".")
@@ -179,6 +193,11 @@ class Warehouse:
     def _by_location(self) -> Mapping[tuple[str, str, str], HiveTable]:
         """All transactional tables by where they lie."""
         return {_key(table.location): table for table in find_tables(self.metastore) if table.location}
+
+
+def _values(partition: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """To be compared: keys ignore case."""
+    return tuple((key.lower(), value) for key, value in partition)
 
 
 def _key(url: str) -> tuple[str, str, str]:

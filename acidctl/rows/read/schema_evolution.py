@@ -16,7 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError
+from acidctl.location.declared import Declared
 from acidctl.orc.arrow import below, struct_of, tags_of, with_children
+from acidctl.orc.hive_types import row_type_of
 from acidctl.orc.read.union_nulls import has_null_member, null_unions, with_nulls
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType, arrow_type
@@ -32,6 +34,20 @@ _MAX_DIGITS = 38
 _TEXTS = ("string", "varchar", "char")
 SIZED_TEXTS = frozenset(("varchar", "char"))
 """Kinds for which :func:`fit_text` may have something to do."""
+
+
+def table_row_type(declared: Declared | None, types: Sequence[OrcType]) -> OrcType:
+    """The row type of a table: its columns as a metastore has them, else what holds the rows of all files.
+
+    Args:
+        types: of the files, oldest first; there may be none.
+
+    Raises:
+        BadDataError: the metastore has a column of a type that acidctl does not know.
+    """
+    if declared and declared.columns:
+        return row_type_of(declared.columns)
+    return merge_row_types(types or [OrcType("struct")])
 
 
 def merge_row_types(types: Sequence[OrcType]) -> OrcType:
