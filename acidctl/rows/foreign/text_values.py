@@ -36,7 +36,7 @@ _TIME = r"(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{1,2})(?::(?P<second>[0-9]{1,2})(
 _TIMESTAMP = rf"^{_ANY_BLANK}(?P<sign>-?)(?P<year>[0-9]{{1,9}}){_DAY}[ T]{_TIME}{_ANY_BLANK}$"
 _STRICT_T = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(?:[^:0-9]|$|:[0-9]{2})"
 """Between day and hour a T may stand where no digit is left out; then seconds may be, as a whole."""
-_STRICT_BLANK = r"[0-9] +[0-9]+:[0-9]+:[0-9]+(?:[^.]|$|\.[0-9])"
+_STRICT_BLANK = r"[0-9] [0-9]+:[0-9]+:[0-9]+(?:[^.0-9]|$|\.[0-9])"
 _BASE64 = r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$"
 _LIMITS = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
 _EASY_DIGITS = 18
