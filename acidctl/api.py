@@ -11,10 +11,11 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from acidctl.acid.assumption import Assumption
 from acidctl.acid.layout import TableType
+from acidctl.acid.names import partition_name
 from acidctl.acid.triggers import Advice, advise
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.cleaning import request as cleaning
@@ -37,9 +38,11 @@ from acidctl.compaction.request import (
 from acidctl.compaction.run import Compacted, Engine
 from acidctl.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.location.evidence import Evidence, not_known
-from acidctl.location.find import Found, find
+from acidctl.location.find import Found, find, found_again
+from acidctl.location.hive_names import HIVE
 from acidctl.location.lists import SnapshotLists, lists_of, read_lists
 from acidctl.location.lock import Locking
+from acidctl.location.named_metastore import open_warehouse
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.snapshot import Snapshot
 from acidctl.nearest import member
@@ -56,6 +59,10 @@ from acidctl.validation.findings import Depth
 from acidctl.validation.model import Options, Place, Report
 from acidctl.validation.run import validate
 
+if TYPE_CHECKING:
+    from acidctl.location.warehouse import Warehouse
+    from acidctl.metastore.tables import HiveTable
+
 DAY = 86400.0
 """Seconds."""
 
@@ -64,8 +71,12 @@ class Location:
     """One location of a transactional table: an unpartitioned table, or a partition.
 
     Args:
-        url: a path, of any kind that Python knows, or a URL of any supported store.
+        url: a path, of any kind that Python knows, a URL of any supported store, or the name of a table or partition
+            that a metastore has: ``hive:db.table/key=value``.
         storage_options: for the store, by their fsspec names.
+        metastore: who knows names and says what counts, where neither `write_ids` nor `assume_committed` does: an
+            address such as ``thrift://host:9083``, several separated by commas, or settings by their names
+            (docs/how-to/metastore.md); None for what ``hive-site.xml`` says, ``none`` for none. Every verb asks anew.
         write_ids: Hive's valid write-id list (``db.t:hwm:minOpen:open:aborted``), or those of several tables.
         valid_txns: Hive's valid transaction list, which decides which ``_v`` directories count.
         assume_committed: without lists, all that was last written so many seconds ago counts as committed. Verbs that
@@ -81,12 +92,13 @@ class Location:
         url: str | os.PathLike[str],
         *,
         storage_options: Mapping[str, str] | None = None,
+        metastore: str | Mapping[str, str] | None = None,
         write_ids: str | ValidWriteIds | None = None,
         valid_txns: str | ValidTxns | None = None,
         assume_committed: float | None = None,
     ) -> None:
         self._storage = dict(storage_options or {})
-        self._lists = _lists(write_ids, valid_txns, assume_committed)
+        self._lists = _lists(write_ids, valid_txns, assume_committed, open_warehouse(metastore))
         path = os.fsdecode(url)
         found = list(find([path], self._storage, self._lists, looks=False))
         if len(found) != 1:
@@ -104,7 +116,8 @@ class Location:
         return one
 
     def __repr__(self) -> str:
-        return f"<acidctl location {self.path}>"
+        name = f"{self.hive_name} at " if self.hive else ""
+        return f"<acidctl location {name}{self.path}>"
 
     @property
     def path(self) -> str:
@@ -121,6 +134,24 @@ class Location:
         """The values in its path by their keys, as they are spelled there."""
         return dict(self._found.location.partition)
 
+    @property
+    def hive(self) -> HiveTable | None:
+        """Its table as the metastore had it when the location was found: columns, owner, properties; None where no
+        metastore is asked, or where that does not know it.
+        """
+        return self._found.hive
+
+    @property
+    def hive_name(self) -> str:
+        """The name that the metastore has for it, ``hive:db.table/key=value``; empty where that does not know it."""
+        if not self.hive:
+            return ""
+        return "/".join([f"{HIVE}{self.hive.full_name}", *(partition_name(*one) for one in self.partition.items())])
+
+    def _now(self) -> SnapshotLists:
+        """What was said of the snapshot, for a verb that begins: a metastore is asked before anything is listed."""
+        return self._lists.renewed().begun()
+
     # -- what is there -----------------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
@@ -130,7 +161,8 @@ class Location:
             RefusedError: the lists are not for its table.
             BadDataError: a ``_metadata_acid`` that Hive would refuse too.
         """
-        return self._found.afresh().snapshot(self._lists)
+        lists = self._now()
+        return self._found.afresh().snapshot(lists)
 
     def evidence(self) -> Evidence:
         """Whether it is known to be of a transactional table, and of which type."""
@@ -149,7 +181,10 @@ class Location:
 
     def rows(self) -> Table:
         """The rows that a reader sees; see :func:`acidctl.open_table`."""
-        return table_at(self.path, self._storage, self._lists)
+        lists = self._lists.renewed()
+        if self.hive:
+            return Table(self.path, [self._found.afresh()], lists)
+        return table_at(self.path, self._storage, lists)
 
     def history(self) -> History:
         """What every write id did, as far as it can still be told."""
@@ -185,8 +220,9 @@ class Location:
             depth: listing, footers or deep, as a :class:`Depth` or its name.
             options: further ones of :class:`acidctl.validation.model.Options`.
         """
+        lists = self._now()
         found = self._found.afresh()
-        snapshot = found.snapshot(self._lists)
+        snapshot = found.snapshot(lists)
         place = Place(found.fs, snapshot.path, snapshot.write_ids, snapshot.txns, found.location.partition, found.look)
         (report,) = validate([place], Options(depth=member(Depth, depth, "depth"), **options))
         return report
@@ -230,9 +266,12 @@ class Location:
     def _plan(self, request: CompactionRequest) -> Planned | Nothing | Refused:
         if not self._lists.is_told:
             raise RefusedError(
-                "a compaction must be told which write ids are committed", "", "give write_ids or assume_committed"
+                "a compaction must be told which write ids are committed",
+                "",
+                "give metastore, write_ids or assume_committed",
             )
-        return plan_location(self._changeable(request.table_type), self._lists, self._aged(request))
+        lists = self._now()
+        return plan_location(self._changeable(request.table_type, lists), lists, self._aged(request))
 
     def _aged(self, request: CompactionRequest) -> CompactionRequest:
         """With a lock that notices a clock by which the age of what is there says nothing."""
@@ -250,7 +289,8 @@ class Location:
         Raises:
             RefusedError: it is not known to be transactional.
         """
-        return cleaning.plan_location(self._changeable(None), self._lists, Policy(older_than, leftovers))
+        lists = self._now()
+        return cleaning.plan_location(self._changeable(None, lists), lists, Policy(older_than, leftovers))
 
     def clean(
         self,
@@ -275,7 +315,8 @@ class Location:
         if not unsafe_retention:
             policy.require_safe()
         how = member(How, trash, "place for what is removed")
-        answer = cleaning.plan_location(self._changeable(None), self._lists, policy)
+        lists = self._now()
+        answer = cleaning.plan_location(self._changeable(None, lists), lists, policy)
         if isinstance(answer, RefusedCleaning):
             raise answer.error
         return cleaning.carry_out(answer.plan, how, replace(locking or Locking(), age=older_than))
@@ -335,7 +376,7 @@ class Location:
 
     def _plan_repair(self, kind: str, path: str, *, force: bool) -> repairs.PlannedRepair:
         scope = Scope(time.time(), path, force)
-        answer = repairs.plan_location(self._changeable(None), member(RepairKind, kind, "repair"), scope)
+        answer = repairs.plan_location(self._changeable(None, self._now()), member(RepairKind, kind, "repair"), scope)
         if isinstance(answer, repairs.RefusedRepair):
             raise answer.error
         return answer
@@ -349,13 +390,14 @@ class Location:
         """
         return undo_last(self._found.fs, self._found.location.path, run_id, locking)
 
-    def _changeable(self, said: TableType | None) -> Found:
+    def _changeable(self, said: TableType | None, lists: SnapshotLists) -> Found:
         """The location, found anew, where it may be changed.
 
         Raises:
             RefusedError: it is not known to be transactional, or lies in something that is not ours.
+            NotFoundError: the metastore does not have its table any more.
         """
-        (found,) = find([self.path], self._storage, self._lists, surroundings=Surroundings())
+        found = found_again(self._found, self._storage, lists, Surroundings())
         evidence = found.evidence(said)
         if not evidence.may_change:
             raise not_known(found.shown, evidence)
@@ -366,15 +408,18 @@ def find_locations(
     url: str | os.PathLike[str],
     *,
     storage_options: Mapping[str, str] | None = None,
+    metastore: str | Mapping[str, str] | None = None,
+    exclude: Sequence[str] = (),
     write_ids: str | ValidWriteIds | None = None,
     valid_txns: str | ValidTxns | None = None,
     assume_committed: float | None = None,
 ) -> Iterator[Location]:
-    """Every location at or below a path: of a table, its partitions, a database or a warehouse.
+    """Every location at or below a path, or of the tables that ``hive:db.*`` names.
 
-    Args and errors are those of :class:`Location`; one write-id list is good for one table.
+    Args and errors are those of :class:`Location`; one write-id list is good for one table. `exclude` are names of
+    tables, ``db.tmp_*``, that are left out where such a name means several.
     """
-    lists = _lists(write_ids, valid_txns, assume_committed)
+    lists = _lists(write_ids, valid_txns, assume_committed, open_warehouse(metastore, exclude))
     storage = dict(storage_options or {})
     for found in find([os.fsdecode(url)], storage, lists, looks=False):
         yield Location._of(found, storage, lists)
@@ -387,9 +432,12 @@ def _request(request: CompactionRequest | str) -> CompactionRequest:
 
 
 def _lists(
-    write_ids: str | ValidWriteIds | None, valid_txns: str | ValidTxns | None, assume_committed: float | None
+    write_ids: str | ValidWriteIds | None,
+    valid_txns: str | ValidTxns | None,
+    assume_committed: float | None,
+    warehouse: Warehouse | None,
 ) -> SnapshotLists:
     txns = ValidTxns.parse(valid_txns) if isinstance(valid_txns, str) else valid_txns
     lists = lists_of(write_ids) if isinstance(write_ids, ValidWriteIds) else read_lists(write_ids)
     assumption = None if assume_committed is None else Assumption(assume_committed)
-    return replace(lists, txns=txns, assumption=assumption)
+    return replace(lists, txns=txns, assumption=assumption, warehouse=warehouse)

@@ -90,6 +90,7 @@ _BUCKET = re.compile(r"bucket_([0-9]+)(?:_([0-9]+))?")
 _ORIGINAL = re.compile(r"([0-9]+)_([0-9]+)(?:_copy_([0-9]+))?")
 _PARTITION = re.compile(r"([^=/]+)=([^/]*)")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+_ESCAPED = re.compile("[\x01-\x1f\"#%'*/:=?\\\\\x7f{\\[\\]^]")
 _UNION = re.compile(r"HIVE_UNION_SUBDIR_[0-9]+")
 _DIGITS_OF_64_BITS = 19  # with as many, or with a sign before fewer, a number may be too large
 ACID_PREFIXES = ("base_", "delta_", "delete_delta_")
@@ -209,6 +210,11 @@ def unescape(text: str) -> str:
     character of that code, not a byte of UTF-8; a ``%`` without two hex digits stays.
     """
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
+
+
+def partition_name(key: str, value: str) -> str:
+    """``key=value`` as Hive names the directory of a partition, escaped; :func:`unescape` gives the texts back."""
+    return "=".join(_ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text) for text in (key, value))
 
 
 def is_union_subdirectory(name: str) -> bool:

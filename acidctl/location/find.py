@@ -15,6 +15,7 @@ from acidctl.acid.names import AcidDirectory
 from acidctl.acid.reasons import Code, reason
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError, ConflictError, RefusedError, UsageProblem
+from acidctl.location.declared import Declared, declared_by
 from acidctl.location.evidence import Evidence, evidence_of, refuse_part_of_others
 from acidctl.location.hive_names import HiveName, is_hive_name
 from acidctl.location.lists import Lists, SnapshotLists
@@ -47,6 +48,7 @@ class Found:
         top: its own children, where they were listed a moment ago; None lists them again.
         ahead: a look at it that was taken while others were worked on, or why that failed.
         hive: its table, as the metastore has it; None without a metastore, or where that does not know it.
+        declared: what the metastore says of its files, which for a partition may differ from what it says of the table.
     """
 
     fs: FileSystem
@@ -55,6 +57,7 @@ class Found:
     top: Listing | None = None
     ahead: Look | AcidctlError | None = None
     hive: HiveTable | None = None
+    declared: Declared | None = None
 
     @property
     def shown(self) -> str:
@@ -103,7 +106,14 @@ class Found:
             write_ids = (write_ids or ValidWriteIds()).for_compactor()
         path = self.location.path
         snapshot = take_snapshot(
-            self.fs, path, write_ids, found.txns, look=self.look, assumed=found.assumed, said=found.said
+            self.fs,
+            path,
+            write_ids,
+            found.txns,
+            look=self.look,
+            assumed=found.assumed,
+            said=found.said,
+            declared=self.declared,
         )
         if readers and self.hive and lists.warehouse:
             return replace(snapshot, readers=lists.warehouse.readers(self.hive, self.location.partition))
@@ -211,6 +221,27 @@ def find_table(path: str, storage: Mapping[str, str], lists: SnapshotLists) -> l
     return [found.afresh() for found in walk]
 
 
+def found_again(
+    found: Found, storage: Mapping[str, str], lists: SnapshotLists, surroundings: Surroundings | None = None
+) -> Found:
+    """One location that was found before, as it is now, to be listed when its snapshot is taken.
+
+    Args:
+        surroundings: for who changes it, as for :func:`find`.
+
+    Raises:
+        NotFoundError: its table, or the location itself, is gone.
+        RefusedError: it lies in something that is not ours.
+    """
+    if found.hive is None or lists.warehouse is None:
+        (again,) = find([found.shown], storage, lists, surroundings=surroundings)
+        return again
+    # By its table, not by its path: a partition may lie anywhere.
+    if surroundings:
+        refuse_part_of_others(found.shown, storage, surroundings)
+    return replace(found.afresh(), hive=lists.warehouse.table_again(found.hive))
+
+
 def _places(
     path: str,
     storage: Mapping[str, str],
@@ -243,7 +274,8 @@ def _named(
         if surroundings:
             refuse_part_of_others(place.fs.display(place.location.path), storage, surroundings)
         is_given = not name.is_pattern and not place.location.partition
-        yield Found(place.fs, place.location, is_given, hive=place.table)
+        declared = declared_by(place.table, place.partition)
+        yield Found(place.fs, place.location, is_given, hive=place.table, declared=declared)
 
 
 def _known(found: Found, warehouse: Warehouse) -> Found:
@@ -251,7 +283,9 @@ def _known(found: Found, warehouse: Warehouse) -> Found:
     table = warehouse.table_at(found.fs, found.location)
     if table is None:
         return found
-    return replace(found, hive=table, location=replace(found.location, table=table.full_name))
+    location = replace(found.location, table=table.full_name)
+    partition = warehouse.partition_at(table, location)
+    return replace(found, hive=table, location=location, declared=declared_by(table, partition))
 
 
 def _walk(fs: FileSystem, root: str, observer: Observer, *, looks: bool) -> Iterator[Found]:

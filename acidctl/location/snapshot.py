@@ -14,6 +14,7 @@ from acidctl.acid.sidefiles import BaseFormat, parse_flush_length, parse_metadat
 from acidctl.acid.state import AcidState, base_metadata, select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import AcidctlError, HistoryError, UsageProblem
+from acidctl.location.declared import Declared
 from acidctl.location.walk import list_location
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
 from acidctl.storage.small_files import MOST_LENGTHS, MOST_METADATA, read_small
@@ -51,6 +52,7 @@ class Snapshot:
         base_formats: content of ``_metadata_acid`` by base name.
         assumed: what the user assumes where no list says it.
         readers: who holds locks there, where a metastore was asked for them.
+        declared: what a metastore says of the files; None where none does.
     """
 
     fs: FileSystem
@@ -62,6 +64,7 @@ class Snapshot:
     base_formats: dict[str, BaseFormat]
     assumed: Assumed | None = None
     readers: tuple[Reader, ...] = ()
+    declared: Declared | None = None
 
     def absolute(self, relative: str) -> str:
         """A path of the file system from one relative to the location."""
@@ -153,6 +156,7 @@ def take_snapshot(
     look: Look | None = None,
     assumed: Assumed | None = None,
     said: Reason | None = None,
+    declared: Declared | None = None,
 ) -> Snapshot:
     """List a location once and select its state.
 
@@ -162,6 +166,7 @@ def take_snapshot(
         look: at the location, where there was one a moment ago.
         assumed: what the lists were made from, where nobody gave them.
         said: where they are from, for the notes of the state.
+        declared: what a metastore says of the files.
 
     Raises:
         NotFoundError, AccessError, StorageError: the location cannot be listed.
@@ -178,7 +183,8 @@ def take_snapshot(
         state = replace(state, notes=assumed.notes)
     if said:
         state = replace(state, notes=(said, *state.notes))
-    return Snapshot(fs, path, look.listing, state, write_ids or ValidWriteIds(), txns, look.base_formats, assumed)
+    ids = write_ids or ValidWriteIds()
+    return Snapshot(fs, path, look.listing, state, ids, txns, look.base_formats, assumed, declared)
 
 
 def seen_below(snapshot: Snapshot, write_id: int, why: Reason) -> Snapshot:

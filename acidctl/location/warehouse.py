@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from urllib.parse import urlsplit
 
+from acidctl.acid.layout import TableType
 from acidctl.acid.names import MAXL, unescape
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
@@ -73,6 +74,7 @@ class Warehouse:
         self._asked_again = asked_again
         self._held: list[ReadLock] = []
         self._at_root: dict[tuple[str, str, str], HiveTable | None] = {}
+        self._partitions: dict[str, dict[tuple[tuple[str, str], ...], HivePartition]] = {}
 
     def renewed(self, asked_again: bool = False) -> Warehouse:
         """The same, which has taken no list yet; `asked_again` as of the constructor."""
@@ -187,6 +189,15 @@ class Warehouse:
                 "acidctl tables shows what there is",
             )
 
+    def table_again(self, table: HiveTable) -> HiveTable:
+        """A table as it is now.
+
+        Raises:
+            NotFoundError: it is gone.
+            UsageProblem: it is not transactional any more.
+        """
+        return next(self.tables(HiveName(table.database, table.name, {})))
+
     def places(self, name: HiveName, storage: Mapping[str, str]) -> Iterator[Place]:
         """The locations of all of its tables, table by table, partitions by their values.
 
@@ -248,6 +259,18 @@ class Warehouse:
             self._at_root[key] = self._by_name(location.table, key) or self._by_location.get(key)
         return self._at_root[key]
 
+    def partition_at(self, table: HiveTable, location: WalkedLocation) -> HivePartition | None:
+        """The partition that lies in a directory, by its values; None where nothing of it matters, or there is none.
+
+        Only those of insert-only tables matter, whose files are not all alike; all of a table are asked for at once.
+        """
+        if not location.partition or table.table_type is not TableType.INSERT_ONLY:
+            return None
+        if table.full_name not in self._partitions:
+            found = find_partitions(self.metastore, table)
+            self._partitions[table.full_name] = {_values(one.values): one for one in found}
+        return self._partitions[table.full_name].get(_values(location.partition))
+
     def _by_name(self, name: str, key: tuple[str, str, str]) -> HiveTable | None:
         """The table that is called as its directory is, which most are."""
         database, dot, table = name.lower().partition(".")
@@ -271,6 +294,11 @@ def _reader(lock: interface.LockInfo) -> Reader:
 def _is_partition(locked: str, name: str) -> bool:
     """Whether two spellings name one partition: a metastore escapes values, and writes keys in lower case."""
     return unescape(locked).lower() == name.lower()
+
+
+def _values(partition: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """To be compared: keys ignore case."""
+    return tuple((key.lower(), value) for key, value in partition)
 
 
 def _key(url: str) -> tuple[str, str, str]:

@@ -175,6 +175,25 @@ class Partition(Struct):
 
 
 @struct
+class PartitionFiles(Struct):
+    """How the files of a partition are written, too."""
+
+    columns: tuple[FieldSchema, ...] = field(1, list_of(struct_of(FieldSchema)), ())
+    location: str | None = field(2, STRING)
+    input_format: str | None = field(3, STRING)
+    serde: SerDeInfo | None = field(7, struct_of(SerDeInfo))
+
+
+@struct
+class PartitionWithFiles(Struct):
+    """A partition with what may differ from its table in how its files are written."""
+
+    values: tuple[str, ...] = field(1, list_of(STRING), ())
+    storage: PartitionFiles | None = field(6, struct_of(PartitionFiles))
+    parameters: Mapping[str, str] = field(7, map_of(STRING, STRING), {})
+
+
+@struct
 class Database(Struct):
     """A database."""
 
@@ -269,6 +288,12 @@ GET_PARTITIONS_BY_NAMES = method(
     "get_partitions_by_names",
     (STRING, STRING, list_of(STRING)),
     list_of(struct_of(Partition)),
+    "MetaException NoSuchObjectException InvalidObjectException",
+)
+GET_PARTITIONS_WITH_FILES = method(
+    "get_partitions_by_names",
+    (STRING, STRING, list_of(STRING)),
+    list_of(struct_of(PartitionWithFiles)),
     "MetaException NoSuchObjectException InvalidObjectException",
 )
 

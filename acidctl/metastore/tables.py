@@ -6,7 +6,8 @@ import fnmatch
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.names import unescape
@@ -41,6 +42,24 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredAs:
+    """How rows lie in the files of a table or a partition.
+
+    Attributes:
+        format: ORC, Parquet, text..., or the class of an unknown one.
+        serde, input_format: Hive's classes.
+        properties: of the serde: delimiters and the like.
+        columns: as they were when the files' directory was made; a table's own are the newest.
+    """
+
+    format: str = ""
+    serde: str = ""
+    input_format: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    columns: tuple[Column, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class HiveTable:
     """A table that the metastore has.
 
@@ -52,6 +71,7 @@ class HiveTable:
         parameters: the table's properties.
         buckets: that it is clustered into; 0 where it is not.
         sort_columns: that its rows are sorted by.
+        stored_as: how its own files, and those of new partitions, are written.
     """
 
     database: str
@@ -66,6 +86,7 @@ class HiveTable:
     buckets: int = 0
     bucket_columns: tuple[str, ...] = ()
     sort_columns: tuple[str, ...] = ()
+    stored_as: StoredAs = StoredAs()
 
     @property
     def full_name(self) -> str:
@@ -81,11 +102,14 @@ class HivePartition:
         values: by the keys of its table, unescaped, as texts.
         location: the URL of its directory, which need not lie in that of its table.
         parameters: its own properties.
+        stored_as: how its files are written, which need not be as its table says now; of full-ACID tables, whose files
+            are all alike, it is not asked for.
     """
 
     values: tuple[tuple[str, str], ...]
     location: str
     parameters: Mapping[str, str]
+    stored_as: StoredAs = StoredAs()
 
 
 def get_table(metastore: Metastore, database: str, name: str) -> HiveTable:
@@ -176,8 +200,10 @@ def find_partitions(
     """
     keys = [column.name for column in table.partition_keys]
     names = partition_names(metastore, table, wanted)
+    full = table.table_type is TableType.FULL_ACID
+    method = interface.GET_PARTITIONS_BY_NAMES if full else interface.GET_PARTITIONS_WITH_FILES
     for some in batches(names, BATCH):
-        found = metastore.call(interface.GET_PARTITIONS_BY_NAMES, table.database, table.name, tuple(some))
+        found = metastore.call(method, table.database, table.name, tuple(some))
         made = [_hive_partition(keys, one) for one in found]
         yield from sorted(made, key=lambda one: one.values)
 
@@ -241,6 +267,18 @@ def _hive_table(table: interface.Table) -> HiveTable:
         buckets=max(storage.buckets, 0),
         bucket_columns=tuple(storage.bucket_columns),
         sort_columns=tuple(order.column for order in storage.sort_columns),
+        stored_as=_stored_as(storage),
+    )
+
+
+def _stored_as(storage: interface.StorageDescriptor | interface.PartitionFiles) -> StoredAs:
+    serde = storage.serde or interface.SerDeInfo()
+    return StoredAs(
+        format=_format(storage),
+        serde=serde.library or "",
+        input_format=storage.input_format or "",
+        properties=dict(serde.parameters),
+        columns=_columns(storage.columns),
     )
 
 
@@ -252,15 +290,28 @@ def _table_type(parameters: Mapping[str, str]) -> TableType | None:
     return TableType.INSERT_ONLY if is_insert_only else TableType.FULL_ACID
 
 
-def _format(storage: interface.StorageDescriptor) -> str:
+def _format(storage: interface.StorageDescriptor | interface.PartitionFiles) -> str:
     library = (storage.serde.library or "") if storage.serde else ""
     return _FORMATS.get(library, library.rpartition(".")[2])
 
 
 def _columns(fields: Sequence[interface.FieldSchema]) -> tuple[Column, ...]:
-    return tuple(Column(one.name, one.type) for one in fields)
+    return _shared(tuple((one.name, one.type) for one in fields))
 
 
-def _hive_partition(keys: Sequence[str], partition: interface.Partition) -> HivePartition:
-    location = partition.storage.location if partition.storage else None
-    return HivePartition(tuple(zip(keys, partition.values, strict=False)), location or "", dict(partition.parameters))
+@lru_cache(maxsize=1024)
+def _shared(pairs: tuple[tuple[str, str], ...]) -> tuple[Column, ...]:
+    """Columns: of the thousands of partitions of a table the same ones."""
+    return tuple(Column(*pair) for pair in pairs)
+
+
+def _hive_partition(
+    keys: Sequence[str], partition: interface.Partition | interface.PartitionWithFiles
+) -> HivePartition:
+    storage = partition.storage
+    return HivePartition(
+        tuple(zip(keys, partition.values, strict=False)),
+        (storage.location or "") if storage else "",
+        dict(partition.parameters),
+        _stored_as(storage) if isinstance(storage, interface.PartitionFiles) else StoredAs(),
+    )

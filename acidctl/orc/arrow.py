@@ -75,3 +75,12 @@ def validity(array: pa.Array) -> pa.Buffer | None:
     if array.null_count == 0:
         return None
     return pc.is_valid(array).buffers()[1]
+
+
+def cut_text(column: pa.Array, length: int) -> pa.Array:
+    """At most so many characters."""
+    try:
+        return pc.utf8_slice_codeunits(column, 0, length)
+    except pa.ArrowInvalid:  # bytes that are not UTF-8: count them as Hive does, which replaces each
+        raw = column.cast(pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary()).to_pylist()
+        return pa.array([None if one is None else one.decode("utf-8", "replace")[:length] for one in raw], column.type)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyorc
 
+from acidctl.orc.types import OrcType
 from acidctl.rows.scan.columns import PartitionColumn
 
 TYPES = {
@@ -283,7 +284,10 @@ def write(path: Path, types: dict[str, str], write_id: int, stripes: list[list[R
 def random_table(luck: random.Random, table: Path) -> tuple[list[Row], tuple[PartitionColumn, ...]]:
     """Two deltas; the older one has fewer columns. The rows as conditions see them."""
     day = luck.choice((None, date(2024, 2, 29)))
-    partition = (PartitionColumn("day", "date", day), PartitionColumn("region", "string", luck.choice((None, "eu"))))
+    partition = (
+        PartitionColumn("day", OrcType("date"), day),
+        PartitionColumn("region", OrcType("string"), luck.choice((None, "eu"))),
+    )
     rows: list[Row] = []
     for write_id, types in ((1, TYPES), (2, TYPES | ADDED)):
         stripes = [

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from acidctl.cli.options.key_value import key_and_value
-from acidctl.errors import EnvironmentProblem
+from acidctl.location.named_metastore import open_metastore, open_warehouse
 
 if TYPE_CHECKING:
     from acidctl.location.warehouse import Warehouse
     from acidctl.metastore.client import Metastore
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-_VARIABLES = ("HIVE_CONF_DIR", "HIVE_HOME", "HADOOP_CONF_DIR")
-_NONE = "none"
 
 
 metastore_options = (
@@ -65,40 +61,16 @@ def metastore_of(metastore: str | None, pairs: tuple[str, ...]) -> Metastore | N
         EnvironmentProblem: the package that it takes is not installed.
         UsageProblem: a setting that cannot be used.
     """
-    if metastore == _NONE:
-        return None
-    given = settings_given(metastore, pairs)
-    if not given.get("uris") and not any(os.environ.get(name) for name in _VARIABLES):
-        return None
-    from acidctl.metastore.settings import find_settings  # noqa: PLC0415 - with XML: only for a metastore
-
-    settings = find_settings(given)
-    if settings is None:
-        return None
-    try:
-        from acidctl.metastore.client import Metastore  # noqa: PLC0415 - with thrift, which is optional
-    except ModuleNotFoundError as error:
-        if error.name != "thrift":
-            raise
-        raise EnvironmentProblem(
-            f"the metastore {settings.addresses[0].url} cannot be asked",
-            "the package thrift is not installed",
-            "pip install 'acidctl[metastore]'; `metastore='none'` goes on without it",
-        ) from error
-    return Metastore(settings)
+    return open_metastore(settings_given(metastore, pairs))
 
 
 def warehouse_of(
     metastore: str | None, pairs: tuple[str, ...], exclude: tuple[str, ...], *, read_lock: bool = False
 ) -> Warehouse | None:
     """The same as a source of names and snapshots, which is closed when the command ends."""
-    found = metastore_of(metastore, pairs)
-    if found is None:
-        if read_lock:
-            raise click.UsageError("--read-lock is taken at a metastore: give --metastore.")
-        return None
-    from acidctl.location.warehouse import Warehouse  # noqa: PLC0415 - with thrift: only for a metastore
-
-    warehouse = Warehouse(found, exclude, read_lock=read_lock)
-    click.get_current_context().call_on_close(warehouse.close)
+    warehouse = open_warehouse(settings_given(metastore, pairs), exclude, read_lock=read_lock)
+    if warehouse is None and read_lock:
+        raise click.UsageError("--read-lock is taken at a metastore: give --metastore.")
+    if warehouse:
+        click.get_current_context().call_on_close(warehouse.close)
     return warehouse

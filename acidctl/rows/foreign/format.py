@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from acidctl.acid.layout import DataFile
 from acidctl.errors import BadDataError
+from acidctl.location.declared import Declared
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import MAGIC, Tail, read_tail
 
@@ -35,19 +36,37 @@ class TableFile:
     tail: Tail
 
 
-def read_any_tail(source: ByteSource) -> TableFile:
+def read_any_tail(source: ByteSource, declared: Declared | None = None) -> TableFile:
     """What is known of a data file of any format without its rows; text is read once, to count its lines.
 
+    Args:
+        declared: what a metastore says of it.
+
     Raises:
-        BadDataError: damaged, or of a format that acidctl cannot read.
+        BadDataError: damaged, of a format that acidctl cannot read, or of another than the metastore says.
     """
+    if declared and declared.format not in ("", *Format):
+        raise BadDataError(
+            f"{source.path} cannot be read",
+            f"it is {declared.format} in the metastore, and acidctl reads ORC, Parquet and text",
+            "read the table with Hive",
+        )
+    if declared and declared.text:
+        return TableFile(Format.TEXT, _reader(Format.TEXT).describe(source, declared))
     try:
-        return TableFile(Format.ORC, read_tail(source))
+        found = TableFile(Format.ORC, read_tail(source))
     except BadDataError:
         format_ = sniff(source)
         if format_ is Format.ORC:
             raise
-    return TableFile(format_, _reader(format_).describe(source))
+        found = TableFile(format_, _reader(format_).describe(source, declared))
+    if declared and declared.format and found.format != declared.format:
+        raise BadDataError(
+            f"{source.path} is {found.format}",
+            f"in the metastore it is {declared.format}, and so Hive reads it",
+            "the file does not belong here, or the format of the table was changed: read the path without a metastore",
+        )
+    return found
 
 
 def footer_rows(snapshot: Snapshot, file: DataFile, *, full: bool) -> int | None:
@@ -92,9 +111,9 @@ def sniff(source: ByteSource) -> Format:
     return Format.ORC
 
 
-def open_foreign(source: ByteSource, format_: Format, tail: Tail) -> ForeignReader:
-    """Open a file of Parquet or text for reading its rows."""
-    return _reader(format_)(source, tail)
+def open_foreign(source: ByteSource, format_: Format, tail: Tail, declared: Declared | None = None) -> ForeignReader:
+    """Open a file of Parquet or text for reading its rows, described before by what a metastore says."""
+    return _reader(format_)(source, tail, declared)
 
 
 def _reader(format_: Format) -> type[ParquetReader | TextReader]:

@@ -18,14 +18,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError
+from acidctl.location.declared import Declared, TextLayout
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below, struct_of, with_children
 from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_errors
+from acidctl.orc.hive_types import row_type_of
 from acidctl.orc.limits import STRIPE_MEMORY, DecodingBudget
 from acidctl.orc.read.wide_timestamps import wide, widened
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
 from acidctl.orc.varint import TooLongError, unsigned
+from acidctl.rows.foreign.delimited_text import DelimitedBlock
 from acidctl.rows.foreign.parquet_file import open_parquet, window_on
 from acidctl.rows.foreign.parquet_size import RowGroups
 from acidctl.rows.foreign.parquet_time import ParquetTime, as_meant, parquet_time
@@ -117,13 +120,22 @@ def _made_tail(source: ByteSource, row: OrcType, stripes: list[tuple[int, int]])
 class ParquetReader(ForeignReader):
     """Row groups."""
 
+    def __init__(self, source: ByteSource, tail: Tail, declared: Declared | None = None) -> None:  # noqa: ARG002
+        super().__init__(source, tail)
+
     @staticmethod
-    def describe(source: ByteSource) -> Tail:
-        """The tail that an ORC file of these rows would have."""
+    def describe(source: ByteSource, declared: Declared | None = None) -> Tail:
+        """The tail that an ORC file of these rows would have.
+
+        Args:
+            declared: the table's columns, which Hive finds by their names.
+        """
         with native_errors(source.path):
             file = open_parquet(source, window=window_on(source))
             metadata, schema = file.metadata, file.schema_arrow
         row = OrcType("struct", children=tuple(_type(f, source.path) for f in schema), names=tuple(schema.names))
+        if declared and declared.columns:
+            row = _by_name(row, row_type_of(declared.columns))
         groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
         return _made_tail(source, row, [(group.num_rows, group.total_byte_size) for group in groups])
 
@@ -174,7 +186,10 @@ class ParquetReader(ForeignReader):
             if len(places) != table.num_columns:
                 raise BadDataError(f"{self._source.path} cannot be read", "several of its columns have one name")
             for name, kind in self._tail.type_tree.fields():
-                if name in places:
+                if name not in places and (wanted is None or name in wanted):
+                    arrays.append(pa.nulls(table.num_rows, arrow_type(kind)))  # a column of the table that is newer
+                    names.append(name)
+                elif name in places:
                     column = _whole(table.column(places[name]))
                     if self._exact is not None:
                         column = _finer(column, _whole(exact.column(places[name])))
@@ -188,6 +203,13 @@ class ParquetReader(ForeignReader):
             file = self.__dict__.pop(name, None)
             if file is not None:
                 file.close(force=True)
+
+
+def _by_name(own: OrcType, table: OrcType) -> OrcType:
+    """The table's columns as a file has them, in the order of the table; those that it lacks as the table has them."""
+    found = {name.lower(): (name, child) for name, child in reversed(list(own.fields()))}
+    chosen = [found.get(name.lower(), (name, child)) for name, child in table.fields()]
+    return OrcType("struct", children=tuple(child for _, child in chosen), names=tuple(name for name, _ in chosen))
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:
@@ -291,20 +313,38 @@ def _timestamps(array: pa.Array, tree: OrcType) -> pa.Array:
 class TextReader(ForeignReader):
     """Lines in blocks; a compressed file can only be read from its beginning."""
 
-    def __init__(self, source: ByteSource, tail: Tail) -> None:
+    def __init__(self, source: ByteSource, tail: Tail, declared: Declared | None = None) -> None:
         super().__init__(source, tail)
+        self._layout = declared.text if declared else None
         self._blocks: Iterator[bytes] = iter(())
         self._next = -1
 
     @staticmethod
-    def describe(source: ByteSource) -> Tail:
-        """The tail that an ORC file of these rows would have."""
+    def describe(source: ByteSource, declared: Declared | None = None) -> Tail:
+        """The tail that an ORC file of these rows would have.
+
+        Args:
+            declared: how lines make columns; without it a line is one.
+
+        Raises:
+            BadDataError: they make columns in a way that acidctl does not know.
+        """
+        layout = declared.text if declared else None
+        if layout and layout.problem:
+            raise BadDataError(f"{source.path} cannot be read", layout.problem, "read the table with Hive")
         with native_errors(source.path):
             stripes = [(len(_ends(block)), len(block)) for block in _blocks(source)]
-        return _made_tail(source, LINE, stripes)
+        if layout is None:
+            return _made_tail(source, LINE, stripes)
+        header, counts = _header_of([lines for lines, _ in stripes], layout)
+        sizes = [size for _, size in stripes]
+        tail = _made_tail(source, row_type_of(layout.columns), list(zip(counts, sizes, strict=True)))
+        for stripe, skipped in zip(tail.footer.stripes, header, strict=True):
+            stripe.offset = skipped
+        return tail
 
     def _read(self, i: int, columns: Sequence[str] | None) -> pa.RecordBatch:
-        if columns is not None and list(columns) != ["line"]:
+        if self._layout is None and columns is not None and list(columns) != ["line"]:
             raise BadDataError(f"{self._source.path} has no such column", "a text file has the one column `line`")
         with native_errors(self._source.path, i):
             if not 0 <= self._next <= i:
@@ -312,9 +352,32 @@ class TextReader(ForeignReader):
             block = next(itertools.islice(self._blocks, i - self._next, None), b"")
             self._next = i + 1
         ends = _ends(block)
-        if len(ends) != self._tail.stripes[i].numberOfRows:
+        stripe = self._tail.stripes[i]
+        is_other = len(ends) != stripe.numberOfRows if self._layout is None else len(ends) < stripe.numberOfRows
+        if is_other:
             raise BadDataError(f"{self._source.path} changed while it was read", "its lines are others", "try again")
-        return pa.RecordBatch.from_arrays([_lines(block, ends)], names=["line"])
+        if self._layout is None:
+            return pa.RecordBatch.from_arrays([_lines(block, ends)], names=["line"])
+        chosen = slice(stripe.offset, stripe.offset + stripe.numberOfRows)
+        starts, stops = _spans(block, ends)
+        lines = DelimitedBlock(
+            np.frombuffer(block, np.uint8), starts[chosen], stops[chosen], self._layout, self._source.path
+        )
+        with native_errors(self._source.path, i):
+            return lines.columns(self._tail.schema.row_type, columns)
+
+
+def _header_of(lines: Sequence[int], layout: TextLayout) -> tuple[list[int], list[int]]:
+    """How many of the lines of each block are above its first row, and how many are rows."""
+    total, before = sum(lines), 0
+    skipped, counts = [], []
+    for own in lines:
+        first = min(max(layout.header - before, 0), own)
+        last = min(max(total - layout.footer - before, 0), own)
+        skipped.append(first)
+        counts.append(max(last - first, 0))
+        before += own
+    return skipped, counts
 
 
 def text_extension(path: str) -> str | None:
@@ -403,19 +466,26 @@ def _ends(block: bytes) -> Any:
     return ends
 
 
+def _spans(block: bytes, ends: Any) -> tuple[Any, Any]:
+    """Where each line begins, and where it ends without its line end."""
+    data = np.frombuffer(block, np.uint8)
+    starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])[: len(ends)]
+    stops = ends.astype(np.int64)
+    if len(data):
+        last = data[ends - 1]
+        # A carriage return before a line feed is in the same line.
+        pairs = (last == ord("\n")) & (ends - starts > 1) & (data[ends - 2] == ord("\r"))
+        stops = stops - ((last == ord("\n")) | (last == ord("\r"))) - pairs
+    return starts, stops
+
+
 def _lines(block: bytes, ends: Any) -> pa.Array:
     """The lines without their ends, as a string column whose bytes need not be UTF-8."""
     data = np.frombuffer(block, np.uint8)
-    feeds, returns = data == ord("\n"), data == ord("\r")
-    lengths = np.diff(ends, prepend=0)
-    if len(data):
-        # A carriage return before a line feed is in the same line.
-        pairs = feeds[ends - 1] & (lengths > 1) & returns[ends - 2]
-        lengths = lengths - (feeds[ends - 1] | returns[ends - 1]) - pairs
+    starts, stops = _spans(block, ends)
     offsets = np.zeros(len(ends) + 1, np.int32)
-    offsets[1:] = np.cumsum(lengths)
-    feeds |= returns  # all of these end a line
-    kept = data[~feeds]
+    offsets[1:] = np.cumsum(stops - starts)
+    kept = data[(data != ord("\n")) & (data != ord("\r"))]  # all of these end a line
     return pa.Array.from_buffers(pa.string(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(kept)])
 
 

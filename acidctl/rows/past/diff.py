@@ -22,7 +22,7 @@ from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.read.delete_set import Bools, DeleteSet, DeleteSetBuilder
 from acidctl.rows.read.events import EventFile, EventReader, Ids
 from acidctl.rows.read.key_ranges import KeyRanges
-from acidctl.rows.read.schema_evolution import merge_row_types
+from acidctl.rows.read.schema_evolution import table_row_type
 from acidctl.rows.read.stripe_key_ranges import StripeRange
 from acidctl.rows.read.visibility import live_rows, load_deletes, open_sources
 from acidctl.rows.scan.columns import FileColumns, ScanColumn
@@ -222,7 +222,7 @@ def table_difference(
         for (a, _, x), (b, partition, y) in zip(one, other, strict=True)
     ]
     types = [s.row_type for a, b, _ in seen for s in (*a.sources, *b.sources) if not s.is_delete]
-    options: dict[str, Any] = {"row_type": merge_row_types(types or [OrcType("struct")]), "row_id": row_id}
+    options: dict[str, Any] = {"row_type": table_row_type(seen[0][1].snapshot.declared, types), "row_id": row_id}
     sides = []
     for before, after, partition in seen:
         pair = _Pair(before, after)

@@ -22,6 +22,7 @@ from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, files_
 from acidctl.acid.names import AcidDirectory, Kind, acid_directory
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError, BadDataError
+from acidctl.location.declared import Declared
 from acidctl.orc.arrow import struct_of
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.calendars import is_hybrid, proleptic_batch
@@ -99,6 +100,7 @@ class EventFile:
         tail: the file's own; of Parquet and text the one that an ORC file of these rows would have.
         synthetic: None for a native file.
         format: anything but ORC is for insert-only tables.
+        declared: what a metastore says of it.
     """
 
     fs: FileSystem
@@ -108,6 +110,7 @@ class EventFile:
     tail: Tail
     synthetic: Synthetic | None
     format: Format = Format.ORC
+    declared: Declared | None = None
 
     @property
     def row_type(self) -> OrcType:
@@ -155,7 +158,7 @@ class EventFile:
     def open(self) -> EventReader:
         """Open it for reading. Raises BadDataError, NotFoundError or AccessError."""
         if self.format is not Format.ORC:
-            return EventReader(self, open_foreign(self.tail.source, self.format, self.tail))
+            return EventReader(self, open_foreign(self.tail.source, self.format, self.tail, self.declared))
         return EventReader(self, open_orc(self.fs, self.path, self.length, self.tail))
 
     def stripe_ids(self) -> Iterator[Ids]:
@@ -337,14 +340,14 @@ def open_event_files(snapshot: Snapshot, files: Iterable[DataFile]) -> list[Even
         if full:
             tail = read_tail(source)
         else:
-            found = read_any_tail(source)
+            found = read_any_tail(source, snapshot.declared)
             format_, tail = found.format, found.tail
         synthetic = None
         if not tail.is_acid or format_ is not Format.ORC:
             if file.role is Role.ORIGINAL and version is None:
                 version = _codec_version(snapshot, listed)
             synthetic = _synthetic(snapshot.write_ids, file, tail, counters, version)
-        opened.append(EventFile(snapshot.fs, file, path, length, tail, synthetic, format_))
+        opened.append(EventFile(snapshot.fs, file, path, length, tail, synthetic, format_, snapshot.declared))
     if not full and any(source.synthetic is None for source in opened):
         _refuse_foreign(snapshot, opened)
     return opened

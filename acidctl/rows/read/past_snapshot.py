@@ -42,7 +42,8 @@ def seen_at(found: Found, lists: SnapshotLists, at: int | None) -> Snapshot:
         return found.snapshot(lists, settled=False)
     counted = found.lists(lists)
     path = found.location.path
-    return snapshot_at(found.fs, path, at, counted.write_ids, counted.txns, look=found.look, said=counted.said)
+    snapshot = snapshot_at(found.fs, path, at, counted.write_ids, counted.txns, look=found.look, said=counted.said)
+    return replace(snapshot, declared=found.declared)
 
 
 def snapshot_at(

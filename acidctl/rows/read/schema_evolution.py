@@ -16,7 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError
-from acidctl.orc.arrow import below, struct_of, tags_of, with_children
+from acidctl.location.declared import Declared
+from acidctl.orc.arrow import below, cut_text, struct_of, tags_of, with_children
+from acidctl.orc.hive_types import row_type_of
 from acidctl.orc.read.union_nulls import has_null_member, null_unions, with_nulls
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType, arrow_type
@@ -32,6 +34,20 @@ _MAX_DIGITS = 38
 _TEXTS = ("string", "varchar", "char")
 SIZED_TEXTS = frozenset(("varchar", "char"))
 """Kinds for which :func:`fit_text` may have something to do."""
+
+
+def table_row_type(declared: Declared | None, types: Sequence[OrcType]) -> OrcType:
+    """The row type of a table: its columns as a metastore has them, else what holds the rows of all files.
+
+    Args:
+        types: of the files, oldest first; there may be none.
+
+    Raises:
+        BadDataError: the metastore has a column of a type that acidctl does not know.
+    """
+    if declared and declared.columns:
+        return row_type_of(declared.columns)
+    return merge_row_types(types or [OrcType("struct")])
 
 
 def merge_row_types(types: Sequence[OrcType]) -> OrcType:
@@ -175,7 +191,7 @@ def fit_text(column: pa.Array, own: OrcType, target: OrcType) -> pa.Array:
         if "char" in (own.kind, target.kind):
             column = pc.ascii_rtrim(column, characters=" ")
         if target.max_length and target.kind != "string":
-            column = _cut(column, target.max_length)
+            column = cut_text(column, target.max_length)
         return pc.ascii_rtrim(column, characters=" ") if target.kind == "char" else column
     children = below(column)
     pairs = zip(own.children, target.children, strict=False)
@@ -192,15 +208,6 @@ def _changes_text(own: OrcType, target: OrcType) -> bool:
     if own.kind != target.kind or own.kind == "uniontype":  # members of unions stay as they are
         return False
     return any(_changes_text(a, b) for a, b in zip(own.children, target.children, strict=False))
-
-
-def _cut(column: pa.Array, length: int) -> pa.Array:
-    """At most so many characters."""
-    try:
-        return pc.utf8_slice_codeunits(column, 0, length)
-    except pa.ArrowInvalid:  # bytes that are not UTF-8: count them as Hive does, which replaces each
-        raw = column.cast(pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary()).to_pylist()
-        return pa.array([None if one is None else one.decode("utf-8", "replace")[:length] for one in raw], column.type)
 
 
 def _texts(column: pa.Array) -> pa.Array:

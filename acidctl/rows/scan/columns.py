@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,6 +17,8 @@ from acidctl.orc.arrow import null_where
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.read.schema_evolution import all_null, conform, fit_text
 from acidctl.rows.scan.compare import Literal, Moment
+from acidctl.rows.scan.partition_values import PartitionValue
+from acidctl.rows.scan.pruning import ColumnBounds, constant
 
 ROW_ID = "ROW__ID"
 ROW_ID_TYPE = pa.struct([("writeid", pa.int64()), ("bucketid", pa.int32()), ("rowid", pa.int64())])
@@ -47,19 +50,32 @@ class PartitionColumn:
     """A partition column and its value in one location.
 
     Attributes:
-        kind: ``bigint``, ``date`` or ``string``.
+        type: a primitive one.
         value: None for NULL.
     """
 
     name: str
-    kind: str
-    value: int | str | datetime.date | None
+    type: OrcType
+    value: PartitionValue
 
     @property
-    def literal(self) -> Literal:
+    def bounds(self) -> ColumnBounds | None:
+        """What the value says of the column's rows; None for floating-point ones, among which NaN has no place."""
+        if self.type.kind in ("float", "double"):
+            return None
+        return constant(arrow_type(self.type), self._literal)
+
+    @property
+    def _literal(self) -> Literal:
         """The value as conditions know it."""
+        if isinstance(self.value, np.datetime64):
+            return Moment(int(self.value.astype("datetime64[ns]").astype(np.int64)))
+        if isinstance(self.value, datetime.datetime):
+            since = self.value - datetime.datetime(1970, 1, 1)
+            return Moment(since.days * _DAY_NS + (since.seconds * 10**6 + since.microseconds) * 1000)
         if isinstance(self.value, datetime.date):
             return Moment((self.value.toordinal() - _EPOCH) * _DAY_NS)
+        assert not isinstance(self.value, float)
         return self.value
 
 
@@ -92,7 +108,7 @@ class Namespace:
             ScanColumn(name, child, ColumnSource.DATA, (i,)) for i, (name, child) in enumerate(row_type.fields())
         ]
         self.tops += [
-            ScanColumn(column.name, OrcType(column.kind), ColumnSource.PARTITION, (i,))
+            ScanColumn(column.name, column.type, ColumnSource.PARTITION, (i,))
             for i, column in enumerate(partition)
             if column.name.lower() not in taken
         ]

@@ -18,7 +18,7 @@ from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.read.delete_set import Bools, DeleteSet
 from acidctl.rows.read.events import ID_COLUMNS, EventFile, EventReader, Ids, read_ids
-from acidctl.rows.read.schema_evolution import merge_row_types
+from acidctl.rows.read.schema_evolution import table_row_type
 from acidctl.rows.read.selection import kept_rows, without_places
 from acidctl.rows.read.stripe_key_ranges import StripeRange
 from acidctl.rows.read.visibility import (
@@ -37,7 +37,7 @@ from acidctl.rows.read.visibility import (
 )
 from acidctl.rows.scan.columns import ROW_ID_TYPE, ColumnSource, FileColumns, Namespace, PartitionColumn, ScanColumn
 from acidctl.rows.scan.predicate import Path, Predicate
-from acidctl.rows.scan.pruning import ColumnBounds, constant, integers, stripe_bounds
+from acidctl.rows.scan.pruning import ColumnBounds, integers, stripe_bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Scan:
         self.deleted = deleted
         self._on_loss = on_loss
         self.sources = list(open_sources(snapshot, on_loss) if sources is None else sources)
-        self.row_type = row_type or merge_row_types(row_types(self.sources) or [OrcType("struct")])
+        self.row_type = row_type or table_row_type(snapshot.declared, row_types(self.sources))
         self._partition = tuple(partition)
         self._names = Namespace(self.row_type, self._partition)
         shown = snapshot.fs.display(snapshot.path)
@@ -342,7 +342,7 @@ class Scan:
         column = self._used[path]
         if column.kind is not ColumnSource.PARTITION:
             return None
-        return constant(arrow_type(column.type), self._partition[column.place[0]].literal)
+        return self._partition[column.place[0]].bounds
 
     def _stripe_bounds(self, source: EventFile, stripe: int) -> Callable[[Path], ColumnBounds | None]:
         """What is known of the columns in a stripe."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -19,28 +17,23 @@ from acidctl.errors import BadDataError, NotFoundError, UsageProblem
 from acidctl.location.find import Found, ever_changing, find_table, is_overtaken
 from acidctl.location.hive_names import is_hive_name
 from acidctl.location.lists import SnapshotLists, lists_of, read_lists
+from acidctl.location.named_metastore import open_warehouse
 from acidctl.location.snapshot import Snapshot
 from acidctl.nearest import did_you_mean
 from acidctl.orc.types import OrcType
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.past_snapshot import seen_at
-from acidctl.rows.read.schema_evolution import merge_row_types
+from acidctl.rows.read.schema_evolution import table_row_type
 from acidctl.rows.read.selection import limited
 from acidctl.rows.read.visibility import OnLoss, Unreadable, open_sources, row_types, with_loss
 from acidctl.rows.scan.arrow_rows import ArrowRows
 from acidctl.rows.scan.arrow_types import Needs, look, of_schema, varies
 from acidctl.rows.scan.columns import PartitionColumn
 from acidctl.rows.scan.odd_layout import odd_layout
+from acidctl.rows.scan.partition_values import PartitionValue, declared_type, partition_type, typed
 from acidctl.rows.scan.predicate import Predicate
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
-
-PartitionValue = int | str | datetime.date | None
-
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
-_KINDS = {"tinyint": "bigint", "smallint": "bigint", "int": "bigint", "bigint": "bigint", "date": "date"}
-"""How a partition column is read, by its type in Hive; all others are texts."""
 
 _PARALLEL = 8
 _ROUNDS = 3
@@ -54,15 +47,20 @@ def open_table(
     url: str | os.PathLike[str],
     *,
     storage_options: Mapping[str, str] | None = None,
+    metastore: str | Mapping[str, str] | None = None,
     write_ids: str | ValidWriteIds | None = None,
     valid_txns: str | ValidTxns | None = None,
     table: str | None = None,
 ) -> Table:
-    """Find a table: one location, or the partitions below a directory.
+    """Find a table: one location, the partitions below a directory, or what a metastore has under a name.
 
     Args:
-        url: a path, of any kind that Python knows, or a URL of any supported store.
+        url: a path, of any kind that Python knows, a URL of any supported store, or a name of a metastore's,
+            ``hive:db.table`` or ``hive:db.table/key=value``.
         storage_options: for the store, by their fsspec names.
+        metastore: who knows names, columns and their types, and says what counts where `write_ids` does not: an address
+            such as ``thrift://host:9083``, several separated by commas, or settings by their names
+            (docs/how-to/metastore.md); None for what ``hive-site.xml`` says, ``none`` for none.
         write_ids: Hive's valid write-id list (``db.t:hwm:minOpen:open:aborted``), or those of several tables
             (``txn$list$list``); without it all on disk is committed.
         valid_txns: Hive's valid transaction list, which decides which ``_v`` directories count.
@@ -75,9 +73,9 @@ def open_table(
         BadDataError: the partitions have different keys.
     """
     txns = ValidTxns.parse(valid_txns) if isinstance(valid_txns, str) else valid_txns
-    if isinstance(write_ids, ValidWriteIds):
-        return table_at(url, storage_options, replace(lists_of(write_ids, table), txns=txns))
-    return table_at(url, storage_options, replace(read_lists(write_ids, table=table), txns=txns))
+
+    lists = lists_of(write_ids, table) if isinstance(write_ids, ValidWriteIds) else read_lists(write_ids, table=table)
+    return table_at(url, storage_options, replace(lists, txns=txns, warehouse=open_warehouse(metastore)))
 
 
 def table_at(url: str | os.PathLike[str], storage_options: Mapping[str, str] | None, lists: SnapshotLists) -> Table:
@@ -135,7 +133,7 @@ class Table(ArrowRows):
 
     def _set(self, found: Sequence[Found]) -> None:
         self.found = tuple(found)
-        self._kinds = [self._kind(place, key) for place, key in enumerate(self._keys())]
+        self._types = [self._type(place, key) for place, key in enumerate(self._keys())]
         self.locations: tuple[TableLocation, ...] = tuple(
             TableLocation(one.shown, {column.name: column.value for column in self.partition_of(one)}) for one in found
         )
@@ -206,7 +204,7 @@ class Table(ArrowRows):
             more = ", ..." if len(self.locations) > len(known) else ""
             raise NotFoundError(f"no partition {wanted} in {self.path}", f"there are {', '.join(known)}{more}")
         everything = [source for sources in opened for source in sources]
-        row_type = merge_row_types(row_types(everything) or [OrcType("struct")])
+        row_type = table_row_type(snapshots[0].declared, row_types(everything))
         keep = len(everything) <= _KEPT_FILES
         parts = [
             _Part(snapshot, tuple(self.partition_of(one)), sources if keep else None)
@@ -243,16 +241,17 @@ class Table(ArrowRows):
     def partition_of(self, found: Found) -> list[PartitionColumn]:
         """The partition columns with their values in one location."""
         return [
-            PartitionColumn(name, kind, typed(text, kind))
-            for (name, text), kind in zip(found.location.partition, self._kinds, strict=True)
+            PartitionColumn(name, kind, typed(text, kind, name))
+            for (name, text), kind in zip(found.location.partition, self._types, strict=True)
         ]
 
-    def _kind(self, place: int, key: str) -> str:
+    def _type(self, place: int, key: str) -> OrcType:
         """Of a partition column: as the metastore has it, else by its values."""
-        known = {column.name: column.type for column in self.found[0].hive.partition_keys} if self.found[0].hive else {}
-        if key in known:
-            return _KINDS.get(known[key].lower(), "string")
-        return partition_kind([one.location.partition[place][1] for one in self.found])
+        hive = self.found[0].hive
+        known = {column.name: column.type for column in hive.partition_keys} if hive else {}
+        if key.lower() in known:
+            return declared_type(known[key.lower()])
+        return partition_type([one.location.partition[place][1] for one in self.found])
 
     def _keys(self) -> tuple[str, ...]:
         """The partition keys that all locations share."""
@@ -447,33 +446,3 @@ class TableScan(ArrowRows):
         """
         with _may_be_skipped(self._skip_hint):
             return sum(self._scan(part, self._where).count() for part in self._parts)
-
-
-def partition_kind(values: Sequence[str]) -> str:
-    """``bigint`` or ``date`` where all values but NULL are spelled as such, else ``string``.
-
-    A number with leading zeros or a plus sign is text: as a number it would lose them.
-    """
-    given = {value for value in values if value != DEFAULT_PARTITION}
-    if given and all(_INTEGER.fullmatch(value) and -(1 << 63) <= int(value) < 1 << 63 for value in given):
-        return "bigint"
-    return "date" if given and all(_is_date(value) for value in given) else "string"
-
-
-def typed(value: str, kind: str) -> PartitionValue:
-    """A partition's value from the name of its directory; bytes that are not UTF-8 become U+FFFD, as in strings."""
-    if value == DEFAULT_PARTITION:
-        return None
-    if kind == "date":
-        return datetime.date.fromisoformat(value)
-    return int(value) if kind == "bigint" else value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def _is_date(value: str) -> bool:
-    if not _DATE.fullmatch(value):
-        return False
-    try:
-        datetime.date.fromisoformat(value)
-    except ValueError:
-        return False
-    return True

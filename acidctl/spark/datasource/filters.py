@@ -12,11 +12,10 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
-from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.scan.columns import ColumnSource, PartitionColumn, ScanColumn
 from acidctl.rows.scan.compare import Literal, Moment
 from acidctl.rows.scan.predicate import AllOf, AnyOf, ColumnComparison, ColumnRef, IsNull, Node, Not, Path, Predicate
-from acidctl.rows.scan.pruning import ColumnBounds, constant
+from acidctl.rows.scan.pruning import ColumnBounds
 
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _SIGNS = {"EqualTo": "=", "LessThan": "<", "LessThanOrEqual": "<=", "GreaterThan": ">", "GreaterThanOrEqual": ">="}
@@ -76,7 +75,5 @@ def partition_bounds(partition: Iterable[PartitionColumn], hidden: Iterable[str]
     """What a location's partition values say of its partition columns, but those that data columns `hidden` hide."""
     taken = {name.lower() for name in hidden}
     return {
-        (column.name,): constant(arrow_type(OrcType(column.kind)), column.literal)
-        for column in partition
-        if column.name.lower() not in taken
+        (column.name,): bounds for column in partition if column.name.lower() not in taken and (bounds := column.bounds)
     }

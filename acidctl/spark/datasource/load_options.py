@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from acidctl.acid.writeids import Form
 from acidctl.errors import UsageProblem
+from acidctl.location.hive_names import HIVE, is_hive_name
 from acidctl.location.lists import SnapshotLists, read_lists
+from acidctl.location.named_metastore import open_warehouse
 from acidctl.nearest import did_you_mean
 
 TARGET_BYTES = 32 << 20
 """Stripes of about so many bytes make one partition of Spark's."""
 
 STORAGE = "storage."
+METASTORE = "metastore."
 
 # As users write them; Spark does not mind the case.
 NAMES = (
     "path", "writeIds", "writeIdsForm", "table", "validTxns", "at", "rowId", "columns", "targetBytes", "partitionTypes",
+    "metastore",
 )  # fmt: skip
 
 _SIZE = re.compile(r"([0-9]+)\s*([kmg]?)b?", re.IGNORECASE)
@@ -31,7 +35,7 @@ class SourceOptions:
     """The options, checked.
 
     Attributes:
-        path: a location, or a table with partitions.
+        path: a location, a table with partitions, or a name of a metastore's, ``hive:db.table``.
         lists: what was said of the snapshot.
         at: the write id that is taken for the newest; None for all that the lists allow.
         row_id: whether ``ROW__ID`` comes first.
@@ -58,18 +62,25 @@ class SourceOptions:
             UsageProblem: no path, an unknown option, or a value that cannot be used.
         """
         given = {name.lower(): value for name, value in options.items()}
-        storage = {name.removeprefix(STORAGE): value for name, value in given.items() if name.startswith(STORAGE)}
-        _refuse_unknown([name for name in given if not name.startswith(STORAGE)])
+        storage = _below(given, STORAGE)
+        metastore = _below(given, METASTORE) | ({"uris": given["metastore"]} if "metastore" in given else {})
+        _refuse_unknown([name for name in given if not name.startswith((STORAGE, METASTORE))])
         path = given.get("path", "")
-        if not path:
-            raise UsageProblem(
-                "no path is given", "", 'write spark.read.format("hive_acid").load("/path/of/the/table")'
-            )
         form = Form(_one_of(given, "writeIdsForm", Form.HIVE3, *Form))
         write_ids, valid_txns, table = (given.get(name) for name in ("writeids", "validtxns", "table"))
+        if not path and table:
+            path = table if is_hive_name(table) else f"{HIVE}{table}"
+            table = None
+        if not path:
+            raise UsageProblem(
+                "no path and no table is given",
+                "",
+                'write spark.read.format("hive_acid").load("/path/of/the/table"), or load("hive:db.table")',
+            )
+        lists = read_lists(write_ids, valid_txns=valid_txns, form=form, table=table)
         return cls(
             path=path,
-            lists=read_lists(write_ids, valid_txns=valid_txns, form=form, table=table),
+            lists=replace(lists, warehouse=open_warehouse(metastore)),
             at=_at(given.get("at")),
             row_id=_one_of(given, "rowId", "false", "true", "false") == "true",
             columns=_columns(given.get("columns")),
@@ -77,6 +88,11 @@ class SourceOptions:
             infer_partitions=_one_of(given, "partitionTypes", "infer", "infer", "string") == "infer",
             storage=tuple(sorted(storage.items())),
         )
+
+
+def _below(given: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """The options whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): value for name, value in given.items() if name.startswith(prefix)}
 
 
 def _refuse_unknown(given: list[str]) -> None:
@@ -87,7 +103,7 @@ def _refuse_unknown(given: list[str]) -> None:
         if name not in known:
             raise UsageProblem(
                 f"no option {name!r}",
-                f"the options are {', '.join(NAMES)} and {STORAGE}NAME",
+                f"the options are {', '.join(NAMES)}, {STORAGE}NAME and {METASTORE}NAME",
                 did_you_mean(name, NAMES),
             )
 

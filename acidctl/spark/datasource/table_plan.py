@@ -13,15 +13,17 @@ from dataclasses import dataclass, replace
 from acidctl.acid.layout import Role
 from acidctl.acid.listing import Listing
 from acidctl.acid.names import FLUSH_LENGTH_SUFFIX
+from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.tail import stripe_length
 from acidctl.orc.types import OrcType
 from acidctl.rows.read.events import EventFile, open_event_files
-from acidctl.rows.read.schema_evolution import merge_row_types
+from acidctl.rows.read.schema_evolution import table_row_type
 from acidctl.rows.read.stripe_key_ranges import StripeRange
 from acidctl.rows.scan.columns import PartitionColumn
+from acidctl.rows.scan.partition_values import typed
 from acidctl.rows.scan.predicate import Predicate
-from acidctl.rows.scan.table import table_at, typed
+from acidctl.rows.scan.table import table_at
 from acidctl.spark.datasource.filters import partition_bounds
 from acidctl.spark.datasource.load_options import SourceOptions
 
@@ -108,16 +110,19 @@ def plan_table(options: SourceOptions) -> TablePlan:
         files = list(pool.map(lambda one: tuple(map(_facts, open_event_files(one, one.files()))), snapshots))
     partitions = [tuple(table.partition_of(found)) for found in table.found]
     if not options.infer_partitions:
+        string = OrcType("string")
         partitions = [
-            tuple(PartitionColumn(name, "string", typed(text, "string")) for name, text in found.location.partition)
+            tuple(PartitionColumn(name, string, typed(text, string)) for name, text in found.location.partition)
             for found in table.found
         ]
     rows = sorted((file for of in files for file in of if file.role is not Role.DELETE), key=lambda f: f.max_write_id)
+    declared = snapshots[0].declared
     return TablePlan(
-        options,
+        # Neither settings of a metastore nor its lists go further than here.
+        replace(options, lists=SnapshotLists()),
         table.path,
         tuple(map(LocationPlan, snapshots, partitions, files)),
-        merge_row_types([file.row_type for file in rows]) if rows else None,
+        table_row_type(declared, [file.row_type for file in rows]) if rows or declared else None,
     )
 
 

@@ -16,7 +16,7 @@ import acidctl
 from acidctl.errors import BadDataError, HistoryError, NotFoundError, RefusedError, UsageProblem
 from acidctl.orc.types import OrcType
 from acidctl.rows.read.visibility import Loss
-from acidctl.rows.scan.table import partition_kind
+from acidctl.rows.scan.partition_values import partition_type
 
 TYPES = OrcType(
     "struct",
@@ -106,7 +106,7 @@ def test_partitions_out_of_question_are_not_listed(table: Path, monkeypatch: pyt
     ],
 )
 def test_partition_type_follows_from_its_values(values: list[str], kind: str) -> None:
-    assert partition_kind(values) == kind
+    assert partition_type(values).kind == kind
 
 
 def test_at_shows_the_rows_of_that_write_id(tmp_path: Path) -> None:

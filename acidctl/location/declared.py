@@ -1,0 +1,122 @@
+"""What a metastore says of the files of one location: the table's columns, and of text how its lines make columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from acidctl.acid.layout import TableType
+
+if TYPE_CHECKING:
+    from acidctl.metastore.tables import HivePartition, HiveTable, StoredAs
+
+TEXT, PARQUET = "text", "Parquet"
+
+_TEXT_INPUT = "org.apache.hadoop.mapred.TextInputFormat"
+_NESTING = bytes(range(4, 9))
+_MORE_NESTING = bytes([11, *range(14, 27), *range(28, 32)])
+_MOST_NESTING = bytes(range(128, 256))
+
+
+@dataclass(frozen=True, slots=True)
+class TextLayout:
+    """How Hive's LazySimpleSerDe makes columns of a line.
+
+    Attributes:
+        columns: name and type, in the order of the fields; the partition's own, which may be fewer than the table's.
+        separators: of fields, of what is in a list, of a key and its value, and of what is nested deeper.
+        escape: what takes the meaning from the byte after it; None where nothing does.
+        null: the bytes that stand for NULL.
+        takes_rest: the last column holds all that is left of a line.
+        header, footer: lines at the beginning and the end of a file that are no rows.
+        problem: why acidctl cannot read them; empty where it can.
+    """
+
+    columns: tuple[tuple[str, str], ...]
+    separators: bytes = b"\x01\x02\x03" + _NESTING
+    escape: int | None = None
+    null: bytes = b"\\N"
+    takes_rest: bool = False
+    header: int = 0
+    footer: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a metastore says of the files of one location.
+
+    Attributes:
+        columns: of the table: name and type, as Hive writes it.
+        format: of the files.
+        text: of files of text.
+    """
+
+    columns: tuple[tuple[str, str], ...]
+    format: str
+    text: TextLayout | None = None
+
+
+def declared_by(table: HiveTable, partition: HivePartition | None = None) -> Declared:
+    """What is known of the files of a table without partitions, or of one partition."""
+    stored = partition.stored_as if partition and partition.stored_as.format else table.stored_as
+    columns = tuple((column.name, column.type) for column in table.columns)
+    is_text = table.table_type is TableType.INSERT_ONLY and stored.format == TEXT
+    return Declared(columns, stored.format, _text_layout(table, stored) if is_text else None)
+
+
+def _text_layout(table: HiveTable, stored: StoredAs) -> TextLayout:
+    # What a partition does not say itself, its table says.
+    properties = {**table.stored_as.properties, **stored.properties}
+    nesting = _NESTING
+    if _is_true(properties, "hive.serialization.extend.additional.nesting.levels"):
+        nesting = _NESTING + _MORE_NESTING + _MOST_NESTING
+    elif _is_true(properties, "hive.serialization.extend.nesting.levels"):
+        nesting = (_NESTING + _MORE_NESTING)[:21]
+    fields = properties.get("field.delim", properties.get("serialization.format"))
+    collections = properties.get("collection.delim", properties.get("colelction.delim"))
+    escape = properties.get("escape.delim")
+    return TextLayout(
+        columns=tuple((column.name, column.type) for column in stored.columns or table.columns),
+        separators=bytes([_byte(fields, 1), _byte(collections, 2), _byte(properties.get("mapkey.delim"), 3), *nesting]),
+        escape=None if escape is None else _byte(escape, ord("\\")),
+        null=properties.get("serialization.null.format", "\\N").encode(),
+        takes_rest=_is_true(properties, "serialization.last.column.takes.rest"),
+        header=_count(table.parameters, "skip.header.line.count"),
+        footer=_count(table.parameters, "skip.footer.line.count"),
+        problem=_problem(stored, properties),
+    )
+
+
+def _problem(stored: StoredAs, properties: Mapping[str, str]) -> str:
+    """What of it acidctl does not know."""
+    if stored.input_format not in ("", _TEXT_INPUT):
+        return f"its input format is {stored.input_format}"
+    if properties.get("serialization.encoding", "UTF-8").upper().replace("-", "") != "UTF8":
+        return f"its encoding is {properties['serialization.encoding']}"
+    if properties.get("timestamp.formats"):
+        return f"it has timestamp formats of its own: {properties['timestamp.formats']}"
+    if properties.get("line.delim", "\n") not in ("\n", "10"):
+        return "its lines do not end with a line feed"
+    return ""
+
+
+def _byte(text: str | None, usual: int) -> int:
+    """A delimiter as Hive reads it: a number from -128 to 127, else the first character."""
+    if not text:
+        return usual
+    try:
+        number = int(text)
+    except ValueError:
+        return text.encode("utf-16-le")[0]
+    return number & 255 if -128 <= number <= 127 else text.encode("utf-16-le")[0]
+
+
+def _is_true(properties: Mapping[str, str], name: str) -> bool:
+    return properties.get(name, "").lower() == "true"
+
+
+def _count(properties: Mapping[str, str], name: str) -> int:
+    text = properties.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0

@@ -1,0 +1,142 @@
+"""Values of partition columns: from the names of directories, in the types that a metastore or the values themselves
+say.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable, Sequence
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
+
+import numpy as np
+
+from acidctl.acid.names import DEFAULT_PARTITION
+from acidctl.errors import BadDataError
+from acidctl.orc.hive_types import parse_type
+from acidctl.orc.types import OrcType, hive_type
+
+PartitionValue = bool | int | float | str | Decimal | datetime.date | datetime.datetime | np.datetime64 | None
+"""NumPy's are timestamps that count nanoseconds."""
+
+_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
+_ANY_INTEGER = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+_TIMESTAMP = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,9}))?)?", re.ASCII
+)
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?|NaN|[+-]?Infinity", re.ASCII)
+
+
+def partition_type(values: Sequence[str]) -> OrcType:
+    """``bigint`` or ``date`` where all values but NULL are spelled as such, else ``string``.
+
+    A number with leading zeros or a plus sign is text: as a number it would lose them.
+    """
+    given = {value for value in values if value != DEFAULT_PARTITION}
+    if given and all(_INTEGER.fullmatch(value) and -(1 << 63) <= int(value) < 1 << 63 for value in given):
+        return OrcType("bigint")
+    return OrcType("date" if given and all(_is_date(value) for value in given) else "string")
+
+
+def declared_type(text: str) -> OrcType:
+    """The type that a metastore has for a partition column; ``string`` where it has one that no partition can have."""
+    try:
+        found = parse_type(text)
+    except BadDataError:
+        return OrcType("string")
+    is_usable = not found.children and found.kind not in ("binary", "timestamp with local time zone")
+    return found if is_usable else OrcType("string")
+
+
+def typed(value: str, kind: OrcType, name: str = "") -> PartitionValue:
+    """A partition's value from the name of its directory; bytes that are not UTF-8 become U+FFFD, as in strings.
+
+    Args:
+        name: of the column, for the error.
+
+    Raises:
+        BadDataError: it is no value of the type.
+    """
+    if value == DEFAULT_PARTITION:
+        return None
+    try:
+        return _READERS.get(kind.kind, _text)(value, kind)
+    except (ValueError, InvalidOperation, OverflowError) as error:
+        raise BadDataError(
+            f"the partition {name}={value} has no value of its type",
+            f"{name} is of type {hive_type(kind)} in the metastore",
+            "rename the partition, or change the type of its column",
+        ) from error
+
+
+def _text(value: str, kind: OrcType) -> str:
+    text = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    if kind.kind == "char":
+        return text[: kind.max_length].rstrip(" ")
+    return text[: kind.max_length] if kind.kind == "varchar" else text
+
+
+def _integer(value: str, kind: OrcType) -> int:
+    number = int(value) if _ANY_INTEGER.fullmatch(value) else None
+    half = 1 << (_BITS[kind.kind] - 1)
+    if number is None or not -half <= number < half:
+        raise ValueError(value)
+    return number
+
+
+def _boolean(value: str, kind: OrcType) -> bool:  # noqa: ARG001 - one of several
+    if value.lower() not in ("true", "false"):
+        raise ValueError(value)
+    return value.lower() == "true"
+
+
+def _decimal(value: str, kind: OrcType) -> Decimal:
+    with localcontext(prec=80):
+        number = Decimal(value).quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP)
+    if not number.is_finite() or abs(number) >= Decimal(10) ** (kind.precision - kind.scale):
+        raise ValueError(value)
+    return number
+
+
+def _float(value: str, kind: OrcType) -> float:  # noqa: ARG001 - one of several
+    if not _NUMBER.fullmatch(value):
+        raise ValueError(value)
+    return float(value)
+
+
+def _date(value: str, kind: OrcType) -> datetime.date:  # noqa: ARG001 - one of several
+    return datetime.date.fromisoformat(value)
+
+
+def _timestamp(value: str, kind: OrcType) -> datetime.datetime | np.datetime64:  # noqa: ARG001 - one of several
+    parts = _TIMESTAMP.fullmatch(value)
+    if parts is None:
+        raise ValueError(value)
+    moment = datetime.datetime.fromisoformat(f"{parts[1]} {parts[2] or '00:00:00'}")
+    nanos = int((parts[3] or "").ljust(9, "0"))
+    if nanos % 1000:
+        return np.datetime64(moment, "ns") + np.timedelta64(nanos, "ns")
+    return moment.replace(microsecond=nanos // 1000)
+
+
+_READERS: dict[str, Callable[[str, OrcType], PartitionValue]] = {
+    **dict.fromkeys(_BITS, _integer),
+    "boolean": _boolean,
+    "decimal": _decimal,
+    "float": _float,
+    "double": _float,
+    "date": _date,
+    "timestamp": _timestamp,
+}
+
+
+def _is_date(value: str) -> bool:
+    if not _DATE.fullmatch(value):
+        return False
+    try:
+        datetime.date.fromisoformat(value)
+    except ValueError:
+        return False
+    return True
