@@ -216,7 +216,8 @@ class RandomHistory(HiveTable):
     def _clean(self) -> None:
         for path in self.locations().values():
             self.statements.append(f"-- acidctl clean {path.name}")
-            Location(path, write_ids=self.write_ids).clean(0, unsafe_retention=True)
+            location = Location(path, write_ids=self.write_ids, valid_txns=self.hive.transactions())
+            location.clean(0, unsafe_retention=True)
         self._were_cleaned()
 
     def _were_cleaned(self) -> None:
@@ -242,8 +243,8 @@ class RandomHistory(HiveTable):
         assert state in {READY, "succeeded", "refused"}, (state, self.statements)
         if kind == "rebalance":
             self.pasts[where].renumbered = True
-            # Its files have no marker, which rule V13 says.
-            Location(self.locations()[where]).repair("version-file", force=True, offline=True)
+        # Some of Hive 4's compactions write no marker, and rule V13 says so.
+        Location(self.locations()[where]).repair("version-file", force=True, offline=True)
 
     def _clean_by_hive(self) -> None:
         if READY in compactions(self.hive, self.name):
