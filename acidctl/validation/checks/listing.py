@@ -185,7 +185,7 @@ V9 = Rule(
 )  # fmt: skip
 V17 = Rule(
     "V17", ERROR, LISTING, "A directory lies inside an ACID directory, as when a rename met an existing one.",
-    "Readers do not look into it: its rows are lost to them.",
+    "Hive 3 does not look into it: its rows are lost. Hive 4 does: copies are read twice, deleted rows may come back.",
     "Run `repair('nested')`; where that refuses, move it to where it belongs by hand.",
 )  # fmt: skip
 V22 = Rule(
