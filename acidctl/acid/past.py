@@ -109,6 +109,39 @@ def look_back(
     )
 
 
+def bases_between(
+    listing: Listing,
+    older: int,
+    newer: ValidWriteIds,
+    txns: ValidTxns | None = None,
+    base_formats: Mapping[str, BaseFormat] | None = None,
+) -> tuple[Comparison, ...]:
+    """Bases that Hive 4 may have given rows new ids in, between two snapshots of a full-ACID table, the lowest first.
+
+    Names do not tell a REBALANCE from another compaction; that the keys are those of what a base was made from does.
+
+    Args:
+        older: the newest write id of the older snapshot.
+        newer: what counts in the newer one.
+    """
+    if not is_full_acid(listing):
+        return ()
+    view = _View(listing, newer, txns, base_formats)
+    found = [
+        one
+        for one in view.select(newer).verdicts
+        if one.kind is EntryKind.BASE and _reaches_above(one, older, newer, full=True)
+        if _top(one) <= newer.high_watermark
+    ]
+    found.sort(key=lambda one: (_top(one), _is_marked(one), one.name))
+    first = max((i + 1 for i, one in enumerate(found) if not _is_marked(one)), default=0)  # above the last overwrite
+    return tuple(
+        view.comparison(one, found[place:], full=True)
+        for place, one in enumerate(found)
+        if place >= first and one.directory and one.directory.visibility_txn
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _View:
     """A location, of which states of several write ids are selected."""

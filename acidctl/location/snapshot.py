@@ -184,7 +184,7 @@ def take_snapshot(
     if said:
         state = replace(state, notes=(said, *state.notes))
     ids = write_ids or ValidWriteIds()
-    return Snapshot(fs, path, look.listing, state, ids, txns, look.base_formats, assumed, declared)
+    return Snapshot(fs, path, look.listing, state, ids, txns, look.base_formats, assumed, declared=declared)
 
 
 def seen_below(snapshot: Snapshot, write_id: int, why: Reason) -> Snapshot:

@@ -1,8 +1,8 @@
 """A directory that a rename put into another of the same name (HIVE-25600, rule V17).
 
 Two compactions of one table, or one that was repeated, rename their result to the same name: HDFS moves the second
-into the first, where no reader looks.  What the outer one holds as well may go; what lies in an outer one that is
-empty belongs in its place.  Anything else is for a human being.
+into the first, where Hive 3 does not look, and Hive 4 reads all of it again.  What the outer one holds as well may go;
+what lies in an outer one that is empty belongs in its place.  Anything else is for a human being.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _look(snapshot: Snapshot, directory: AcidDirectory, inner: str, entries: Seq
         return Fix(
             inner,
             f"it lies in {outer}, which holds all of its {count:,} events",
-            "move it into the backup; readers do not look into it",
+            "move it into the backup; only Hive 4 looks into it, and reads them twice",
             size,
             tuple(entries),
             away=(inner,),
@@ -83,7 +83,7 @@ def _look(snapshot: Snapshot, directory: AcidDirectory, inner: str, entries: Seq
     _require_same_state(snapshot, outer, inner, made)
     return Fix(
         inner,
-        f"it lies in {outer}, which holds no data: Hive does not read its {count:,} events",
+        f"it lies in {outer}, which holds no data: its {count:,} events are lost to Hive 3",
         f"put it in the place of {outer}; for a moment readers see neither",
         size,
         tuple(entries),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import Kind, format_directory
-from acidctl.acid.past import CONVERTED_FROM, OBSOLETE_READ, Comparison, Past, look_back
+from acidctl.acid.past import CONVERTED_FROM, OBSOLETE_READ, Comparison, Past, bases_between, look_back
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, EntryKind, State, select
 from acidctl.acid.writeids import MAXL, ValidWriteIds
@@ -337,6 +337,22 @@ def test_what_is_read_and_compared() -> None:
     assert comparison.merged.current_names == {"base_10_v5"}
     assert comparison.parts.current_names == set(TEN)
     assert look_back(listed(*TEN, "base_10_v5"), 10) == Past(select(listed(*TEN, "base_10_v5"), ValidWriteIds(10)))
+
+
+def test_bases_between_two_snapshots_are_each_compared_with_what_is_below() -> None:
+    def between(older: int, newer: int, *more: str, full: bool = True) -> list[tuple[str, set[str]]]:
+        listing = listed(*TEN, "base_4_v5", "base_8_v6", "base_8_v7", *more, full=full)
+        found = bases_between(listing, older, ValidWriteIds(newer))
+        return [(one.name, set(one.parts.current_names)) for one in found]
+
+    first, second = ("base_4_v5", set(TEN[:4])), ("base_8_v6", {"base_4_v5", *TEN[4:8]})
+    again = ("base_8_v7", {"base_8_v6"})
+    assert between(2, 10) == [first, second, again]
+    assert between(2, 7) == [first]
+    assert between(4, 8) == [second, again]
+    assert between(8, 10) == []
+    assert between(2, 10, "base_6") == [("base_8_v6", {"base_6", *TEN[6:8]}), again], "above an overwrite only"
+    assert between(2, 10, full=False) == []
 
 
 def test_an_open_write_id_below_the_base_is_another_matter() -> None:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import random
 import shutil
-import time
-from pathlib import Path
 
 import pytest
+from support.hive_compactor import READY, clean_by_hive, compact_by_hive, names
 from support.hive_histories import History, Rows, ours
 from support.servers.hive_server import HiveServer
 
@@ -31,33 +30,15 @@ def states(location: Location) -> dict[str, str]:
     return {child.verdict.name: child.verdict.state.value for child in location.state().children}
 
 
-def compact_by_hive(history: History, kind: CompactionKind | str) -> None:
-    history.hive.sql(f"alter table {history.name} compact '{kind}'")
-    history.hive.round("Worker")
-    assert compactions(history)[0] == "ready for cleaning"
+def compact_in(history: History, kind: CompactionKind) -> None:
+    assert compact_by_hive(history.hive, history.name, kind.value) == READY
 
 
-def compactions(history: History) -> list[str]:
-    """The states of the table's compactions, the newest first."""
-    head, *entries = history.hive.sql("show compactions")
-    found = [dict(zip(head, entry, strict=True)) for entry in entries]
-    mine = [entry for entry in found if entry["Table"] == history.name]
-    return [entry["State"] for entry in sorted(mine, key=lambda entry: -int(entry["CompactionId"]))]
-
-
-def clean_by_hive(history: History) -> set[str]:
+def removed_by_hive(history: History) -> set[str]:
     """Let Hive's Cleaner run to its end; the names of the directories that it removed."""
     before = names(history.path)
-    time.sleep(1.2)  # Hive 4's Cleaner does not look at what happened in the last second
-    for _ in range(4):
-        if "ready for cleaning" in compactions(history):
-            history.hive.round("Cleaner")
-    assert "ready for cleaning" not in compactions(history)
+    clean_by_hive(history.hive, history.name)
     return before - names(history.path)
-
-
-def names(path: Path) -> set[str]:
-    return {child.name for child in path.iterdir() if not child.name.startswith((".", "_"))}
 
 
 @pytest.mark.parametrize("engine", ["query", "mr"])
@@ -73,14 +54,14 @@ def test_what_hives_cleaner_removes_was_removable_and_nothing_removable_is_left(
         history.aborted_step() if number in (2, 4) else history.step()
         history.judge()
     before = history.judge()
-    compact_by_hive(history, kind)
+    compact_in(history, kind)
     assert history.judge() == before
     seen = states(history.location())
     removable = {name for name, state in seen.items() if state in REMOVABLE}
     plan = history.location().plan_clean(older_than=0)
     assert isinstance(plan, PlannedCleaning)
     assert {one.name for one in plan.plan.removals} == removable
-    assert clean_by_hive(history) == removable
+    assert removed_by_hive(history) == removable
     assert set(states(history.location()).values()) == {"current"}
     assert history.judge() == before
     history.step()
@@ -205,5 +186,5 @@ def test_hive_4_sees_a_result_with_a_visibility_id_when_its_transaction_commits(
     history.run(f"delete from {history.name} where id % 5 = 0")
     after = history.judge()
     real_hive.sql(f"insert into {history.name} values (900, 'z', 1.5)")
-    compact_by_hive(history, CompactionKind.MAJOR)
+    compact_in(history, CompactionKind.MAJOR)
     assert len(history.judge()) == len(after) + 1

@@ -68,18 +68,23 @@ def written(schema: str, rows: list[Any], **options: Any) -> bytes:
     return out.getvalue()
 
 
-def retailed(data: bytes, change: Any) -> bytes:
-    """The same stripes under a footer and postscript that `change(footer, postscript)` has altered."""
+def retailed(data: bytes, change: Any, *, statistics: bool = False) -> bytes:
+    """The same stripes under a footer and postscript that `change(footer, postscript)` has altered.
+
+    Args:
+        statistics: keep those of stripes.
+    """
     tail = tail_of(data)
     footer, postscript = pb.Footer(), pb.PostScript()
     footer.CopyFrom(tail.footer)
     postscript.CopyFrom(tail.postscript)
-    postscript.metadataLength = 0
+    kept = tail.content_end + (postscript.metadataLength if statistics else 0)
+    postscript.metadataLength = kept - tail.content_end
     change(footer, postscript)
     section = encode_original(footer.SerializeToString(), tail.compression, tail.block_size)
     postscript.footerLength = len(section)
     end = postscript.SerializeToString()
-    return data[: tail.content_end] + section + end + bytes((len(end),))
+    return data[:kept] + section + end + bytes((len(end),))
 
 
 ACID_SCHEMA = (

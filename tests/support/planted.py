@@ -310,6 +310,15 @@ case("V31 other sum", F, "V31")(with_metadata("stats", "3,0,0"))
 case("V31 other kinds", D, "V31")(with_metadata("stats", "0,0,2"))
 case("V32 missing", F, "V32 warning")(with_metadata("version", None))
 case("V32 other", F, "V32 warning")(with_metadata("version", "3"))
+case("V32 joined by Hive 4", F, "V32 info")(
+    lambda t: in_delta(t, [insert(3, 0)], "delta_0000003_0000004_v0000007", metadata={"hive.acid.version": None})
+)
+case("V13 missing where Hive 4 wrote all", F, "V13 warning")(
+    lambda t: [
+        *(shutil.rmtree(one) for one in t.iterdir()),
+        in_delta(t, [insert(3, 0)], "base_0000003_v0000007", marker=None),
+    ]
+)
 case("V32 nonsense", F, "V32 warning")(with_metadata("version", "two"))
 case("V33", D, "V33")(
     lambda t: write_by_pyorc(t / "delete_delta_0000003_0000003_0000", [delete(1, 0, 3), delete(1, 9, 3)])

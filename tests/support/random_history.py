@@ -1,4 +1,4 @@
-"""Random histories of SQL, streams and acidctl's own work on a table of a real Hive, the same for the same number."""
+"""Random histories of SQL, streams, compactions and cleanings of a real Hive and of acidctl, the same for a number."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import random
 from acidctl.acid.triggers import CompactionKind
 from acidctl.api import Location
 from support.compacting import run_compaction
-from support.real_hive import HiveTable
+from support.hive_compactor import READY, clean_by_hive, compact_by_hive, compactions
+from support.hive_past import Past
+from support.real_hive import HiveTable, Rows
 from support.servers.hive_server import HiveError, HiveServer
 
 _MORE = {
@@ -28,6 +30,7 @@ _SETTINGS = {
         *("hive.merge.split.update", "hive.acid.truncate.usebase"),
     ],
 }
+_FAILED = "  -- failed"
 _OWN_FAULTS = ('"this.finalPaths[idx]" is null',)
 """What Hive 3 logs of statements that fail whatever acidctl did: updates of several partitions in one job."""
 
@@ -51,6 +54,7 @@ class RandomHistory(HiveTable):
         extra = "partitioned by (day string) " * self._days
         extra += f"clustered by (id) into {buckets} buckets" if buckets else ""
         columns = {"id": "int", "name": "string", **{name: kind for name, (kind, _) in self._more.items()}}
+        self.pasts: dict[str, Past] = {}
         super().__init__(hive, f"history_{seed}", columns, extra, by_lists=True)
 
     def live(self, steps: int) -> None:
@@ -59,11 +63,25 @@ class RandomHistory(HiveTable):
             for number in range(steps):
                 (self._chance.choice(self._kinds()) if number else self._insert_many)()
                 self.judge()
+            for past in self.pasts.values():
+                past.judge(lambda pairs: self._chance.sample(pairs, min(len(pairs), 5)))
         except Exception as error:
             error.add_note(f"Hive {self.hive.version}, seed {self._seed}: {self.statements}")
             raise
         finally:
             self.hive.sql(*(f"set {name}={_AT_FIRST.get(name, 'true')}" for name in _SETTINGS[self.hive.version]))
+
+    def rows_by_location(self) -> dict[str, Rows]:
+        """As Hive reads them; remembered, for what `history` and `diff` say later."""
+        found = super().rows_by_location()
+        statement = self.statements[-1].removesuffix(_FAILED)
+        for where, path in self.locations().items():
+            past = self.pasts.setdefault(where, Past(self, path, where))
+            if statement.startswith("truncate") and not (path / f"base_{past.newest():07d}").exists():
+                past.forget(found[where])
+            else:
+                past.look(found[where], overwritten=statement.startswith(("truncate", "insert overwrite")))
+        return found
 
     def run(self, *statements: str) -> None:
         """Run some; where Hive 3 stumbles over itself, which aborts the transaction, go on."""
@@ -77,13 +95,13 @@ class RandomHistory(HiveTable):
                 said = file.read().decode(errors="replace")
             if not any(fault in said for fault in _OWN_FAULTS):
                 raise
-            self.statements.append("-- failed")
+            self.statements[-1] += _FAILED
 
     def _kinds(self) -> list:
         sql = [self._insert, self._insert_many, self._update, self._delete, self._merge, self._copy, self._union]
         sql += [self._two_inserts, self._update, self._delete, self._merge]
-        own = [self._compact_minor, self._compact_major, self._clean]
-        rare = [self._chance.choice([self._overwrite, self._truncate, self._set])]
+        own = [self._compact_minor, self._compact_major, self._clean, self._compact_by_hive]
+        rare = [self._aborted, self._clean_by_hive, self._chance.choice([self._overwrite, self._truncate, self._set])]
         return sql * 2 + own * 2 + rare * 2 + [self._stream] * (6 * self._streams)
 
     def _row(self, number: str) -> list[str]:
@@ -162,6 +180,7 @@ class RandomHistory(HiveTable):
 
     def _truncate(self) -> None:
         self.run(f"truncate table {self.name}")
+        self.judge()
         self._insert_many()
 
     def _set(self) -> None:
@@ -197,8 +216,42 @@ class RandomHistory(HiveTable):
     def _clean(self) -> None:
         for path in self.locations().values():
             self.statements.append(f"-- acidctl clean {path.name}")
-            Location(path, write_ids=self.write_ids).clean(0, unsafe_retention=True)
+            location = Location(path, write_ids=self.write_ids, valid_txns=self.hive.transactions())
+            location.clean(0, unsafe_retention=True)
+        self._were_cleaned()
+
+    def _were_cleaned(self) -> None:
+        for past in self.pasts.values():
+            past.cleaned = True
+
+    def _aborted(self) -> None:
+        with self.hive.aborting():
+            self._chance.choice([self._insert, self._update, self._delete, self._merge])()
+        self.statements[-1] += "  -- aborted"
+
+    def _compact_by_hive(self) -> None:
+        kinds = ["minor", "major"]
+        if self.hive.version > 3:
+            for name in ("hive.compactor.crud.query.based", "hive.compaction.merge.enabled"):
+                self.run(f"set {name}={self._chance.choice(['true', 'false'])}")
+            kinds += ["rebalance"] * ("clustered" not in self.extra)
+        kind, where = self._chance.choice(kinds), self._chance.choice(sorted(self.locations()))
+        if kind == "rebalance":
+            self.run("set hive.compactor.crud.query.based=true")
+        self.statements.append(f"-- Hive compacts {kind} where {where}")
+        state = compact_by_hive(self.hive, self.name, kind, where.replace("true", ""))
+        assert state in {READY, "succeeded", "refused"}, (state, self.statements)
+        if kind == "rebalance":
+            self.pasts[where].renumbered = True
+        # Some of Hive 4's compactions write no marker, and rule V13 says so.
+        Location(self.locations()[where]).repair("version-file", force=True, offline=True)
+
+    def _clean_by_hive(self) -> None:
+        if READY in compactions(self.hive, self.name):
+            self.statements.append("-- Hive cleans")
+            clean_by_hive(self.hive, self.name)
+            self._were_cleaned()
 
 
-_AT_FIRST = {"hive.optimize.sort.dynamic.partition": "false"}
+_AT_FIRST = {"hive.optimize.sort.dynamic.partition": "false", "hive.compaction.merge.enabled": "false"}
 """What the settings are before a history, where it is not true."""

@@ -22,7 +22,8 @@ from support.servers.hive_server import HiveServer
 from support.tables import json_rows, snapshot_of
 from support.validating import check
 
-Rows = list[tuple[tuple[int, int, int], tuple[str, ...]]]
+Row = tuple[tuple[int, int, int], tuple[str, ...]]
+Rows = list[Row]
 """ROW__ID, and the columns as :func:`support.hive_text.printed` has them."""
 
 ACID = "stored as orc tblproperties('transactional'='true'{more})"
@@ -116,12 +117,16 @@ class HiveTable:
 
     def judge(self) -> Rows:
         """Hive's rows, which are ours; and there is nothing to say of the table."""
-        rows = []
-        for where, path in self.locations().items():
-            found = self.rows(where)
-            same(self.ours(path), found, self.statements)
-            rows += found
+        rows = [row for found in self.rows_by_location().values() for row in found]
         self.validate()
+        return rows
+
+    def rows_by_location(self) -> dict[str, Rows]:
+        """Hive's rows, which are ours, by the conditions of :meth:`locations`."""
+        rows = {}
+        for where, path in self.locations().items():
+            rows[where] = self.rows(where)
+            same(self.ours(path), rows[where], self.statements)
         return rows
 
     def validate(self) -> None:

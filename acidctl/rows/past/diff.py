@@ -22,6 +22,7 @@ from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.read.delete_set import Bools, DeleteSet, DeleteSetBuilder
 from acidctl.rows.read.events import EventFile, EventReader, Ids
 from acidctl.rows.read.key_ranges import KeyRanges
+from acidctl.rows.read.past_snapshot import require_same_ids
 from acidctl.rows.read.schema_evolution import table_row_type
 from acidctl.rows.read.stripe_key_ranges import StripeRange
 from acidctl.rows.read.visibility import live_rows, load_deletes, open_sources
@@ -212,7 +213,8 @@ def table_difference(
         columns, row_id: as :meth:`Table.scan`.
 
     Raises:
-        HistoryError: compactions destroyed one of the snapshots, or the ids of an insert-only table's rows.
+        HistoryError: compactions destroyed one of the snapshots, or the ids of an insert-only table's rows, or gave
+            rows new ids.
         NotFoundError: no such column.
         BadDataError: a file cannot be read.
     """
@@ -226,6 +228,7 @@ def table_difference(
     sides = []
     for before, after, partition in seen:
         pair = _Pair(before, after)
+        require_same_ids(*sorted((before.snapshot, after.snapshot), key=lambda one: one.write_ids.high_watermark))
         _require_ids(before, after, pair)
         sides.append(
             (

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from acidctl.acid.names import Kind
-from acidctl.acid.past import Comparison, look_back
+from acidctl.acid.past import Comparison, bases_between, look_back
 from acidctl.acid.reasons import Reason
 from acidctl.acid.state import AcidState
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
@@ -78,6 +78,22 @@ def snapshot_at(
     return replace(snapshot, state=past.state)
 
 
+def require_same_ids(older: Snapshot, newer: Snapshot) -> None:
+    """Rows may only be compared by their keys where nothing gave them new ones from one snapshot to the other.
+
+    Raises:
+        HistoryError: a REBALANCE of Hive 4 may have done so.
+    """
+    at = older.write_ids.high_watermark
+    for comparison in bases_between(newer.listing, at, newer.write_ids, newer.txns, newer.base_formats):
+        if why := _difference(newer, comparison):
+            raise HistoryError(
+                f"rows of write id {at} cannot be compared with newer ones in {newer.fs.display(newer.path)}",
+                why,
+                f"choose two write ids on the same side of {comparison.name}",
+            )
+
+
 def _gone(snapshot: Snapshot, at: int, why: str) -> HistoryError:
     bases = [v.directory.max_write_id for v in snapshot.state.verdicts if v.directory and v.directory.kind is Kind.BASE]
     left = min((base for base in bases if base > at), default=None)
@@ -102,8 +118,8 @@ def _difference(snapshot: Snapshot, comparison: Comparison) -> str:
     except Unreadable as error:
         return f"what {comparison.name} was made from cannot be compared with it: {error}"
     return (
-        f"{comparison.name} holds other rows than the directories it was made from, "
-        "of which some were cleaned, or are of aborted write ids, which a list of valid write ids would tell"
+        f"{comparison.name} holds other rows than the directories it was made from, of which some were cleaned, "
+        "or are of aborted write ids, which a list of valid write ids would tell; or a REBALANCE gave them new ids"
     )
 
 

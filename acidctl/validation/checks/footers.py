@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from acidctl.acid.layout import DataFile, Role
-from acidctl.acid.names import Kind
+from acidctl.acid.names import AcidDirectory, Kind, parse_directory
 from acidctl.acid.sidefiles import parse_orc_acid_version
 from acidctl.errors import AcidctlError, BadDataError
 from acidctl.orc.byte_source import ByteSource
@@ -302,8 +302,7 @@ class _Look:
 
     def _if_missing(self) -> Severity:
         """Of metadata that the query-based compaction of Hive 4 never writes, and its readers do without."""
-        directory = self._file.directory
-        return INFO if directory is not None and directory.visibility_txn else WARNING
+        return INFO if _is_of_hive_4(self._file.directory) else WARNING
 
     def _columns(self, row: OrcType) -> None:
         if row.kind != "struct" or self._file.role is Role.DELETE:
@@ -349,6 +348,11 @@ class _Look:
         return stats
 
 
+def _is_of_hive_4(directory: AcidDirectory | None) -> bool:
+    """Whether a compaction of Hive 4 wrote it."""
+    return directory is not None and directory.visibility_txn > 0
+
+
 def _has_changes(tail: Tail, stats: tuple[int, int, int] | None) -> bool:
     """By the statistics of the operation, which mean nothing without a row index (section 3.4).
 
@@ -381,19 +385,22 @@ def across_tails(files: dict[str, TailFacts], markers: dict[str, int | None]) ->
     missing: dict[str, int] = {}
     for path, facts in files.items():
         directory = path.partition("/")[0]
+        is_of_hive_4 = _is_of_hive_4(parse_directory(directory))
         if not facts.is_acid:
             continue
         if facts.has_changes and facts.acid_version is None and not directory.startswith("delete_delta_"):
             old.append(path)
         if directory not in markers:
-            if facts.acid_version is not None:
+            if facts.acid_version is not None and not is_of_hive_4:  # of those the listing tells
                 missing.setdefault(directory, facts.acid_version)
             continue
         marker = markers[directory]
         if marker is None:
             continue
         if facts.acid_version is None and not any(f.rule == "V32" for f in facts.findings):
-            yield V32.finding(path, f"it is missing, _orc_acid_version says {marker}")
+            # Where Hive 4 joins files, they have no such key.
+            severity = INFO if is_of_hive_4 else None
+            yield V32.finding(path, f"it is missing, _orc_acid_version says {marker}", severity=severity)
         elif facts.acid_version is not None and facts.acid_version != marker:
             yield V32.finding(path, f"it is {facts.acid_version}, _orc_acid_version says {marker}")
     if not markers:

@@ -185,7 +185,7 @@ V9 = Rule(
 )  # fmt: skip
 V17 = Rule(
     "V17", ERROR, LISTING, "A directory lies inside an ACID directory, as when a rename met an existing one.",
-    "Readers do not look into it: its rows are lost to them.",
+    "Hive 3 does not look into it: its rows are lost. Hive 4 does: copies are read twice, deleted rows may come back.",
     "Run `repair('nested')`; where that refuses, move it to where it belongs by hand.",
 )  # fmt: skip
 V22 = Rule(
@@ -281,7 +281,7 @@ def _half(look: ListingToCheck) -> Iterator[Finding]:
 
 V13 = Rule(
     "V13", ERROR, LISTING, "The marker _orc_acid_version is missing, is not a known version, or differs.",
-    "Trino refuses deltas without it.",
+    "Trino refuses a table whose base, or first delta where there is no base, is without it.",
     "Run `repair('version-file')`: it writes the marker where the files are of version 2 beyond doubt.", "3.3",
 )  # fmt: skip
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.acid_files import SMALL_GROUPS, ids, write_deletes, write_delta, write_plain
+from support.acid_files import ID, SMALL_GROUPS, acid_batch, ids, write_acid, write_deletes, write_delta, write_plain
 from support.compacting import run_compaction
 from support.json_text import encode_json_lines
 from support.random_tables import Made, make_table, write
@@ -201,3 +201,25 @@ def test_files_without_ids_are_compared_where_they_can_be(tmp_path: Path) -> Non
         )
     with pytest.raises(HistoryError, match="cannot be compared"):
         table_difference(open_table(str(tmp_path)), 1, 2)
+
+
+@pytest.mark.parametrize("kept", [[0, 1, 3, 4], [0, 1, 2, 3]], ids=["a major compaction", "a REBALANCE"])
+def test_rows_that_got_new_ids_are_not_compared(tmp_path: Path, kept: list[int]) -> None:
+    """The base of write id 2 is all that is needed for what was then, so that nothing else notices."""
+    write_delta(tmp_path, 1, ids(10, 11, 12, 13, 14))
+    write_delta(tmp_path, 2, ids(10, 11, 12, 13, 14), base=True).parent.rename(tmp_path / "base_0000002_v0000005")
+    write_deletes(tmp_path, 3, 2, [2])
+    events = acid_batch(ids(10, 11, 13, 14), kept, write_id=2)
+    (tmp_path / "base_0000003_v0000006").mkdir()
+    write_acid(tmp_path / "base_0000003_v0000006/bucket_00000", events, row=ID)
+    write_delta(tmp_path, 4, ids(15))
+    table = open_table(str(tmp_path))
+    assert table.scan(at=2).count() == 5
+    if kept == [0, 1, 2, 3]:
+        for start, end in ((2, 3), (4, 2)):
+            with pytest.raises(HistoryError, match="REBALANCE"):
+                table_difference(table, start, end)
+    else:
+        assert table_difference(table, 2, 3).count() == (1, 0)
+        assert table_difference(table, 4, 2).count() == (1, 1)
+    assert table_difference(table, 3, 4).count() == (0, 1)
