@@ -1,6 +1,6 @@
-"""A real Trino 476 beside Hive 3.1.3 and 4.0.1: it reads what they wrote and acidctl compacted, and the other way round.
+"""A real Trino 476 beside Hive 3.1.3 and 4.0.1: it reads what they wrote and acidctl compacted, and changes it.
 
-Where Trino or a Hive is wrong, a test shows both sides, and docs/explanation/trino.md and ``validate --for trino`` say so.
+Where Trino or a Hive is wrong, a test shows both sides; docs/explanation/trino.md has them all.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def test_insert_only_tables(judge: Engines, version: int, form: str) -> None:
         hive.sql(f"insert into {name} values ({number}, 'n{number}'), ({number + 10}, null)")
     asked = f"select id, name from {name} order by id"
     wanted = judge.sql(hive, asked)
-    assert [[str(id), name or "NULL"] for id, name in wanted] == hive.sql(asked)
+    assert [[str(number), text or "NULL"] for number, text in wanted] == hive.sql(asked)
     request = CompactionRequest(Mode.MAJOR, table_type=TableType.INSERT_ONLY, offline=True)
     assert compact_location(str(hive.warehouse / name), request)
     assert judge.sql(hive, asked) == wanted
@@ -195,12 +195,10 @@ def test_buckets_partitions_and_joins(judge: Engines, hive: HiveServer) -> None:
         day = where.split("'")[1]
         ours |= {int(values[0]): (day, decode(bucket).bucket) for (_, bucket, _), values in table.ours(path)}
     seen = judge.sql(hive, 'select id, day, "$bucket" from bucketed')
-    assert {id: (day, bucket) for id, day, bucket in seen} == ours
+    assert {number: (day, bucket) for number, day, bucket in seen} == ours
     paths = judge.sql(hive, 'select distinct "$path" from bucketed where id < 60')
     assert {Path(str(path)).parent.name for (path,) in paths} == {"base_0000003"}
-    hive.sql(
-        "create table chosen as select cast(id as int) as id from (select explode(array(3, 50, 100, 1000)) as id) t"
-    )
+    hive.sql("create table chosen as select id from (select explode(array(3, 50, 100, 1000)) as id) t")
     join = "select b.id from bucketed b join chosen c on b.id = c.id where b.day = 'd 0' order by b.id"
     assert judge.sql(hive, join) == [[50], [100]]
     assert hive.sql(join) == [["50"], ["100"]]
@@ -321,8 +319,9 @@ class TrinosTable(HiveTable):
         ids = range(self._next - 12, self._next + 3)
         day = ", 'd ' || cast(s.id % 2 as varchar)" if self._days else ""
         self.by_trino(
-            f"merge into {self.name} t using (select cast(n as integer) from unnest(sequence({ids[0]}, {ids[-1]})) as u (n))"
-            " as s (id) on t.id = s.id when matched and s.id % 3 = 0 then delete when matched then update set name = 'm'"
+            f"merge into {self.name} t"
+            f" using (select cast(n as integer) from unnest(sequence({ids[0]}, {ids[-1]})) as u (n)) as s (id)"
+            " on t.id = s.id when matched and s.id % 3 = 0 then delete when matched then update set name = 'm'"
             f" when not matched then insert values (s.id, 'new'{day})"
         )
         self._next += 3
@@ -442,13 +441,11 @@ def test_trino_sees_no_deletes_in_files_of_attempts(judge: Engines, hive_4: Hive
 def test_nobody_looks_at_the_key_index_of_delete_events(judge: Engines, hive: HiveServer) -> None:
     """Trino's names its own write id, and the number of deletes instead of a row: a remark of rule V30, no more."""
     table = HiveTable(hive, "indexed", {"id": "int", "name": "string"})
-    write_by_pyorc  # noqa: B018
     numbers = "select cast(n as integer), cast(n as varchar) from unnest(sequence(1, 3000)) as s (n)"
     judge.sql(
         hive,
         f"insert into indexed {numbers}",
-        "delete from indexed where id % 2 = 1",
-        "delete from indexed where id = 4",
+        "delete from indexed where id % 2 = 1 or id = 4",
     )
     (report,) = check(table.path)
     assert {one for one in found(report) if one.startswith("V3")} == {"V30 info"}
@@ -547,7 +544,7 @@ def test_trino_refuses_what_says_no_version(judge: Engines, hive_3: HiveServer) 
         table = planted(hive_3, f"unversioned_{directory[:4]}")
         write_by_pyorc(table.path / directory, [insert(1, 0, (1, "x"))], marker=None, metadata=unversioned)
         assert warned_of(table) == {"R3"}
-        with pytest.raises(TrinoError, match="NOT_SUPPORTED: Hive transactional tables are supported since Hive 3.0"):
+        with pytest.raises(TrinoError, match="NOT_SUPPORTED: Hive transactional tables are supported since"):
             judge.rows(table)
         assert len(table.rows()) == len(table.ours()) == 1
         write_by_pyorc(table.path / directory, [insert(1, 0, (1, "x"))], marker=None)

@@ -1,4 +1,4 @@
-"""Values of Trino's JSON as :func:`support.hive_text.printed` has them, so that they compare with Hive's and acidctl's."""
+"""Values of Trino's JSON in the form of :func:`support.hive_text.printed`, to compare with Hive's and acidctl's."""
 
 from __future__ import annotations
 
