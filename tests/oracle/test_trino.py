@@ -40,6 +40,8 @@ pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
 MAJOR, MINOR = CompactionKind.MAJOR, CompactionKind.MINOR
 COUNT = int(os.environ.get("ACIDCTL_TRINO_HISTORIES", "1"))
 FIRST = int(os.environ.get("ACIDCTL_HIVE_SEED", "1"))
+EARLY = ("1600-01-01 00:00:00.000001",)
+"""Moments that Trino takes for others, as a test below shows."""
 COLUMNS = {"id": "int", "name": "string", "score": "double"}
 
 
@@ -119,7 +121,10 @@ def test_what_happens_by_chance_is_read_alike(judge: Engines, hive: HiveServer, 
 
 def test_leaves_of_every_type(judge: Engines, hive: HiveServer) -> None:
     table = HiveTable(hive, "leaves", LEAVES)
-    asked = load_leaves(table, "leaves_text", leaves(1))
+    rows = leaves(1)
+    for row in rows:
+        row[-2] = None if row[-2] in EARLY else row[-2]
+    asked = load_leaves(table, "leaves_text", rows)
     table.run(f"insert into leaves select {asked} from leaves_text")
     judge.judge(table)
     table.run("update leaves set i = 7 where id % 3 = 2", "delete from leaves where id % 7 = 3")
@@ -158,6 +163,8 @@ def test_conditions_leave_out_what_they_may(judge: Engines, version: int, kind: 
         counted = f"select n, count(*), sum(id) from ({parts}) as u group by n"
         answers = {n: (count, total) for n, count, total in judge.sql(table.hive, counted)}
         for number, one in enumerate(some):
+            if "timestamp '196" in one:
+                continue  # with nanoseconds before 1970, as in EARLY
             ids = [int(values[0]) for _, values in table.ours(where=one)]
             assert answers.get(number, (0, 0)) == (len(ids), sum(ids)), one
     judge.sql(table.hive, "select id from pushed where s = 'k01700ü'")
@@ -365,7 +372,7 @@ def test_what_trino_writes_is_read_and_compacted(
         assert shown.status == 0, shown.out
         rows = acidctl("cat", "--row-id", path).lines()
         assert [tuple(row["ROW__ID"].values()) for row in rows] == sorted({key for key, _ in table.ours(path)})
-        events = acidctl("history", "-o", "jsonl", path).lines()
+        events = [one for one in acidctl("history", "-o", "jsonl", path).lines() if "inserted" in one]
         assert sum(one["inserted"] - one["deleted"] for one in events) == len(rows)
         changes = Counter(one["change"] for one in acidctl("diff", path, "--from", "0").lines())
         assert changes == {"+": len(rows)}
@@ -583,18 +590,35 @@ def test_trino_numbers_originals_as_of_one_bucket(judge: Engines, hive_3: HiveSe
     assert len(judge.judge(table)) == 3
 
 
-def test_trino_reads_nothing_beside_a_base_that_it_may_not_use(judge: Engines, hive_3: HiveServer) -> None:
-    table = HiveTable(hive_3, "overwritten", COLUMNS, by_lists=True)
+def test_an_insert_overwrite_that_was_aborted(judge: Engines, hive: HiveServer) -> None:
+    """Trino, as Hive 3, refuses the table for its base; Hive 4 reads what is beside it."""
+    table = HiveTable(hive, "overwritten", COLUMNS, by_lists=True)
     table.run("insert into overwritten values (1, 'a', 0.5)")
-    with hive_3.aborting():
+    with hive.aborting():
         table.run("insert overwrite table overwritten select id, 'o', score from overwritten")
-    assert [values[0] for _, values in table.rows()] == ["1"]
-    assert "R17" in warned_of(table)
+    assert [values[0] for _, values in table.ours()] == ["1"]
+    assert warned_of(table) == {"R17"}
     with pytest.raises(TrinoError, match="Not enough history available"):
         judge.rows(table)
-    Location(table.path, write_ids=hive_3.write_ids("overwritten")).clean(0, unsafe_retention=True)
+    if hive.version > 3:
+        assert table.rows() == table.ours()
+    else:
+        with pytest.raises(HiveError, match="Not enough history available"):
+            table.rows()
+    Location(table.path, write_ids=hive.write_ids("overwritten")).clean(0, unsafe_retention=True)
     assert warned_of(table) == set()
     assert len(judge.judge(table)) == 1
+
+
+def test_moments_before_1970_with_less_than_a_millisecond(judge: Engines, hive: HiveServer) -> None:
+    """Trino reads them a second early: trinodb/trino issue 22511."""
+    table = HiveTable(hive, "early", {"id": "int", "ts": "timestamp"})
+    table.run("insert into early values (1, '1969-12-01 00:00:00.000999'), (2, '1969-12-01 00:00:00.001')")
+    for _ in range(2):
+        assert [values[1] for _, values in table.judge()] == ["1969-12-01 00:00:00.000999", "1969-12-01 00:00:00.001"]
+        assert [ts for _, ts in judge.rows(table)] == ["1969-11-30 23:59:59.000999", "1969-12-01 00:00:00.001"]
+        table.run("insert into early values (3, null)", "delete from early where id = 3")
+        compact(table)
 
 
 def test_trino_makes_no_transactional_tables_on_hive_4(judge: Engines, hive_4: HiveServer) -> None:

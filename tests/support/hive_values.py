@@ -75,9 +75,9 @@ def leaves(seed: int) -> list[list[Any]]:
 def load(table: HiveTable, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> None:
     """Make a text table of some rows."""
     declared = ", ".join(f"{column} {kind}" for column, kind in columns.items())
-    table.run(f"create external table {name} ({declared}) stored as textfile location '{table.path.parent}/{name}.d'")
+    folder = table.hive.warehouse.parent / "external" / f"{name}.d"  # Hive 4 wants none in its warehouse
+    table.run(f"create external table {name} ({declared}) stored as textfile location '{folder}'")
     kinds = [type_of(kind) for kind in columns.values()]
-    folder = table.path.parent / f"{name}.d"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "data").write_text("".join(in_text_table(row, kinds) + "\n" for row in rows))
 

@@ -19,6 +19,10 @@ from support.validating import check
 ZONES = {3: "America/Los_Angeles", 4: "Asia/Kolkata"}
 """Java's default time zones of the Hives."""
 TRINOS_ZONE = "Pacific/Apia"
+_BY_PARTITION = {
+    "metastore.expression.proxy": "org.apache.hadoop.hive.ql.optimizer.ppr.PartitionExpressionForMetastore"
+}
+"""Metastores choose partitions by Hive's conditions."""
 
 Values = list[tuple[str, ...]]
 """Rows without ROW__ID, sorted, as :func:`support.hive_text.printed` has their columns."""
@@ -83,7 +87,7 @@ def engines(directory: Path) -> Iterator[Engines]:
         hives, addresses = {}, {}
         for version, zone in ZONES.items():
             place = directory / f"hive{version}"
-            metastore = MetastoreServer(version, place)
+            metastore = MetastoreServer(version, place, more=_BY_PARTITION)
             running.callback(metastore.stop)
             addresses[f"hive{version}"] = metastore.address
             with patch.dict("os.environ", TZ=zone):

@@ -85,7 +85,7 @@ CASES: dict[str, tuple[Plant, set[str]]] = {
         {"hive3", "hive4", "trino", "impala", "spark"},
     ),
     "R16": (lambda t: None, {"spark"}),
-    "R17": (lambda t: write_by_pyorc(t / "base_0000050", [insert(1, 0)]), {"trino"}),
+    "R17": (lambda t: write_by_pyorc(t / "base_0000050", [insert(1, 0)]), {"hive3", "trino"}),
     "R18": (compacted, {"impala"}),
     "R19": (no_file, {"trino"}),
 }

@@ -160,8 +160,8 @@ R16 = Rule(
 )  # fmt: skip
 R17 = Rule(
     "R17", ERROR, LISTING, "A base that this snapshot may not use.",
-    "Trino refuses the location for any such base, an open INSERT OVERWRITE too.",
-    "Wait until the write id is committed.", "6.5", ("trino",),
+    "Hive 3 and Trino refuse the location for any such base, an INSERT OVERWRITE that is open or aborted too.",
+    "Wait until the write id is committed; clean where it is aborted.", "6.5", ("hive3", "trino"),
 )  # fmt: skip
 
 
