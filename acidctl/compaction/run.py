@@ -183,16 +183,25 @@ class _Location:
             self.results.append(result)
 
     def joins(self) -> list[JoinTask]:
-        """What is to be put together, once every segment is there."""
+        """What is to be put together, once every segment is there; of a table without rows a file without any.
+
+        Readers that list files, as Trino does, do not see a base without one, and read on what it is to hide.
+        """
         segments: dict[int, list[Segment]] = {}
         for result in self.results:
             if result.segment:
                 segments.setdefault(result.bucket, []).append(result.segment)
+        if self.plan.kind is CompactionKind.MAJOR and self._is_without_rows():
+            some = next((task for task in self.plan.tasks if isinstance(task, BucketTask)), None)
+            return [JoinTask(some, ())] if some else []
         like = self.plan.cut_buckets
         return [
             JoinTask(like[bucket], tuple(sorted(found, key=lambda segment: segment.number)))
             for bucket, found in segments.items()
         ]
+
+    def _is_without_rows(self) -> bool:
+        return not any(result.files or (result.segment and result.segment.stripes) for result in self.results)
 
     def outcome(self, offline: bool) -> Compacted:
         """Publish, or say why not; of what failed the staging directory stays only as evidence of a wrong result."""

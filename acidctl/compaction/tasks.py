@@ -232,7 +232,7 @@ class BucketResult:
 
 @dataclass(frozen=True, slots=True)
 class JoinTask:
-    """One bucket's segments, to be put together.
+    """One bucket's segments, to be put together; without any, a file without rows.
 
     Attributes:
         like: a task of the bucket, for what its segments have in common.

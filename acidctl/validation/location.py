@@ -198,7 +198,7 @@ class LocationCheck:
         self._tails = dict(sorted(self._tails.items()))
         current = {path: facts for path, facts in self._tails.items() if path not in self._aside}
         self.add(across_tails(current, self._markers))
-        self.add(for_readers_by_tails(current, self._options.readers))
+        self.add(for_readers_by_tails(current, self._markers, self._options.readers))
 
     # --- rows ---
 

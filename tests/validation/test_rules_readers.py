@@ -36,9 +36,14 @@ def originals(table: Path) -> None:
     write_orc(table / "000001_0", "struct<a:int>", [(1,)])
 
 
-def no_marker(table: Path) -> None:
-    for marker in table.glob("*/_orc_acid_version"):
-        marker.unlink()
+def no_version(table: Path) -> None:
+    unversioned = {"hive.acid.version": None}
+    write_by_pyorc(table / "delta_0000003_0000003_0000", [insert(3, 0)], marker=None, metadata=unversioned)
+
+
+def no_file(table: Path) -> None:
+    (table / "base_0000005").mkdir(parents=True)
+    (table / "base_0000005/_orc_acid_version").write_text("2")
 
 
 def version_1(table: Path) -> None:
@@ -54,10 +59,10 @@ CASES: dict[str, tuple[Plant, set[str]]] = {
     "R1": (lambda t: write_by_pyorc(t / "delta_0000003_0000004_v0000009", [insert(3, 0)]), {"hive2", "hive3"}),
     "R2": (
         lambda t: write_by_pyorc(t / "delete_delta_0000003_0000003_0000", [delete(1, 0, 3)], "bucket_00000_0"),
-        {"hive2", "hive3"},
+        {"hive2", "hive3", "trino"},
     ),
-    "R3": (no_marker, {"trino"}),
-    "R4": (truncated, {"hive3", "trino"}),
+    "R3": (no_version, {"trino"}),
+    "R4": (truncated, {"hive3"}),
     "R5": (side_file, {"trino", "impala"}),
     "R6": (lambda t: write_by_pyorc(t / "base_0000002_v0000099", [insert(1, 0)]), {"trino"}),
     "R7": (lambda t: write_by_pyorc(t / "delta_0000003_0000003_0000_v0000009", [insert(3, 0)]), {"impala"}),
@@ -80,8 +85,9 @@ CASES: dict[str, tuple[Plant, set[str]]] = {
         {"hive3", "hive4", "trino", "impala", "spark"},
     ),
     "R16": (lambda t: None, {"spark"}),
-    "R17": (lambda t: write_by_pyorc(t / "base_0000050", [insert(1, 0)]), {"trino"}),
+    "R17": (lambda t: write_by_pyorc(t / "base_0000050", [insert(1, 0)]), {"hive3", "trino"}),
     "R18": (compacted, {"impala"}),
+    "R19": (no_file, {"trino"}),
 }
 
 
@@ -97,6 +103,30 @@ def test_a_reader_is_warned(tmp_path: Path, rule: str) -> None:
         if rule in {one.split()[0] for one in found(check(table, depth=Depth.FOOTERS, readers=(reader,), **lists)[0])}
     }
     assert told == readers == set(RULES[rule].readers)
+
+
+def test_trino_is_not_warned_of_what_it_reads(tmp_path: Path) -> None:
+    """Rows in files of attempts; no marker where the files tell their version; an empty base that hides nothing."""
+    table = healthy(tmp_path / "t")
+    write_by_pyorc(table / "delta_0000003_0000003_0000", [insert(3, 0)], "bucket_00000_0", marker=None)
+    unversioned = {"hive.acid.version": None}
+    write_by_pyorc(table / "delete_delta_0000004_0000004_0000", [delete(3, 0, 4)], marker=None, metadata=unversioned)
+    (report,) = check(table, depth=Depth.FOOTERS, readers=("trino",))
+    assert not {one for one in found(report) if one.startswith("R")}
+    no_file(tmp_path / "emptied")
+    (report,) = check(tmp_path / "emptied", readers=("trino",))
+    assert not {one for one in found(report) if one.startswith("R")}
+
+
+@pytest.mark.parametrize("marker", [b"2", None])
+@pytest.mark.parametrize("version", ["2", None])
+def test_trino_needs_the_version_of_a_base_in_one_of_two_places(
+    tmp_path: Path, version: str | None, marker: bytes | None
+) -> None:
+    base = tmp_path / "t/base_0000003"
+    write_by_pyorc(base, [insert(1, 0)], marker=marker, metadata={"hive.acid.version": version})
+    (report,) = check(tmp_path / "t", depth=Depth.FOOTERS, readers=("trino",))
+    assert ("R3" in {one.split()[0] for one in found(report)}) == (version is marker is None)
 
 
 def test_every_reader_rule_is_planted() -> None:

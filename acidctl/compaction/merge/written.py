@@ -42,18 +42,19 @@ def open_writer(sink: SummedSink, task: BucketTask, block_size: int = 0) -> Acid
 
 
 def join_segments(task: JoinTask) -> BucketResult:
-    """Copy the stripes of all segments into one file.
+    """Copy the stripes of all segments into one file; without segments it has no rows.
 
     Raises:
         VerifyError: the file is not what the segments make.
     """
     like = task.like
     stripes = [stripe for segment in task.segments for stripe in segment.stripes]
-    if not stripes:
+    if task.segments and not stripes:
         return BucketResult(like.bucket)
     fs = registry.open_file_system(like.storage)
     expected = sum((segment.expected for segment in task.segments), RowProof())
-    output = write_output(fs, like, max(stripe.block_size for stripe in stripes), stripes, lambda: expected)
+    block_size = max((stripe.block_size for stripe in stripes), default=0)
+    output = write_output(fs, like, block_size, stripes, lambda: expected)
     encoded = sum(segment.encoded for segment in task.segments)
     return BucketResult(like.bucket, replace(output, stripes_copied=len(stripes) - encoded))
 
@@ -183,8 +184,8 @@ def _proven(
     counts = (result.inserts, result.updates, result.deletes)
     if counts != tuple(sum(s.stripe.counts[kind] for s in stripes) for kind in range(3)):
         raise _mismatch(fs, path, "its operations are not those of hive.acid.stats")
-    first, last = stripes[0].stripe.first, stripes[-1].stripe.last
-    return OutputFile(path, task.name, result.bytes, result.stripes, len(copies), expected, found, counts, first, last)
+    made = OutputFile(path, task.name, result.bytes, result.stripes, len(copies), expected, found, counts)
+    return replace(made, first=stripes[0].stripe.first, last=stripes[-1].stripe.last) if stripes else made
 
 
 class _Values:

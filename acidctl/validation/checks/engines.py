@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from acidctl.acid.names import (
     FLUSH_LENGTH_SUFFIX,
     MINL,
     NO_STATEMENT,
-    ORC_ACID_VERSION,
     AcidDirectory,
     BucketFile,
     Kind,
     OriginalFile,
+    is_hidden,
     parse_file,
 )
 from acidctl.acid.reasons import Code
@@ -36,7 +36,7 @@ def wanted_rules(readers: Sequence[str]) -> set[str]:
 def for_readers(look: ListingToCheck, readers: Sequence[str]) -> Iterator[Finding]:
     """What the listing shows."""
     wanted = wanted_rules(readers)
-    return (finding for finding in _by_listing(look) if finding.rule in wanted)
+    return (finding for finding in _by_listing(look, readers) if finding.rule in wanted)
 
 
 R6 = Rule(
@@ -46,10 +46,10 @@ R6 = Rule(
 )  # fmt: skip
 
 
-def _by_listing(look: ListingToCheck) -> Iterator[Finding]:
+def _by_listing(look: ListingToCheck, readers: Sequence[str]) -> Iterator[Finding]:
     for directory in look.current:
         yield from _of_a_name(directory, look.snapshot.base_formats.get(directory.name))
-        yield from _of_its_files(directory, look)
+        yield from _of_its_files(directory, look, readers)
     yield from _of_the_location(look)
     if look.snapshot.txns is not None:
         for verdict in look.snapshot.state.verdicts:
@@ -65,7 +65,7 @@ R1 = Rule(
 R4 = Rule(
     "R4", ERROR, LISTING, "A base is marked `truncated` or `dropped` in _metadata_acid.",
     "The reader knows `compacted` only, and refuses the base.",
-    "Run `compact('major')` after the next insert.", "1.4", ("hive3", "trino"),
+    "Run `compact('major')` after the next insert.", "1.4", ("hive3",),
 )  # fmt: skip
 R7 = Rule(
     "R7", ERROR, LISTING, "A name has a statement id and a visibility id.",
@@ -93,18 +93,13 @@ def _of_a_name(directory: AcidDirectory, form: BaseFormat | None) -> Iterator[Fi
 
 R2 = Rule(
     "R2", ERROR, LISTING, "Bucket files have attempt ids, bucket_N_A.",
-    "Hive before 4 does not match them: their rows are missed, and where they are delete events, deleted rows "
-    "come back.",
-    "Run `compact('major')`: its files have none.", "1.4", ("hive2", "hive3"),
-)  # fmt: skip
-R3 = Rule(
-    "R3", ERROR, LISTING, "Full-ACID directories lack _orc_acid_version.",
-    "Trino takes them for files from before Hive 3 and refuses them.",
-    "Run `compact('major')`, or write the marker.", "3.3", ("trino",),
+    "Hive before 4 does not match them: their rows are missed. Of delete events Trino does not match them either: "
+    "deleted rows come back.",
+    "Run `compact('major')`: its files have none.", "1.4", ("hive2", "hive3", "trino"),
 )  # fmt: skip
 R5 = Rule(
     "R5", ERROR, LISTING, "A _flush_length file lies beside a data file.",
-    "Impala refuses the directory; Trino reads the file to its physical end, committed or not.",
+    "Impala refuses the directory; Trino takes it for a data file, and fails.",
     "Compact when the streaming writer has closed its batch; if it died, run `repair('flush-length')`.", "12",
     ("trino", "impala"),
 )  # fmt: skip
@@ -120,18 +115,28 @@ R10 = Rule(
 )  # fmt: skip
 
 
-def _of_its_files(directory: AcidDirectory, look: ListingToCheck) -> Iterator[Finding]:
+R19 = Rule(
+    "R19", ERROR, LISTING, "A base that hides other directories has no data file.",
+    "Trino does not see such a base: rows that were truncated, or deleted by a DELETE of all rows, come back.",
+    "Clean what it hides, or run `compact('major')` after the next insert.", "6.5", ("trino",),
+)  # fmt: skip
+
+
+def _of_its_files(directory: AcidDirectory, look: ListingToCheck, readers: Sequence[str]) -> Iterator[Finding]:
     name = directory.name
     names = look.direct(name)
     parsed = [parse_file(file) for file in names]
     buckets = [file for file in parsed if isinstance(file, BucketFile)]
-    if any(file.attempt is not None for file in buckets):
-        files = sorted(file.name for file in buckets if file.attempt is not None)
-        what = "delete events" if directory.kind is Kind.DELETE_DELTA else "rows"
+    is_delete = directory.kind is Kind.DELETE_DELTA
+    files = sorted(file.name for file in buckets if file.attempt is not None)
+    if files and (is_delete or set(readers) & {"hive2", "hive3"}):
+        what = "delete events" if is_delete else "rows"
         text = f"{what} in {', '.join(files[:3])}"
         yield R2.finding(name, text, {"files": files[:_MOST], "count": len(files)})
-    if buckets and directory.kind is not Kind.BASE and ORC_ACID_VERSION not in names:
-        yield R3.finding(name, f"it has no {ORC_ACID_VERSION}")
+    if directory.kind is Kind.BASE and all(map(is_hidden, names)):
+        hidden = [verdict.name for verdict in look.snapshot.state.in_state(State.OBSOLETE)]
+        if hidden:
+            yield R19.finding(name, f"it hides {hidden[0]}", {"hidden": hidden[:_MOST]})
     sides = sorted(file for file in names if file.endswith(FLUSH_LENGTH_SUFFIX))
     if sides:
         yield R5.finding(name, f"{sides[0]}", {"files": sides[:_MOST]})
@@ -155,8 +160,8 @@ R16 = Rule(
 )  # fmt: skip
 R17 = Rule(
     "R17", ERROR, LISTING, "A base that this snapshot may not use.",
-    "Trino refuses the location for any such base, an open INSERT OVERWRITE too.",
-    "Wait until the write id is committed.", "6.5", ("trino",),
+    "Hive 3 and Trino refuse the location for any such base, an INSERT OVERWRITE that is open or aborted too.",
+    "Wait until the write id is committed; clean where it is aborted.", "6.5", ("hive3", "trino"),
 )  # fmt: skip
 
 
@@ -184,6 +189,11 @@ def _of_the_location(look: ListingToCheck) -> Iterator[Finding]:
                 yield R17.finding(verdict.name, text_of(verdict.reason))
 
 
+R3 = Rule(
+    "R3", ERROR, FOOTERS, "Neither _orc_acid_version nor the files say of which version they are.",
+    "Trino takes them for files from before Hive 3 and refuses them.",
+    "Run `compact('major')`, or `repair('version-file')`.", "3.3", ("trino",),
+)  # fmt: skip
 R11 = Rule(
     "R11", ERROR, FOOTERS, "Files lack hive.acid.key.index.",
     "Hive up to 3.1 takes such a file for one without ids and shows the six columns as rows.",
@@ -196,7 +206,7 @@ R12 = Rule(
 )  # fmt: skip
 R13 = Rule(
     "R13", ERROR, FOOTERS, "Updates and deletes stand among the inserts: ACID version 1.",
-    "Readers since Hive 3 ignore the operation: updates and deletes are read as rows.",
+    "Readers since Hive 3 ignore the operation: updates and deletes are read as rows, or, by Trino, refused.",
     "Run a major compaction first.", "4.2", ("hive3", "hive4", "trino", "impala"),
 )  # fmt: skip
 R15 = Rule(
@@ -207,11 +217,18 @@ R15 = Rule(
 )  # fmt: skip
 
 
-def for_readers_by_tails(files: Mapping[str, TailFacts], readers: Sequence[str]) -> Iterator[Finding]:
-    """What the tails show: one finding a rule, with the files."""
+def for_readers_by_tails(
+    files: Mapping[str, TailFacts], markers: Container[str], readers: Sequence[str]
+) -> Iterator[Finding]:
+    """What the tails show: one finding a rule, with the files.
+
+    Args:
+        markers: the directories with an ``_orc_acid_version``.
+    """
     native = [facts for facts in files.values() if facts.is_acid]
     inserts = [facts for facts in native if not facts.path.startswith("delete_delta_")]
     cases = {
+        R3: [facts.path for facts in inserts if facts.acid_version is None and facts.directory not in markers],
         R11: [facts.path for facts in native if not facts.has_key_index],
         R12: [facts.path for facts in native if facts.acid_version is not None],
         R13: [facts.path for facts in inserts if facts.has_changes],

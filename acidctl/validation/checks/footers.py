@@ -39,6 +39,11 @@ def opened(spec: FileSystemSpec) -> FileSystem:
     return open_file_system(spec)
 
 
+def severity_of_index(role: Role) -> Severity | None:
+    """Of a key index that does not fit: of delete events no reader looks at it."""
+    return INFO if role is Role.DELETE else None
+
+
 @dataclass(frozen=True, slots=True)
 class TailFacts:
     """What is known of a file once its tail was read.
@@ -69,6 +74,11 @@ class TailFacts:
     row: OrcType | None = None
     findings: tuple[Finding, ...] = ()
     unchecked: tuple[Unchecked, ...] = ()
+
+    @property
+    def directory(self) -> str:
+        """The name of the directory that it lies in."""
+        return self.path.partition("/")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +139,14 @@ class MarkerTask:
 
 V30 = Rule(
     "V30", ERROR, FOOTERS, "hive.acid.key.index is missing, or does not fit the stripes.",
-    "Hive takes the ranges of its splits from it: deletes are skipped, and Hive up to 3.1 takes a file without "
-    "it for one without ids.",
+    "Hive takes the ranges of its splits from it: deletes are skipped, or queries fail, and Hive up to 3.1 takes a "
+    "file without it for one without ids. Of delete events no reader uses it, and Trino writes others.",
     "Run `repair('key-index')`.", "13.3",
 )  # fmt: skip
 V31 = Rule(
     "V31", ERROR, FOOTERS, "hive.acid.stats or the statistics of the id columns are missing, or do not fit the rows.",
-    "Readers leave out stripes and count rows by them.",
+    "Readers leave out stripes and count rows by them; where they count too few delete events, Hive 3 fails or shows "
+    "deleted rows.",
     "Run `compact('major')`: it writes them anew.", "3.2",
 )  # fmt: skip
 V32 = Rule(
@@ -329,7 +340,7 @@ class _Look:
         stripes = len(tail.stripes)
         if len(entries) != stripes:
             # Hive 2 loses the entry of the last stripe in most files that it writes (section 3.4).
-            severity = WARNING if is_old and len(entries) == stripes - 1 else None
+            severity = WARNING if is_old and len(entries) == stripes - 1 else severity_of_index(self._file.role)
             text = f"it has {human_count(len(entries), 'entry', 'entries')} for {human_count(stripes, 'stripe')}"
             self._add(V30, text, severity, entries=len(entries), stripes=stripes)
 
@@ -384,7 +395,7 @@ def across_tails(files: dict[str, TailFacts], markers: dict[str, int | None]) ->
     old = []
     missing: dict[str, int] = {}
     for path, facts in files.items():
-        directory = path.partition("/")[0]
+        directory = facts.directory
         is_of_hive_4 = _is_of_hive_4(parse_directory(directory))
         if not facts.is_acid:
             continue

@@ -281,7 +281,7 @@ def _half(look: ListingToCheck) -> Iterator[Finding]:
 
 V13 = Rule(
     "V13", ERROR, LISTING, "The marker _orc_acid_version is missing, is not a known version, or differs.",
-    "Trino refuses a table whose base, or first delta where there is no base, is without it.",
+    "Trino refuses deltas without it where their files do not say it either; before 356 it refuses all.",
     "Run `repair('version-file')`: it writes the marker where the files are of version 2 beyond doubt.", "3.3",
 )  # fmt: skip
 

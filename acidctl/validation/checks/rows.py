@@ -23,7 +23,7 @@ from acidctl.rows.read.bucket_values import decode_all, versions_of
 from acidctl.rows.read.delete_set import Bools, Longs, valid_mask
 from acidctl.rows.read.events import ID_COLUMNS
 from acidctl.storage.port import FileSystemSpec
-from acidctl.validation.checks.footers import V12, V30, V31, V39, opened
+from acidctl.validation.checks.footers import V12, V30, V31, V39, opened, severity_of_index
 from acidctl.validation.checks.key_order import KeyOrder
 from acidctl.validation.checks.listing import V24
 from acidctl.validation.checks.row_facts import V29, RowFacts, Tally, added_up, tally_where
@@ -301,13 +301,14 @@ class _Look:
     def _tail_of_stripe(self, ids: Events, bounds: Bounds, number: int) -> None:
         """The key index and the statistics against the rows."""
         severity = Severity.WARNING if self._task.is_old else None
+        of_index = severity_of_index(self._task.file.role) or severity
         keys = ids.keys
         last = int(keys.original[-1]), int(keys.bucket[-1]), int(keys.row_id[-1])
         entry = self._index[number] if number < len(self._index) else None
         if entry is not None and entry != last:
             text = "entries of the key index are not the last keys of their stripes"
             example = f"stripe {number} ends with {shown_key(last)}, the index says {shown_key(entry)}"
-            self.add(V30, text, 1, example, severity)
+            self.add(V30, text, 1, example, of_index)
         statistics = self._tail.stripe_statistics(number)
         if not statistics or not self._tail.stride:
             return

@@ -14,6 +14,8 @@ from support.tables import ids_in, pairs_of, read_rows, snapshot_of
 from acidctl.acid.bucket import encode
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
+from acidctl.compaction.output_settings import Writing
+from acidctl.compaction.proof.verify import Verify
 from acidctl.errors import AcidctlError
 from acidctl.orc.types import OrcType
 from acidctl.rows.read.files_at_path import event_files_at
@@ -140,14 +142,22 @@ def test_minor_collapses_only_within_one_write_id(tmp_path: Path) -> None:
     assert pairs_of(table, aborted) == {(1, B0, 2): (3, 3)}
 
 
-def test_an_emptied_table_gets_an_empty_base(tmp_path: Path) -> None:
+@pytest.mark.parametrize("verify", list(Verify))
+def test_an_emptied_table_gets_a_base_of_one_file_without_rows(tmp_path: Path, verify: Verify) -> None:
+    """Trino takes no notice of a directory without data files, and would read on what the base hides."""
     table = tmp_path / "t"
     write_acid(table / "delta_1_1_0000" / "bucket_00000", (0, 1, B0, 0, 1, (1, 1)))
+    write_acid(table / "delta_1_1_0000" / "bucket_00001", (0, 1, B1, 0, 1, (1, 1)))
     write_acid(table / "delete_delta_2_2_0000" / "bucket_00000", (2, 1, B0, 0, 2, None))
-    outcome = run_compaction(table, CompactionKind.MAJOR)
+    write_acid(table / "delete_delta_2_2_0000" / "bucket_00001", (2, 1, B1, 0, 2, None))
+    outcome = run_compaction(table, CompactionKind.MAJOR, writing=Writing(verify=verify))
     assert outcome
-    assert sorted(path.name for path in (table / "base_0000002").iterdir()) == ["_metadata_acid", "_orc_acid_version"]
+    base = table / "base_0000002"
+    assert sorted(path.name for path in base.iterdir()) == ["_metadata_acid", "_orc_acid_version", "bucket_00000"]
+    file = orc.ORCFile(base / "bucket_00000")
+    assert (file.nrows, len(file.schema), file.metadata[b"hive.acid.key.index"]) == (0, 6, b"")
     assert pairs_of(table) == {}
+    assert run_compaction(table, CompactionKind.MAJOR) is None
     assert {verdict.name for verdict in snapshot_of(table).state.verdicts if verdict.state.value == "obsolete"} == {
         "delta_1_1_0000", "delete_delta_2_2_0000",
     }  # fmt: skip

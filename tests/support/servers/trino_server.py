@@ -46,6 +46,7 @@ class TrinoServer:
 
     Attributes:
         address: ``http://127.0.0.1:PORT``.
+        stats: what Trino says of the last statement: ``processedRows``, ``cpuTimeMillis`` and others.
 
     Raises:
         ServerUnavailable: its jars or a Java 24 cannot be had, or it does not come up.
@@ -56,6 +57,7 @@ class TrinoServer:
         folder = fetch("trino476")
         port = free_ports(1)[0]
         self.address = f"http://127.0.0.1:{port}"
+        self.stats: dict[str, Any] = {}
         self._session: dict[str, str] = {}
         _configure(directory, folder, port, catalogs)
         path = [next(folder.glob("trino-server-*")) / "lib/*"]
@@ -105,6 +107,7 @@ class TrinoServer:
             if error := said.get("error"):
                 raise TrinoError(f"{statement}: {error.get('errorName')}: {error.get('message')}")
             rows += said.get("data") or []
+            self.stats = said.get("stats") or {}
             if not (following := said.get("nextUri")):
                 return rows
             asked = urllib.request.Request(following)
