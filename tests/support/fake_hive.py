@@ -1,47 +1,32 @@
-"""A metastore in the process of the tests: it speaks Thrift, keeps tables, transactions, locks and a queue of
-compactions as Hive does, and goes wrong when it is told to.
+"""A metastore in this process that does what Hive's does: it keeps tables, transactions, locks and a queue of
+compactions, and goes wrong when it is told to.
 
-with FakeMetastore(4) as fake:
-    fake.table("sales", "orders", str(path))
-    txn = fake.begin(user="etl", ago=3600)
-    acidctl("txns", "--metastore", fake.address)
+    with FakeHive(4) as fake:
+        fake.table("sales", "orders", str(path))
+        txn = fake.begin(user="etl", ago=3600)
+        acidctl("txns", "--metastore", fake.address)
 """
 
 from __future__ import annotations
 
 import fnmatch
-import socket
 import struct
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
-
-from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
-from thrift.Thrift import TApplicationException, TMessageType, TType
-from thrift.transport.TSocket import TSocket
-from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
 from acidctl.metastore import interface as wire
 from acidctl.metastore.interface import LockState, LockType, TxnState, TxnType
-from acidctl.metastore.wire import Method, Refusal
+from acidctl.metastore.wire import Method
+from support.fake_metastore import METHODS, Failed, FakeMetastore, Refused, java_bits
 
-METHODS: dict[str, Method] = {one.name: one for one in vars(wire).values() if isinstance(one, Method)}
 _ONLY_4 = {"get_open_txns_req", "abort_Compactions"}
 _ONLY_3 = {"get_valid_write_ids", "allocate_table_write_ids"}
 _BITS = {"i": "initiated", "w": "working", "r": "ready for cleaning", "s": "succeeded", "f": "failed", "c": "refused",
          "x": "aborted"}  # fmt: skip
-
-
-class Refused(Exception):
-    """An exception of the interface, by its name."""
-
-    def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.kind, self.message = kind, message
 
 
 @dataclass
@@ -69,7 +54,7 @@ class Fault:
 
 
 @dataclass
-class FakeMetastore:
+class FakeHive:
     """Started by the ``with`` statement, ended with it.
 
     Args:
@@ -78,7 +63,8 @@ class FakeMetastore:
         config: what get_config_value says.
 
     Attributes:
-        calls: how often each method was called.
+        calls: the names of the methods that were called, in their order.
+        address: ``thrift://127.0.0.1:PORT``.
         queue: entries of compactions, history and all; tests may put their own there.
         txns: by id.
         locks: components, in their order.
@@ -90,7 +76,6 @@ class FakeMetastore:
     queue: list[wire.CompactionInfo] = field(default_factory=list)
     txns: dict[int, Txn] = field(default_factory=dict)
     locks: list[wire.LockInfo] = field(default_factory=list)
-    calls: Counter[str] = field(default_factory=Counter)
     databases: dict[str, wire.Database] = field(default_factory=dict)
     tables: dict[tuple[str, str], wire.Table] = field(default_factory=dict)
     partitions: dict[tuple[str, str], dict[str, wire.Partition]] = field(default_factory=dict)
@@ -103,27 +88,14 @@ class FakeMetastore:
         self._next_txn = 0
         self._next_lock = 0
         self._mutex = threading.RLock()
-        self._open: set[socket.socket] = set()
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"thrift://127.0.0.1:{self._listener.getsockname()[1]}"
-        self._thread = threading.Thread(target=self._accept, daemon=True)
+        self._server = FakeMetastore(self._answers())
+        self.address, self.calls = self._server.address, self._server.calls
 
-    def __enter__(self) -> FakeMetastore:
-        self._thread.start()
+    def __enter__(self) -> FakeHive:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        """End it: connections break."""
-        with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        for one in list(self._open):
-            with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-        self._thread.join(5)
+        self._server.stop()
 
     # -- what tests say ------------------------------------------------------------------------------------------
 
@@ -264,86 +236,40 @@ class FakeMetastore:
 
     # -- the wire ------------------------------------------------------------------------------------------------
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            self._open.add(connection)
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+    def _answers(self) -> Mapping[str, Callable[..., Any]]:
+        """What each method does that this version has."""
+        lacking = (_ONLY_4 if self.version < 4 else set()) | (_ONLY_3 if self.version < 3 else set())
+        return {
+            name: partial(self._call, method)
+            for name, method in METHODS.items()
+            if hasattr(self, f"_do_{name}") and name not in lacking
+        }
 
-    def _serve(self, connection: socket.socket) -> None:
-        raw = TSocket()
-        raw.setHandle(connection)
-        protocol = TBinaryProtocolAccelerated(TBufferedTransport(raw, 1 << 16))
-        try:
-            while self._one(protocol, connection):
-                pass
-        except (TTransportException, OSError, EOFError):
-            pass
-        finally:
-            self._open.discard(connection)
-            with suppress(OSError):
-                connection.close()
-
-    def _one(self, protocol: Any, connection: socket.socket) -> bool:
-        name, _, number = protocol.readMessageBegin()
-        method = METHODS.get(name)
-        if method is None or not self._has(name):
-            protocol.skip(TType.STRUCT)
-            protocol.readMessageEnd()
-            self._problem(
-                protocol, name, number, TApplicationException.UNKNOWN_METHOD, f"Invalid method name: '{name}'"
-            )
-            return True
-        arguments = _arguments(protocol, method)
-        protocol.readMessageEnd()
+    def _call(self, method: Method, *arguments: Any) -> Any:
         with self._mutex:
-            self.calls[name] += 1
-            fault = next((one for one in self.faults if one.method == name and one.times > 0), None)
+            fault = next((one for one in self.faults if one.method == method.name and one.times > 0), None)
+            kind = fault.kind if fault else ""
             if fault:
                 fault.times -= 1
-                if fault.kind == "lost":
-                    return False
-                if fault.kind == "failed":
-                    self._problem(protocol, name, number, TApplicationException.INTERNAL_ERROR, "Internal error")
-                    return True
-                if fault.kind == "garbage":
-                    connection.sendall(struct.pack(">I", 0x7FFFFFFF) + b"\xff" * 64)
-                    return False
-            answer = method.answer()
+            if kind == "lost":
+                raise EOFError
+            if kind == "failed":
+                raise Failed("Internal error processing " + method.name)
+            if kind == "refused":
+                raise Refused(method.raises[0], "it does not want to")
+            if kind == "garbage":
+                return struct.pack(">I", 0x7FFFFFFF) + b"\xff" * 64
+            if then := self.before.pop(method.name, None):
+                then()
             try:
-                if fault and fault.kind == "refused":
-                    raise Refused("MetaException", "it does not want to")
-                if then := self.before.pop(name, None):
-                    then()
-                answer.success = getattr(self, f"_do_{name}")(*arguments)
+                result = getattr(self, f"_do_{method.name}")(*arguments)
             except Refused as error:
-                at = method.raises.index(error.kind) if error.kind in method.raises else None
-                if at is None:
-                    self._problem(protocol, name, number, TApplicationException.INTERNAL_ERROR, error.message)
-                    return True
-                setattr(answer, f"raised{at + 1}", Refusal(error.message))
-        if fault and fault.kind == "done":
-            return False
-        protocol.writeMessageBegin(name, TMessageType.REPLY, number)
-        answer.write(protocol)
-        protocol.writeMessageEnd()
-        protocol.trans.flush()
-        return True
-
-    def _has(self, name: str) -> bool:
-        if not hasattr(self, f"_do_{name}"):
-            return False
-        return not (name in _ONLY_4 and self.version < 4) and not (name in _ONLY_3 and self.version < 3)
-
-    @staticmethod
-    def _problem(protocol: Any, name: str, number: int, kind: int, message: str) -> None:
-        protocol.writeMessageBegin(name, TMessageType.EXCEPTION, number)
-        TApplicationException(kind, message).write(protocol)
-        protocol.writeMessageEnd()
-        protocol.trans.flush()
+                if error.kind in method.raises:
+                    raise
+                raise Failed(str(error)) from error
+            if kind == "done":
+                raise EOFError
+            return result
 
     # -- the server itself ---------------------------------------------------------------------------------------
 
@@ -446,9 +372,8 @@ class FakeMetastore:
 
     def _listed(self, without: Sequence[int]) -> wire.OpenTxns:
         ids = [id_ for id_, txn in sorted(self.txns.items()) if txn.type not in without]
-        number = sum(1 << at for at, id_ in enumerate(ids) if self.txns[id_].state == TxnState.ABORTED)
-        data = number.to_bytes((number.bit_length() + 7) // 8, "little")
-        return wire.OpenTxns(self._next_txn, tuple(ids), None, data)
+        aborted = java_bits([self.txns[id_].state == TxnState.ABORTED for id_ in ids])
+        return wire.OpenTxns(self._next_txn, tuple(ids), None, aborted)
 
     def _do_get_open_txns(self) -> wire.OpenTxns:
         return self._listed(())
@@ -475,10 +400,8 @@ class FakeMetastore:
             txns = self.write_ids.get(name, [])
             invalid = [at for at, txn in enumerate(txns, 1) if txn in self.txns]
             aborted = [self.txns[txns[at - 1]].state == TxnState.ABORTED for at in invalid]
-            number = sum(1 << at for at, is_aborted in enumerate(aborted) if is_aborted)
-            data = number.to_bytes((number.bit_length() + 7) // 8, "little")
             least = next((at for at, is_aborted in zip(invalid, aborted, strict=True) if not is_aborted), None)
-            found.append(wire.TableWriteIds(name, len(txns), tuple(invalid), least, data))
+            found.append(wire.TableWriteIds(name, len(txns), tuple(invalid), least, java_bits(aborted)))
         return wire.ValidWriteIdsResponse(tuple(found))
 
     def _do_allocate_table_write_ids(self, request: wire.AllocateWriteIdsRequest) -> wire.AllocateWriteIdsResponse:
@@ -594,27 +517,3 @@ class FakeMetastore:
                 state = f"in {one.state} state" if one else "not there"
                 done[id_] = wire.AbortedCompaction(id_, "Error", f"Compaction is {state}, so it cannot be aborted")
         return wire.AbortCompactionsResponse(done)
-
-
-def _arguments(protocol: Any, method: Method) -> list[Any]:
-    """What was sent; None for what was not."""
-    found: list[Any] = [None] * len(method.arguments)
-    protocol.readStructBegin()
-    while True:
-        _, kind, number = protocol.readFieldBegin()
-        if kind == TType.STOP:
-            break
-        if 1 <= number <= len(found) and method.arguments[number - 1].code == kind:
-            found[number - 1] = protocol.readFieldByTType(kind, method.arguments[number - 1].detail)
-        else:
-            protocol.skip(kind)
-        protocol.readFieldEnd()
-    protocol.readStructEnd()
-    return found
-
-
-@contextmanager
-def fake_metastore(version: int = 4, **given: Any) -> Iterator[FakeMetastore]:
-    """One that runs meanwhile."""
-    with FakeMetastore(version, **given) as fake:
-        yield fake

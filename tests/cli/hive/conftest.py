@@ -6,27 +6,27 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from support.fake_metastore import FakeMetastore
+from support.fake_hive import FakeHive
 
 
 @pytest.fixture(params=[3, 4], ids=["hive-3", "hive-4"])
-def fake(request: pytest.FixtureRequest) -> Iterator[FakeMetastore]:
+def fake(request: pytest.FixtureRequest) -> Iterator[FakeHive]:
     """Of each version in turn."""
-    with FakeMetastore(request.param) as one:
+    with FakeHive(request.param) as one:
         yield one
 
 
 @pytest.fixture
-def fake4() -> Iterator[FakeMetastore]:
+def fake4() -> Iterator[FakeHive]:
     """Of Hive 4."""
-    with FakeMetastore(4) as one:
+    with FakeHive(4) as one:
         yield one
 
 
 @pytest.fixture
-def fake3() -> Iterator[FakeMetastore]:
+def fake3() -> Iterator[FakeHive]:
     """Of Hive 3."""
-    with FakeMetastore(3) as one:
+    with FakeHive(3) as one:
         yield one
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.fake_metastore import FakeMetastore
+from support.fake_hive import FakeHive
 from support.terminals import Terminals
 
 from acidctl.metastore.interface import TxnState
@@ -14,7 +14,7 @@ from acidctl.metastore.interface import TxnState
 Ask = Callable[..., Any]
 
 
-def test_what_is_ended_is_shown_first(ask: Ask, fake: FakeMetastore) -> None:
+def test_what_is_ended_is_shown_first(ask: Ask, fake: FakeHive) -> None:
     txn = fake.begin(user="etl", host="host7", ago=7300, query="insert")
     fake.lock("s", "t", txn=txn)
     refused = ask(fake, "abort", "txn", str(txn))
@@ -22,7 +22,7 @@ def test_what_is_ended_is_shown_first(ask: Ask, fake: FakeMetastore) -> None:
     assert f"transaction {txn} of etl@host7; open for 2 h" in refused.out
     assert "SHARED_READ on s.t" in refused.out
     assert fake.txns[txn].state == TxnState.OPEN
-    assert not fake.calls["abort_txn"]
+    assert "abort_txn" not in fake.calls
     done = ask(fake, "abort", "txn", "--yes", str(txn))
     assert done.status == 0
     assert f"transaction {txn}: aborted" in done.out
@@ -30,7 +30,7 @@ def test_what_is_ended_is_shown_first(ask: Ask, fake: FakeMetastore) -> None:
     assert not fake.locks
 
 
-def test_somebody_is_asked(fake: FakeMetastore, terminal: Terminals) -> None:
+def test_somebody_is_asked(fake: FakeHive, terminal: Terminals) -> None:
     txn = fake.begin()
     line = ("abort", "txn", str(txn), "--metastore", fake.address)
     status, shown = terminal.run(*line, typed="n\n")
@@ -41,7 +41,7 @@ def test_somebody_is_asked(fake: FakeMetastore, terminal: Terminals) -> None:
 
 
 @pytest.mark.parametrize("output", ["table", "json"])
-def test_a_dry_run_ends_nothing(ask: Ask, fake: FakeMetastore, output: str) -> None:
+def test_a_dry_run_ends_nothing(ask: Ask, fake: FakeHive, output: str) -> None:
     txn = fake.begin()
     found = ask(fake, "abort", "txn", "--dry-run", str(txn), "-o", output)
     assert found.status == 0
@@ -50,7 +50,7 @@ def test_a_dry_run_ends_nothing(ask: Ask, fake: FakeMetastore, output: str) -> N
         assert found.one()["result"] == "planned"
 
 
-def test_ids_that_are_not_open_are_refused_and_nothing_is_ended(ask: Ask, fake: FakeMetastore) -> None:
+def test_ids_that_are_not_open_are_refused_and_nothing_is_ended(ask: Ask, fake: FakeHive) -> None:
     txn, aborted, committed = fake.begin(), fake.begin(), fake.begin()
     fake.end(aborted, commit=False)
     fake.end(committed)
@@ -65,7 +65,7 @@ def test_ids_that_are_not_open_are_refused_and_nothing_is_ended(ask: Ask, fake: 
         assert fake.txns[txn].state == TxnState.OPEN
 
 
-def test_one_that_is_committed_meanwhile_is_told(ask: Ask, fake: FakeMetastore) -> None:
+def test_one_that_is_committed_meanwhile_is_told(ask: Ask, fake: FakeHive) -> None:
     txn, other = fake.begin(), fake.begin()
     fake.before["abort_txn"] = lambda: fake.end(txn)
     found = ask(fake, "abort", "txn", "--yes", str(txn), str(other), "-o", "json")
@@ -73,7 +73,7 @@ def test_one_that_is_committed_meanwhile_is_told(ask: Ask, fake: FakeMetastore) 
     assert [(one["id"], one["result"]) for one in found.json()] == [(txn, "gone"), (other, "aborted")]
 
 
-def test_one_that_fails_does_not_keep_the_others(ask: Ask, fake: FakeMetastore) -> None:
+def test_one_that_fails_does_not_keep_the_others(ask: Ask, fake: FakeHive) -> None:
     txn, other = fake.begin(), fake.begin()
     fake.fault("abort_txn", "failed")
     found = ask(fake, "abort", "txn", "--yes", str(txn), str(other), "-o", "json")
@@ -81,7 +81,7 @@ def test_one_that_fails_does_not_keep_the_others(ask: Ask, fake: FakeMetastore) 
     assert [one["result"] for one in found.json()] == ["failed", "aborted"]
 
 
-def test_compactions_that_wait_are_taken_out(ask: Ask, fake4: FakeMetastore) -> None:
+def test_compactions_that_wait_are_taken_out(ask: Ask, fake4: FakeHive) -> None:
     id_, other = fake4.entry("s", "t", "initiated", enqueued=60), fake4.entry("s", "u", "initiated")
     found = ask(fake4, "abort", "compaction", "--yes", str(id_), "-o", "json")
     assert (found.status, found.one()["result"], found.one()["on"]) == (0, "aborted", "s.t")
@@ -101,7 +101,7 @@ def test_compactions_that_wait_are_taken_out(ask: Ask, fake4: FakeMetastore) -> 
     ],
 )
 def test_other_states_are_refused_with_what_to_do(
-    ask: Ask, fake4: FakeMetastore, state: str, more: dict[str, Any], said: str
+    ask: Ask, fake4: FakeHive, state: str, more: dict[str, Any], said: str
 ) -> None:
     waits, id_ = fake4.entry("s", "u", "initiated"), fake4.entry("s", "t", state, **more)
     found = ask(fake4, "abort", "compaction", "--yes", str(waits), str(id_))
@@ -110,7 +110,7 @@ def test_other_states_are_refused_with_what_to_do(
     assert fake4.queue[0].state == "initiated", "nothing was ended"
 
 
-def test_hive_3_cannot_take_them_out(ask: Ask, fake3: FakeMetastore) -> None:
+def test_hive_3_cannot_take_them_out(ask: Ask, fake3: FakeHive) -> None:
     id_ = fake3.entry("s", "t", "initiated")
     found = ask(fake3, "abort", "compaction", "--yes", str(id_))
     assert found.status == 2

@@ -6,19 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.fake_metastore import FakeMetastore
+from support.fake_hive import FakeHive
 
 Ask = Callable[..., Any]
 
 
-def stuck(ask: Ask, fake: FakeMetastore) -> dict[int, str]:
+def stuck(ask: Ask, fake: FakeHive) -> dict[int, str]:
     found = ask(fake, "compactions", "--stuck", "-o", "json")
     assert found.status == 0, found.err
     assert all(one["why"] and one["frees"] for one in found.json())
     return {one["id"]: one["cause"] for one in found.json()}
 
 
-def test_the_queue_comes_before_its_history(ask: Ask, fake: FakeMetastore) -> None:
+def test_the_queue_comes_before_its_history(ask: Ask, fake: FakeHive) -> None:
     done = fake.entry("s", "t", "succeeded", started=100, ended=60, type=1)
     failed = fake.entry("s", "t", "failed", ended=50, meta_info="no memory")
     waits = fake.entry("s", "t", "initiated", "day=1", enqueued=30)
@@ -33,7 +33,7 @@ def test_the_queue_comes_before_its_history(ask: Ask, fake: FakeMetastore) -> No
     assert "job job_1" in shown
 
 
-def test_filters(ask: Ask, fake: FakeMetastore) -> None:
+def test_filters(ask: Ask, fake: FakeHive) -> None:
     one = fake.entry("s", "t", "ready for cleaning", pool="p")
     other = fake.entry("s", "u", "initiated")
 
@@ -46,13 +46,13 @@ def test_filters(ask: Ask, fake: FakeMetastore) -> None:
     assert ask(fake, "compactions", "--state", "failed", "--exit-code").status == 12
 
 
-def test_what_hive_3_calls_attempted_did_not_initiate(ask: Ask, fake3: FakeMetastore) -> None:
+def test_what_hive_3_calls_attempted_did_not_initiate(ask: Ask, fake3: FakeHive) -> None:
     id_ = fake3.entry("s", "t", "attempted")
     (found,) = ask(fake3, "compactions", "--state", "did not initiate", "-o", "jsonl").lines()
     assert (found["id"], found["state"]) == (id_, "attempted")
 
 
-def test_a_worker_whose_transaction_has_ended_is_lost(ask: Ask, fake4: FakeMetastore) -> None:
+def test_a_worker_whose_transaction_has_ended_is_lost(ask: Ask, fake4: FakeHive) -> None:
     gone, alive = fake4.begin(), fake4.begin()
     fake4.end(gone, commit=False)
     lost = fake4.entry("s", "t", "working", started=60, txn=gone, worker="h-1")
@@ -61,7 +61,7 @@ def test_a_worker_whose_transaction_has_ended_is_lost(ask: Ask, fake4: FakeMetas
     assert stuck(ask, fake4) == {lost: "worker-lost"}, "one that was begun after the transactions were read lives"
 
 
-def test_work_that_takes_too_long(ask: Ask, fake: FakeMetastore) -> None:
+def test_work_that_takes_too_long(ask: Ask, fake: FakeHive) -> None:
     fake.config["metastore.compactor.worker.timeout"] = "7200s"
     late = fake.entry("s", "t", "working", started=8000, job="job_1")
     quiet = fake.entry("s", "u", "working", started=4000)
@@ -70,7 +70,7 @@ def test_work_that_takes_too_long(ask: Ask, fake: FakeMetastore) -> None:
     assert stuck(ask, fake) == {late: "timed-out", quiet: "no-job"}
 
 
-def test_nobody_takes_it(ask: Ask, fake: FakeMetastore) -> None:
+def test_nobody_takes_it(ask: Ask, fake: FakeHive) -> None:
     fake.config |= {"metastore.compactor.worker.threads": "0", "hive.metastore.runworker.in": "metastore"}
     id_ = fake.entry("s", "t", "initiated", enqueued=5)
     assert stuck(ask, fake) == {id_: "no-worker"}
@@ -78,7 +78,7 @@ def test_nobody_takes_it(ask: Ask, fake: FakeMetastore) -> None:
     assert stuck(ask, fake) == {}
 
 
-def test_a_pool_that_nobody_serves(ask: Ask, fake4: FakeMetastore) -> None:
+def test_a_pool_that_nobody_serves(ask: Ask, fake4: FakeHive) -> None:
     waits = fake4.entry("s", "t", "initiated", enqueued=7000, pool="empty")
     fake4.entry("s", "u", "initiated", enqueued=7000, pool="busy")
     fake4.entry("s", "v", "succeeded", enqueued=7100, started=100, ended=50, pool="busy", worker="w")
@@ -87,7 +87,7 @@ def test_a_pool_that_nobody_serves(ask: Ask, fake4: FakeMetastore) -> None:
     assert stuck(ask, fake4) == {waits: "pool-not-served", usual: "no-worker"}
 
 
-def test_one_whose_transaction_was_aborted(ask: Ask, fake4: FakeMetastore) -> None:
+def test_one_whose_transaction_was_aborted(ask: Ask, fake4: FakeHive) -> None:
     aborted = fake4.begin()
     fake4.end(aborted, commit=False)
     id_ = fake4.entry("s", "t", "ready for cleaning", txn=aborted)
@@ -96,7 +96,7 @@ def test_one_whose_transaction_was_aborted(ask: Ask, fake4: FakeMetastore) -> No
     assert "HIVE-29572" in ask(fake4, "compactions", "--stuck").out
 
 
-def test_a_cleaning_that_waits(ask: Ask, fake4: FakeMetastore) -> None:
+def test_a_cleaning_that_waits(ask: Ask, fake4: FakeHive) -> None:
     first = fake4.begin_many(20)[0]
     blocked = fake4.entry("s", "t", "ready for cleaning", next_txn=16, committed=10)
     late = fake4.entry("s", "u", "ready for cleaning", next_txn=first, committed=9000)
@@ -109,7 +109,7 @@ def test_a_cleaning_that_waits(ask: Ask, fake4: FakeMetastore) -> None:
     assert found.one()["blockers"] == list(range(1, 11))
 
 
-def test_locks_hold_it_back_on_hive_3(ask: Ask, fake3: FakeMetastore) -> None:
+def test_locks_hold_it_back_on_hive_3(ask: Ask, fake3: FakeHive) -> None:
     id_ = fake3.entry("s", "t", "ready for cleaning", "day=1")
     fake3.entry("s", "t", "ready for cleaning", "day=2")
     lock = fake3.lock("s", "t", "day=1", user="trino", host="n1")
@@ -130,7 +130,7 @@ def test_locks_hold_it_back_on_hive_3(ask: Ask, fake3: FakeMetastore) -> None:
     ],
 )
 def test_a_location_that_the_initiator_has_given_up(
-    ask: Ask, fake: FakeMetastore, states: list[str], given_up: bool
+    ask: Ask, fake: FakeHive, states: list[str], given_up: bool
 ) -> None:
     fake.config["metastore.compactor.worker.threads"] = "1"
     for state in states:
@@ -141,7 +141,7 @@ def test_a_location_that_the_initiator_has_given_up(
         assert "acidctl request --major hive:s.t" in ask(fake, "compactions", "--stuck").out
 
 
-def test_scripts_can_ask_whether_anything_is_stuck(ask: Ask, fake: FakeMetastore) -> None:
+def test_scripts_can_ask_whether_anything_is_stuck(ask: Ask, fake: FakeHive) -> None:
     fake.config["metastore.compactor.worker.threads"] = "1"
     assert ask(fake, "compactions", "--stuck", "--exit-code").status == 12
     fake.entry("s", "t", "working", started=90000)

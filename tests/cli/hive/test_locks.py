@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from support.fake_metastore import FakeMetastore
+from support.fake_hive import FakeHive
 
 from acidctl.metastore.interface import LockType
 
 Ask = Callable[..., Any]
 
 
-def test_who_waits_for_whom(ask: Ask, fake: FakeMetastore) -> None:
+def test_who_waits_for_whom(ask: Ask, fake: FakeHive) -> None:
     writer = fake.begin(user="etl")
     held = fake.lock("s", "t", txn=writer, type=LockType.EXCLUSIVE, user="etl", host="h1", agent="query_1")
     waits = fake.lock("s", "t", "day=1", user="bob", host="h2", blocked_by=held)
@@ -29,7 +29,7 @@ def test_who_waits_for_whom(ask: Ask, fake: FakeMetastore) -> None:
     assert len(shown.splitlines()) == 2
 
 
-def test_one_on_the_database_that_is_waited_for_is_found(ask: Ask, fake: FakeMetastore) -> None:
+def test_one_on_the_database_that_is_waited_for_is_found(ask: Ask, fake: FakeHive) -> None:
     held = fake.lock("s", "", type=LockType.EXCLUSIVE, user="admin")
     fake.locks[0] = fake.locks[0].__class__(**{**vars_of(fake.locks[0]), "table": None})
     fake.lock("s", "t", blocked_by=held)
@@ -43,18 +43,18 @@ def vars_of(value: Any) -> dict[str, Any]:
     return {name: getattr(value, name) for name in value.__dataclass_fields__}
 
 
-def test_what_it_waits_for_may_be_gone(ask: Ask, fake: FakeMetastore) -> None:
+def test_what_it_waits_for_may_be_gone(ask: Ask, fake: FakeHive) -> None:
     fake.lock("s", "t", blocked_by=99)
     assert ask(fake, "locks", "-o", "json").one()["blockedBy"]["user"] is None
     assert "waits for lock 99.1" in ask(fake, "locks").out
 
 
-def test_states_and_types_of_later_versions_have_no_name_yet(ask: Ask, fake: FakeMetastore) -> None:
+def test_states_and_types_of_later_versions_have_no_name_yet(ask: Ask, fake: FakeHive) -> None:
     fake.lock("s", "t", type=99)
     assert ask(fake, "locks", "-o", "json").one()["type"] == "unknown (99)"
 
 
-def test_none(ask: Ask, fake: FakeMetastore) -> None:
+def test_none(ask: Ask, fake: FakeHive) -> None:
     fake.lock("s", "t")
     assert ask(fake, "locks", "--waiting", "--exit-code").status == 12
     assert ask(fake, "locks", "--exit-code").status == 0

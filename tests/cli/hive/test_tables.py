@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.fake_metastore import FakeMetastore
+from support.fake_hive import FakeHive
 
 from acidctl.metastore.interface import Order
 
@@ -16,7 +16,7 @@ Ask = Callable[..., Any]
 
 
 @pytest.fixture
-def filled(fake: FakeMetastore) -> FakeMetastore:
+def filled(fake: FakeHive) -> FakeHive:
     fake.table("sales", "orders", "hdfs://nn/sales/orders", ["day"], {"NO_AUTO_COMPACTION": "true"})
     fake.partition("sales", "orders", "day=1")
     fake.partition("sales", "orders", "day=2")
@@ -31,7 +31,7 @@ def filled(fake: FakeMetastore) -> FakeMetastore:
     return fake
 
 
-def test_what_is_set_is_shown(ask: Ask, filled: FakeMetastore) -> None:
+def test_what_is_set_is_shown(ask: Ask, filled: FakeHive) -> None:
     people, orders, sorted_ = ask(filled, "tables", "-o", "json").json()
     assert (people["database"], people["table"], people["noAutoCompaction"]) == ("hr", "people", True)
     assert (orders["type"], orders["format"], orders["partitionKeys"]) == ("full-acid", "ORC", ["day"])
@@ -44,10 +44,10 @@ def test_what_is_set_is_shown(ask: Ask, filled: FakeMetastore) -> None:
     assert "get_partition_names" not in filled.calls
 
 
-def test_partitions_are_counted_when_asked_for(ask: Ask, filled: FakeMetastore) -> None:
+def test_partitions_are_counted_when_asked_for(ask: Ask, filled: FakeHive) -> None:
     found = {one["table"]: one["partitions"] for one in ask(filled, "tables", "--partitions", "-o", "jsonl").lines()}
     assert found == {"people": None, "orders": 2, "sorted": None}
-    assert filled.calls["get_partition_names"] == 1
+    assert filled.calls.count("get_partition_names") == 1
     assert "2 by day" in ask(filled, "tables", "--partitions").out
 
 
@@ -61,7 +61,7 @@ def test_partitions_are_counted_when_asked_for(ask: Ask, filled: FakeMetastore) 
         (["none.*"], []),
     ],
 )
-def test_patterns(ask: Ask, filled: FakeMetastore, words: list[str], names: list[str]) -> None:
+def test_patterns(ask: Ask, filled: FakeHive, words: list[str], names: list[str]) -> None:
     found = ask(filled, "tables", "-o", "csv", "--exit-code", *words)
     assert [row["table"] for row in csv.DictReader(found.out.splitlines())] == names
     assert found.status == (0 if names else 12)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support.acid_files import insert, write_acid
-from support.fake_metastore import FakeMetastore
+from support.fake_hive import FakeHive
 
 from acidctl.metastore.interface import TxnType
 
@@ -24,7 +24,7 @@ def compacted(table: Path, rows: int = 3) -> int:
     return sum(one.stat().st_size for one in file.parent.iterdir())
 
 
-def test_open_ones_come_first_with_their_locks(ask: Ask, fake: FakeMetastore) -> None:
+def test_open_ones_come_first_with_their_locks(ask: Ask, fake: FakeHive) -> None:
     aborted = fake.begin(user="old")
     fake.end(aborted, commit=False)
     txn = fake.begin(user="etl", host="host7", ago=7200, silent=30, query="insert into orders")
@@ -44,7 +44,7 @@ def test_open_ones_come_first_with_their_locks(ask: Ask, fake: FakeMetastore) ->
     assert "1 open, 1 aborted; the next transaction is 3" in shown.err
 
 
-def test_filters(ask: Ask, fake: FakeMetastore) -> None:
+def test_filters(ask: Ask, fake: FakeHive) -> None:
     old, young, gone = fake.begin(user="a", ago=7200), fake.begin(user="b"), fake.begin(user="a")
     fake.end(gone, commit=False)
 
@@ -60,14 +60,14 @@ def test_filters(ask: Ask, fake: FakeMetastore) -> None:
     assert ask(fake, "txns", "--exit-code").status == 0
 
 
-def test_types_are_told_where_the_server_does(ask: Ask, fake: FakeMetastore) -> None:
+def test_types_are_told_where_the_server_does(ask: Ask, fake: FakeHive) -> None:
     types = [TxnType.DEFAULT, TxnType.READ_ONLY, TxnType.COMPACTION, TxnType.REPL_CREATED, TxnType.READ_ONLY]
     ids = [fake.begin(type=one) for one in types]
     told = {one["id"]: one["type"] for one in ask(fake, "txns", "-o", "jsonl").lines()}
     assert told == {id_: kind.name if fake.version > 3 else None for id_, kind in zip(ids, types, strict=True)}
 
 
-def test_one_that_ends_while_types_are_asked_for_has_no_wrong_one(ask: Ask, fake4: FakeMetastore) -> None:
+def test_one_that_ends_while_types_are_asked_for_has_no_wrong_one(ask: Ask, fake4: FakeHive) -> None:
     stays, ends = fake4.begin(), fake4.begin(type=TxnType.READ_ONLY)
     fake4.before["get_open_txns_info"] = lambda: fake4.end(ends)
     late: list[int] = []
@@ -78,7 +78,7 @@ def test_one_that_ends_while_types_are_asked_for_has_no_wrong_one(ask: Ask, fake
     assert told == {stays: "DEFAULT", ends: "READ_ONLY", late[0]: "DEFAULT"}
 
 
-def test_what_a_server_says_does_not_reach_the_terminal(ask: Ask, fake: FakeMetastore) -> None:
+def test_what_a_server_says_does_not_reach_the_terminal(ask: Ask, fake: FakeHive) -> None:
     txn = fake.begin(user="e\x1b[31mvil", host="a\u202eb", query="select '\x07'")
     fake.lock("sales", "or\x1bders", txn=txn)
     for words in ((), ("-o", "csv"), ("-o", "json")):
@@ -88,7 +88,7 @@ def test_what_a_server_says_does_not_reach_the_terminal(ask: Ask, fake: FakeMeta
     assert r"e\x1b[31mvil" in ask(fake, "txns").out
 
 
-def test_csv_has_one_line_for_each(ask: Ask, fake: FakeMetastore) -> None:
+def test_csv_has_one_line_for_each(ask: Ask, fake: FakeHive) -> None:
     txn = fake.begin(user="a,b")
     fake.lock("s", "t", txn=txn)
     fake.lock("s", "u", txn=txn)
@@ -99,7 +99,7 @@ def test_csv_has_one_line_for_each(ask: Ask, fake: FakeMetastore) -> None:
 # --- what holds back cleaning ---
 
 
-def test_on_hive_4_older_transactions_hold_back_a_cleaning(ask: Ask, fake4: FakeMetastore, tmp_path: Path) -> None:
+def test_on_hive_4_older_transactions_hold_back_a_cleaning(ask: Ask, fake4: FakeHive, tmp_path: Path) -> None:
     size = compacted(tmp_path / "orders")
     fake4.table("sales", "orders", str(tmp_path / "orders"))
     fake4.write_ids["sales.orders"] = [100]
@@ -124,7 +124,7 @@ def test_on_hive_4_older_transactions_hold_back_a_cleaning(ask: Ask, fake4: Fake
     assert "nothing holds back a cleaning" in done.err
 
 
-def test_the_one_that_holds_back_most_bytes_comes_first(ask: Ask, fake4: FakeMetastore, tmp_path: Path) -> None:
+def test_the_one_that_holds_back_most_bytes_comes_first(ask: Ask, fake4: FakeHive, tmp_path: Path) -> None:
     small, big = compacted(tmp_path / "small", 1), compacted(tmp_path / "big", 4000)
     assert big > small
     for name in ("small", "big"):
@@ -139,7 +139,7 @@ def test_the_one_that_holds_back_most_bytes_comes_first(ask: Ask, fake4: FakeMet
     assert [held["on"] for held in found[0]["holds"]] == ["s.big", "s.small"]
 
 
-def test_on_hive_3_locks_on_the_location_do(ask: Ask, fake3: FakeMetastore, tmp_path: Path) -> None:
+def test_on_hive_3_locks_on_the_location_do(ask: Ask, fake3: FakeHive, tmp_path: Path) -> None:
     size = compacted(tmp_path / "t" / "day=1")
     fake3.table("s", "t", str(tmp_path / "t"), ["day"])
     fake3.partition("s", "t", "day=1")
@@ -159,7 +159,7 @@ def test_on_hive_3_locks_on_the_location_do(ask: Ask, fake3: FakeMetastore, tmp_
     assert ask(fake3, "txns", "--blocking", "--exit-code").status == 12
 
 
-def test_a_table_that_is_not_in_the_queue_is_looked_at_on_disk(ask: Ask, fake: FakeMetastore, tmp_path: Path) -> None:
+def test_a_table_that_is_not_in_the_queue_is_looked_at_on_disk(ask: Ask, fake: FakeHive, tmp_path: Path) -> None:
     size = compacted(tmp_path / "t")
     fake.table("s", "t", str(tmp_path / "t"))
     fake.write_ids["s.t"] = [100]
@@ -172,7 +172,7 @@ def test_a_table_that_is_not_in_the_queue_is_looked_at_on_disk(ask: Ask, fake: F
     assert found["holds"] == [{"on": "s.t", "compaction": None, "bytes": size}]
 
 
-def test_sizes_may_be_left_out(ask: Ask, fake4: FakeMetastore, tmp_path: Path) -> None:
+def test_sizes_may_be_left_out(ask: Ask, fake4: FakeHive, tmp_path: Path) -> None:
     txn = fake4.begin(ago=10)
     fake4.table("s", "t", str(tmp_path / "gone"))
     fake4.entry("s", "t", "ready for cleaning", next_txn=txn + 1)
@@ -183,7 +183,7 @@ def test_sizes_may_be_left_out(ask: Ask, fake4: FakeMetastore, tmp_path: Path) -
     assert "gone" in listed.err
 
 
-def test_a_table_dropped_meanwhile_does_not_hide_who_blocks(ask: Ask, fake4: FakeMetastore) -> None:
+def test_a_table_dropped_meanwhile_does_not_hide_who_blocks(ask: Ask, fake4: FakeHive) -> None:
     txn = fake4.begin(ago=10)
     fake4.entry("s", "dropped", "ready for cleaning", next_txn=txn + 1)
     found = ask(fake4, "txns", "--blocking", "-o", "json")
@@ -191,7 +191,7 @@ def test_a_table_dropped_meanwhile_does_not_hide_who_blocks(ask: Ask, fake4: Fak
     assert found.status == 3
 
 
-def test_where_writes_decide_only_readers_of_the_table_do(ask: Ask, fake4: FakeMetastore) -> None:
+def test_where_writes_decide_only_readers_of_the_table_do(ask: Ask, fake4: FakeHive) -> None:
     fake4.config["metastore.txn.use.minhistorywriteid"] = "true"
     reads, other = fake4.begin(ago=10), fake4.begin(ago=10)
     fake4.lock("s", "t", "day=2", txn=reads)
@@ -210,13 +210,13 @@ def test_where_writes_decide_only_readers_of_the_table_do(ask: Ask, fake4: FakeM
         (TxnType.REPL_CREATED, 4000, "replication"),
     ],
 )
-def test_what_can_be_done_is_said(ask: Ask, fake4: FakeMetastore, kind: TxnType, silent: int, said: str) -> None:
+def test_what_can_be_done_is_said(ask: Ask, fake4: FakeHive, kind: TxnType, silent: int, said: str) -> None:
     txn = fake4.begin(ago=5000, silent=silent, type=kind)
     fake4.entry("s", "t", "ready for cleaning", next_txn=txn + 1)
     assert said in ask(fake4, "txns", "--blocking", "--no-sizes", "-o", "json").one()["advice"]
 
 
-def test_very_many_are_fine(ask: Ask, fake4: FakeMetastore) -> None:
+def test_very_many_are_fine(ask: Ask, fake4: FakeHive) -> None:
     ids = fake4.begin_many(2000, ago=100)
     fake4.begin_many(20000, aborted=True)
     for at in range(300):
@@ -240,7 +240,7 @@ def test_without_a_metastore_it_says_what_to_give(acidctl: Any, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("fault", ["lost", "done"])
-def test_a_lost_connection_is_made_again(ask: Ask, fake: FakeMetastore, fault: str) -> None:
+def test_a_lost_connection_is_made_again(ask: Ask, fake: FakeHive, fault: str) -> None:
     fake.begin()
     fake.fault("get_open_txns_info", fault)
     fake.fault("show_locks", fault)
@@ -249,7 +249,7 @@ def test_a_lost_connection_is_made_again(ask: Ask, fake: FakeMetastore, fault: s
 
 @pytest.mark.parametrize("fault", ["failed", "garbage"])
 @pytest.mark.parametrize("method", ["get_open_txns_info", "show_locks"])
-def test_a_server_that_fails_is_told(ask: Ask, fake: FakeMetastore, method: str, fault: str) -> None:
+def test_a_server_that_fails_is_told(ask: Ask, fake: FakeHive, method: str, fault: str) -> None:
     fake.fault(method, fault, 10)
     found = ask(fake, "txns")
     assert found.status == 6
