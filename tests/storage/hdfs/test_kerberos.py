@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from support.servers.hdfs_server import ServerUnavailable
+from support.servers.kdc import REALM
 from support.servers.kerberos_packages import python_packages
-from support.servers.kerberos_server import REALM, KerberosHdfsServer
+from support.servers.kerberos_server import KerberosHdfsServer
 
 from acidctl.errors import AccessError, AcidctlError, StorageError
 from acidctl.storage.hdfs import native

@@ -82,7 +82,8 @@ def _fill(name: str, folder: Path) -> None:
     sources = list(map(str, _java_sources(name)))
     if sources:
         (folder / "classes").mkdir()
-        _run(["javac", "-nowarn", "-cp", f"{library}/*", "-d", str(folder / "classes"), *sources], "cannot compile")
+        path = ":".join(f"{part}/*" for part in (library, *sorted(folder.glob("*/lib"))))
+        _run(["javac", "-nowarn", "-cp", path, "-d", str(folder / "classes"), *sources], "cannot compile")
 
 
 def _keep(name: str, folder: Path) -> None:

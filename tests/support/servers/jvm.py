@@ -20,9 +20,15 @@ sun.nio.ch sun.nio.cs sun.net.dns sun.net.util
 
 
 def command(
-    class_path: Sequence[Path | str], main: str, *arguments: str, heap: str, home: Path, java: str = ""
+    class_path: Sequence[Path | str],
+    main: str,
+    *arguments: str,
+    heap: str,
+    home: Path,
+    java: str = "",
+    options: Sequence[str] = (),
 ) -> list[str]:
-    """The command line of a Java program whose scratch files and Derby's log lie in `home`."""
+    """The command line of a Java program whose scratch files and Derby's log lie in `home`; `options` are the JVM's."""
     opens = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _OPEN.split()]
     return [
         *(
@@ -35,6 +41,8 @@ def command(
         *(f"-Dderby.stream.error.file={home}/derby.log", f"-Djava.io.tmpdir={home}", f"-Duser.dir={home}"),
         *opens,
         "--add-opens=java.sql/java.sql=ALL-UNNAMED",
+        "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
+        *options,
         *("-cp", os.pathsep.join(str(path) for path in class_path), main, *arguments),
     ]
 
@@ -74,12 +82,25 @@ class Process:
         popen: its pipes, where they were asked for.
     """
 
-    def __init__(self, arguments: Sequence[str], log: Path, pipes: bool = False) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        log: Path,
+        pipes: bool = False,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._log = log
         pipe = subprocess.PIPE if pipes else subprocess.DEVNULL
         with log.open("wb") as errors:
             self.popen = subprocess.Popen(
-                arguments, cwd=log.parent, stdin=pipe, stdout=pipe, stderr=errors, start_new_session=True, text=True
+                arguments,
+                cwd=log.parent,
+                env={**os.environ, **(environment or {})},
+                stdin=pipe,
+                stdout=pipe,
+                stderr=errors,
+                start_new_session=True,
+                text=True,
             )
 
     def wait_for(self, is_up: Callable[[], bool], timeout: float = 90) -> None:

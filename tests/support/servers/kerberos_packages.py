@@ -34,7 +34,7 @@ _NOT = ("recommends", "suggests", "conflicts", "breaks", "replaces", "enhances")
 _SYSTEM = os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin:/sbin"
 
 
-class Kerberos:
+class KerberosPrograms:
     """Where the programs are.
 
     Attributes:

@@ -1,10 +1,13 @@
-"""The tables of a Hive metastore, 3.1.3 or 4.0.1, in Derby, made by its own tool."""
+"""The tables of a Hive metastore in Derby, of 3.1.3 and 4.0.1 made by its own tool, of 4.1.0 out of those of 4.0.1."""
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from pathlib import Path
 
-from support.servers.jars import fetch
+from support.servers.hdfs_server import cache_folder
+from support.servers.jars import fetch, locked
 from support.servers.jvm import command, run, write_site
 
 _TOOLS = "org.apache.hadoop.hive.metastore.tools"
@@ -12,26 +15,68 @@ _SCHEMA_TOOL = {
     3: (f"{_TOOLS}.MetastoreSchemaTool", "-initSchema"),
     4: (f"{_TOOLS}.schematool.MetastoreSchemaTool", "-initOrUpgradeSchema"),
 }
+# The names of a table and its partition, which 4.1 finds by their ids.
+_NOT_IN_4_1 = {
+    "TAB_COL_STATS": ("CAT_NAME", "DB_NAME", "TABLE_NAME"),
+    "PART_COL_STATS": ("CAT_NAME", "DB_NAME", "TABLE_NAME", "PARTITION_NAME"),
+}
 
 
 def class_path(version: int) -> list[Path]:
-    """Jars of a metastore; those that stand first take the place of older ones in its archive."""
+    """Ours and the jars of a metastore; those that stand first take the place of older ones in its archive."""
     folder = fetch(f"metastore{version}")
-    (unpacked,) = folder.glob("apache-hive-metastore-*")
-    return [folder / "lib/*", unpacked / "lib/*"]
+    return [folder / "classes", folder / "lib/*", *(unpacked / "lib/*" for unpacked in _unpacked(version))]
+
+
+def _unpacked(version: int) -> list[Path]:
+    return [*fetch(f"metastore{version}").glob("apache-hive-metastore-*")]
 
 
 def database(directory: Path) -> dict[str, str]:
     """Where the metastore's tables are."""
-    return {"javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={directory}/database;create=true"}
+    return {"javax.jdo.option.ConnectionURL": _address(directory)}
+
+
+def _address(directory: Path) -> str:
+    return f"jdbc:derby:;databaseName={directory}/database;create=true"
 
 
 def prepare_schema(version: int, directory: Path) -> None:
     """Make the metastore's tables in :func:`database`, unless they are there; nothing else may use them meanwhile."""
-    if (directory / "database").exists():
-        return
-    write_site(directory / "schema/metastore-site.xml", database(directory))
-    home = class_path(version)[1].parent.parent
+    if not (directory / "database").exists():
+        shutil.copytree(_empty_database(version), directory / "database")
+
+
+def _empty_database(version: int) -> Path:
+    """Tables without a row of ours, made once, beside the jars that made them."""
+    kept = fetch(f"metastore{version}") / "schema"
+    with locked(cache_folder() / f"metastore{version}-schema.lock"):
+        if not kept.exists():
+            with tempfile.TemporaryDirectory(dir=cache_folder()) as work:
+                made = Path(work) / "made"
+                _upgrade_to_4_1(made) if version == 41 else _make_schema(version, made)
+                made.rename(kept)
+    return kept / "database"
+
+
+def _make_schema(version: int, directory: Path) -> None:
+    write_site(directory / "conf/metastore-site.xml", database(directory))
     main, action = _SCHEMA_TOOL[version]
-    tool = command([directory / "schema", *class_path(version)], main, heap="512m", home=directory)
-    run([*tool, "-dbType", "derby", action], {"METASTORE_HOME": str(home)})
+    tool = command([directory / "conf", *class_path(version)], main, heap="512m", home=directory)
+    run([*tool, "-dbType", "derby", action], {"METASTORE_HOME": str(_unpacked(version)[0])})
+
+
+def _upgrade_to_4_1(directory: Path) -> None:
+    """Its archive with the tool's scripts is not in Maven's repository."""
+    prepare_schema(4, directory)
+    statements = [
+        *(
+            f"ALTER TABLE APP.{table} DROP COLUMN {column}"
+            for table, columns in _NOT_IN_4_1.items()
+            for column in columns
+        ),
+        "UPDATE APP.VERSION SET SCHEMA_VERSION = '4.1.0', VERSION_COMMENT = 'of tests' WHERE VER_ID = 1",
+    ]
+    (directory / "upgrade.sql").write_text("\n".join(statements))
+    path = str(directory / "upgrade.sql")
+    run(command(class_path(4), "Statements", _address(directory), path, heap="256m", home=directory))
