@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from acidctl.acid.layout import TableType
+from acidctl.acid.names import unescape
 from acidctl.errors import NotFoundError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
-from acidctl.metastore.errors import MetastoreError
+from acidctl.metastore.errors import MetastoreError, Unreachable
 
 BATCH = 300
 """Tables or partitions that are asked for at once: Hive's own ``metastore.batch.retrieve.max``."""
+
+_IN_PATTERNS = re.compile(r"[^\w .:,%=/@-]|^$")
+"""What may not find itself where a value is taken for a pattern."""
 
 _FORMATS = {
     "org.apache.hadoop.hive.ql.io.orc.OrcSerde": "ORC",
@@ -115,9 +121,10 @@ def find_tables(
     for database in sorted(metastore.call(interface.GET_ALL_DATABASES)):
         if not fnmatch.fnmatchcase(database, databases):
             continue
-        found = [name for name in _transactional(metastore, database) if fnmatch.fnmatchcase(name, names)]
-        kept = [name for name in found if not is_excluded(f"{database}.{name}", exclude)]
-        yield from _tables(metastore, database, kept)
+        with suppress(NotFoundError):  # the database was dropped meanwhile
+            found = [name for name in _transactional(metastore, database) if fnmatch.fnmatchcase(name, names)]
+            kept = [name for name in found if not is_excluded(f"{database}.{name}", exclude)]
+            yield from _tables(metastore, database, kept)
 
 
 def is_excluded(full_name: str, patterns: Sequence[str]) -> bool:
@@ -134,6 +141,8 @@ def _transactional(metastore: Metastore, database: str) -> list[str]:
         for value in ("true", "TRUE"):
             condition = f'{key} like "{value}"'
             names.update(metastore.call(interface.GET_TABLE_NAMES_BY_FILTER, database, condition, -1))
+    except Unreachable:
+        raise
     except MetastoreError:
         found = metastore.call(interface.GET_TABLE_META, database, "*", ("MANAGED_TABLE",))
         names.update(one.name for one in found if one.database == database)
@@ -173,11 +182,7 @@ def find_partitions(
             f"its partition columns are {', '.join(keys)}" if keys else "it has no partitions",
             "",
         )
-    if lower:
-        values = tuple(lower.get(key, "") for key in keys)
-        names = metastore.call(interface.GET_PARTITION_NAMES_PS, table.database, table.name, values, -1)
-    else:
-        names = metastore.call(interface.GET_PARTITION_NAMES, table.database, table.name, -1)
+    names = [name for name in _partition_names(metastore, table, keys, lower) if _has(name, lower)]
     if wanted and not names:
         shown = "/".join(f"{key}={value}" for key, value in lower.items())
         raise NotFoundError(f"{table.full_name} has no partition {shown}", "", "check the values")
@@ -185,6 +190,30 @@ def find_partitions(
         found = metastore.call(interface.GET_PARTITIONS_BY_NAMES, table.database, table.name, tuple(some))
         made = [_hive_partition(keys, one) for one in found]
         yield from sorted(made, key=lambda one: one.values)
+
+
+def _partition_names(
+    metastore: Metastore, table: HiveTable, keys: Sequence[str], wanted: Mapping[str, str]
+) -> Sequence[str]:
+    """At least the names of the partitions that are wanted.
+
+    Hive makes a pattern of values that it is given: a dot stands for anything, and so does no value at all.
+    """
+    if not wanted or any(_IN_PATTERNS.search(value) for value in wanted.values()):
+        names: Sequence[str] = metastore.call(interface.GET_PARTITION_NAMES, table.database, table.name, -1)
+        return names
+    values = tuple(wanted.get(key, "") for key in keys)
+    names = metastore.call(interface.GET_PARTITION_NAMES_PS, table.database, table.name, values, -1)
+    return names
+
+
+def _has(name: str, wanted: Mapping[str, str]) -> bool:
+    """Whether a partition has exactly the values that are wanted."""
+    if not wanted:
+        return True
+    parts = (part.partition("=") for part in name.split("/"))
+    values = {unescape(key).lower(): unescape(value) for key, _, value in parts}
+    return all(values.get(key) == value for key, value in wanted.items())
 
 
 def _hive_table(table: interface.Table) -> HiveTable:
