@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from acidctl.cli.options.key_value import key_and_value
+from acidctl.cli.output.redact import remember
 from acidctl.errors import EnvironmentProblem
 
 if TYPE_CHECKING:
@@ -72,13 +73,15 @@ def metastore_of(metastore: str | None, pairs: tuple[str, ...]) -> Metastore | N
     settings = find_settings(given)
     if settings is None:
         return None
+    for secret in settings.secrets:
+        remember(secret)
     try:
         from acidctl.metastore.client import Metastore  # noqa: PLC0415 - with thrift, which is optional
     except ModuleNotFoundError as error:
         if error.name != "thrift":
             raise
         raise EnvironmentProblem(
-            f"the metastore {settings.addresses[0].url} cannot be asked",
+            f"the metastore {settings.shown} cannot be asked",
             "the package thrift is not installed",
             "pip install 'acidctl[metastore]'; `metastore='none'` goes on without it",
         ) from error
