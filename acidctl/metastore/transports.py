@@ -17,7 +17,7 @@ from acidctl.metastore.http import HttpTransport
 from acidctl.metastore.sasl import Mechanism, Plain, SaslTransport
 from acidctl.metastore.sasl_digest import Digest
 from acidctl.metastore.sasl_kerberos import Kerberos, negotiate_header, server_principal
-from acidctl.metastore.settings import Address, Login, MetastoreSettings, Tls
+from acidctl.metastore.settings import Address, Login, MetastoreSettings, Protection, Tls
 from acidctl.metastore.stream import Stream
 from acidctl.metastore.tls import context_of
 from acidctl.metastore.tokens import Token
@@ -84,6 +84,8 @@ def _refuse_bare_secrets(settings: MetastoreSettings, address: Address, context:
 def _mechanism(settings: MetastoreSettings, address: Address) -> Mechanism:
     if settings.login is Login.PLAIN:
         return Plain(settings.user_name, settings.password)
+    # Below TLS, which encrypts, Hive 4's servers offer nothing more.
+    wanted = settings.protections if settings.tls is None else (*settings.protections, Protection.AUTHENTICATION)
     if settings.login is Login.TOKEN:
         if not settings.token:
             raise UsageProblem(
@@ -91,9 +93,9 @@ def _mechanism(settings: MetastoreSettings, address: Address) -> Mechanism:
                 "none is given, and HADOOP_TOKEN_FILE_LOCATION leads to none of Hive's",
                 "the setting token, or ACIDCTL_METASTORE_TOKEN",
             )
-        return Digest(address.url, Token.of_text(settings.token), settings.protections)
+        return Digest(address.url, Token.of_text(settings.token), wanted)
     principal = server_principal(settings.principal, address.host)
-    return Kerberos(address.url, principal, settings.protections, settings.keytab, settings.client_principal)
+    return Kerberos(address.url, principal, wanted, settings.keytab, settings.client_principal)
 
 
 def _http(settings: MetastoreSettings, address: Address, context: ssl.SSLContext | None) -> Transport:
