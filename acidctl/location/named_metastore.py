@@ -45,7 +45,7 @@ def open_metastore(metastore: str | Mapping[str, str] | None) -> Metastore | Non
         if error.name != "thrift":
             raise
         raise EnvironmentProblem(
-            f"the metastore {settings.addresses[0].url} cannot be asked",
+            f"the metastore {settings.shown} cannot be asked",
             "the package thrift is not installed",
             "pip install 'acidctl[metastore]'; `metastore='none'` goes on without it",
         ) from error

@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.metastore import interface
 from acidctl.metastore.connection import Connection
-from acidctl.metastore.errors import MetastoreError, UnknownMethod, Unreachable
-from acidctl.metastore.settings import Login, MetastoreSettings
+from acidctl.metastore.discovery import addresses_of
+from acidctl.metastore.errors import MetastoreError, NoAnswer, UnknownMethod, Unreachable
+from acidctl.metastore.settings import Address, Login, MetastoreSettings
 from acidctl.metastore.wire import Method
 
 _T = TypeVar("_T")
@@ -63,7 +64,17 @@ class Metastore:
     @property
     def shown(self) -> str:
         """The address of the server that answers, or of the first."""
-        return (self._connection.address if self._connection else self.settings.addresses[0]).url
+        return self._connection.address.url if self._connection else self.settings.shown
+
+    def connection(self) -> Connection:
+        """The connection there is, else a new one.
+
+        Raises:
+            Unreachable: no server answers.
+            AcidctlError: one does, and does not let one in.
+        """
+        with self._lock:
+            return self._connection or self._open()
 
     def call(self, method: Method, *arguments: Any) -> Any:
         """Call a method; where the connection is lost, again by another server if that does no harm.
@@ -78,9 +89,9 @@ class Metastore:
                 connection = self._connection or self._open()
                 try:
                     return connection.call(method, *arguments)
-                except Unreachable:
+                except Unreachable as error:
                     self._connection = None
-                    if not method.repeatable or attempt == self._rounds - 1:
+                    if isinstance(error, NoAnswer) or not method.repeatable or attempt == self._rounds - 1:
                         raise
                 except MetastoreError:
                     # What cannot be read has closed the connection; what failed in the server has not, but a new one
@@ -101,21 +112,35 @@ class Metastore:
             self._connection = None
 
     def _open(self) -> Connection:
-        """The first server that answers, as Hive's own client tries them: several rounds with a pause."""
+        """The first server that answers, as Hive's own client tries them: several rounds with a pause.
+
+        A server that takes connections and says nothing is asked once: it would take as long again.
+        """
+        silent: set[str] = set()
+        last: Unreachable | None = None
         for attempt in range(self._rounds):
-            addresses = list(self.settings.addresses)
-            for at, address in enumerate(addresses):
+            if attempt:
+                time.sleep(_PAUSE * random.uniform(0.5, 1.5))
+            for address in self._in_order(silent):
                 try:
                     connection = self._connect(self.settings, address)
                     self._introduce(connection)
-                except Unreachable:
-                    if at + 1 == len(addresses) and attempt + 1 == self._rounds:
-                        raise
+                except Unreachable as error:
+                    last = error
+                    if isinstance(error, NoAnswer):
+                        silent.add(address.url)
                 else:
                     self._connection = connection
                     return connection
-            time.sleep(_PAUSE * random.uniform(0.5, 1.5))
-        raise AssertionError("the last attempt returns or raises")
+            if silent and not self._in_order(silent):
+                break
+        assert last
+        raise last
+
+    def _in_order(self, silent: set[str]) -> list[Address]:
+        """The servers, by chance or as they are given, without those that do not answer."""
+        found = [address for address in addresses_of(self.settings) if address.url not in silent]
+        return found if self.settings.in_order else random.sample(found, len(found))
 
     def _introduce(self, connection: Connection) -> None:
         """Without a login the first call says who one is."""

@@ -11,22 +11,20 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol, TBinaryProtocolAcce
 from thrift.protocol.TCompactProtocol import TCompactProtocol, TCompactProtocolAccelerated
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TApplicationException, TMessageType, TType
-from thrift.transport.THttpClient import THttpClient
-from thrift.transport.TSocket import TSocket
-from thrift.transport.TSSLSocket import TSSLSocket
-from thrift.transport.TTransport import TBufferedTransport, TFramedTransport, TTransportException
+from thrift.transport.TTransport import TTransportException
 
-from acidctl.errors import AccessError, EnvironmentProblem, out_of_memory
-from acidctl.metastore.errors import MetastoreError, UnknownMethod, Unreachable, refusal_of
-from acidctl.metastore.settings import Address, Login, MetastoreSettings, Tls
+from acidctl.errors import out_of_memory
+from acidctl.metastore import interface
+from acidctl.metastore.errors import MetastoreError, NoAnswer, UnknownMethod, Unreachable, refusal_of
+from acidctl.metastore.settings import Address, MetastoreSettings
+from acidctl.metastore.stream import MOST_BYTES
+from acidctl.metastore.tls import not_trusted
+from acidctl.metastore.transports import transport_of
 from acidctl.metastore.wire import Answer, Method
 from acidctl.printable import printable
 
-MOST_BYTES = 256 << 20
-"""Of one text, and of one frame; Hive's own server sends at most 100 MB a message unless it is told otherwise."""
-
-_MOST_ITEMS = 50_000_000
-_BUFFER = 64 << 10
+_MOST_ITEMS = 10_000_000
+"""Of one list: room for them is made before they are read."""
 
 
 class _LooseBinary(TBinaryProtocol):  # type: ignore[misc]
@@ -59,17 +57,32 @@ class Connection:
 
     def __init__(self, settings: MetastoreSettings, address: Address) -> None:
         self.address = address
-        self._transport = transport = _transport(settings, address)
+        self._settings = settings
+        self._carrier = transport_of(settings, address)
+        self._transport = transport = self._carrier.thrift
         limits = {"string_length_limit": MOST_BYTES, "container_length_limit": _MOST_ITEMS}
         fast, loose = (
             (TCompactProtocolAccelerated, _LooseCompact)
             if settings.compact
             else (TBinaryProtocolAccelerated, _LooseBinary)
         )
+        if not settings.compact:
+            limits["strictRead"] = True  # without, four bytes of anything are the length of a name
         self._protocol = fast(transport, **limits)
         self._loose = loose(transport, **limits)
         with self._mapped("connect"):
+            self._carrier.stream.begin(settings.connect_timeout)
             transport.open()
+
+    @property
+    def login(self) -> str:
+        """Who one is there, for people: ``as alice@REALM to hive/host@REALM, privacy``."""
+        return self._carrier.login()
+
+    @property
+    def encryption(self) -> str:
+        """The version of TLS; empty without."""
+        return self._carrier.stream.encryption
 
     def call(self, method: Method, *arguments: Any) -> Any:
         """Call a method, and give what comes back; None of one that gives nothing.
@@ -79,7 +92,10 @@ class Connection:
             UnknownMethod: this server does not have it.
             AcidctlError: the server refused, by one of its exceptions.
         """
+        settings = self._settings
+        is_hello = method is interface.SET_UGI
         with self._mapped(method.name):
+            self._carrier.stream.begin(settings.connect_timeout if is_hello else settings.timeout)
             self._send(method, arguments)
             answer = self._receive(method)
         if raised := answer.raised:
@@ -95,7 +111,7 @@ class Connection:
 
     def close(self) -> None:
         """Close it; what goes wrong there is of no interest any more."""
-        with suppress(OSError, TTransportException, AttributeError):  # THttpClient may have nothing to close
+        with suppress(OSError, TTransportException):
             self._transport.close()
 
     def _send(self, method: Method, arguments: tuple[Any, ...]) -> None:
@@ -141,7 +157,7 @@ class Connection:
             ) from error
         except ssl.SSLCertVerificationError as error:
             self.close()
-            raise _not_trusted(server, error) from error
+            raise not_trusted(server, error, self._settings.tls) from error
         except MemoryError as error:
             self.close()
             raise out_of_memory(f"what the metastore {server} answers to {doing}") from error
@@ -149,9 +165,9 @@ class Connection:
             self.close()
             cause = _cause(error)
             if isinstance(cause, ssl.SSLCertVerificationError):
-                raise _not_trusted(server, cause) from error
+                raise not_trusted(server, cause, self._settings.tls) from error
             raise _unreachable(server, doing, cause) from error
-        except (TProtocolException, UnicodeDecodeError, TypeError, ValueError, OverflowError) as error:
+        except (TProtocolException, UnicodeDecodeError, TypeError, ValueError, OverflowError, RecursionError) as error:
             self.close()
             raise MetastoreError(
                 f"the metastore {server} sent something that cannot be read, to {doing}",
@@ -163,65 +179,19 @@ class Connection:
             raise
 
 
-def _transport(settings: MetastoreSettings, address: Address) -> Any:
-    """What carries the bytes: a socket, TLS around it, a login, and messages with their length; or HTTP."""
-    if address.path is not None:
-        return _http(settings, address)
-    if settings.tls:
-        raw: Any = TSSLSocket(
-            address.host, address.port, ssl_context=_context(settings.tls), server_hostname=address.host
-        )
-    else:
-        raw = TSocket(address.host, address.port)
-    raw.setTimeout(settings.timeout * 1000)
-    if settings.login is not Login.NONE:
-        raise EnvironmentProblem(f"acidctl cannot log in with {settings.login} yet", "", "")
-    if settings.framed:
-        return TFramedTransport(raw, MOST_BYTES)
-    return TBufferedTransport(raw, _BUFFER)
-
-
-def _http(settings: MetastoreSettings, address: Address) -> Any:
-    context = _context(settings.tls or Tls()) if address.secure else None
-    client = THttpClient(address.url, ssl_context=context)
-    client.setTimeout(settings.timeout * 1000)
-    client.setCustomHeaders({"x-actor-username": settings.user_name, **settings.headers})
-    return TBufferedTransport(client, _BUFFER)
-
-
-def _context(tls: Tls) -> ssl.SSLContext:
-    """Raises EnvironmentProblem where a file cannot be used."""
-    try:
-        context = ssl.create_default_context(cafile=tls.authority or None)
-        if tls.certificate:
-            context.load_cert_chain(tls.certificate, tls.key or None)
-    except (OSError, ssl.SSLError) as error:
-        raise EnvironmentProblem(
-            "the certificates for the metastore cannot be used",
-            f"{printable(tls.authority or tls.certificate)}: {error}",
-            "give PEM files; from a Java keystore: keytool -exportcert -rfc -keystore STORE -alias NAME",
-        ) from error
-    return context
-
-
 def _cause(error: BaseException) -> BaseException:
     """What was underneath: Thrift wraps what sockets and TLS say."""
     inner = getattr(error, "inner", None) or error.__cause__ or error.__context__
     return inner if isinstance(inner, OSError) else error
 
 
-def _not_trusted(server: str, error: ssl.SSLCertVerificationError) -> AccessError:
-    return AccessError(
-        f"the certificate of the metastore {server} is not to be trusted",
-        error.verify_message or str(error),
-        "give the certificate of who signed it: the setting ca",
-    )
-
-
 def _unreachable(server: str, doing: str, cause: BaseException) -> Unreachable:
     if isinstance(cause, TimeoutError) or getattr(cause, "type", None) == TTransportException.TIMED_OUT:
-        return Unreachable(
-            f"the metastore {server} does not answer", f"time ran out in {doing}", "try again, or give it more time"
+        setting = "connect-timeout" if doing in ("connect", "set_ugi") else "timeout"
+        return NoAnswer(
+            f"the metastore {server} does not answer",
+            f"time ran out in {doing}",
+            f"try again, or give it more time: the setting {setting}",
         )
     if doing == "connect":
         why = printable(getattr(cause, "strerror", None) or getattr(cause, "message", None) or str(cause))

@@ -15,6 +15,10 @@ class Unreachable(MetastoreError):
     """No answer: the connection could not be made, or was lost; what was asked for may have been done."""
 
 
+class NoAnswer(Unreachable):
+    """Time ran out: asking again would take as long again."""
+
+
 class UnknownMethod(UsageProblem):
     """The server does not have a method."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,7 @@ from enum import StrEnum
 from urllib.parse import urlsplit
 
 from acidctl.errors import UsageProblem
+from acidctl.metastore.tokens import token_of_file
 from acidctl.printable import printable
 from acidctl.site_files import SiteFiles
 
@@ -26,10 +28,11 @@ class Login(StrEnum):
     KERBEROS = "kerberos"
     TOKEN = "token"
     PLAIN = "plain"
+    JWT = "jwt"
 
 
 class Protection(StrEnum):
-    """What Kerberos does for each message, by Hadoop's names: nothing, a checksum, encryption."""
+    """What a login does for each message, by Hadoop's names, the least first: nothing, a checksum, encryption."""
 
     AUTHENTICATION = "authentication"
     INTEGRITY = "integrity"
@@ -60,11 +63,13 @@ class Tls:
     Attributes:
         authority: of whoever signed the server's; without it those that the system trusts.
         certificate, key: of this client, where the server asks for one.
+        java_store: Java's keystore of such authorities, which Hive's files name; it is not read.
     """
 
     authority: str = ""
     certificate: str = ""
     key: str = ""
+    java_store: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +78,17 @@ class MetastoreSettings:
 
     Attributes:
         addresses: of servers that know the same; the first that answers is asked.
+        in_order: try them as they are given; else by chance, as Hive's client does, so that each has its share.
+        quorum, namespace: of a ZooKeeper that knows the servers; without addresses.
+        http_path, is_http: of the servers that it knows.
         principal: the server's, ``hive/_HOST@REALM``.
+        protections: of messages, the best liked first.
         keytab, client_principal: to get a ticket by itself, where there is none.
-        password, token: secrets; a token is Hadoop's in its text form.
+        password, token: secrets; a token is Hadoop's in its text form, or a JWT.
         plain_anyway: send a password without TLS.
         framed, compact: as the server is configured.
         headers: of every HTTP request.
+        connect_timeout: seconds for connecting and logging in.
         timeout: seconds without an answer after which a call has failed.
         capabilities, processor: what Hive 4's translation layer is told; empty for tables as they are.
     """
@@ -86,7 +96,7 @@ class MetastoreSettings:
     addresses: tuple[Address, ...]
     login: Login = Login.NONE
     principal: str = ""
-    protection: Protection = Protection.AUTHENTICATION
+    protections: tuple[Protection, ...] = (Protection.AUTHENTICATION,)
     keytab: str = ""
     client_principal: str = ""
     user: str = ""
@@ -97,7 +107,13 @@ class MetastoreSettings:
     framed: bool = False
     compact: bool = False
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    connect_timeout: float = 30.0
     timeout: float = 300.0
+    in_order: bool = False
+    quorum: str = ""
+    namespace: str = ""
+    is_http: bool = False
+    http_path: str = ""
     capabilities: tuple[str, ...] = ()
     processor: str = ""
 
@@ -105,6 +121,16 @@ class MetastoreSettings:
     def user_name(self) -> str:
         """Who this process is to the server, where no login says it."""
         return self.user or os.environ.get("HADOOP_USER_NAME") or _system_user()
+
+    @property
+    def shown(self) -> str:
+        """The first address, or that of the ZooKeeper."""
+        return f"zookeeper://{self.quorum}/{self.namespace}" if self.quorum else self.addresses[0].url
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must never be shown."""
+        return tuple(filter(None, (self.password, self.token, *self.headers.values())))
 
 
 def find_settings(given: Mapping[str, str], environ: Mapping[str, str] | None = None) -> MetastoreSettings | None:
@@ -125,31 +151,60 @@ def find_settings(given: Mapping[str, str], environ: Mapping[str, str] | None = 
             "",
             f"there are {', '.join(sorted(NAMES))}",
         )
-    site = site_of(os.environ if environ is None else environ)
+    environ = os.environ if environ is None else environ
+    site = site_of(environ)
     values = {name: given.get(name) or _from_site(site, keys) for name, keys in NAMES.items()}
     if not values["uris"]:
         return None
-    is_http = values["transport"] == "http"
+    is_http = values["transport"].lower() == "http"
+    signature = _from_site(site, _SIGNATURE)
+    values["token"] = values["token"] or _token(environ, values, signature, is_http=is_http)
+    values["password"] = values["password"] or environ.get("ACIDCTL_METASTORE_PASSWORD", "")
+    has_tls = _flag("tls", values["tls"]) or bool(values["ca"] or values["certificate"])
     settings = MetastoreSettings(
-        addresses=tuple(_address(uri.strip(), is_http, values["http-path"]) for uri in _items(values["uris"])),
-        login=_login(values),
+        addresses=(),
+        login=_login(values, is_http=is_http or values["uris"].lower().startswith("http")),
         principal=values["principal"],
-        protection=_protection(values["protection"]),
+        protections=_protections(values["protection"]),
         keytab=values["keytab"],
         client_principal=values["client-principal"],
         user=values["user"],
-        password=values["password"] or os.environ.get("ACIDCTL_METASTORE_PASSWORD", ""),
-        token=values["token"] or os.environ.get("ACIDCTL_METASTORE_TOKEN", ""),
+        password=values["password"],
+        token=values["token"],
         plain_anyway=_flag("plain-without-tls", values["plain-without-tls"]),
         framed=_flag("framed", values["framed"]),
         compact=_flag("compact", values["compact"]),
-        timeout=_seconds(values["timeout"]),
+        headers=_headers(values["headers"]),
+        connect_timeout=_seconds("connect-timeout", values["connect-timeout"], 30),
+        timeout=_seconds("timeout", values["timeout"], 300),
+        in_order=_in_order(values["selection"]),
+        is_http=is_http,
+        http_path=values["http-path"],
         capabilities=tuple(_items(values["capabilities"])),
         processor=values["processor"] or (f"acidctl@{socket.gethostname()}" if values["capabilities"] else ""),
     )
-    if _flag("tls", values["tls"]) or values["ca"] or values["certificate"]:
-        settings = replace(settings, tls=Tls(values["ca"], values["certificate"], values["key"]))
-    return settings
+    if has_tls:
+        store = _from_site(site, _JAVA_STORE)
+        settings = replace(settings, tls=Tls(values["ca"], values["certificate"], values["key"], store))
+    if values["discovery"].lower() in ("", "none"):
+        return replace(settings, addresses=tuple(address_of(uri, settings) for uri in _items(values["uris"])))
+    if values["discovery"].lower() != "zookeeper":
+        raise UsageProblem(f"not a way to find metastores: {printable(values['discovery'])}", "", "there is zookeeper")
+    quorum = ",".join(_with_port(host, values["zookeeper-port"] or "2181") for host in _items(values["uris"]))
+    return replace(settings, quorum=quorum, namespace=values["zookeeper-namespace"] or "hive_metastore")
+
+
+def _token(environ: Mapping[str, str], values: Mapping[str, str], signature: str, *, is_http: bool) -> str:
+    """A token that the environment has, where one is wanted."""
+    if given := environ.get("ACIDCTL_METASTORE_TOKEN"):
+        return given
+    if is_http or values["uris"].lower().startswith("http"):
+        return environ.get("HMS_JWT", "") if values["auth"].lower() in ("", "jwt", "nosasl") else ""
+    wanted = values["auth"].lower()
+    if wanted == "token" or (wanted in ("", "nosasl") and _flag("sasl", values["sasl"])):
+        found = token_of_file(environ, signature)
+        return found.as_text() if found else ""
+    return ""
 
 
 def site_of(environ: Mapping[str, str]) -> SiteFiles:
@@ -160,9 +215,20 @@ def site_of(environ: Mapping[str, str]) -> SiteFiles:
     return SiteFiles()
 
 
+_SIGNATURE = ("metastore.token.signature", "hive.metastore.token.signature")
+_JAVA_STORE = ("metastore.truststore.path", "hive.metastore.truststore.path")
+
 NAMES: dict[str, tuple[str, ...]] = {
     "uris": ("metastore.thrift.uris", "hive.metastore.uris"),
-    "auth": (),
+    "selection": ("metastore.thrift.uri.selection", "hive.metastore.uri.selection"),
+    "discovery": ("metastore.service.discovery.mode", "hive.metastore.service.discovery.mode"),
+    "zookeeper-namespace": (
+        "metastore.zookeeper.namespace",
+        "hive.metastore.zookeeper.namespace",
+        "hive.zookeeper.namespace",
+    ),
+    "zookeeper-port": ("metastore.zookeeper.client.port", "hive.zookeeper.client.port"),
+    "auth": ("metastore.client.auth.mode", "hive.metastore.client.auth.mode"),
     "sasl": ("metastore.sasl.enabled", "hive.metastore.sasl.enabled"),
     "principal": ("metastore.kerberos.principal", "hive.metastore.kerberos.principal"),
     "protection": ("hadoop.rpc.protection",),
@@ -180,7 +246,9 @@ NAMES: dict[str, tuple[str, ...]] = {
     "compact": ("metastore.thrift.compact.protocol.enabled", "hive.metastore.thrift.compact.protocol.enabled"),
     "transport": ("metastore.client.thrift.transport.mode", "hive.metastore.client.thrift.transport.mode"),
     "http-path": ("metastore.client.thrift.http.path", "hive.metastore.client.thrift.http.path"),
-    "timeout": (),
+    "headers": ("metastore.client.http.additional.headers", "hive.metastore.client.http.additional.headers"),
+    "connect-timeout": ("metastore.client.connection.timeout", "hive.metastore.client.connection.timeout"),
+    "timeout": ("metastore.client.socket.timeout", "hive.metastore.client.socket.timeout"),
     "capabilities": (),
     "processor": (),
 }
@@ -191,30 +259,54 @@ def _from_site(site: SiteFiles, keys: tuple[str, ...]) -> str:
     return next((value for key in keys if (value := site.get(key))), "")
 
 
-def _login(values: Mapping[str, str]) -> Login:
-    if values["auth"]:
+def _login(values: Mapping[str, str], *, is_http: bool) -> Login:
+    auth = values["auth"].lower()
+    if auth and auth != "nosasl":  # Hive's word for: none, or Kerberos where SASL is on
         try:
-            return Login(values["auth"].lower())
+            return Login(auth)
         except ValueError as error:
             raise UsageProblem(
                 f"not a way to log in to a metastore: {printable(values['auth'])}", "", f"there are {', '.join(Login)}"
             ) from error
     if values["token"]:
-        return Login.TOKEN
+        return Login.JWT if is_http else Login.TOKEN
     if values["password"]:
         return Login.PLAIN
     return Login.KERBEROS if _flag("sasl", values["sasl"]) else Login.NONE
 
 
-def _protection(text: str) -> Protection:
-    """The first of a list, as the server offers them in its own order."""
-    first = next(iter(_items(text)), Protection.AUTHENTICATION).lower()
+def _protections(text: str) -> tuple[Protection, ...]:
+    """A list, the best liked first, as Hadoop's clients read it."""
     try:
-        return Protection(first)
+        found = tuple(Protection(word.lower()) for word in _items(text))
     except ValueError as error:
         raise UsageProblem(
-            f"not a protection of messages: {printable(first)}", "", f"there are {', '.join(Protection)}"
+            f"not a protection of messages: {printable(text)}", "", f"there are {', '.join(Protection)}"
         ) from error
+    return found or (Protection.AUTHENTICATION,)
+
+
+def _in_order(text: str) -> bool:
+    if text.upper() not in ("", "RANDOM", "SEQUENTIAL"):
+        raise UsageProblem(f"not an order of metastores: {printable(text)}", "", "there are RANDOM and SEQUENTIAL")
+    return text.upper() == "SEQUENTIAL"
+
+
+def _headers(text: str) -> dict[str, str]:
+    """``name=value,name=value``, as Hive has them."""
+    found = {}
+    for item in _items(text):
+        name, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or not value.isprintable():
+            raise UsageProblem("the setting headers cannot be used", "one of them is not NAME=VALUE", "NAME=VALUE,...")
+        found[name] = value
+    return found
+
+
+def _with_port(host: str, port: str) -> str:
+    if "/" in host or "@" in host or not port.isdigit():
+        raise UsageProblem(f"not the address of a ZooKeeper: {printable(host)}", "", "write HOST:2181,HOST2:2181")
+    return host if re.search(r":\d+$", host) else f"{host}:{port}"
 
 
 def _flag(name: str, text: str) -> bool:
@@ -225,13 +317,15 @@ def _flag(name: str, text: str) -> bool:
     raise UsageProblem(f"not a value for {name}: {printable(text)}", "", "write true or false")
 
 
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text or 300)
-    except ValueError:
-        seconds = 0.0
+_UNITS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "d": 86400, "day": 86400}
+
+
+def _seconds(name: str, text: str, default: float) -> float:
+    """A time as Hive's files write it: seconds, or with a unit."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.lower()) if text else None
+    seconds = default if not text else float(match[1]) * _UNITS.get(match[2] or "s", 0) if match else 0
     if not 0 < seconds <= 86400:
-        raise UsageProblem(f"not a number of seconds: {printable(text)}", "", "write timeout=300")
+        raise UsageProblem(f"not a time for {name}: {printable(text)}", "", f"write seconds: {name}=300")
     return seconds
 
 
@@ -239,8 +333,8 @@ def _items(text: str) -> list[str]:
     return [item.strip() for item in text.split(",") if item.strip()]
 
 
-def _address(uri: str, is_http: bool, http_path: str) -> Address:
-    """One of the addresses of a list, ``thrift://host:port``.
+def address_of(uri: str, settings: MetastoreSettings) -> Address:
+    """One server, ``thrift://host:port``, as the settings say that it is reached.
 
     Raises:
         UsageProblem: it is not one.
@@ -262,11 +356,11 @@ def _address(uri: str, is_http: bool, http_path: str) -> Address:
         )
     if parts.scheme not in ("thrift", "http", "https") or not parts.hostname:
         raise UsageProblem(f"not the address of a metastore: {shown}", "", form)
-    if parts.scheme == "thrift" and not is_http:
+    if parts.scheme == "thrift" and not settings.is_http:
         return Address(f"thrift://{_bracketed(parts.hostname)}:{port or _PORT}", parts.hostname, port or _PORT)
-    secure = parts.scheme == "https"
+    secure = parts.scheme == "https" or settings.tls is not None
     port = port or (443 if secure else 80)
-    path = parts.path if parts.path not in ("", "/") else "/" + (http_path or _HTTP_PATH).lstrip("/")
+    path = parts.path if parts.path not in ("", "/") else "/" + (settings.http_path or _HTTP_PATH).lstrip("/")
     scheme = "https" if secure else "http"
     return Address(f"{scheme}://{_bracketed(parts.hostname)}:{port}{path}", parts.hostname, port, path, secure)
 

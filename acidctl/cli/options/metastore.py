@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from acidctl.cli.options.key_value import key_and_value
+from acidctl.cli.output.redact import remember
 from acidctl.location.named_metastore import open_metastore, open_warehouse
 
 if TYPE_CHECKING:
@@ -61,7 +62,16 @@ def metastore_of(metastore: str | None, pairs: tuple[str, ...]) -> Metastore | N
         EnvironmentProblem: the package that it takes is not installed.
         UsageProblem: a setting that cannot be used.
     """
-    return open_metastore(settings_given(metastore, pairs))
+    found = open_metastore(settings_given(metastore, pairs))
+    if found:
+        _keep_secrets(found)
+    return found
+
+
+def _keep_secrets(metastore: Metastore) -> None:
+    """Nothing that is printed from here on shows them."""
+    for secret in metastore.settings.secrets:
+        remember(secret)
 
 
 def warehouse_of(
@@ -72,5 +82,6 @@ def warehouse_of(
     if warehouse is None and read_lock:
         raise click.UsageError("--read-lock is taken at a metastore: give --metastore.")
     if warehouse:
+        _keep_secrets(warehouse.metastore)
         click.get_current_context().call_on_close(warehouse.close)
     return warehouse

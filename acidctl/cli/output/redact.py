@@ -12,7 +12,7 @@ HIDDEN = "***"
 
 _WORDS = frozenset({
     "key", "keys", "secret", "secrets", "token", "tokens", "password", "passwords", "passwd", "passphrase", "pass",
-    "pwd", "credential", "credentials", "sas", "delegation", "signature",
+    "pwd", "credential", "credentials", "sas", "delegation", "signature", "headers", "authorization",
 })  # fmt: skip
 _JOINED = re.compile(r"(?i)(apikey|accesskey|secretkey|authtoken|connection_?string)")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")

@@ -16,10 +16,11 @@ from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 from acidctl.errors import AccessError, EnvironmentProblem, NotFoundError, StorageError, UsageProblem
+from acidctl.kerberos import KINIT, ticket_problem
 from acidctl.storage import os_errors
 from acidctl.storage.hdfs.callers import Callers
 from acidctl.storage.hdfs.errors import from_remote
-from acidctl.storage.hdfs.kerberos import KINIT, ticket_problem, wants_kerberos
+from acidctl.storage.hdfs.kerberos import wants_kerberos
 from acidctl.storage.hdfs.new_file import NewFile
 from acidctl.storage.os_errors import printable
 from acidctl.storage.port import FileSystemSpec

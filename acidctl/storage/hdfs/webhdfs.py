@@ -16,8 +16,8 @@ from urllib.parse import SplitResult, parse_qs, quote, urlencode, urlsplit
 import requests
 
 from acidctl.errors import AccessError, NotFoundError, StorageError
+from acidctl.kerberos import KINIT
 from acidctl.storage.hdfs.errors import from_remote
-from acidctl.storage.hdfs.kerberos import KINIT
 from acidctl.storage.hdfs.new_file import Upload
 from acidctl.storage.hdfs.webhdfs_auth import anonymous, log_in, login_problem
 from acidctl.storage.hdfs.webhdfs_http import Answer, Http, NoAnswerError

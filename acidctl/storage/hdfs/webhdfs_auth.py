@@ -10,7 +10,8 @@ import requests
 from hdfs import InsecureClient, TokenClient
 
 from acidctl.errors import AccessError, EnvironmentProblem
-from acidctl.storage.hdfs.kerberos import KINIT, ticket_problem, wants_kerberos
+from acidctl.kerberos import KINIT, ticket_problem
+from acidctl.storage.hdfs.kerberos import wants_kerberos
 from acidctl.storage.port import FileSystemSpec
 
 # The packages log what they also raise; without a handler Python would print that on stderr.

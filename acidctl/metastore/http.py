@@ -1,0 +1,160 @@
+"""Thrift's messages in HTTP: a POST for each question, an answer of status 200 for each.
+
+Proxies of the environment are not used: a metastore is inside of the network, and Hive's own client uses none either.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from typing import Any
+
+from thrift.protocol.TProtocol import TProtocolException
+from thrift.transport.TTransport import CReadableTransport, TTransportBase, TTransportException
+
+from acidctl.errors import AccessError
+from acidctl.metastore.errors import MetastoreError
+from acidctl.metastore.settings import Address
+from acidctl.metastore.stream import MOST_BYTES, Stream
+from acidctl.printable import printable
+
+_MOST_WORDS = 300
+
+
+class HttpTransport(TTransportBase, CReadableTransport):  # type: ignore[misc]
+    """Readable by Thrift's accelerator; a connection for each question, which is never one that had gone stale.
+
+    Args:
+        stream: to the server.
+        headers: of every question.
+        login: another header's value, ``Authorization``, made for each question; None for none.
+        hint: what to do where the server says no.
+    """
+
+    def __init__(
+        self, stream: Stream, address: Address, headers: Mapping[str, str], login: Callable[[], str] | None, hint: str
+    ) -> None:
+        self._stream = stream
+        self._address = address
+        self._headers = headers
+        self._login = login
+        self._hint = hint
+        self._in = io.BytesIO()
+        self._out = bytearray()
+
+    def isOpen(self) -> bool:  # noqa: N802 - Thrift's name
+        """Always: it connects when it asks."""
+        return True
+
+    def open(self) -> None:
+        """See whether somebody is there."""
+        self._stream.open()
+
+    def close(self) -> None:
+        """End it."""
+        self._stream.close()
+
+    def read(self, size: int) -> bytes:
+        """Some of the answer, at least one byte."""
+        data = self._in.read(size)
+        if size and not data:
+            raise TProtocolException(TProtocolException.INVALID_DATA, "an answer that ends in the middle")
+        return data
+
+    def write(self, data: bytes) -> None:
+        """Keep it for the next question."""
+        self._out += data
+
+    def flush(self) -> None:
+        """Ask, and have the whole answer.
+
+        Raises:
+            AccessError: the server does not let one in.
+            MetastoreError: it does not answer as a metastore.
+            OSError, TTransportException: the connection was lost.
+        """
+        body, self._out = bytes(self._out), bytearray()
+        headers = {"Content-Type": "application/x-thrift", "User-Agent": "acidctl", "Connection": "close"}
+        headers |= self._headers
+        if self._login:
+            headers["Authorization"] = self._login()
+        connection = _Connection(self._stream, self._address)
+        try:
+            connection.request("POST", self._address.path or "/", body, headers)
+            self._in = io.BytesIO(self._body(connection.getresponse()))
+        except ConnectionError as error:
+            raise TTransportException(TTransportException.END_OF_FILE, str(error), error) from error
+        except HTTPException as error:
+            raise TProtocolException(TProtocolException.INVALID_DATA, f"not HTTP: {error!r}"[:_MOST_WORDS]) from error
+        finally:
+            self._stream.close()
+
+    @property
+    def cstringio_buf(self) -> io.BytesIO:
+        """What the accelerator reads."""
+        return self._in
+
+    def cstringio_refill(self, read: bytes, wanted: int) -> io.BytesIO:  # noqa: ARG002 - Thrift's names
+        """There is no more than the answer."""
+        raise EOFError
+
+    def _body(self, response: HTTPResponse) -> bytes:
+        if response.status == 200:
+            return response.read(MOST_BYTES)
+        url = self._address.url
+        words = response.read(_MOST_WORDS).decode("utf-8", "replace") if response.status != 401 else ""
+        why = printable(f"{response.status} {response.reason}: {words}".strip(": ")[:_MOST_WORDS])
+        if response.status in (401, 403, 407):
+            raise AccessError(f"the metastore {url} does not let one in", why, self._hint)
+        if response.status in (502, 503, 504):
+            raise TTransportException(TTransportException.UNKNOWN, why)
+        raise MetastoreError(f"{url} does not answer as a metastore over HTTP", why, "check its address and path")
+
+
+class _Connection(HTTPConnection):
+    """Over a stream, which is connected anew."""
+
+    def __init__(self, stream: Stream, address: Address) -> None:
+        super().__init__(address.host, address.port)
+        self._stream = stream
+
+    def connect(self) -> None:
+        """Connect."""
+        if not self._stream.is_fresh:
+            self._stream.open()
+        self.sock: Any = _Socket(self._stream)
+
+
+class _Socket:
+    """What http.client wants of a socket."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def sendall(self, data: Any) -> None:
+        self._stream.write(bytes(data))
+
+    def makefile(self, mode: str) -> io.BufferedReader:  # noqa: ARG002 - Python's name
+        return io.BufferedReader(_Reader(self._stream), 64 << 10)
+
+    def close(self) -> None:
+        """The stream is closed by whoever opened it: a response is read after this."""
+
+
+class _Reader(io.RawIOBase):
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data = self._stream.read(len(buffer))
+        except TTransportException as error:
+            if error.type == TTransportException.END_OF_FILE:
+                return 0
+            raise
+        buffer[: len(data)] = data
+        return len(data)

@@ -1,0 +1,218 @@
+"""SASL's mechanism DIGEST-MD5 (RFC 2831), as Hadoop uses it for delegation tokens: the token never travels."""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+from base64 import b64encode
+from collections.abc import Iterator
+from hashlib import md5
+
+from thrift.protocol.TProtocol import TProtocolException
+
+from acidctl.errors import AccessError
+from acidctl.metastore.sasl import Layer, chosen_protection
+from acidctl.metastore.settings import Protection
+from acidctl.metastore.tokens import Token
+
+_QOP = {Protection.AUTHENTICATION: "auth", Protection.INTEGRITY: "auth-int", Protection.PRIVACY: "auth-conf"}
+_URI = "null/default"
+"""Protocol and host, as Hive's client and server both have them."""
+
+_PAIR = re.compile(r'\s*([A-Za-z-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",]*))\s*(?:,|$)')
+_KIND, _MAC, _SEQUENCE = b"\0\1", 10, 4
+_SEAL = {"rc4": 16, "rc4-56": 7, "rc4-40": 5}
+"""How many bytes of the key a cipher takes."""
+
+_NO_BODY = ":" + "0" * 32
+
+
+class Digest:
+    """One login.
+
+    Args:
+        shown: the server's address, for messages.
+        token: who one is, and the secret.
+        wanted: protections, the best liked first.
+    """
+
+    name = "DIGEST-MD5"
+    hint = "get a new token; klist and auth=kerberos, where there is a ticket"
+
+    def __init__(self, shown: str, token: Token, wanted: tuple[Protection, ...]) -> None:
+        self._shown = shown
+        self._user = b64encode(token.identifier).decode()
+        self._password = b64encode(token.password).decode()
+        self._wanted = wanted
+        self._proof = ""
+        self._is_done = False
+        self._protection: Protection | None = None
+        self.layer: Layer | None = None
+
+    @property
+    def said(self) -> str:
+        """That a token is used, and what is done to messages."""
+        return "with a delegation token" + (f", {self._protection}" if self._protection else "")
+
+    def respond(self, challenge: bytes) -> bytes:
+        """The server speaks first; then one answer, and its proof that it knows the token, too."""
+        if not challenge:
+            return b""
+        if self._proof:
+            self._verify(challenge)
+            return b""
+        said = _pairs(challenge)
+        nonce, realm = said.get("nonce", ""), said.get("realm", "")
+        if not nonce or said.get("algorithm", "md5-sess") != "md5-sess":
+            raise TProtocolException(TProtocolException.INVALID_DATA, "no challenge of DIGEST-MD5")
+        offers = [word.strip() for word in said.get("qop", "auth").split(",")]
+        offered = {one for one, word in _QOP.items() if word in offers}
+        ciphers = [word.strip() for word in said.get("cipher", "").split(",")]
+        cipher = next((name for name in _SEAL if name in ciphers), "")
+        if not cipher:
+            offered.discard(Protection.PRIVACY)
+        self._protection = chosen_protection(self._wanted, offered, self._shown)
+        qop, cnonce = _QOP[self._protection], secrets.token_hex(16)
+        user = md5(f"{self._user}:{realm}:{self._password}".encode(), usedforsecurity=False).digest()
+        key = md5(user + f":{nonce}:{cnonce}".encode(), usedforsecurity=False).digest()
+        body = "" if qop == "auth" else _NO_BODY
+
+        def proof(verb: str) -> str:
+            asked = _hex(f"{verb}:{_URI}{body}")
+            return _hex(f"{key.hex()}:{nonce}:00000001:{cnonce}:{qop}:{asked}")
+
+        self._proof = proof("")
+        if self._protection == Protection.INTEGRITY:
+            self.layer = Signed(key)
+        elif self._protection == Protection.PRIVACY:
+            self.layer = Sealed(key, _SEAL[cipher])
+        parts = [
+            "charset=utf-8",
+            f'username="{self._user}"',
+            f'realm="{_quoted(realm)}"',
+            f'nonce="{_quoted(nonce)}"',
+            "nc=00000001",
+            f'cnonce="{cnonce}"',
+            f'digest-uri="{_URI}"',
+            f"response={proof('AUTHENTICATE')}",
+            f"qop={qop}",
+            *([f'cipher="{cipher}"'] if qop == "auth-conf" else []),
+        ]
+        return ",".join(parts).encode()
+
+    def end(self, last: bytes) -> None:
+        """The proof comes with the end, or came before."""
+        if last or not self._is_done:
+            self._verify(last)
+
+    def _verify(self, words: bytes) -> None:
+        shown = _pairs(words).get("rspauth", "")
+        if not self._proof or not hmac.compare_digest(shown.encode(), self._proof.encode()):
+            raise AccessError(
+                f"the metastore {self._shown} does not know the delegation token",
+                "it has not proven that it does: it may be another server",
+                "check its address, and get a new token",
+            )
+        self._is_done = True
+
+
+class Signed:
+    """A checksum and a number with every message."""
+
+    def __init__(self, key: bytes) -> None:
+        magic = "Digest session key to {}-to-{} signing key magic constant"
+        self._own = md5(key + magic.format("client", "server").encode(), usedforsecurity=False).digest()
+        self._servers = md5(key + magic.format("server", "client").encode(), usedforsecurity=False).digest()
+        self._sent = self._received = 0
+
+    def wrap(self, data: bytes) -> Iterator[bytes]:
+        """The message, its checksum, its number."""
+        number = self._sent.to_bytes(_SEQUENCE, "big")
+        self._sent += 1
+        yield self._sealed(data, hmac.digest(self._own, number + data, "md5")[:_MAC]) + _KIND + number
+
+    def unwrap(self, frame: bytes) -> bytes:
+        """The message.
+
+        Raises:
+            TProtocolException: it was changed, left out or repeated on its way.
+        """
+        number = self._received.to_bytes(_SEQUENCE, "big")
+        self._received += 1
+        data, mac = self._opened(frame[: -len(_KIND) - _SEQUENCE])
+        expected = hmac.digest(self._servers, number + data, "md5")[:_MAC]
+        if frame[-len(_KIND) - _SEQUENCE :] != _KIND + number or not hmac.compare_digest(mac, expected):
+            raise TProtocolException(TProtocolException.INVALID_DATA, "a message that was changed on its way")
+        return data
+
+    def _sealed(self, data: bytes, mac: bytes) -> bytes:
+        return data + mac
+
+    def _opened(self, sealed: bytes) -> tuple[bytes, bytes]:
+        return sealed[:-_MAC], sealed[-_MAC:]
+
+
+class Sealed(Signed):
+    """Encrypted besides, with RC4: what DIGEST-MD5 has, and Java's servers offer."""
+
+    def __init__(self, key: bytes, size: int) -> None:
+        super().__init__(key)
+        magic = "Digest H(A1) to {}-to-{} sealing key magic constant"
+        keys = [
+            md5(key[:size] + magic.format(*pair).encode(), usedforsecurity=False).digest()
+            for pair in (("client", "server"), ("server", "client"))
+        ]
+        self._out, self._in = (_rc4(one) for one in keys)
+
+    def _sealed(self, data: bytes, mac: bytes) -> bytes:
+        return _mixed(data + mac, self._out)
+
+    def _opened(self, sealed: bytes) -> tuple[bytes, bytes]:
+        return super()._opened(_mixed(sealed, self._in))
+
+
+def _mixed(data: bytes, stream: Iterator[int]) -> bytes:
+    key = bytes(next(stream) for _ in range(len(data)))
+    return (int.from_bytes(data, "big") ^ int.from_bytes(key, "big")).to_bytes(len(data), "big")
+
+
+def _rc4(key: bytes) -> Iterator[int]:
+    """The stream of bytes that RC4 makes of a key."""
+    box, j = list(range(256)), 0
+    for i in range(256):
+        j = (j + box[i] + key[i % len(key)]) & 255
+        box[i], box[j] = box[j], box[i]
+    i = j = 0
+    while True:
+        i = (i + 1) & 255
+        a = box[i]
+        j = (j + a) & 255
+        box[i] = b = box[j]
+        box[j] = a
+        yield box[(a + b) & 255]
+
+
+def _pairs(words: bytes) -> dict[str, str]:
+    """What stands in ``name="value",name=value``.
+
+    Raises:
+        TProtocolException: it is something else.
+    """
+    text, found, at = words.decode("utf-8", "replace"), dict[str, str](), 0
+    while at < len(text):
+        match = _PAIR.match(text, at)
+        if match is None or match.end() == at:
+            raise TProtocolException(TProtocolException.INVALID_DATA, "no words of DIGEST-MD5")
+        quoted = match[2]
+        found[match[1].lower()] = match[3] if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
+        at = match.end()
+    return found
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _hex(text: str) -> str:
+    return md5(text.encode(), usedforsecurity=False).hexdigest()

@@ -1,0 +1,188 @@
+"""SASL's mechanism GSSAPI (RFC 4752): a Kerberos ticket, and what it does for messages."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+from thrift.protocol.TProtocol import TProtocolException
+
+from acidctl.errors import AccessError, UsageProblem
+from acidctl.kerberos import KINIT, credentials, gssapi_for, reason_of
+from acidctl.metastore.sasl import chosen_protection
+from acidctl.metastore.settings import Protection
+from acidctl.printable import printable
+
+_BITS = {Protection.AUTHENTICATION: 1, Protection.INTEGRITY: 2, Protection.PRIVACY: 4}
+_MOST_RECEIVED = 0xFFFFFF
+_LEAST_SENT = 1024
+_SPNEGO = "1.3.6.1.5.5.2"
+
+
+class Kerberos:
+    """One login.
+
+    Args:
+        shown: the server's address, for messages.
+        principal: of the server, ``hive/host@REALM``.
+        wanted: protections, the best liked first.
+        keytab, client: as :func:`acidctl.kerberos.credentials` takes them.
+
+    Raises:
+        EnvironmentProblem: the package gssapi is missing.
+        AccessError: there is no ticket.
+    """
+
+    name = "GSSAPI"
+    hint = KINIT
+
+    def __init__(self, shown: str, principal: str, wanted: tuple[Protection, ...], keytab: str, client: str) -> None:
+        self._gssapi = gssapi = gssapi_for(f"log in to {shown}")
+        self._shown = shown
+        self._principal = principal
+        self._wanted = wanted
+        self._protection: Protection | None = None
+        flags = gssapi.RequirementFlag
+        mutual = flags.mutual_authentication | flags.replay_detection | flags.out_of_sequence_detection
+        self._context = gssapi.SecurityContext(
+            name=gssapi.Name(principal, gssapi.NameType.kerberos_principal),
+            creds=credentials(gssapi, keytab, client),
+            flags=mutual | flags.integrity | flags.confidentiality,
+            mech=gssapi.MechType.kerberos,
+            usage="initiate",
+        )
+        self.layer: KerberosLayer | None = None
+
+    @property
+    def said(self) -> str:
+        """Who one is, and what is done to messages."""
+        if not self._context.complete:
+            return "with Kerberos"
+        how = f", {self._protection}" if self._protection else ""
+        return f"as {printable(str(self._context.initiator_name))} to {self._principal}{how}"
+
+    def respond(self, challenge: bytes) -> bytes:
+        """Tickets to and fro, then the choice of what is done to messages."""
+        try:
+            if not self._context.complete:
+                return bytes(self._context.step(challenge or None) or b"")
+            return self._choose(challenge)
+        except self._gssapi.exceptions.GSSError as error:
+            raise AccessError(
+                f"cannot log in to the metastore {self._shown} as {self._principal} with Kerberos",
+                printable(reason_of(error)),
+                f"check the setting principal, and the clocks; {KINIT}",
+            ) from error
+
+    def _choose(self, challenge: bytes) -> bytes:
+        offer = self._context.unwrap(challenge).message
+        if len(offer) != 4 or self._protection:
+            raise TProtocolException(TProtocolException.INVALID_DATA, "no offer of protections")
+        offered = {one for one, bit in _BITS.items() if offer[0] & bit}
+        actual, flags = self._context.actual_flags, self._gssapi.RequirementFlag
+        if not actual & flags.confidentiality:
+            offered.discard(Protection.PRIVACY)
+        if not actual & flags.integrity:
+            offered.discard(Protection.INTEGRITY)
+        self._protection = chosen_protection(self._wanted, offered, self._shown)
+        most = int.from_bytes(offer[1:], "big")
+        if self._protection != Protection.AUTHENTICATION:
+            encrypts = self._protection == Protection.PRIVACY
+            size = self._context.get_wrap_size_limit(max(most, _LEAST_SENT), encrypts)
+            self.layer = KerberosLayer(self._context, self._gssapi.exceptions.GSSError, max(size, 1), encrypts=encrypts)
+        size = _MOST_RECEIVED if self.layer else 0
+        choice = bytes([_BITS[self._protection]]) + size.to_bytes(3, "big")
+        return bytes(self._context.wrap(choice, False).message)
+
+    def end(self, last: bytes) -> None:
+        """Nothing comes with the end; what was to be agreed on must be."""
+        if not self._protection or last:
+            raise AccessError(
+                f"the metastore {self._shown} did not finish the Kerberos login",
+                "it says that one is in, and has not shown who it is",
+                "see the metastore's log",
+            )
+
+
+class KerberosLayer:
+    """A checksum, or encryption, by the key of the ticket.
+
+    Args:
+        failure: GSSAPI's errors.
+        most: bytes of a message that go into one frame.
+    """
+
+    def __init__(self, context: Any, failure: type[Exception], most: int, *, encrypts: bool) -> None:
+        self._context = context
+        self._failure = failure
+        self._most = most
+        self._encrypts = encrypts
+
+    def wrap(self, data: bytes) -> Iterator[bytes]:
+        """As many frames as the server's buffer asks for."""
+        for start in range(0, len(data), self._most):
+            yield bytes(self._context.wrap(data[start : start + self._most], self._encrypts).message)
+
+    def unwrap(self, frame: bytes) -> bytes:
+        """What a frame holds.
+
+        Raises:
+            TProtocolException: it was changed on its way, or is not encrypted.
+        """
+        try:
+            found = self._context.unwrap(frame)
+        except self._failure as error:
+            raise TProtocolException(TProtocolException.INVALID_DATA, printable(reason_of(error))) from error
+        if self._encrypts and not found.encrypted:
+            raise TProtocolException(TProtocolException.INVALID_DATA, "a message that is not encrypted")
+        return bytes(found.message)
+
+
+def negotiate_header(shown: str, principal: str, keytab: str, client: str) -> str:
+    """What a request over HTTP says with a ticket (SPNEGO): the value of ``Authorization``.
+
+    Raises:
+        EnvironmentProblem: the package gssapi is missing.
+        AccessError: there is no ticket, or none for this server.
+    """
+    from base64 import b64encode  # noqa: PLC0415 - with what is optional
+
+    gssapi = gssapi_for(f"log in to {shown}")
+    try:
+        context = gssapi.SecurityContext(
+            name=gssapi.Name(principal, gssapi.NameType.kerberos_principal),
+            creds=credentials(gssapi, keytab, client),
+            mech=gssapi.OID.from_int_seq(_SPNEGO),
+            usage="initiate",
+        )
+        return "Negotiate " + b64encode(context.step() or b"").decode()
+    except gssapi.exceptions.GSSError as error:
+        raise AccessError(
+            f"cannot log in to the metastore {shown} as {principal} with Kerberos", printable(reason_of(error)), KINIT
+        ) from error
+
+
+def server_principal(principal: str, host: str) -> str:
+    """The principal with ``_HOST`` filled in: the canonical name of the host, in small letters, as Hadoop does it.
+
+    Raises:
+        UsageProblem: it has not the form of a server's.
+    """
+    service, slash, rest = principal.partition("/")
+    named, at, realm = rest.partition("@")
+    if not service or not slash or not named:
+        raise UsageProblem(
+            f"not the principal of a metastore: {printable(principal) or 'none is given'}",
+            "",
+            "the setting principal, hive/_HOST@REALM, as hive.metastore.kerberos.principal of the server",
+        )
+    return f"{service}/{canonical_host(host) if named == '_HOST' else named}{at}{realm}"
+
+
+def canonical_host(host: str) -> str:
+    """A host by the name that its address has; as it is where nobody knows."""
+    try:
+        return socket.gethostbyaddr(host)[0].lower()
+    except OSError:
+        return host.lower()

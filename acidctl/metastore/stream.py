@@ -1,0 +1,190 @@
+"""The bytes to a metastore and back: a socket, with TLS where it is wanted, whose time and memory have an end."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from contextlib import suppress
+
+from thrift.protocol.TProtocol import TProtocolException
+from thrift.transport.TTransport import TTransportBase, TTransportException
+
+from acidctl.metastore.errors import MetastoreError, Unreachable
+
+MOST_BYTES = 256 << 20
+"""Of one answer; Hive's own server sends at most 100 MB a message unless it is told otherwise."""
+
+_PIECE = 1 << 20
+_SLOWEST = 16 << 10
+"""Bytes a second; an answer that comes slower than this, once its time is over, is given up."""
+
+_NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST")
+_SASL_REFUSALS = (3, 4)
+_MOST_WORDS = 64 << 10
+
+
+class Stream(TTransportBase):  # type: ignore[misc]
+    """A connection; :meth:`begin` before each question.
+
+    Args:
+        shown: the server's address, for messages.
+        context: for TLS; None for none.
+        is_sasl, is_http: whether the server is expected to answer in SASL's frames, or by HTTP.
+
+    Attributes:
+        is_fresh: it is open, and nothing was sent or received yet.
+    """
+
+    def __init__(
+        self,
+        shown: str,
+        host: str,
+        port: int,
+        context: ssl.SSLContext | None = None,
+        *,
+        is_sasl: bool = False,
+        is_http: bool = False,
+    ) -> None:
+        self._shown = shown
+        self._address = (host, port)
+        self._context = context
+        self._is_sasl = is_sasl
+        self._is_http = is_http
+        self.is_fresh = False
+        self._encryption = ""
+        self._socket: socket.socket | None = None
+        self._received = 0
+        self._is_first = True
+        self.begin(60)
+
+    def begin(self, seconds: float) -> None:
+        """A question begins: the time for its answer, and its size, are counted from now."""
+        self._seconds = seconds
+        self._ends = time.monotonic() + seconds
+        self._received = 0
+
+    @property
+    def encryption(self) -> str:
+        """The version of TLS; empty without."""
+        return self._encryption
+
+    def isOpen(self) -> bool:  # noqa: N802 - Thrift's name
+        """Whether it was opened, and not closed."""
+        return self._socket is not None
+
+    def open(self) -> None:
+        """Connect.
+
+        Raises:
+            OSError: nobody is there, time ran out, or the server's certificate is not to be trusted.
+            Unreachable: somebody is, but does not speak TLS.
+        """
+        self.close()
+        self._is_first = True
+        raw = socket.create_connection(self._address, self._seconds)
+        try:
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            raw.settimeout(self._left())
+            self._socket = self._secured(raw) if self._context else raw
+            self.is_fresh = True
+        except BaseException:
+            raw.close()
+            raise
+
+    def _secured(self, raw: socket.socket) -> ssl.SSLSocket:
+        assert self._context
+        try:
+            secured = self._context.wrap_socket(raw, server_hostname=self._address[0])
+        except ssl.SSLCertVerificationError:
+            raise
+        except ssl.SSLError as error:
+            if not isinstance(error, ssl.SSLEOFError) and error.reason not in _NOT_TLS:
+                raise
+            raise self._no_tls(str(error)) from error
+        except ConnectionResetError as error:
+            raise self._no_tls(str(error)) from error
+        self._encryption = secured.version() or ""
+        return secured
+
+    def _no_tls(self, why: str) -> Unreachable:
+        return Unreachable(
+            f"the metastore {self._shown} does not speak TLS", why, "see whether it does: the setting tls; and its port"
+        )
+
+    def close(self) -> None:
+        """End it."""
+        if self._socket is not None:
+            with suppress(OSError):
+                self._socket.close()
+            self._socket = None
+        self.is_fresh = False
+
+    def read(self, size: int) -> bytes:
+        """Some bytes, at least one.
+
+        Raises:
+            OSError: the connection was lost, or time ran out.
+            TTransportException: the server hung up.
+            TProtocolException: the answer is too long.
+            MetastoreError: the server speaks something else.
+        """
+        if self._socket is None:
+            raise TTransportException(TTransportException.NOT_OPEN, "it is closed")
+        self._socket.settimeout(self._left())
+        data = self._socket.recv(min(size, _PIECE))
+        if not data:
+            where = "in the middle of an answer" if self._received else "without an answer"
+            raise TTransportException(TTransportException.END_OF_FILE, f"it hung up {where}")
+        if self._is_first:
+            self._is_first = False
+            self._refuse_other(data)
+        self._received += len(data)
+        if self._received > MOST_BYTES:
+            raise TProtocolException(TProtocolException.SIZE_LIMIT, f"an answer of more than {MOST_BYTES >> 20} MB")
+        return data
+
+    def _left(self) -> float:
+        left = self._ends + self._received / _SLOWEST - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("time ran out")
+        return left
+
+    def readAll(self, size: int) -> bytes:  # noqa: N802 - Thrift's name
+        """That many bytes; what a server only announces takes no memory."""
+        if size > MOST_BYTES:
+            raise TProtocolException(TProtocolException.SIZE_LIMIT, f"a message of {size} bytes")
+        data = bytearray()
+        while len(data) < size:
+            data += self.read(size - len(data))
+        return bytes(data)
+
+    def write(self, data: bytes) -> None:
+        """Send all of it."""
+        if self._socket is None:
+            raise TTransportException(TTransportException.NOT_OPEN, "it is closed")
+        self.is_fresh = False
+        self._socket.settimeout(self._left())
+        self._socket.sendall(data)
+
+    def flush(self) -> None:
+        """Nothing is kept back."""
+
+    def _refuse_other(self, data: bytes) -> None:
+        """What the first bytes of an answer are, where they are not those of Thrift."""
+        if data[:2] == b"\x15\x03" and not self._context:
+            raise MetastoreError(
+                f"the metastore {self._shown} speaks TLS", "it was not asked with TLS", "the setting tls=true"
+            )
+        if data[:5] == b"HTTP/" and not self._is_http:
+            raise MetastoreError(
+                f"the metastore {self._shown} speaks HTTP", "", "write its address as http://HOST:PORT/metastore"
+            )
+        is_refusal = data[0] in _SASL_REFUSALS and len(data) > 4 and int.from_bytes(data[1:5], "big") < _MOST_WORDS
+        if is_refusal and not self._is_sasl and not self._is_http:
+            raise MetastoreError(
+                f"the metastore {self._shown} wants a login",
+                "none is given",
+                "the setting auth=kerberos, token or plain",
+            )

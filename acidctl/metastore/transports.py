@@ -1,0 +1,130 @@
+"""How a metastore is reached, by the settings: a socket or HTTP, TLS, a login, and messages with their length."""
+
+from __future__ import annotations
+
+import ssl
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from thrift.transport.TTransport import TBufferedTransport
+
+from acidctl.errors import RefusedError, UsageProblem
+from acidctl.kerberos import KINIT
+from acidctl.metastore.frames import Frames
+from acidctl.metastore.http import HttpTransport
+from acidctl.metastore.sasl import Mechanism, Plain, SaslTransport
+from acidctl.metastore.sasl_digest import Digest
+from acidctl.metastore.sasl_kerberos import Kerberos, negotiate_header, server_principal
+from acidctl.metastore.settings import Address, Login, MetastoreSettings, Protection, Tls
+from acidctl.metastore.stream import Stream
+from acidctl.metastore.tls import context_of
+from acidctl.metastore.tokens import Token
+
+_BUFFER = 64 << 10
+_SECRET_HEADERS = ("authorization", "cookie", "proxy-authorization")
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """What carries the messages of one connection.
+
+    Attributes:
+        thrift: as Thrift's protocols take it.
+        stream: the socket below it.
+        login: says who one is, once it is open.
+    """
+
+    thrift: Any
+    stream: Stream
+    login: Callable[[], str]
+
+
+def transport_of(settings: MetastoreSettings, address: Address) -> Transport:
+    """Not yet opened.
+
+    Raises:
+        RefusedError: a secret would travel in the open.
+        UsageProblem: settings that do not go together.
+        EnvironmentProblem: a package, or a file, is missing.
+        AccessError: there is no Kerberos ticket.
+    """
+    context = context_of(settings.tls or Tls()) if settings.tls or address.secure else None
+    _refuse_bare_secrets(settings, address, context)
+    if address.path is not None:
+        return _http(settings, address, context)
+    if settings.login is Login.JWT:
+        raise UsageProblem(
+            "a JWT is for a metastore over HTTP",
+            f"{address.url} is none",
+            "the setting transport=http, or another auth",
+        )
+    has_login = settings.login is not Login.NONE
+    stream = Stream(address.url, address.host, address.port, context, is_sasl=has_login)
+    if has_login:  # Hive has its own frames after a login, and no others
+        mechanism = _mechanism(settings, address)
+        return Transport(SaslTransport(stream, address.url, mechanism), stream, lambda: mechanism.said)
+    thrift = Frames(stream) if settings.framed else TBufferedTransport(stream, _BUFFER)
+    return Transport(thrift, stream, lambda: f"as {settings.user_name}, by name only")
+
+
+def _refuse_bare_secrets(settings: MetastoreSettings, address: Address, context: ssl.SSLContext | None) -> None:
+    has_secret = settings.login in (Login.PLAIN, Login.JWT) or any(
+        name.lower() in _SECRET_HEADERS for name in settings.headers
+    )
+    if has_secret and context is None and not settings.plain_anyway:
+        raise RefusedError(
+            f"the password or token for the metastore {address.url} is not sent",
+            "the connection has no TLS: everybody on the way could read it",
+            "the setting tls=true (https), or plain-without-tls=true where the way is safe",
+        )
+
+
+def _mechanism(settings: MetastoreSettings, address: Address) -> Mechanism:
+    if settings.login is Login.PLAIN:
+        return Plain(settings.user_name, settings.password)
+    # Below TLS, which encrypts, Hive 4's servers offer nothing more.
+    wanted = settings.protections if settings.tls is None else (*settings.protections, Protection.AUTHENTICATION)
+    if settings.login is Login.TOKEN:
+        if not settings.token:
+            raise UsageProblem(
+                "no delegation token for the metastore",
+                "none is given, and HADOOP_TOKEN_FILE_LOCATION leads to none of Hive's",
+                "the setting token, or ACIDCTL_METASTORE_TOKEN",
+            )
+        return Digest(address.url, Token.of_text(settings.token), wanted)
+    principal = server_principal(settings.principal, address.host)
+    return Kerberos(address.url, principal, wanted, settings.keytab, settings.client_principal)
+
+
+def _http(settings: MetastoreSettings, address: Address, context: ssl.SSLContext | None) -> Transport:
+    headers = {"x-actor-username": settings.user_name, **settings.headers}
+    login: Callable[[], str] | None = None
+    said, hint = f"as {settings.user_name}, by name only", "the setting auth: jwt, kerberos or plain"
+    if settings.login is Login.TOKEN:
+        raise UsageProblem("a delegation token is for a metastore over thrift", "", "the setting auth=jwt or kerberos")
+    if settings.login is Login.JWT:
+        if not settings.token:
+            raise UsageProblem("no JWT for the metastore", "", "the setting token, or the variable HMS_JWT")
+        del headers["x-actor-username"]
+        login, said, hint = (lambda: f"Bearer {settings.token}"), "with a JWT", "get a new token"
+    elif settings.login is Login.PLAIN:
+        pair = b64encode(f"{settings.user_name}:{settings.password}".encode()).decode()
+        login, said = (lambda: f"Basic {pair}"), f"as {settings.user_name} with a password"
+        hint = Plain.hint
+    elif settings.login is Login.KERBEROS:
+        given = (
+            settings.principal if settings.principal.startswith("HTTP/") else f"HTTP/_HOST{_realm(settings.principal)}"
+        )
+        principal = server_principal(given, address.host)
+        keytab, client = settings.keytab, settings.client_principal
+        login = lambda: negotiate_header(address.url, principal, keytab, client)  # noqa: E731 - as the others
+        said, hint = f"with Kerberos to {principal}", KINIT
+    stream = Stream(address.url, address.host, address.port, context, is_http=True)
+    return Transport(HttpTransport(stream, address, headers, login, hint), stream, lambda: said)
+
+
+def _realm(principal: str) -> str:
+    _, at, realm = principal.partition("@")
+    return at + realm
