@@ -183,7 +183,7 @@ def _of_the_location(look: ListingToCheck) -> Iterator[Finding]:
             text = f"it also reads {len(unread)} directories that are not current, {unread[0]} for example"
             yield R16.finding("", text, {"directories": unread[:_MOST]})
     if state.base is None:
-        for verdict in state.in_state(State.IGNORED):
+        for verdict in (*state.in_state(State.IGNORED), *state.in_state(State.ABORTED)):
             is_base = verdict.kind is EntryKind.BASE and verdict.directory is not None
             if is_base and verdict.directory and verdict.directory.max_write_id != MINL:
                 yield R17.finding(verdict.name, text_of(verdict.reason))
