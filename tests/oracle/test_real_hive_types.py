@@ -210,7 +210,7 @@ def test_intervals_are_no_columns(hive: HiveServer, kind: str) -> None:
 def test_text_that_is_not_utf_8_keeps_its_bytes(hive: HiveServer) -> None:
     table = HiveTable(hive, "bytes", {"id": "int", "s": "string"})
     load(table, "bytes_text", table.columns, [])
-    (table.path.parent / "bytes_text.d/data").write_bytes(b"1\x01a\xffb\n2\x01\xed\xa0\x80\n3\x01\xc3\n")
+    (hive.warehouse.parent / "external/bytes_text.d/data").write_bytes(b"1\x01a\xffb\n2\x01\xed\xa0\x80\n3\x01\xc3\n")
     table.run("insert into bytes select * from bytes_text", "update bytes set id = 4 where id = 3")
     wanted = [("1", "61FF62"), ("2", "EDA080"), ("4", "C3")]
     assert days_of(table.rows()) == wanted
