@@ -16,7 +16,7 @@ from acidctl import errors
 from acidctl.cli.command_table import SUMMARIES, command_named
 from acidctl.cli.config.layers import GENERAL, TRUSTED, options_of
 from acidctl.cli.report import metrics
-from acidctl.spark.datasource.load_options import NAMES, STORAGE
+from acidctl.spark.datasource.load_options import METASTORE, NAMES, STORAGE
 
 PAGES = sorted(
     str(path.relative_to(REPO))
@@ -163,7 +163,7 @@ def test_every_series_of_metrics_is_listed_with_its_labels() -> None:
 
 def test_every_option_of_the_spark_source_is_listed() -> None:
     assert {name for name in table_names("docs/reference/spark-source.md") if name[0].islower()} == {
-        *NAMES, f"{STORAGE}NAME",
+        *NAMES, f"{STORAGE}NAME", f"{METASTORE}NAME",
     }  # fmt: skip
 
 

@@ -372,7 +372,7 @@ def test_a_data_frame_keeps_its_snapshot(outcome: dict[str, Any]) -> None:
         ("not a table", "UsageProblem", r"base_0000001 is a directory of a location", "give the location"),
         ("two tables", "UsageProblem", r"db holds 2 tables", "give the path of one table"),
         ("no data", "NotFoundError", r"no data file in .*/empty tells the columns", r"spark\.read\.schema"),
-        ("no path", "UsageProblem", r"no path is given", "load"),
+        ("no path", "UsageProblem", r"no path and no table is given", "load"),
         ("bad option", "UsageProblem", r"option rowId cannot be 'maybe'", "true or false"),
         ("unknown option", "UsageProblem", r"no option 'writeid'", "writeIds"),
         ("bad list", "UsageProblem", r"not a list of Hive's: 'nonsense'", "hive.txn.valid.writeids"),
