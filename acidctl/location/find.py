@@ -113,7 +113,7 @@ class Found:
             look=self.look,
             assumed=found.assumed,
             said=found.said,
-            declared=self.declared,
+            declared=None if compactor else self.declared,  # a compaction goes by the files alone
         )
         if readers and self.hive and lists.warehouse:
             return replace(snapshot, readers=lists.warehouse.readers(self.hive, self.location.partition))

@@ -368,6 +368,8 @@ class FakeHive:
 
     def _do_heartbeat(self, request: wire.HeartbeatRequest) -> None:
         if request.txn:
+            if request.txn in self.txns and self.txns[request.txn].state == TxnState.ABORTED:
+                raise Refused("TxnAbortedException", f"transaction {request.txn} was aborted")
             self._open_txn(request.txn).heartbeat = self.now
 
     def _listed(self, without: Sequence[int]) -> wire.OpenTxns:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 from thrift.protocol.TBase import TBase
@@ -22,7 +22,8 @@ from acidctl.metastore.client import Metastore
 from acidctl.metastore.settings import MetastoreSettings, find_settings
 from acidctl.metastore.wire import Method, Refusal
 
-METHODS = {one.name: one for one in vars(interface).values() if isinstance(one, Method)}
+METHODS = {one.name: one for one in reversed(list(vars(interface).values())) if isinstance(one, Method)}
+"""By name; of two that read one answer differently the first."""
 
 
 class Refused(Exception):
@@ -122,7 +123,7 @@ class FakeMetastore:
         transport: Any = _Socket(connection)
         transport = TFramedTransport(transport) if self._framed else TBufferedTransport(transport, 64 << 10)
         source = self._protocol(transport)
-        with suppress(TTransportException, OSError, EOFError):
+        with closing(connection), suppress(TTransportException, OSError, EOFError):
             while True:
                 name, _, _ = source.readMessageBegin()
                 self.calls.append(name)
@@ -134,7 +135,6 @@ class FakeMetastore:
                 transport.write(data)
                 transport.flush()
         self._open.discard(connection)
-        connection.close()
 
     def _answer(self, method: Method, arguments: list[Any]) -> bytes:
         do = self.answers.get(method.name)

@@ -37,7 +37,7 @@ def _properties(property_: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 @shared.passed_as(
     "properties",
     _properties,
-    shared.typed_option(
+    click.option(
         "--property",
         "property_",
         multiple=True,
