@@ -227,7 +227,7 @@ def _refuse_beside_hive(found: Found, lists: SnapshotLists) -> None:
     raise RefusedError(
         f"{found.shown} is not compacted beside Hive",
         f"the compaction {entry.id} of Hive's queue is {entry.state}{by}",
-        "wait until it has ended: `acidctl compactions` shows it",
+        "wait until it has ended, as SHOW COMPACTIONS tells",
     )
 
 

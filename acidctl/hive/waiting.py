@@ -80,7 +80,7 @@ def find_waiting(
     lists = SnapshotLists(warehouse=warehouse).begun()
     if names:
         by_name = {key_of(entry.database, entry.table, entry.partition): entry for entry in entries}
-        found = list(find(names, storage or {}, lists, looks=False))
+        found = list(find(names, {} if storage is None else storage, lists, looks=False))
         return [
             Waiting(*_where(one), by_name.get(key_of(*_where(one))), size, replaced)
             for one, size, replaced in _measured(found, lists, on_error)
@@ -92,7 +92,7 @@ def find_waiting(
     places: list[Found] = []
     for name in dict.fromkeys(entry.name for entry in entries):
         try:
-            places += find([HIVE + name], storage or {}, lists, looks=False)
+            places += find([HIVE + name], {} if storage is None else storage, lists, looks=False)
         except AcidctlError as error:
             on_error(name, error)
     for one, size, _ in _measured(places, lists, on_error):

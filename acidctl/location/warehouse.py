@@ -186,7 +186,7 @@ class Warehouse:
             raise NotFoundError(
                 f"no transactional table is called {name.database}.{name.table}",
                 f"asked was {self.metastore.shown}",
-                "acidctl tables shows what there is",
+                "SHOW TABLES tells what there is",
             )
 
     def table_again(self, table: HiveTable) -> HiveTable:

@@ -101,7 +101,7 @@ class ReadLock:
             raise ConflictError(
                 f"no lock to read {', '.join(f'{one.database}.{one.table}' for one in parts)} was to be had",
                 answer.message or f"somebody has held one that excludes it for {wait:g} seconds",
-                "`acidctl locks` shows who; try again when it has ended, or read without `read_lock`",
+                "SHOW LOCKS tells who; try again when it has ended, or read without `read_lock`",
             )
         return int(answer.lock)
 

@@ -45,7 +45,7 @@ def _properties(property_: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         help="A property of this compaction, compactor.KEY for its job, tblprops.KEY for the table. Repeatable.",
     ),
 )
-@shared.typed_option("--buckets", type=click.IntRange(min=1), metavar="N", help="With --rebalance: so many buckets.")
+@click.option("--buckets", type=click.IntRange(min=1), metavar="N", help="With --rebalance: so many buckets.")
 @shared.typed_option("--order-by", metavar="SQL", help="With --rebalance: sort the rows by this, 'id desc'.")
 @click.option("--wait", is_flag=True, help="Wait until they are compacted or have failed, and say what became of each.")
 @click.option("--deadline", type=DURATION, metavar="TIME", help="With --wait: wait no longer than this, e.g. 2h.")

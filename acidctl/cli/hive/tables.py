@@ -21,7 +21,12 @@ from acidctl.cli.options.metastore import exclude_option
     ),
 )
 @click.argument("patterns", nargs=-1, metavar="[PATTERN...]")
-@click.option("--partitions", is_flag=True, help="Count the partitions of each table, which takes a call each.")
+@click.option(
+    "--partitions",
+    "counts_partitions",
+    is_flag=True,
+    help="Count the partitions of each table, which takes a call each.",
+)
 @exclude_option
 @limit_option
 @exit_code_option

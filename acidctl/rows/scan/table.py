@@ -80,12 +80,13 @@ def open_table(
 
 def table_at(url: str | os.PathLike[str], storage_options: Mapping[str, str] | None, lists: SnapshotLists) -> Table:
     """Find a table, to be read by what was said of the snapshot; see :func:`open_table`."""
-    path = os.fsdecode(url)
-    found = find_table(path, storage_options or {}, lists)
+    path = given = os.fsdecode(url)
+    storage = {} if storage_options is None else storage_options  # which may look empty, and hold options by prefix
+    found = find_table(path, storage, lists)
     if not is_hive_name(path):
-        fs, root = open_location(path, storage_options)
+        fs, root = open_location(path, storage)
         path = fs.display(root)
-    return Table(path, found, lists, lambda renewed: find_table(os.fsdecode(url), storage_options or {}, renewed))
+    return Table(path, found, lists, lambda renewed: find_table(given, storage, renewed))
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,7 +225,7 @@ def test_completion_is_not_stopped_by_a_variable() -> None:
 ONLY_TYPED = {
     "yes", "force", "no-trash", "unsafe-retention", "break-lock", "offline", "assume-committed",
     "write-ids", "write-ids-from", "table", "table-type", "valid-txns", "visibility-txn", "follow-links",
-    "major", "minor", "auto", "plan", "run", "list", "list-rules", "rebalance", "buckets", "order-by",
+    "major", "minor", "auto", "plan", "run", "list", "list-rules", "rebalance", "order-by",
 }  # fmt: skip
 MAY_BE_SET = {
     "all", "base", "big", "check-inputs", "count", "decode", "deep", "deleted", "dry-run", "exit-code",
@@ -385,7 +385,8 @@ def with_stores() -> Iterator[tuple[str, ...]]:
         assert command is not None
         below = command.commands if isinstance(command, click.Group) else {}
         for path, one in (((name,), command), *(((name, part), one) for part, one in below.items())):
-            if "storage-option" in options_of(one) and name != "apply":  # which has its URLs from a file
+            # The first has its URLs from a file, the second from a metastore.
+            if "storage-option" in options_of(one) and name not in ("apply", "txns"):
                 yield path
 
 

@@ -24,7 +24,7 @@ _POOL = "hive.compactor.worker.pool"
 def work(
     *,
     patterns: tuple[str, ...],
-    partitions: bool,
+    counts_partitions: bool,
     exclude: tuple[str, ...],
     limit: int | None,
     exit_code: bool,
@@ -32,7 +32,7 @@ def work(
     output: str,
 ) -> int:
     """List them; the exit status."""
-    found = [_record(metastore, table, of, partitions) for table, of in _tables(metastore, patterns, exclude)]
+    found = [_record(metastore, table, of, counts_partitions) for table, of in _tables(metastore, patterns, exclude)]
     show(found, output, _COLUMNS, _table, limit, "the metastore has no such transactional table")
     return status(found, exit_code)
 
