@@ -228,9 +228,10 @@ ONLY_TYPED = {
     "major", "minor", "auto", "plan", "run", "list", "list-rules", "rebalance", "order-by",
 }  # fmt: skip
 MAY_BE_SET = {
-    "all", "base", "big", "check-inputs", "count", "decode", "deep", "deleted", "dry-run", "exit-code",
-    "faster-start", "footers", "leftovers", "lock", "origin", "read-lock", "recursive", "row-id", "rows",
-    "skip-bad-files", "spark", "timeline", "verbose",
+    "aborted", "all", "base", "big", "blocking", "check-inputs", "count", "decode", "deep", "deleted", "dry-run",
+    "exit-code", "faster-start", "footers", "leftovers", "lock", "open", "origin", "partitions", "read-lock",
+    "recursive", "row-id", "rows", "sizes", "skip-bad-files", "spark", "stuck", "timeline", "verbose", "wait",
+    "waiting",
 }  # fmt: skip
 """Switches that files and the environment may set: none of them waives a safeguard."""
 
