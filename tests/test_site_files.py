@@ -43,7 +43,15 @@ def test_of_two_files_the_later_counts_and_each_property_knows_its_file(tmp_path
 
 @pytest.mark.parametrize(
     "content",
-    ["", "not XML", "<configuration><property>", "<a>\0</a>", '<?xml version="1.0" encoding="klingon"?><a/>', BOMB, OUTSIDE],
+    [
+        "",
+        "not XML",
+        "<configuration><property>",
+        "<a>\0</a>",
+        '<?xml version="1.0" encoding="klingon"?><a/>',
+        BOMB,
+        OUTSIDE,
+    ],
     ids=["empty", "text", "cut", "nul", "encoding", "bomb", "external entity"],
 )
 def test_what_is_no_configuration_is_told_with_its_path(tmp_path: Path, content: str) -> None:
@@ -91,7 +99,13 @@ def test_a_file_of_others_is_a_question_of_access(tmp_path: Path) -> None:
 
 def test_values_name_others_without_end_and_without_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REALM", "ACME.COM")
-    loops = {"me": "${me}x", "one": "${two}", "two": "${one}", "user": "hive/_HOST@${env.REALM}", "odd": "${nobody}/${user}"}
+    loops = {
+        "me": "${me}x",
+        "one": "${two}",
+        "two": "${one}",
+        "user": "hive/_HOST@${env.REALM}",
+        "odd": "${nobody}/${user}",
+    }
     wide = {f"w{at}": f"${{w{at + 1}}}" * 1000 for at in range(30)}
     (tmp_path / "hive-site.xml").write_text(properties(**loops, **wide))
     found = read(tmp_path)
