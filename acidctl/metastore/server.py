@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from acidctl.errors import AcidctlError
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.errors import MetastoreError
+from acidctl.metastore.discovery import addresses_of
+from acidctl.metastore.settings import Address
 
 _UNITS = {
     "": 1.0, "s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "msec": 1e-3, "us": 1e-6, "usec": 1e-6, "ns": 1e-9,
@@ -79,17 +80,19 @@ def find_switches(metastore: Metastore) -> Switches:
     )
 
 
-def each_server(metastore: Metastore) -> list[Switches | MetastoreError]:
-    """The configuration of every server that is known, or why it does not answer: house keepers may run in one only."""
-    found: list[Switches | MetastoreError] = []
-    for address in metastore.settings.addresses:
-        one = Metastore(replace(metastore.settings, addresses=(address,)), rounds=1)
+def each_server(metastore: Metastore) -> list[tuple[Address, Switches | AcidctlError]]:
+    """The configuration of every server that is known, or why it does not answer: house keepers may run in one only.
+
+    Raises:
+        MetastoreError: ZooKeeper, which knows them, does not answer.
+    """
+    found: list[tuple[Address, Switches | AcidctlError]] = []
+    for address in addresses_of(metastore.settings):
+        one = Metastore(replace(metastore.settings, addresses=(address,), quorum=""), rounds=1)
         try:
-            found.append(find_switches(one))
-        except MetastoreError as error:
-            found.append(error)
+            found.append((address, find_switches(one)))
         except AcidctlError as error:
-            found.append(MetastoreError(error.what, error.why, error.hint))
+            found.append((address, error))
         finally:
             one.close()
     return found

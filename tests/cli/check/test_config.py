@@ -523,9 +523,9 @@ def test_the_first_that_says_something_wins(files: list[tuple[dict[str, str], di
         return
     expected: dict[str, tuple[str, str]] = {}
     for place, (base, profiles) in enumerate(files):
-        for table in (profiles.get(profile, {}), base):
+        for table, origin in ((profiles.get(profile, {}), f"{place}, profile {profile}"), (base, str(place))):
             for key, value in table.items():
-                expected.setdefault(key, (value, str(place)))
+                expected.setdefault(key, (value, origin))
     merged = merged_settings(layers, command_named, profile)
     assert {key: tuple(value) for key, value in merged.below("clean").items()} == expected
     names = options_of(command_named("clean"))  # type: ignore[arg-type]
