@@ -82,7 +82,7 @@ class Found:
 
         Args:
             compactor: as a compaction sees it (format section 7.3).
-            readers: with those who hold locks there, where a metastore knows them.
+            readers: with those who hold locks there, and whether it may be cleaned, where a metastore knows that.
             settled: by newer lists of a metastore, where it was listed too late for those; see :meth:`settled`.
 
         Raises:
@@ -114,9 +114,12 @@ class Found:
             assumed=found.assumed,
             said=found.said,
             declared=None if compactor else self.declared,  # a compaction goes by the files alone
+            source=found.source,
         )
         if readers and self.hive and lists.warehouse:
-            return replace(snapshot, readers=lists.warehouse.readers(self.hive, self.location.partition))
+            here = self.hive, self.location.partition
+            kept = lists.warehouse.no_cleanup(*here)
+            return replace(snapshot, readers=lists.warehouse.readers(*here), no_cleanup=kept)
         return snapshot
 
     def settled(self, lists: SnapshotLists) -> tuple[Found, SnapshotLists]:

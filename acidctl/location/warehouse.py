@@ -19,10 +19,12 @@ from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import NotFoundError, UsageProblem
 from acidctl.location.hive_names import HiveName
-from acidctl.location.snapshot import Reader
+from acidctl.location.snapshot import Reader, SnapshotSource
 from acidctl.location.walk import WalkedLocation
+from acidctl.location.wishes import Wishes, is_kept, wishes_of
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
+from acidctl.metastore.errors import UnknownMethod
 from acidctl.metastore.read_lock import ReadLock
 from acidctl.metastore.tables import (
     HivePartition,
@@ -75,6 +77,8 @@ class Warehouse:
         self._held: list[ReadLock] = []
         self._at_root: dict[tuple[str, str, str], HiveTable | None] = {}
         self._partitions: dict[str, dict[tuple[tuple[str, str], ...], HivePartition]] = {}
+        self._databases: dict[str, Mapping[str, str]] = {}
+        self._kept: dict[str, frozenset[tuple[tuple[str, str], ...]]] = {}
 
     def renewed(self, asked_again: bool = False) -> Warehouse:
         """The same, which has taken no list yet; `asked_again` as of the constructor."""
@@ -127,6 +131,36 @@ class Warehouse:
                 return Reader(txn.id, 0, f"{txn.user}@{txn.host}", since or None, agent)
         return None
 
+    def wishes(self, table: HiveTable) -> Wishes:
+        """What the owners of a table and of its database wish."""
+        return wishes_of(
+            table.parameters,
+            self._of_database(table.database),
+            database_wins=self.metastore.features.txn_types,
+        )
+
+    def no_cleanup(self, table: HiveTable, partition: Sequence[tuple[str, str]]) -> str:
+        """Who says that a location is not cleaned: ``table``, ``database`` or ``partition``; empty for nobody.
+
+        Of the partitions of a table all are asked for at once, and only those are remembered that say so.
+        """
+        if by := self.wishes(table).no_cleanup_by:
+            return by
+        if not partition:
+            return ""
+        if table.full_name not in self._kept:
+            found = find_partitions(self.metastore, table)
+            self._kept[table.full_name] = frozenset(_values(one.values) for one in found if is_kept(one.parameters))
+        return "partition" if _values(partition) in self._kept[table.full_name] else ""
+
+    def _of_database(self, name: str) -> Mapping[str, str]:
+        if name not in self._databases:
+            try:
+                self._databases[name] = self.metastore.call(interface.GET_DATABASE, name).parameters
+            except (NotFoundError, UnknownMethod):  # it was dropped meanwhile, or nobody tells
+                self._databases[name] = {}
+        return self._databases[name]
+
     def compaction_of(self, table: HiveTable, partition: Sequence[tuple[str, str]]) -> interface.CompactionInfo | None:
         """An entry of Hive's queue for a location that is worked on, or waits for a worker; None without one."""
         name = "/".join(f"{key}={value}" for key, value in partition)
@@ -158,6 +192,11 @@ class Warehouse:
         at = datetime.fromtimestamp(self.transactions.taken, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         code = Code.FROM_METASTORE_AGAIN if self._asked_again else Code.FROM_METASTORE
         return reason(code, server=self.transactions.server, at=at)
+
+    @property
+    def source(self) -> SnapshotSource:
+        """The same for programs."""
+        return SnapshotSource("metastore", self.transactions.server, self.transactions.taken)
 
     # -- from names to locations -------------------------------------------------------------------------------
 

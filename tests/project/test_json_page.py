@@ -15,7 +15,7 @@ from support.tables import CLEAN_NOW
 Acidctl = Callable[..., Any]
 PAGE = (REPO / "docs" / "reference" / "json.md").read_text("utf-8")
 MAJOR = ("compact", "--assume-committed=0s", "--major", "--engine", "local")
-LOCAL = ("location", "result", "schema_version", "error", "code", "reason")
+LOCAL = ("location", "result", "schema_version", "error", "code", "reason", "snapshotSource", "from", "server", "at")
 """Said of all commands at once."""
 BY_VALUE = {"userMetadata", "evidence"}
 """Objects whose keys are those of a file or of a rule."""
@@ -61,6 +61,19 @@ def test_keys_are_on_the_page(acidctl: Acidctl, crud: Path, line: tuple[str, ...
     found = acidctl(*words, *(() if "--count" in words else ("-o", "json")))
     assert found.status == 0, found.err
     assert undocumented(line[0], found.out) == set()
+
+
+def test_who_says_what_counts_stands_in_every_object(acidctl: Acidctl, crud: Path) -> None:
+    everything = {"from": "everything", "server": None, "at": None}
+    assert all(f"`{key}`" in PAGE.partition("\n## ")[0] for key in ("snapshotSource", *everything))
+    for line in (("ls",), ("why",), ("history",), ("advise",), ("clean",), ("validate",)):
+        assert acidctl(*line, crud, "-o", "json").one()["snapshotSource"] == everything, line
+    told = ("--write-ids", "crud_table:3:9223372036854775807::", "--table", "crud_table")
+    for line in (("diff", "--from", "1", "--count", crud), ("blame", "-o", "json", crud, "1:bucket=0:2")):
+        assert acidctl(*line).json()["snapshotSource"] == everything, line
+        assert acidctl(*line, *told).json()["snapshotSource"]["from"] == "write-ids", line
+    for line in ((*MAJOR, "--dry-run"), MAJOR):
+        assert acidctl(*line, crud, "-o", "json").one()["snapshotSource"]["from"] == "assumption"
 
 
 def test_the_example_has_the_keys_of_ls(acidctl: Acidctl, crud: Path) -> None:
