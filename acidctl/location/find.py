@@ -17,7 +17,7 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError, ConflictError, RefusedError, UsageProblem
 from acidctl.location.declared import Declared, declared_by
 from acidctl.location.evidence import Evidence, evidence_of, refuse_part_of_others
-from acidctl.location.hive_names import HiveName, is_hive_name
+from acidctl.location.hive_names import HiveName, at_its_line, is_hive_name
 from acidctl.location.lists import Lists, SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.snapshot import Look, Snapshot, look_at, take_snapshot
@@ -206,8 +206,8 @@ def find(
     tables: dict[str, None] = {}
     lists = lists.begun()
     for path in paths:
-        walk = _places(path, storage, lists, observer or Observer(), looks=looks, surroundings=surroundings)
-        for found in walk if len(paths) == 1 else _going_on(walk, observer or Observer()):
+        walk = partial(_places, path, storage, lists, observer or Observer(), looks=looks, surroundings=surroundings)
+        for found in _going_on(walk, observer or Observer(), path, is_alone=len(paths) == 1):
             tables.setdefault(found.location.table)
             lists.require_one_table(list(tables), found.shown)
             yield found
@@ -310,12 +310,13 @@ def _after(require: Callable[[], None], walk: Iterator[Found]) -> Iterator[Found
     yield from walk
 
 
-def _going_on(walk: Iterator[Found], observer: Observer) -> Iterator[Found]:
+def _going_on(walk: Callable[[], Iterator[Found]], observer: Observer, path: str, *, is_alone: bool) -> Iterator[Found]:
     """Of several paths, one that cannot be walked does not stop the others."""
     try:
-        yield from walk
+        yield from walk()
     except AcidctlError as error:
-        if observer.error is None:
+        at_its_line(error, path)
+        if is_alone or observer.error is None:
             raise
         observer.error(error)
 

@@ -126,9 +126,13 @@ def get_table(metastore: Metastore, database: str, name: str) -> HiveTable:
         processor_capabilities=settings.capabilities or None,
         processor=settings.processor or None,
     )
-    result = metastore.call(interface.GET_TABLE, request)
+    what, hint = f"there is no table {database}.{name} in {metastore.shown}", "check its name"
+    try:
+        result = metastore.call(interface.GET_TABLE, request)
+    except NotFoundError as error:
+        raise NotFoundError(what, "", hint) from error
     if result.table is None:
-        raise NotFoundError(f"there is no table {database}.{name} in {metastore.shown}", "", "check its name")
+        raise NotFoundError(what, "", hint)
     return _hive_table(result.table)
 
 

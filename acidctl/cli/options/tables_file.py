@@ -1,0 +1,91 @@
+"""``--tables FILE``: names and paths from a list, for every command that takes several."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from acidctl.cli.options.param_types import FILE, LOCATION
+from acidctl.errors import UsageProblem
+from acidctl.location.hive_names import Listed, is_hive_name, table_in
+from acidctl.printable import printable
+
+_MOST_BYTES = 64 << 20
+_A_LINE = "write one name or path a line: hive:db.table, hive:db.*, or where it lies"
+
+
+def places_from(name: str, *, required: bool) -> Callable[..., tuple[str, ...]]:
+    """What makes one tuple of the places that were typed and those that a list has.
+
+    Args:
+        name: of the argument's parameter.
+    """
+
+    def places(**given: Any) -> tuple[str, ...]:
+        typed, path = given[name], given["tables_file"]
+        if path is not None:
+            context = click.get_current_context()
+            return tuple(dict.fromkeys((*typed, *_listed(path, context.params.get("exclude") or ()))))
+        if required and not typed:
+            context = click.get_current_context()
+            argument = next(one for one in context.command.params if one.name == name)
+            raise click.MissingParameter(ctx=context, param=argument)
+        return tuple(typed)
+
+    return places
+
+
+def place_argument(name: str, metavar: str) -> Callable[[Any], Any]:
+    """Names and paths on the command line; none where a list has them."""
+    return click.argument(name, nargs=-1, metavar=metavar, type=LOCATION)
+
+
+tables_option = click.option(
+    "--tables",
+    "tables_file",
+    metavar="FILE",
+    type=FILE,
+    allow_from_autoenv=False,
+    help="Further ones from a list, one a line; lines that begin with # do not count; - is standard input.",
+)
+
+
+def _listed(path: str, exclude: Sequence[str]) -> list[Listed]:
+    """Those of a list that are not excluded; each knows its line."""
+    shown = "standard input" if path == "-" else printable(path)
+    found, skipped = [], 0
+    for number, line in enumerate(_read(path, shown).split(b"\n"), 1):
+        text = os.fsdecode(line).strip()
+        if not text or text.startswith("#"):
+            continue
+        place = Listed(text, f"{shown}, line {number}")
+        if "\0" in text:
+            raise UsageProblem(f"{place.origin} is no name and no path", "it holds a NUL byte", _A_LINE)
+        if is_hive_name(text) and any(fnmatch.fnmatchcase(table_in(text), one.lower()) for one in exclude):
+            skipped += 1
+        else:
+            found.append(place)
+    if not found:
+        why = f"all {skipped} are excluded" if skipped else "it is empty"
+        raise UsageProblem(f"nothing is listed in {shown}", why, _A_LINE)
+    return found
+
+
+def _read(path: str, shown: str) -> bytes:
+    from acidctl.storage.os_errors import mapped  # noqa: PLC0415 - --help does without
+
+    with mapped("read", shown):
+        if path == "-":
+            data = sys.stdin.buffer.read(_MOST_BYTES + 1)
+        else:
+            with Path(path).open("rb") as file:
+                data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise UsageProblem(f"{shown} is too long for a list of tables", "", "give a pattern: hive:db.*")
+    return data
