@@ -338,8 +338,8 @@ def locations_argument(*, required: bool = True) -> Callable[[F], F]:
 
 def places_argument(name: str, metavar: str, *, required: bool = True) -> Callable[[F], F]:
     """One or more names or paths, on the command line or in the list of ``--tables``; passed on under one name."""
-    places = places_from(name, required=required)
-    return passed_as(name, places, place_argument(name, metavar), tables_option, takes=(name, "tables_file"))
+    argument = place_argument(name, metavar, required=required)
+    return passed_as(name, places_from(name), argument, tables_option, takes=(name, "tables_file"))
 
 
 def _columns(columns: str | None) -> list[str] | None:

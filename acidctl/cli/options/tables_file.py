@@ -20,7 +20,7 @@ _MOST_BYTES = 64 << 20
 _A_LINE = "write one name or path a line: hive:db.table, hive:db.*, or where it lies"
 
 
-def places_from(name: str, *, required: bool) -> Callable[..., tuple[str, ...]]:
+def places_from(name: str) -> Callable[..., tuple[str, ...]]:
     """What makes one tuple of the places that were typed and those that a list has.
 
     Args:
@@ -29,21 +29,23 @@ def places_from(name: str, *, required: bool) -> Callable[..., tuple[str, ...]]:
 
     def places(**given: Any) -> tuple[str, ...]:
         typed, path = given[name], given["tables_file"]
-        if path is not None:
-            context = click.get_current_context()
-            return tuple(dict.fromkeys((*typed, *_listed(path, context.params.get("exclude") or ()))))
-        if required and not typed:
-            context = click.get_current_context()
-            argument = next(one for one in context.command.params if one.name == name)
-            raise click.MissingParameter(ctx=context, param=argument)
-        return tuple(typed)
+        if path is None:
+            return tuple(typed)
+        exclude = click.get_current_context().params.get("exclude") or ()
+        return tuple(dict.fromkeys((*typed, *_listed(path, exclude))))
 
     return places
 
 
-def place_argument(name: str, metavar: str) -> Callable[[Any], Any]:
+def place_argument(name: str, metavar: str, *, required: bool) -> Callable[[Any], Any]:
     """Names and paths on the command line; none where a list has them."""
-    return click.argument(name, nargs=-1, metavar=metavar, type=LOCATION)
+
+    def some(context: click.Context, argument: click.Parameter, typed: tuple[str, ...]) -> tuple[str, ...]:
+        if required and not typed and context.params.get("tables_file") is None and not context.resilient_parsing:
+            raise click.MissingParameter(ctx=context, param=argument)
+        return typed
+
+    return click.argument(name, nargs=-1, metavar=metavar, type=LOCATION, callback=some)
 
 
 tables_option = click.option(
@@ -52,6 +54,7 @@ tables_option = click.option(
     metavar="FILE",
     type=FILE,
     allow_from_autoenv=False,
+    is_eager=True,  # the argument asks whether there is a list
     help="Further ones from a list, one a line; lines that begin with # do not count; - is standard input.",
 )
 
