@@ -22,6 +22,7 @@ from acidctl.location.lists import Lists, SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.snapshot import Look, Snapshot, look_at, take_snapshot
 from acidctl.location.walk import Observer, WalkedLocation, walk_locations
+from acidctl.spelling import spelled
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
 from acidctl.wording import text_of
@@ -204,7 +205,8 @@ def find(
             format, or in one.
     """
     tables: dict[str, None] = {}
-    lists = lists.begun()
+    lists = _begun(lists, paths)
+    lists.expect([path for path in paths if is_hive_name(path)])
     for path in paths:
         walk = partial(_places, path, storage, lists, observer or Observer(), looks=looks, surroundings=surroundings)
         for found in _going_on(walk, observer or Observer(), path, is_alone=len(paths) == 1):
@@ -220,8 +222,24 @@ def find_table(path: str, storage: Mapping[str, str], lists: SnapshotLists) -> l
         NotFoundError, AccessError, StorageError: nothing there, or it cannot be listed.
         RefusedError: it is a table of another format, or in one.
     """
-    walk = _places(path, storage, lists.begun(), Observer(), looks=False, surroundings=None)
-    return [found.afresh() for found in walk]
+    walk = partial(_places, path, storage, _begun(lists, [path]), Observer(), looks=False, surroundings=None)
+    return [found.afresh() for found in _going_on(walk, Observer(), path, is_alone=True)]
+
+
+def _begun(lists: SnapshotLists, paths: Sequence[str]) -> SnapshotLists:
+    try:
+        return lists.begun()
+    except AcidctlError as error:
+        for path in paths:
+            _by_path_alone(error, path)
+        raise
+
+
+def _by_path_alone(error: AcidctlError, path: str) -> None:
+    """Where a metastore failed, a path can be worked on without one: the hint says so."""
+    way = spelled("; `metastore='none'` goes on without it")
+    if error.code == "metastore" and not is_hive_name(path) and way not in error.hint:
+        error.hint += way
 
 
 def found_again(
@@ -316,6 +334,7 @@ def _going_on(walk: Callable[[], Iterator[Found]], observer: Observer, path: str
         yield from walk()
     except AcidctlError as error:
         at_its_line(error, path)
+        _by_path_alone(error, path)
         if is_alone or observer.error is None:
             raise
         observer.error(error)

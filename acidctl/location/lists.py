@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from acidctl.acid.names import AcidDirectory
 from acidctl.acid.overtaken import is_overtaken, unseen_results
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import Form, ValidTxns, ValidWriteIds, WriteIdListError
-from acidctl.errors import RefusedError, UsageProblem
+from acidctl.errors import AcidctlError, RefusedError, UsageProblem
 from acidctl.location.hive_names import HiveName
 from acidctl.location.snapshot import EVERYTHING, GIVEN, Look, SnapshotSource
 from acidctl.location.wishes import Wishes
@@ -92,6 +93,15 @@ class SnapshotLists:
     def is_overtaken(self, unseen: Sequence[AcidDirectory], hive: HiveTable) -> bool:
         """Whether one of them has, by these lists, which were taken after the listing."""
         return self.warehouse is not None and is_overtaken(unseen, *self.warehouse.lists(hive))
+
+    def expect(self, names: Sequence[str]) -> None:
+        """Ask a metastore at once for what many names will be asked for one by one."""
+        if self.warehouse and len(names) > 1:
+            parsed = []
+            for name in names:
+                with suppress(AcidctlError):  # which says so when its turn comes
+                    parsed.append(HiveName.parse(name))
+            self.warehouse.expect(parsed)
 
     def require_warehouse(self, name: str) -> Warehouse:
         """The metastore that knows a name.

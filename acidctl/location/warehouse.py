@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -32,6 +33,7 @@ from acidctl.metastore.tables import (
     find_partitions,
     find_tables,
     get_table,
+    tables_named,
 )
 from acidctl.metastore.transactions import Transactions
 from acidctl.storage.port import FileSystem
@@ -78,6 +80,7 @@ class Warehouse:
         self._at_root: dict[tuple[str, str, str], HiveTable | None] = {}
         self._partitions: dict[str, dict[tuple[tuple[str, str], ...], HivePartition]] = {}
         self._databases: dict[str, Mapping[str, str]] = {}
+        self._expected: dict[str, HiveTable] = {}
         self._kept: dict[str, frozenset[tuple[tuple[str, str], ...]]] = {}
 
     def renewed(self, asked_again: bool = False) -> Warehouse:
@@ -200,6 +203,20 @@ class Warehouse:
 
     # -- from names to locations -------------------------------------------------------------------------------
 
+    def expect(self, names: Sequence[HiveName]) -> None:
+        """Ask at once for the tables of several names, and for their write ids, which are then asked for one by one."""
+        by_database: dict[str, dict[str, None]] = {}
+        for name in names:
+            if not name.is_pattern and f"{name.database}.{name.table}" not in self._expected:
+                by_database.setdefault(name.database, {})[name.table] = None
+        for database, tables in by_database.items():
+            if len(tables) > 1:
+                with suppress(NotFoundError):  # of the database: each name says so when its turn comes
+                    found = tables_named(self.metastore, database, list(tables))
+                    self._expected |= {table.full_name: table for table in found}
+        if not self.read_lock:
+            self.transactions.load(self._expected)
+
     def tables(self, name: HiveName) -> Iterator[HiveTable]:
         """The tables that a name means.
 
@@ -208,7 +225,8 @@ class Warehouse:
             UsageProblem: the one that is named is not transactional.
         """
         if not name.is_pattern:
-            table = get_table(self.metastore, name.database, name.table)
+            expected = self._expected.pop(f"{name.database}.{name.table}", None)
+            table = expected or get_table(self.metastore, name.database, name.table)
             if table.table_type is None:
                 raise UsageProblem(
                     f"{table.full_name} is not a transactional table",

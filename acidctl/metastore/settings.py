@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from urllib.parse import urlsplit
 
-from acidctl.errors import UsageProblem
+from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.metastore.tokens import token_of_file
 from acidctl.printable import printable
 from acidctl.site_files import SiteFiles
@@ -254,7 +254,11 @@ def site_of(environ: Mapping[str, str]) -> SiteFiles:
     """Hive's configuration files, where the environment says that they are."""
     for variable, below in (("HIVE_CONF_DIR", ""), ("HIVE_HOME", "/conf"), ("HADOOP_CONF_DIR", "")):
         if directory := environ.get(variable):
-            return SiteFiles.read(directory + below, _FILES, variable)
+            try:
+                return SiteFiles.read(directory + below, _FILES, variable)
+            except AcidctlError as error:
+                hint = f"{error.hint}; `metastore='none'` goes on without it"
+                raise type(error)(error.what, error.why, hint) from error
     return SiteFiles()
 
 

@@ -152,7 +152,7 @@ def find_tables(
         with suppress(NotFoundError):  # the database was dropped meanwhile
             found = [name for name in _transactional(metastore, database) if fnmatch.fnmatchcase(name, names)]
             kept = [name for name in found if not is_excluded(f"{database}.{name}", exclude)]
-            yield from _tables(metastore, database, kept)
+            yield from tables_named(metastore, database, kept)
 
 
 def is_excluded(full_name: str, patterns: Sequence[str]) -> bool:
@@ -177,7 +177,13 @@ def _transactional(metastore: Metastore, database: str) -> list[str]:
     return sorted(names)
 
 
-def _tables(metastore: Metastore, database: str, names: Sequence[str]) -> Iterator[HiveTable]:
+def tables_named(metastore: Metastore, database: str, names: Sequence[str]) -> Iterator[HiveTable]:
+    """Those tables of a database that are there and transactional, by name.
+
+    Raises:
+        NotFoundError: there is no such database.
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
     settings = metastore.settings
     for some in batches(names, BATCH):
         request = interface.GetTablesRequest(

@@ -140,6 +140,22 @@ def test_every_command_that_takes_several_takes_a_list() -> None:
     }
 
 
+def test_tables_and_their_write_ids_are_asked_for_in_batches(
+    acidctl: Run, fake: FakeHive, names: Callable[[str], Path], tmp_path: Path
+) -> None:
+    for number in range(400):
+        (tmp_path / "w" / f"t{number}").mkdir(parents=True)
+        fake.table("w", f"t{number}", f"file:{tmp_path}/w/t{number}")
+    path = names("".join(f"hive:w.t{number}\n" for number in range(400)) + "hive:w.gone\nhive:gone.t\nhive:gone.u\n")
+    done = acidctl("ls", "-o", "json", "--metastore", fake.address, "--tables", path)
+    assert (done.status, len(done.json())) == (3, 400)
+    assert [f"line {line}: there is no table" in done.err for line in (401, 402, 403)] == [True] * 3
+    assert fake.calls.count("get_table_req") == 3
+    assert fake.calls.count("get_table_objects_by_name_req") == 3
+    assert fake.calls.count("get_valid_write_ids") == 5, "one of them is a probe"
+    assert fake.calls.count("get_database") == 1
+
+
 def test_a_list_of_many_is_worked_through_in_their_order(
     acidctl: Run, fake: FakeHive, names: Callable[[str], Path], tmp_path: Path
 ) -> None:
