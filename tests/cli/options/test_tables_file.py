@@ -121,17 +121,6 @@ def test_requests_views_and_what_goes_by_path_take_it(
         assert acidctl(*line, "--tables", names("hive:db.a"), "--metastore", fake.address).status in (0, 3), line
 
 
-def test_shells_complete_its_file_and_the_names_beside_it(fake: FakeHive, monkeypatch: pytest.MonkeyPatch) -> None:
-    from click.shell_completion import BashComplete
-
-    from acidctl.cli.main import cli
-
-    shell = BashComplete(cli, {}, "acidctl", "_ACIDCTL_COMPLETE")
-    assert [(one.type, one.value) for one in shell.get_completions(["clean", "--tables"], "ni")] == [("file", "ni")]
-    line = ["clean", "--metastore", fake.address, "--tables", "/no/such/list"]
-    assert [one.value for one in shell.get_completions(line, "hive:db.t")] == ["hive:db.tmp_c"]
-
-
 def test_every_command_that_takes_several_takes_a_list() -> None:
     found = set()
 
