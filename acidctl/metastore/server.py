@@ -8,12 +8,8 @@ from dataclasses import dataclass, replace
 from acidctl.errors import AcidctlError
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.discovery import addresses_of
-from acidctl.metastore.settings import Address
+from acidctl.metastore.settings import Address, seconds_in
 
-_UNITS = {
-    "": 1.0, "s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "msec": 1e-3, "us": 1e-6, "usec": 1e-6, "ns": 1e-9,
-    "nsec": 1e-9, "m": 60.0, "min": 60.0, "minutes": 60.0, "h": 3600.0, "hour": 3600.0, "d": 86400.0, "day": 86400.0,
-}  # fmt: skip
 _HOUSE_KEEPER = "AcidHouseKeeperService"
 
 
@@ -100,10 +96,8 @@ def each_server(metastore: Metastore) -> list[tuple[Address, Switches | AcidctlE
 
 def seconds_of(text: str, default: float) -> float:
     """From a time as Hive's configuration has it, ``300s``, ``12h`` or ``300000ms``; the default for what is none."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", text)
-    if not found or found[2].lower() not in _UNITS:
-        return default
-    return float(found[1]) * _UNITS[found[2].lower()]
+    found = seconds_in(text)
+    return default if found is None else found
 
 
 def _number(text: str, default: int) -> int:

@@ -364,14 +364,22 @@ def _flag(name: str, text: str) -> bool:
     raise UsageProblem(f"not a value for {name}: {printable(text)}", "", "write true or false")
 
 
-_UNITS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "d": 86400, "day": 86400}
+_UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_LONG_UNITS = {"day": "d", "hour": "h", "min": "m", "sec": "s", "msec": "ms", "usec": "us", "nsec": "ns"}
+"""How longer names of units begin."""
+
+
+def seconds_in(text: str) -> float | None:
+    """A time as Hive's configuration has it: seconds, or with a unit, ``12h``, ``10 minutes``; else None."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", text)
+    unit = (found[2].lower() or "s") if found else ""
+    unit = next((short for long, short in _LONG_UNITS.items() if unit.startswith(long)), unit)
+    return float(found[1]) * _UNITS[unit] if found and unit in _UNITS else None
 
 
 def _seconds(name: str, text: str, default: float) -> float:
-    """A time as Hive's files write it: seconds, or with a unit."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.lower()) if text else None
-    seconds = default if not text else float(match[1]) * _UNITS.get(match[2] or "s", 0) if match else 0
-    if not 0 < seconds <= 86400:
+    seconds = seconds_in(text) if text else default
+    if seconds is None or not 0 < seconds <= 86400:
         raise UsageProblem(f"not a time for {name}: {printable(text)}", "", f"write seconds: {name}=300")
     return seconds
 
