@@ -41,6 +41,7 @@ def test_hive_works_on_it_and_its_house_keeper_ends_what_is_dead(
             assert dead not in hive.transactions().split(":")[2].split(","), "it was aborted"
             history.step()
             history.judge()
+            owners_are_heard(acidctl, hive, metastore.address)
         finally:
             hive.stop()
     finally:
@@ -59,3 +60,21 @@ def doctor_tells_of_it(acidctl: Callable[..., Result], address: str, version: in
     assert abs(found["clockAhead"]) < 60
     can = {one["code"]: one["can"] for one in found["abilities"]}
     assert (can["snapshots"], can["rebalance"], can["housekeep"]) == (True, version == 4, False)
+
+
+def owners_are_heard(acidctl: Callable[..., Result], hive: HiveServer, address: str) -> None:
+    """What SQL says of a table and of its database is what acidctl goes by."""
+    hive.sql(
+        "alter table t set tblproperties ('no_cleanup' = 'true', 'compactor.mapreduce.job.queuename' = 'etl')",
+        "alter database default set dbproperties ('no_auto_compaction' = 'true')",
+    )
+    table = acidctl("tables", "default.t", "--metastore", address, "-o", "json").one()
+    assert (table["noCleanup"], table["noAutoCompaction"]) == (True, True)
+    assert table["job"] == {"mapreduce.job.queuename": "etl"}
+    left = acidctl(
+        "compact", "--auto", "--dry-run", "--engine", "local", "--metastore", address, "-o", "json", "hive:*.t"
+    )
+    assert left.one()["reason"] == "no_auto_compaction is set for the database"
+    assert left.one()["snapshotSource"]["server"] == address
+    kept = acidctl("clean", "-n", "--older-than", "0", "--metastore", address, "-o", "json", "hive:default.t").one()
+    assert (kept["removals"], {one["code"] for one in kept["keptBack"]} - {"no-cleanup"}) == ([], set())

@@ -27,7 +27,7 @@ def _properties(property_: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         "acidctl request --major --pool nightly --property compactor.mapreduce.map.memory.mb=4096 hive:sales.orders",
     ),
 )
-@shared.places_argument("names", "TABLE...")
+@shared.places_argument("names", "TABLE...", only_names=True)
 @shared.typed_option("--major", "kind", flag_value="major", help="All rows into a base.")
 @shared.typed_option("--minor", "kind", flag_value="minor", help="The deltas into one.")
 @shared.typed_option(

@@ -336,10 +336,15 @@ def locations_argument(*, required: bool = True) -> Callable[[F], F]:
     return lambda function: places_argument("locations", "LOCATION...", required=required)(recursive(function))
 
 
-def places_argument(name: str, metavar: str, *, required: bool = True) -> Callable[[F], F]:
-    """One or more names or paths, on the command line or in the list of ``--tables``; passed on under one name."""
+def places_argument(name: str, metavar: str, *, required: bool = True, only_names: bool = False) -> Callable[[F], F]:
+    """One or more names or paths, on the command line or in the list of ``--tables``; passed on under one name.
+
+    Args:
+        only_names: no paths are taken.
+    """
     argument = place_argument(name, metavar, required=required)
-    return passed_as(name, places_from(name), argument, tables_option, takes=(name, "tables_file"))
+    places = places_from(name, only_names=only_names)
+    return passed_as(name, places, argument, tables_option, takes=(name, "tables_file"))
 
 
 def _columns(columns: str | None) -> list[str] | None:

@@ -13,26 +13,27 @@ import click
 
 from acidctl.cli.options.param_types import FILE, LOCATION
 from acidctl.errors import UsageProblem
-from acidctl.location.hive_names import Listed, is_hive_name, table_in
+from acidctl.location.hive_names import HIVE, Listed, is_hive_name, table_in
 from acidctl.printable import printable
 
 _MOST_BYTES = 64 << 20
 _A_LINE = "write one name or path a line: hive:db.table, hive:db.*, or where it lies"
 
 
-def places_from(name: str) -> Callable[..., tuple[str, ...]]:
+def places_from(name: str, *, only_names: bool) -> Callable[..., tuple[str, ...]]:
     """What makes one tuple of the places that were typed and those that a list has.
 
     Args:
         name: of the argument's parameter.
+        only_names: no paths are taken, so that names need no ``hive:``.
     """
 
     def places(**given: Any) -> tuple[str, ...]:
         typed, path = given[name], given["tables_file"]
         if path is None:
             return tuple(typed)
-        exclude = click.get_current_context().params.get("exclude") or ()
-        return tuple(dict.fromkeys((*typed, *_listed(path, exclude))))
+        exclude = [one.lower().removeprefix(HIVE) for one in click.get_current_context().params.get("exclude") or ()]
+        return tuple(dict.fromkeys((*typed, *_listed(path, exclude, HIVE if only_names else ""))))
 
     return places
 
@@ -59,8 +60,12 @@ tables_option = click.option(
 )
 
 
-def _listed(path: str, exclude: Sequence[str]) -> list[Listed]:
-    """Those of a list that are not excluded; each knows its line."""
+def _listed(path: str, exclude: Sequence[str], before: str) -> list[Listed]:
+    """Those of a list that are not excluded; each knows its line.
+
+    Args:
+        before: what a name may lack.
+    """
     shown = "standard input" if path == "-" else printable(path)
     found, skipped = [], 0
     for number, line in enumerate(_read(path, shown).split(b"\n"), 1):
@@ -70,7 +75,8 @@ def _listed(path: str, exclude: Sequence[str]) -> list[Listed]:
         place = Listed(text, f"{shown}, line {number}")
         if "\0" in text:
             raise UsageProblem(f"{place.origin} is no name and no path", "it holds a NUL byte", _A_LINE)
-        if is_hive_name(text) and any(fnmatch.fnmatchcase(table_in(text), one.lower()) for one in exclude):
+        name = text if is_hive_name(text) else before + text
+        if is_hive_name(name) and any(fnmatch.fnmatchcase(table_in(name), one) for one in exclude):
             skipped += 1
         else:
             found.append(place)

@@ -108,7 +108,7 @@ def test_of_several_servers_each_is_tried_and_what_is_wrong_is_the_status(acidct
     assert [one["answers"] for one in found["servers"]] == [False, True]
     assert found["servers"][0]["problems"][0]["code"] == "metastore"
     done = acidctl("doctor", "--metastore", f"thrift://127.0.0.1:1,{fake.address}")
-    assert "127.0.0.1:1: does not let one in" in done.out
+    assert "127.0.0.1:1: cannot be asked" in done.out
     assert "cannot be reached" in done.err
     assert "Hive" in done.out
 

@@ -177,7 +177,7 @@ def _cannot(code: str, what: str, why: str) -> Record:
 def _of_server(one: Record) -> Iterator[str]:
     """The lines of one server."""
     if not one["answers"]:
-        yield f"{one['server']}: does not let one in"
+        yield f"{one['server']}: cannot be asked"
         yield from map(_problem_text, one["problems"])
         return
     yield f"{one['server']}: answers"
