@@ -112,9 +112,10 @@ def test_requests_views_and_what_goes_by_path_take_it(
     asked = acidctl("request", "--major", "--tables", path, "--metastore", fake.address, "-o", "json").json()
     assert [one.table for one in fake.queue] == ["a", "b"]
     assert len(asked) == 2
-    path = names("db.a\nhive:DB.b/day=1\ndb.tmp_c\n")
+    names("db.a\nhive:DB.b/day=1\ndb.tmp_c\n")
     line = ("request", "--major", "-n", "--tables", path, "--exclude", "hive:db.TMP_*", "--exclude", "db.b")
     assert acidctl(*line, "--metastore", fake.address, "-o", "json").one()["table"] == "a"
+    names("db.a\nhive:db.b\n")
     assert acidctl("txns", "--blocking", "--tables", path, "--metastore", fake.address).status == 0
     wrong = acidctl("request", "--major", "--tables", names("db.a\ndb.x"), "--metastore", fake.address)
     assert (wrong.status, "line 2: there is no table db.x" in wrong.err) == (3, True)
