@@ -15,7 +15,13 @@ from thrift.protocol.TBase import TBase
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.protocol.TCompactProtocol import TCompactProtocolAccelerated
 from thrift.Thrift import TApplicationException, TMessageType
-from thrift.transport.TTransport import TBufferedTransport, TFramedTransport, TMemoryBuffer, TTransportException
+from thrift.transport.TTransport import (
+    TBufferedTransport,
+    TFramedTransport,
+    TMemoryBuffer,
+    TTransportBase,
+    TTransportException,
+)
 
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
@@ -153,8 +159,8 @@ class FakeMetastore:
         return answer_bytes(method, result, protocol=self._protocol)
 
 
-class _Socket:
-    """What Thrift's transports want of a socket."""
+class _Socket(TTransportBase):  # type: ignore[misc]
+    """A socket, for Thrift's transports."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
