@@ -45,6 +45,7 @@ _MOST_SHOWN = 200
 _WHOLE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
 """How the location of a table begins: Hive's are never relative."""
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _STORE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 
 OnError = Callable[[AcidctlError], None]
@@ -384,7 +385,7 @@ def _possible(url: str, whose: str) -> str:
     """
     if not _WHOLE.match(url):
         why = "which is no URL"
-    elif ".." in url.split("/"):
+    elif ".." in url.split("/") or _CONTROL.search(url):
         why = "which leads elsewhere"
     elif not _STORE.sub("", url).strip("/."):
         why = "which is all of a store"
@@ -436,9 +437,14 @@ def _key(url: str) -> _Key:
 
     All HDFS is taken for one: it is called by its nameservice, by either of its NameNodes, and over two protocols.
     """
+    if "\0" in url:
+        return "", "", url
     if "://" not in url and not url.startswith(("file:", "hdfs:")):
         return "file", "", os.path.realpath(url)
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # no place at all, which whoever opens it says
+        return "", "", url
     scheme = _SAME.get(parts.scheme.lower(), parts.scheme.lower())
     path = "/" + parts.path.strip("/")
     if scheme == "file":

@@ -15,7 +15,7 @@ from thrift.transport.TTransport import TTransportException
 
 from acidctl.errors import out_of_memory
 from acidctl.metastore import interface
-from acidctl.metastore.errors import MetastoreError, NoAnswer, UnknownMethod, Unreachable, refusal_of
+from acidctl.metastore.errors import MetastoreError, NoAnswer, UnknownMethod, Unreachable, Unreadable, refusal_of
 from acidctl.metastore.settings import Address, MetastoreSettings
 from acidctl.metastore.stream import MOST_BYTES
 from acidctl.metastore.tls import not_trusted
@@ -89,6 +89,7 @@ class Connection:
 
         Raises:
             Unreachable: the connection was lost; it cannot be used any more.
+            Unreadable: the answer makes no sense; it cannot be used any more.
             UnknownMethod: this server does not have it.
             AcidctlError: the server refused, by one of its exceptions.
         """
@@ -102,12 +103,16 @@ class Connection:
             at, refusal = raised
             raise refusal_of(method.raises[at], printable(refusal.message or ""), method.name, self.address.url)
         if answer.success is None and method.answer.thrift_spec and method.answer.thrift_spec[0]:
-            raise MetastoreError(
+            raise Unreadable(
                 f"the metastore {self.address.url} gave no answer to {method.name}",
                 "the message has no result",
                 "check that it is a metastore of Hive",
             )
         return answer.success
+
+    def is_lost(self) -> bool:
+        """Whether the server has hung up, or sent what nobody asked for, since the last answer."""
+        return self._carrier.stream.has_come()
 
     def close(self) -> None:
         """Close it; what goes wrong there is of no interest any more."""
@@ -169,7 +174,7 @@ class Connection:
             raise _unreachable(server, doing, cause) from error
         except (TProtocolException, UnicodeDecodeError, TypeError, ValueError, OverflowError, RecursionError) as error:
             self.close()
-            raise MetastoreError(
+            raise Unreadable(
                 f"the metastore {server} sent something that cannot be read, to {doing}",
                 printable(str(error)),
                 "check that it is a metastore, and how one talks to it: framed, compact, tls, auth",
