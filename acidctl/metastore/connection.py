@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -22,6 +23,18 @@ from acidctl.metastore.tls import not_trusted
 from acidctl.metastore.transports import transport_of
 from acidctl.metastore.wire import Answer, Method
 from acidctl.printable import printable
+
+_UNREADABLE = (
+    TProtocolException,
+    TypeError,
+    ValueError,
+    LookupError,
+    ArithmeticError,
+    AssertionError,
+    RecursionError,
+    struct.error,
+)
+"""What Thrift's library raises where bytes make no sense: it checks some of them only."""
 
 _MOST_ITEMS = 10_000_000
 """Of one list: room for them is made before they are read."""
@@ -172,7 +185,7 @@ class Connection:
             if isinstance(cause, ssl.SSLCertVerificationError):
                 raise not_trusted(server, cause, self._settings.tls) from error
             raise _unreachable(server, doing, cause) from error
-        except (TProtocolException, UnicodeDecodeError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        except _UNREADABLE as error:
             self.close()
             raise Unreadable(
                 f"the metastore {server} sent something that cannot be read, to {doing}",

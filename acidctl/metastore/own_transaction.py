@@ -89,7 +89,8 @@ class OwnTransaction:
             if commit:
                 self._metastore.call(interface.COMMIT_TXN, interface.CommitTxnRequest(self.id))
                 return
-        except LostTransaction:
+        except LostTransaction:  # somebody has ended it, or it was never ours
+            self._end_unknown()
             return
         except AcidctlError as error:
             self.failure = error
@@ -98,6 +99,7 @@ class OwnTransaction:
             try:
                 self._metastore.call(interface.ABORT_TXN, interface.AbortTxnRequest(self.id))
             except LostTransaction:
+                self._end_unknown()
                 return
             except AcidctlError as error:
                 self.failure = error
@@ -105,7 +107,7 @@ class OwnTransaction:
                 return
 
     def _end_unknown(self) -> None:
-        """It may have been opened although its id never came."""
+        """It may have been opened although its id never came, or another one did."""
         settings = self._metastore.settings
         patience = min(_PATIENCE, settings.timeout)
         other = self._metastore.another(

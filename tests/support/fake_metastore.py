@@ -15,13 +15,7 @@ from thrift.protocol.TBase import TBase
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.protocol.TCompactProtocol import TCompactProtocolAccelerated
 from thrift.Thrift import TApplicationException, TMessageType
-from thrift.transport.TTransport import (
-    TBufferedTransport,
-    TFramedTransport,
-    TMemoryBuffer,
-    TTransportBase,
-    TTransportException,
-)
+from thrift.transport.TTransport import TBufferedTransport, TFramedTransport, TMemoryBuffer, TTransportBase
 
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
@@ -129,18 +123,26 @@ class FakeMetastore:
         transport: Any = _Socket(connection)
         transport = TFramedTransport(transport) if self._framed else TBufferedTransport(transport, 64 << 10)
         source = self._protocol(transport)
-        with closing(connection), suppress(TTransportException, OSError, EOFError):
-            while True:
-                name, _, _ = source.readMessageBegin()
-                self.calls.append(name)
-                method = METHODS[name]
-                arguments = _arguments_of(method)()
-                arguments.read(source)
-                source.readMessageEnd()
-                data = self._answer(method, [getattr(arguments, slot) for slot in arguments.__slots__])
-                transport.write(data)
+        with closing(connection), suppress(OSError, EOFError):
+            while question := self._question(source):
+                method, arguments = question
+                transport.write(self._answer(method, arguments))
                 transport.flush()
         self._open.discard(connection)
+
+    def _question(self, source: Any) -> tuple[Method, list[Any]] | None:
+        """None for what is none, or the end: the connection is closed then, as by Java's server."""
+        try:
+            name, _, _ = source.readMessageBegin()
+            method = METHODS[name]
+            arguments = _arguments_of(method)()
+            arguments.read(source)
+            source.readMessageEnd()
+            given = [getattr(arguments, slot) for slot in arguments.__slots__]
+        except Exception:  # noqa: BLE001 - Thrift's library raises a dozen of them
+            return None
+        self.calls.append(name)
+        return method, given
 
     def _answer(self, method: Method, arguments: list[Any]) -> bytes:
         do = self.answers.get(method.name)
