@@ -36,6 +36,9 @@ _UNREADABLE = (
 )
 """What Thrift's library raises where bytes make no sense: it checks some of them only."""
 
+_MOST_NUMBER = 2**31 - 1
+"""Of a question; its answer bears the same."""
+
 _MOST_ITEMS = 10_000_000
 """Of one list: room for them is made before they are read."""
 
@@ -71,6 +74,7 @@ class Connection:
     def __init__(self, settings: MetastoreSettings, address: Address) -> None:
         self.address = address
         self._settings = settings
+        self._number = 0
         self._carrier = transport_of(settings, address)
         self._transport = transport = self._carrier.thrift
         limits = {"string_length_limit": MOST_BYTES, "container_length_limit": _MOST_ITEMS}
@@ -134,7 +138,8 @@ class Connection:
 
     def _send(self, method: Method, arguments: tuple[Any, ...]) -> None:
         out = self._protocol
-        out.writeMessageBegin(method.name, TMessageType.CALL, 0)
+        self._number = self._number % _MOST_NUMBER + 1
+        out.writeMessageBegin(method.name, TMessageType.CALL, self._number)
         out.writeStructBegin("")
         for number, (wire_type, value) in enumerate(zip(method.arguments, arguments, strict=True), 1):
             out.writeFieldBegin("", wire_type.code, number)
@@ -147,14 +152,15 @@ class Connection:
 
     def _receive(self, method: Method) -> Answer:
         source = self._loose if method.loose else self._protocol
-        name, kind, _ = source.readMessageBegin()
+        name, kind, number = source.readMessageBegin()
         if kind == TMessageType.EXCEPTION:
             problem = TApplicationException()
             problem.read(source)
             source.readMessageEnd()
             raise problem
-        if name != method.name:
-            raise TProtocolException(TProtocolException.INVALID_DATA, f"an answer to {printable(str(name)[:60])!r}")
+        if name != method.name or number != self._number:
+            said = f"an answer to {printable(str(name)[:60])!r}, number {number} and not {self._number}"
+            raise TProtocolException(TProtocolException.INVALID_DATA, said)
         answer = method.answer()
         answer.read(source)
         source.readMessageEnd()

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from thrift.protocol.TProtocol import TProtocolException
 
 from acidctl.errors import AccessError, AcidctlError, RefusedError
+from acidctl.metastore import sasl_digest, transports
 from acidctl.metastore.connection import Connection
 from acidctl.metastore.errors import MetastoreError, Unreachable
 from acidctl.metastore.sasl import Plain, chosen_protection
@@ -148,8 +149,6 @@ def test_questions_without_an_end_are_given_up() -> None:
         def respond(self, challenge: bytes) -> bytes:
             return b""
 
-    from acidctl.metastore import transports  # noqa: PLC0415 - to be changed
-
     with pytest.MonkeyPatch.context() as patch, pytest.raises(MetastoreError, match="without an end"):
         patch.setattr(transports, "Plain", Endless)
         log_in(talk)
@@ -249,10 +248,8 @@ def challenge(qop: str = "auth", **more: str) -> bytes:
 
 def test_the_digest_is_that_of_rfc_2831(monkeypatch: pytest.MonkeyPatch) -> None:
     # Its example of IMAP: chris, secret, elwood.innosoft.com.
-    import acidctl.metastore.sasl_digest as module  # noqa: PLC0415 - to be changed
-
-    monkeypatch.setattr(module.secrets, "token_hex", lambda _: "OA6MHXh6VqTrRk")
-    monkeypatch.setattr(module, "_URI", "imap/elwood.innosoft.com")
+    monkeypatch.setattr(sasl_digest.secrets, "token_hex", lambda _: "OA6MHXh6VqTrRk")
+    monkeypatch.setattr(sasl_digest, "_URI", "imap/elwood.innosoft.com")
     login = Digest("server", TOKEN, (Protection.AUTHENTICATION,))
     login._user, login._password = "chris", "secret"
     answer = _pairs(

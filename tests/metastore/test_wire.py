@@ -1,4 +1,4 @@
-"""What a server sends, read into structs: right, or refused in our own words; no bytes end the process or fill memory."""
+"""What a server sends, read into structs: right, or refused; no bytes end the process or fill memory."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import MetastoreError, Unreadable
 from acidctl.metastore.wire import Method, Struct, WireType
+
+_NUMBER = bytes([0, 0, 0, 2])
+"""Of the question: one says who one is before it."""
 
 _REPLY = packing.pack(">HH", 0x8001, 2)
 
@@ -111,7 +114,7 @@ def field(code: int, number: int, data: bytes) -> bytes:
 
 
 def reply(name: str, *fields: bytes) -> bytes:
-    return _REPLY + text(name.encode()) + bytes(4) + b"".join(fields) + b"\0"
+    return _REPLY + text(name.encode()) + _NUMBER + b"".join(fields) + b"\0"
 
 
 def a_list(code: int, *items: bytes) -> bytes:
@@ -216,7 +219,7 @@ HONEST = {
 @pytest.mark.parametrize("method", HONEST, ids=lambda method: method.name)
 def test_an_answer_that_ends_at_any_byte_is_none(server: FakeMetastore, method: Method) -> None:
     protocol = {"protocol": TCompactProtocolAccelerated} if getattr(server, "is_compact", False) else {}
-    whole = answer_bytes(method, HONEST[method], **protocol)  # type: ignore[arg-type]
+    whole = answer_bytes(method, HONEST[method], 2, **protocol)  # type: ignore[arg-type]
     server.answers[method.name] = lambda *_: HONEST[method]
     expected = client(server).call(method, *map(_argument, method.arguments))
     for end in range(len(whole)):
@@ -242,7 +245,7 @@ def test_an_answer_with_another_byte_is_read_or_refused(
     server: FakeMetastore, at: int, byte: int, method: Method
 ) -> None:
     protocol = {"protocol": TCompactProtocolAccelerated} if getattr(server, "is_compact", False) else {}
-    changed = bytearray(answer_bytes(method, HONEST[method], **protocol))  # type: ignore[arg-type]
+    changed = bytearray(answer_bytes(method, HONEST[method], 2, **protocol))  # type: ignore[arg-type]
     changed[at % len(changed)] = byte
     try:
         asked(server, method, bytes(changed))
@@ -296,5 +299,8 @@ def test_an_answer_to_another_question_is_none(binary: FakeMetastore) -> None:
     with pytest.raises(Unreadable) as refused:
         asked(binary, interface.GET_ALL_DATABASES, other)
     assert "\x1b" not in str(refused.value)
+    late = reply("get_all_databases", field(TType.LIST, 0, a_list(TType.STRING))).replace(_NUMBER, bytes([0, 0, 0, 1]))
+    with pytest.raises(Unreadable, match="number 1 and not 2"):
+        asked(binary, interface.GET_ALL_DATABASES, late)
     with pytest.raises(Unreadable, match="no answer"):
         asked(binary, interface.GET_ALL_DATABASES, reply("get_all_databases"))

@@ -38,12 +38,12 @@ class Failed(Exception):
     """Something went wrong in the server."""
 
 
-def answer_bytes(method: Method, result: Any, *, protocol: type = TBinaryProtocolAccelerated) -> bytes:
-    """The message that a server sends with a result, or with an exception of Python's."""
+def answer_bytes(method: Method, result: Any, number: int = 0, *, protocol: type = TBinaryProtocolAccelerated) -> bytes:
+    """The message that a server sends with a result, or with an exception of Python's; it bears its question's number."""
     buffer = TMemoryBuffer()
     out = protocol(TBufferedTransport(buffer))
     if isinstance(result, TApplicationException):
-        out.writeMessageBegin(method.name, TMessageType.EXCEPTION, 0)
+        out.writeMessageBegin(method.name, TMessageType.EXCEPTION, number)
         result.write(out)
     else:
         answer = method.answer()
@@ -52,7 +52,7 @@ def answer_bytes(method: Method, result: Any, *, protocol: type = TBinaryProtoco
             setattr(answer, f"raised{at + 1}", Refusal(str(result)))
         elif method.answer.thrift_spec and method.answer.thrift_spec[0]:
             answer.success = result
-        out.writeMessageBegin(method.name, TMessageType.REPLY, 0)
+        out.writeMessageBegin(method.name, TMessageType.REPLY, number)
         answer.write(out)
     out.writeMessageEnd()
     out.trans.flush()
@@ -125,15 +125,14 @@ class FakeMetastore:
         source = self._protocol(transport)
         with closing(connection), suppress(OSError, EOFError):
             while question := self._question(source):
-                method, arguments = question
-                transport.write(self._answer(method, arguments))
+                transport.write(self._answer(*question))
                 transport.flush()
         self._open.discard(connection)
 
-    def _question(self, source: Any) -> tuple[Method, list[Any]] | None:
+    def _question(self, source: Any) -> tuple[Method, list[Any], int] | None:
         """None for what is none, or the end: the connection is closed then, as by Java's server."""
         try:
-            name, _, _ = source.readMessageBegin()
+            name, _, number = source.readMessageBegin()
             method = METHODS[name]
             arguments = _arguments_of(method)()
             arguments.read(source)
@@ -142,9 +141,9 @@ class FakeMetastore:
         except Exception:  # noqa: BLE001 - Thrift's library raises a dozen of them
             return None
         self.calls.append(name)
-        return method, given
+        return method, given, number
 
-    def _answer(self, method: Method, arguments: list[Any]) -> bytes:
+    def _answer(self, method: Method, arguments: list[Any], number: int) -> bytes:
         do = self.answers.get(method.name)
         result: Any
         if do is None:
@@ -158,7 +157,7 @@ class FakeMetastore:
                 result = TApplicationException(TApplicationException.INTERNAL_ERROR, str(error))
         if isinstance(result, bytes):
             return result  # as it is to go over the wire
-        return answer_bytes(method, result, protocol=self._protocol)
+        return answer_bytes(method, result, number, protocol=self._protocol)
 
 
 class _Socket(TTransportBase):  # type: ignore[misc]
