@@ -134,9 +134,9 @@ def test_a_server_whose_authority_is_trusted_is(authority: Path, tmp_path: Path)
 def test_a_wrong_name_and_a_wrong_time_are_not_trusted(
     authority: Path, tmp_path: Path, name: str, begins: int, ends: int, said: str
 ) -> None:
-    with tls_server(of(certificate(tmp_path, name, begins, ends, authority))) as port:
-        with pytest.raises(AccessError, match="not to be trusted") as refused:
-            version(port, ca=str(authority))
+    context = of(certificate(tmp_path, name, begins, ends, authority))
+    with tls_server(context) as port, pytest.raises(AccessError, match="not to be trusted") as refused:
+        version(port, ca=str(authority))
     assert said in refused.value.hint
 
 

@@ -39,7 +39,11 @@ class Failed(Exception):
 
 
 def answer_bytes(method: Method, result: Any, number: int = 0, *, protocol: type = TBinaryProtocolAccelerated) -> bytes:
-    """The message that a server sends with a result, or with an exception of Python's; it bears its question's number."""
+    """The message that a server sends with a result, or with an exception of Python's.
+
+    Args:
+        number: of the question.
+    """
     buffer = TMemoryBuffer()
     out = protocol(TBufferedTransport(buffer))
     if isinstance(result, TApplicationException):
