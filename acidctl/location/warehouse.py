@@ -209,16 +209,16 @@ class Warehouse:
         Raises:
             NotFoundError: it is gone.
             UsageProblem: it is not transactional any more.
-            ConflictError: it lies elsewhere: another one has its name.
+            ConflictError: another one has its name, whose write ids have nothing to do with those of this one.
         """
         again = next(self.tables(HiveName(table.database, table.name, {})))
         if _key(again.location) != _key(table.location):
-            raise ConflictError(
-                f"{table.full_name} is not the table that it was",
-                f"it lies at {printable(again.location[:_MOST_SHOWN])} now, not at {table.location}",
-                "look for its locations again",
-            )
-        return again
+            why = f"it lies at {printable(again.location[:_MOST_SHOWN])} now, not at {table.location}"
+        elif again.made != table.made:
+            why = "it was dropped and created again meanwhile"
+        else:
+            return again
+        raise ConflictError(f"{table.full_name} is not the table that it was", why, "look for its locations again")
 
     def places(self, name: HiveName, storage: Mapping[str, str], on_error: OnError | None = None) -> Iterator[Place]:
         """The locations of all of its tables, table by table, partitions by their values.

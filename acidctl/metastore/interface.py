@@ -156,6 +156,7 @@ class Table(Struct):
     expanded_view_text: str | None = field(11, STRING)
     table_type: str | None = field(12, STRING)
     catalog: str | None = field(17, STRING)
+    id: int = field(25, I64, 0)
 
 
 @struct

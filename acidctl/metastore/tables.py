@@ -80,6 +80,8 @@ class HiveTable:
         buckets: that it is clustered into; 0 where it is not.
         sort_columns: that its rows are sorted by.
         stored_as: how its own files, and those of new partitions, are written.
+        made: when it was created, seconds since the epoch by the server's clock, and its number (Hive 4): a table that
+            is dropped and created again has others.
     """
 
     database: str
@@ -95,6 +97,7 @@ class HiveTable:
     bucket_columns: tuple[str, ...] = ()
     sort_columns: tuple[str, ...] = ()
     stored_as: StoredAs = StoredAs()
+    made: tuple[int, int] = (0, 0)
 
     @property
     def full_name(self) -> str:
@@ -299,6 +302,7 @@ def _hive_table(table: interface.Table) -> HiveTable:
         bucket_columns=tuple(storage.bucket_columns),
         sort_columns=tuple(order.column for order in storage.sort_columns),
         stored_as=_stored_as(storage),
+        made=(table.created, table.id),
     )
 
 

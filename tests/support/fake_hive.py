@@ -87,6 +87,7 @@ class FakeHive:
     def __post_init__(self) -> None:
         self._next_txn = 0
         self._next_lock = 0
+        self._seconds = 0
         self._mutex = threading.RLock()
         self._server = FakeMetastore(self._answers())
         self.address, self.calls = self._server.address, self._server.calls
@@ -96,6 +97,11 @@ class FakeHive:
 
     def __exit__(self, *_: object) -> None:
         self._server.stop()
+
+    @property
+    def answers(self) -> dict[str, Callable[..., Any]]:
+        """What is done for each method; may be changed."""
+        return self._server.answers
 
     # -- what tests say ------------------------------------------------------------------------------------------
 
@@ -126,6 +132,7 @@ class FakeHive:
             name,
             database,
             "hive",
+            created=self._made(),
             storage=wire.StorageDescriptor(
                 (wire.FieldSchema("a", "int"),), location, **{"serde": orc, "buckets": -1, **storage}
             ),
@@ -134,6 +141,11 @@ class FakeHive:
             table_type="MANAGED_TABLE",
         )
         self.partitions[database, name] = {}
+
+    def _made(self) -> int:
+        """When a table is created: no two in one second."""
+        self._seconds += 1
+        return int(self.now) - 10**6 + self._seconds
 
     def partition(self, database: str, table: str, name: str) -> None:
         """One of its partitions, ``day=1``, in its directory."""

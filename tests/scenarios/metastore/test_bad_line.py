@@ -1,5 +1,5 @@
-"""The line to a metastore is cut, garbled or silent at some byte of some command: it ends soon and clearly, does nothing
-twice and nothing by halves, and leaves nothing open.
+"""The line to a metastore is cut, garbled or silent at some byte of some command: it ends soon and clearly, does
+nothing twice and nothing by halves, and leaves nothing open.
 
     ACIDCTL_BAD_DAYS=2000 python -m pytest tests/scenarios/metastore/test_bad_line.py
 """
