@@ -222,10 +222,14 @@ def find_partitions(
     names = partition_names(metastore, table, wanted)
     full = table.table_type is TableType.FULL_ACID
     method = interface.GET_PARTITIONS_BY_NAMES if full else interface.GET_PARTITIONS_WITH_FILES
+    is_there = False
     for some in batches(names, BATCH):
         found = metastore.call(method, table.database, table.name, tuple(some))
         made = [_hive_partition(keys, one) for one in _asked_for(found, map(_values_of, some), lambda one: one.values)]
+        is_there = is_there or bool(made)
         yield from sorted(made, key=lambda one: one.values)
+    if names and wanted and not is_there:
+        raise NotFoundError(f"{table.full_name} has no partition {names[0]} any more", "it was dropped meanwhile", "")
 
 
 def partition_names(metastore: Metastore, table: HiveTable, wanted: Mapping[str, str] | None = None) -> list[str]:
