@@ -10,8 +10,8 @@ By comparison: the rows and delete events that are left make the base's rows aga
 because the base has it or because a delete event names it; a delete event that is missing shows, because the base has
 not the row that it names. That tells a cleaning that was interrupted between two directories of one write id, and
 aborted write ids that nobody named. With an INSERT OVERWRITE nothing can be compared, there names alone decide.
-Original files have no write ids: that a table never had any shows where Hive 3 wrote its first one, since Hive 3 gives a
-converted table higher ones, and a major compaction comes before it takes over a table of Hive 2.
+Original files have no write ids: that a table never had any shows where Hive 3 wrote the first one, since it gives a
+converted table higher ones, and takes over a table of Hive 2 after a major compaction.
 Insert-only tables need no names: their rows are never deleted, so the number of rows tells.
 """
 

@@ -5,7 +5,8 @@ its own directories when there are any, else the narrowest range of deltas that 
 it. A base holds the rows that were left, and nothing of those that were deleted: such counts are marked incomplete.
 A minor compaction drops rows that one write id inserted and deleted again (format section 8.2), so of those only the
 delete is counted. That of Hive 3 writes every delete event of a table without buckets into each of its files: there
-events are told apart by their keys. Footers are enough where all rows of a file are of one write id; else the id columns are read.
+events are told apart by their keys. Footers are enough where all rows of a file are of one write id; else the id
+columns are read.
 """
 
 from __future__ import annotations
@@ -283,7 +284,7 @@ def _counts(layer: _Layer, covered: _Covered) -> dict[int, _Count]:
 
 
 def _may_hold_copies(one: Archive) -> bool:
-    """Whether delete events may lie in several files of a directory: a compaction made it, and their buckets overlap."""
+    """Whether a delete event may lie in several files: a compaction made them, and their buckets overlap."""
     directory = one.directory
     if directory is None or directory.kind is not Kind.DELETE_DELTA or directory.statement_id != NO_STATEMENT:
         return False
