@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from acidctl.cli.options.shared import F, passed_as, refuse_unused
 
 if TYPE_CHECKING:
     from acidctl.spark.driver.session_plan import SparkOptions
+    from acidctl.storage.port import FileSystemSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +52,16 @@ class EngineChoice:
         if self.master and not self.master.startswith("yarn"):
             refuse_unused(f"--master {self.master}", "queue")
 
-    def spark(self, name: str) -> SparkOptions:
-        """What to start; `name` where the user gave none."""
+    def spark(self, name: str, stores: Iterable[FileSystemSpec] = ()) -> SparkOptions:
+        """What to start.
+
+        Args:
+            name: where the user gave none.
+            stores: what tasks read and write.
+        """
         from acidctl.spark.driver.session_plan import SparkOptions  # noqa: PLC0415 - only for Spark
 
-        return SparkOptions(self.master, self.conf, self.name or name, self.queue)
+        return SparkOptions(self.master, self.conf, self.name or name, self.queue, stores=tuple(dict.fromkeys(stores)))
 
 
 def _choice(

@@ -14,23 +14,15 @@ import venv
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import pyspark
 import pytest
 from support.served import served
-from support.servers.yarn_server import YarnServer
+from support.servers.yarn_server import SMALL, YarnServer
 from support.spark.processes import wait_until
 from support.tables import read_rows
 
 from acidctl.spark.worker import PACKAGES
 
 pytestmark = [pytest.mark.spark, pytest.mark.server]
-
-JARS = Path(pyspark.__file__).parent / "jars"
-SMALL = (
-    *("spark.executor.memory=512m", "spark.executor.memoryOverhead=512m", "spark.yarn.am.memory=512m"),
-    f"spark.yarn.jars=local:{JARS}/*",  # else all 400 MB of them are sent to each application
-)
-"""For executors of this machine."""
 
 Run = Callable[..., "subprocess.Popen[str]"]
 
