@@ -1,4 +1,4 @@
-"""Files of delegation tokens, as Hadoop 3.4 wrote them (``hadoop dtutil get``) for the HDFS of a test that is long gone.
+"""Files of delegation tokens, as Hadoop 3.4 wrote them (``hadoop dtutil get``) for an HDFS of tests that is gone.
 
 Each has one token twice: with a service of no meaning, ``x``, and with that of the NameNode.
 """

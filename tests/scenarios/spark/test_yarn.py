@@ -142,10 +142,12 @@ def test_validation_finds_on_a_cluster_what_it_finds_here(run: Run, crud: Path, 
     for number in (3, 7):
         (file,) = (table / f"day={number}").glob("delta_0000001*/bucket_*")
         file.write_bytes(file.read_bytes()[:-40])
+    # Nothing but what was sent can be acidctl there.
+    conf = [f"spark.archives={python_archive(tmp_path)}#env", "spark.pyspark.python=./env/bin/python"]
     found = [
         ended(process)
         for process in (
-            run("validate", "--deep", "--engine", "spark", "--queue", "etl", table, "-o", "jsonl"),
+            run("validate", "--deep", "--engine", "spark", "--queue", "etl", table, "-o", "jsonl", conf=conf),
             subprocess.Popen(
                 [sys.executable, "-m", "acidctl", "validate", "--deep", str(table), "-o", "jsonl"],
                 stdout=subprocess.PIPE,

@@ -32,22 +32,26 @@ Run = Callable[..., tuple[int, str, str]]
 def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KerberosHdfsServer]:
     """HDFS, whose clients' environment is this process's."""
     pytest.importorskip("hdfs_native", reason="hdfs-native is not installed")
-    with served(lambda: KerberosHdfsServer(tmp_path_factory.mktemp("hdfs"), hadoop=3)) as server:
-        with pytest.MonkeyPatch.context() as patch:
-            for name, value in server.environment.items():
-                patch.setenv(name, value)
-            if packages := python_packages():
-                patch.setattr(sys, "path", [*sys.path, str(packages)])
-                patch.setenv("PYTHONPATH", str(packages), prepend=os.pathsep)
-            yield server
+    with (
+        served(lambda: KerberosHdfsServer(tmp_path_factory.mktemp("hdfs"), hadoop=3)) as server,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        for name, value in server.environment.items():
+            patch.setenv(name, value)
+        if packages := python_packages():
+            patch.setattr(sys, "path", [*sys.path, str(packages)])
+            patch.setenv("PYTHONPATH", str(packages), prepend=os.pathsep)
+        yield server
 
 
 @pytest.fixture(scope="module")
 def yarn(hdfs: KerberosHdfsServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[YarnServer]:
-    with served(lambda: YarnServer(tmp_path_factory.mktemp("yarn"), hdfs)) as server:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("HADOOP_CONF_DIR", str(server.conf))
-            yield server
+    with (
+        served(lambda: YarnServer(tmp_path_factory.mktemp("yarn"), hdfs)) as server,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("HADOOP_CONF_DIR", str(server.conf))
+        yield server
 
 
 @pytest.fixture
