@@ -296,7 +296,6 @@ def measure(
 ) -> None:
     """The lines of one case."""
     from acidctl.demo.big import ROW, write_big
-    from acidctl.orc.types import hive_type
     from acidctl.storage.registry import open_location
 
     options = case.options(rows)
@@ -308,8 +307,7 @@ def measure(
         size = sum(path.stat().st_size for path in table.rglob("*") if path.is_file())
         hive_4 = None
         if servers:
-            columns = ", ".join(f"{n} {hive_type(t)}" for n, t in zip(ROW.names, ROW.children, strict=True))
-            hive_4 = servers, servers.table(table, columns, options.write_ids + options.delete_write_ids)
+            hive_4 = servers, servers.table(table, ROW, options.write_ids + options.delete_write_ids)
         os.sync()
         for number in range(rounds + 1):
             figures, ours = one_round(case, verify, table, peers, hive_4, options, late)

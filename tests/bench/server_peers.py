@@ -21,6 +21,8 @@ from support.servers.jvm import Process
 from support.servers.metastore_server import MetastoreServer
 from support.servers.trino_server import TrinoServer
 
+from acidctl.orc.types import OrcType, hive_type
+
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -48,13 +50,14 @@ class ServerPeers:
         """End them."""
         self._servers.close()
 
-    def table(self, path: Path, columns: str, write_ids: int) -> str:
+    def table(self, path: Path, row: OrcType, write_ids: int) -> str:
         """Let Hive know a table: a link from its warehouse, and so many write ids that are committed; its name.
 
         Args:
-            columns: as CREATE TABLE has them.
+            row: the struct of its columns.
         """
         self._tables += 1
+        columns = ", ".join(f"{name} {hive_type(kind)}" for name, kind in zip(row.names, row.children, strict=True))
         name = f"bench_{self._tables}"
         self._hive.sql(f"create table {name} ({columns}) stored as orc tblproperties ('transactional'='true')")
         place = self._hive.warehouse / name
