@@ -247,7 +247,8 @@ def _open_engine(
             return
         from acidctl.spark.compaction_engine import application_name, spark_engine  # noqa: PLC0415 - py4j, PySpark
 
-        with spark_engine(choice.spark(application_name(plans)), until, note) as engine:
+        wanted = choice.spark(application_name(plans), [plan.snapshot.fs.spec for plan in plans])
+        with spark_engine(wanted, until, note) as engine:
             yield bar, engine
 
 
