@@ -279,6 +279,7 @@ GET_TABLES = method(
 GET_PARTITION_NAMES = method(
     "get_partition_names", (STRING, STRING, I16), list_of(STRING), "NoSuchObjectException MetaException"
 )
+GET_PARTITION_NAMES_BEFORE_3 = method("get_partition_names", (STRING, STRING, I16), list_of(STRING), "MetaException")
 GET_PARTITION_NAMES_PS = method(
     "get_partition_names_ps",
     (STRING, STRING, list_of(STRING), I16),
