@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore, exit_code_option, limit_option
 
 
-@click.command(
+@shared.command(
     "locks",
-    epilog=shared.examples(
-        "acidctl locks",
-        "acidctl locks --waiting",
-        "acidctl locks --table sales.orders -o jsonl",
-    ),
+    "acidctl locks",
+    "acidctl locks --waiting",
+    "acidctl locks --table sales.orders -o jsonl",
 )
 @shared.typed_option("--table", metavar="DB.TABLE", help="Only those on this table and its partitions.")
 @click.option("--waiting", is_flag=True, help="Only those that are not held yet, each with the one it waits for.")
@@ -24,8 +20,6 @@ from acidctl.cli.options.asked_metastore import asked_metastore, exit_code_optio
 @exit_code_option
 @asked_metastore
 @shared.output_option("table", "json", "jsonl", "csv", default="table")
-def command(**asked: Any) -> int:
+@shared.by_work()
+def command() -> None:
     """List the locks of a metastore: who holds what, since when, and who waits for whom."""
-    from acidctl.cli.hive.work.locks import work  # noqa: PLC0415 - loaded when it runs
-
-    return work(**asked)

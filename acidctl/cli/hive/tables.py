@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from acidctl.cli.options import shared
@@ -11,14 +9,12 @@ from acidctl.cli.options.asked_metastore import asked_metastore, exit_code_optio
 from acidctl.cli.options.metastore import exclude_option
 
 
-@click.command(
+@shared.command(
     "tables",
-    epilog=shared.examples(
-        "acidctl tables",
-        "acidctl tables --partitions 'sales.*'",
-        "acidctl tables -o csv --exclude 'sales.tmp_*' sales",
-        "acidctl tables -o jsonl | jq -r 'select(.noAutoCompaction) | .table'",
-    ),
+    "acidctl tables",
+    "acidctl tables --partitions 'sales.*'",
+    "acidctl tables -o csv --exclude 'sales.tmp_*' sales",
+    "acidctl tables -o jsonl | jq -r 'select(.noAutoCompaction) | .table'",
 )
 @click.argument("patterns", nargs=-1, metavar="[PATTERN...]")
 @click.option(
@@ -32,11 +28,9 @@ from acidctl.cli.options.metastore import exclude_option
 @exit_code_option
 @asked_metastore
 @shared.output_option("table", "json", "jsonl", "csv", default="table")
-def command(**asked: Any) -> int:
+@shared.by_work()
+def command() -> None:
     """List the transactional tables of a metastore: what they are, where they lie, and what is set for them.
 
     PATTERN is db.table with * and ? for what may stand there, or a database; all tables by default.
     """
-    from acidctl.cli.hive.work.tables import work  # noqa: PLC0415 - loaded when it runs
-
-    return work(**asked)

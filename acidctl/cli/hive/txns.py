@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from acidctl.cli.options import shared
@@ -11,15 +9,13 @@ from acidctl.cli.options.asked_metastore import asked_metastore, exit_code_optio
 from acidctl.cli.options.param_types import DURATION, LOCATION
 
 
-@click.command(
+@shared.command(
     "txns",
-    epilog=shared.examples(
-        "acidctl txns --open",
-        "acidctl txns --open --older-than 1h --user etl",
-        "acidctl txns --blocking",
-        "acidctl txns --blocking hive:sales.orders",
-        "acidctl txns --blocking --exit-code -o jsonl | jq -r '.id, .user, .bytes'",
-    ),
+    "acidctl txns --open",
+    "acidctl txns --open --older-than 1h --user etl",
+    "acidctl txns --blocking",
+    "acidctl txns --blocking hive:sales.orders",
+    "acidctl txns --blocking --exit-code -o jsonl | jq -r '.id, .user, .bytes'",
 )
 @click.argument("tables", nargs=-1, metavar="[TABLE...]", type=LOCATION)
 @click.option("--open", "only", flag_value="open", help="Only open ones.")
@@ -37,7 +33,8 @@ from acidctl.cli.options.param_types import DURATION, LOCATION
 @asked_metastore
 @shared.storage_options
 @shared.output_option("table", "json", "jsonl", "csv", default="table")
-def command(**asked: Any) -> int:
+@shared.by_work()
+def command() -> None:
     """List the transactions that are open, or aborted and not forgotten, with their locks.
 
     --blocking says what holds back cleaning, the transaction first for which most bytes wait: of every compaction that
@@ -47,6 +44,3 @@ def command(**asked: Any) -> int:
 
     Ages are by the clock of this machine, or by the newest time of the server where that is ahead.
     """
-    from acidctl.cli.hive.work.txns import work  # noqa: PLC0415 - loaded when it runs
-
-    return work(**asked)

@@ -45,21 +45,9 @@ def show(
         records = Records(output, columns)
         records.put_header()
         for record in found[:limit]:
-            if output == "csv":
-                records.put({name: flat(record.get(name)) for name in columns})
-            else:
-                records.put({**record})
+            records.put(record)
     if limit and len(found) > limit:
         note(f"{len(found) - limit:,} more, which come after these; --limit shows them")
-
-
-def flat(value: Any) -> Any:
-    """A cell of CSV: lists and objects in short."""
-    if isinstance(value, dict):
-        return " ".join(f"{key}={one}" for key, one in value.items())
-    if isinstance(value, list):
-        return " ".join(str(one.get("on", one)) if isinstance(one, dict) else str(one) for one in value)
-    return value
 
 
 def status(found: Sequence[object], exit_code: bool) -> int:
