@@ -7,6 +7,7 @@ connection of their own, and always ended: committed, or aborted where something
 from __future__ import annotations
 
 import os
+import re
 import socket
 import threading
 import time
@@ -17,10 +18,11 @@ from acidctl.errors import AcidctlError, ConflictError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction, MetastoreError
-from acidctl.metastore.server import txn_timeout
 from acidctl.metastore.tables import HiveTable
 
+_TIMEOUT_KEYS = ("metastore.txn.timeout", "hive.txn.timeout")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
+_UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class ReadLock:
@@ -106,7 +108,7 @@ class ReadLock:
     def _beat(self) -> None:
         request = interface.HeartbeatRequest(None, self.txn)
         failing: float | None = None
-        timeout = txn_timeout(self._beats)
+        timeout = seconds_of(self._beats)
         while not self._ended.wait(timeout / 3):
             try:
                 self._beats.call(interface.HEARTBEAT, request)
@@ -119,3 +121,12 @@ class ReadLock:
                 if time.monotonic() - failing > timeout:
                     self._lost = error
                     return
+
+
+def seconds_of(metastore: Metastore) -> float:
+    """After how many seconds without a heartbeat the server ends a transaction, as it says itself."""
+    for key in _TIMEOUT_KEYS:
+        match = re.fullmatch(r"([0-9]+)\s*([a-z]*)", metastore.configured(key, "").strip().lower())
+        if match and match[2] in _UNITS and int(match[1]):
+            return int(match[1]) * _UNITS[match[2]]
+    return 300.0

@@ -8,8 +8,11 @@ from dataclasses import dataclass, replace
 from acidctl.errors import AcidctlError
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import MetastoreError
-from acidctl.metastore.settings import seconds_in
 
+_UNITS = {
+    "": 1.0, "s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "msec": 1e-3, "us": 1e-6, "usec": 1e-6, "ns": 1e-9,
+    "nsec": 1e-9, "m": 60.0, "min": 60.0, "minutes": 60.0, "h": 3600.0, "hour": 3600.0, "d": 86400.0, "day": 86400.0,
+}  # fmt: skip
 _HOUSE_KEEPER = "AcidHouseKeeperService"
 
 
@@ -49,45 +52,31 @@ def find_switches(metastore: Metastore) -> Switches:
         MetastoreError: it cannot be reached.
     """
 
-    def is_on(name: str) -> bool:
-        return _said(metastore, name).lower() == "true"
-
-    def number(name: str, default: int) -> int:
-        text = _said(metastore, name)
-        return int(text) if re.fullmatch(r"\d+", text) else default
-
-    def seconds(name: str, default: float) -> float:
-        found = seconds_in(_said(metastore, name))
-        return default if found is None else found
+    def said(name: str, default: str) -> str:
+        """By its name of today; servers of Hive 2 tell only what begins with hive."""
+        missing = "\0"
+        found = metastore.configured(f"metastore.{name}", missing)
+        return metastore.configured(f"hive.{name}", default) if found == missing else found
 
     is_hive4 = metastore.features.txn_types
-    initiator = is_on("compactor.initiator.on")
+    initiator = _is_true(said("compactor.initiator.on", "false"))
+    # Before Hive 4 one switch starts initiator, cleaner and house keeper.
+    cleaner = _is_true(said("compactor.cleaner.on", "false")) if is_hive4 else initiator
+    keeps = _is_true(said("housekeeping.threads.on", "false")) if is_hive4 else initiator
     always = metastore.configured("metastore.task.threads.always", "")
     return Switches(
         is_hive4=is_hive4,
-        txn_timeout=txn_timeout(metastore),
-        worker_timeout=seconds("compactor.worker.timeout", 86400.0),
-        workers=number("compactor.worker.threads", 0),
+        txn_timeout=seconds_of(said("txn.timeout", "300s"), 300.0),
+        worker_timeout=seconds_of(said("compactor.worker.timeout", "86400s"), 86400.0),
+        workers=_number(said("compactor.worker.threads", "0"), 0),
         workers_elsewhere=is_hive4 and metastore.configured("hive.metastore.runworker.in", "hs2") != "metastore",
         initiator=initiator,
-        # Before Hive 4 one switch starts initiator, cleaner and house keeper.
-        cleaner=is_on("compactor.cleaner.on") if is_hive4 else initiator,
-        keeps_house=(is_on("housekeeping.threads.on") if is_hive4 else initiator) or _HOUSE_KEEPER in always,
-        by_write_id=is_on("txn.use.minhistorywriteid"),
-        most_failures=number("compactor.initiator.failed.compacts.threshold", 2),
-        pool_timeout=seconds("compactor.worker.pool.timeout", 43200.0),
+        cleaner=cleaner,
+        keeps_house=keeps or _HOUSE_KEEPER in always,
+        by_write_id=_is_true(said("txn.use.minhistorywriteid", "false")),
+        most_failures=_number(said("compactor.initiator.failed.compacts.threshold", "2"), 2),
+        pool_timeout=seconds_of(said("compactor.worker.pool.timeout", "12h"), 43200.0),
     )
-
-
-def txn_timeout(metastore: Metastore) -> float:
-    """After how many seconds without a heartbeat the server ends a transaction, as it says itself."""
-    return seconds_in(_said(metastore, "txn.timeout")) or 300.0
-
-
-def _said(metastore: Metastore, name: str) -> str:
-    """A property by its name of today, or as servers of Hive 2 have it; empty where the server does not tell."""
-    found = metastore.configured(f"metastore.{name}", "") or metastore.configured(f"hive.{name}", "")
-    return found.strip()
 
 
 def each_server(metastore: Metastore) -> list[Switches | MetastoreError]:
@@ -104,3 +93,19 @@ def each_server(metastore: Metastore) -> list[Switches | MetastoreError]:
         finally:
             one.close()
     return found
+
+
+def seconds_of(text: str, default: float) -> float:
+    """From a time as Hive's configuration has it, ``300s``, ``12h`` or ``300000ms``; the default for what is none."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", text)
+    if not found or found[2].lower() not in _UNITS:
+        return default
+    return float(found[1]) * _UNITS[found[2].lower()]
+
+
+def _number(text: str, default: int) -> int:
+    return int(text) if re.fullmatch(r"\d+", text.strip()) else default
+
+
+def _is_true(text: str) -> bool:
+    return text.strip().lower() == "true"

@@ -317,21 +317,14 @@ def _flag(name: str, text: str) -> bool:
     raise UsageProblem(f"not a value for {name}: {printable(text)}", "", "write true or false")
 
 
-_UNITS = {
-    "": 1.0, "s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "msec": 1e-3, "us": 1e-6, "usec": 1e-6, "ns": 1e-9,
-    "nsec": 1e-9, "m": 60.0, "min": 60.0, "minutes": 60.0, "h": 3600.0, "hour": 3600.0, "d": 86400.0, "day": 86400.0,
-}  # fmt: skip
-
-
-def seconds_in(text: str) -> float | None:
-    """A time as Hive's files write it, ``300``, ``12h`` or ``300000ms``; None for what is none."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.strip().lower())
-    return float(found[1]) * _UNITS[found[2]] if found and found[2] in _UNITS else None
+_UNITS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "d": 86400, "day": 86400}
 
 
 def _seconds(name: str, text: str, default: float) -> float:
-    seconds = seconds_in(text) if text else default
-    if seconds is None or not 0 < seconds <= 86400:
+    """A time as Hive's files write it: seconds, or with a unit."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.lower()) if text else None
+    seconds = default if not text else float(match[1]) * _UNITS.get(match[2] or "s", 0) if match else 0
+    if not 0 < seconds <= 86400:
         raise UsageProblem(f"not a time for {name}: {printable(text)}", "", f"write seconds: {name}=300")
     return seconds
 
