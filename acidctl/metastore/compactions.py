@@ -19,12 +19,11 @@ _STATE_CHARACTERS = {
     "initiated": "i", "working": "w", "ready for cleaning": "r", "succeeded": "s", "failed": "f",
     "did not initiate": "a", "attempted": "a", "refused": "c", "aborted": "x",
 }  # fmt: skip
+"""States as SHOW COMPACTIONS writes them; Hive 3 says attempted where Hive 4 says did not initiate."""
+
 INITIATED, WORKING, READY = "initiated", "working", "ready for cleaning"
 WAITING_STATES = (INITIATED, WORKING, READY)
 """States of entries that are still in the queue; the others are history."""
-
-STATES = tuple(_STATE_CHARACTERS)
-"""As SHOW COMPACTIONS writes them; Hive 3 says attempted where Hive 4 says did not initiate."""
 
 FAILED_STATES = ("failed", "did not initiate", "attempted", "refused", "aborted")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.asked_metastore import asked_metastore, exit_code_option, limit_option
+from acidctl.cli.options.asked_metastore import view_options
 
 _STATES = (
     "initiated", "working", "ready for cleaning", "succeeded", "failed", "did not initiate", "refused", "aborted",
@@ -23,10 +23,7 @@ _STATES = (
 @shared.typed_option("--table", metavar="DB.TABLE", help="Only those of this table and its partitions.")
 @click.option("--pool", metavar="NAME", help="Only those of this pool of workers (Hive 4).")
 @click.option("--stuck", is_flag=True, help="Only those that will not go on by themselves, and what frees each.")
-@limit_option
-@exit_code_option
-@asked_metastore
-@shared.output_option("table", "json", "jsonl", "csv", default="table")
+@view_options
 @shared.by_work()
 def command() -> None:
     """List the queue of compactions and its history, as Hive's SHOW COMPACTIONS does, with ages.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.asked_metastore import asked_metastore, exit_code_option, limit_option
+from acidctl.cli.options.asked_metastore import view_options
 
 
 @shared.command(
@@ -16,10 +16,7 @@ from acidctl.cli.options.asked_metastore import asked_metastore, exit_code_optio
 )
 @shared.typed_option("--table", metavar="DB.TABLE", help="Only those on this table and its partitions.")
 @click.option("--waiting", is_flag=True, help="Only those that are not held yet, each with the one it waits for.")
-@limit_option
-@exit_code_option
-@asked_metastore
-@shared.output_option("table", "json", "jsonl", "csv", default="table")
+@view_options
 @shared.by_work()
 def command() -> None:
     """List the locks of a metastore: who holds what, since when, and who waits for whom."""

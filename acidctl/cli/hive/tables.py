@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.asked_metastore import asked_metastore, exit_code_option, limit_option
+from acidctl.cli.options.asked_metastore import view_options
 from acidctl.cli.options.metastore import exclude_option
 
 
@@ -24,10 +24,7 @@ from acidctl.cli.options.metastore import exclude_option
     help="Count the partitions of each table, which takes a call each.",
 )
 @exclude_option
-@limit_option
-@exit_code_option
-@asked_metastore
-@shared.output_option("table", "json", "jsonl", "csv", default="table")
+@view_options
 @shared.by_work()
 def command() -> None:
     """List the transactional tables of a metastore: what they are, where they lie, and what is set for them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.asked_metastore import asked_metastore, exit_code_option, limit_option
+from acidctl.cli.options.asked_metastore import view_options
 from acidctl.cli.options.param_types import DURATION, LOCATION
 
 
@@ -28,11 +28,8 @@ from acidctl.cli.options.param_types import DURATION, LOCATION
     default=True,
     help="With --blocking: list the locations to tell how many bytes wait, or leave that out.",
 )
-@limit_option
-@exit_code_option
-@asked_metastore
 @shared.storage_options
-@shared.output_option("table", "json", "jsonl", "csv", default="table")
+@view_options
 @shared.by_work()
 def command() -> None:
     """List the transactions that are open, or aborted and not forgotten, with their locks.

@@ -23,8 +23,6 @@ from acidctl.orc.write.writer_settings import ANY_STRIDE, WHOLE, WriterSettings
 _ID_TYPES: Final = (pa.int32(), pa.int64(), pa.int32(), pa.int64(), pa.int64())
 _INSERT, _UPDATE, _DELETE = 0, 1, 2
 
-Int64 = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True, slots=True)
 class AcidFileResult:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 
-from acidctl.cli.hive.work.listed import Record, age_text, show, status, table_named, time_of, whole
+from acidctl.cli.hive.work.listed import Record, age_text, table_named, time_of, whole
 from acidctl.cli.hive.work.words import what_frees, why_stuck
-from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on_screen
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, View, fitted, on_screen
 from acidctl.metastore.activity import find_locks, find_transactions, now_by
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.compactions import Compaction, find_compactions, is_wanted
@@ -31,23 +31,19 @@ def work(
     table: str | None,
     pool: str | None,
     stuck: bool,
-    limit: int | None,
-    exit_code: bool,
     metastore: Metastore,
-    output: str,
+    view: View,
 ) -> int:
     """Show them; the exit status."""
     database, name = table_named(table)
     wanted = {"database": database, "table": name, "pool": pool, "state": state}
     if stuck:
         records = _stuck(metastore, wanted)
-        show(records, output, _STUCK_COLUMNS, _stuck_table, limit, "nothing is stuck")
-        return status(records, exit_code)
+        return view.show(records, _STUCK_COLUMNS, _stuck_table, "nothing is stuck")
     found = find_compactions(metastore, **wanted)
     now = now_by(when for one in found for when in (one.enqueued, one.started, one.committed, one.ended))
     records = [record_of(one, now) for one in found]
-    show(records, output, _COLUMNS, _table, limit, "the metastore has no such compaction")
-    return status(records, exit_code)
+    return view.show(records, _COLUMNS, _table, "the metastore has no such compaction")
 
 
 def _stuck(metastore: Metastore, wanted: Mapping[str, str | None]) -> list[Record]:
