@@ -167,11 +167,6 @@ def schema_of(types: Sequence[pb.Type], path: str = "the file") -> Schema:
     return schema
 
 
-def type_tree(types: Sequence[pb.Type], path: str = "the file") -> OrcType:
-    """The tree alone of :func:`schema_of`."""
-    return schema_of(types, path).tree
-
-
 _known: dict[tuple[bytes, ...], Schema] = {}
 _MOST_KNOWN = 64
 

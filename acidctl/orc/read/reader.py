@@ -22,7 +22,7 @@ from acidctl.orc.read.map_keys import check_map_keys
 from acidctl.orc.read.stripe_size import check_numbers, check_rows, check_stripe, is_small_at_first
 from acidctl.orc.read.union_nulls import mark_nulls
 from acidctl.orc.read.zones import is_utc
-from acidctl.orc.tail import FIRST_READ, Tail, as_text, read_tail
+from acidctl.orc.tail import FIRST_READ, Tail, as_text, placed_streams, read_tail
 from acidctl.orc.types import ACID_COLUMNS, OrcType, arrow_type, hive_type, restricted
 from acidctl.storage.port import FileSystem
 
@@ -305,11 +305,9 @@ class OrcFile:
         self._window.fetch([(footer_start, end)])
         wanted = {node.column_id for node in self._tree(chosen).walk()}
         ranges = [(footer_start, end)]
-        at = stripe.offset
-        for stream in self._stripe_footer(i).streams:
+        for stream, at in placed_streams(self._stripe_footer(i), stripe.offset):
             if at >= start and stream.length and stream.column in wanted:
                 ranges.append((at, at + (stream.length if most is None else min(stream.length, most))))
-            at += stream.length
         self._window.fetch(ranges)
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.tail import ACID_STATS, ACID_VERSION, KEY_INDEX, RecordKey
+from acidctl.orc.tail import ACID_STATS, ACID_VERSION, KEY_INDEX, RecordKey, key_index_of
 from acidctl.orc.types import ACID_COLUMNS, OrcType, acid_tree, to_proto
 from acidctl.orc.write.bloom import bloom_ids
 from acidctl.orc.write.file_assembler import CPP_WRITER, OrcAssembler, lowest_writer
@@ -164,9 +164,8 @@ class AcidWriter:
         """Write what is left and the tail.  The sink stays open."""
         self._flush()
         inserts, updates, deletes = (int(count) for count in self._counts)
-        index = "".join(f"{key.original_write_id},{key.bucket},{key.row_id};" for key in self._keys)
         user_metadata = {
-            KEY_INDEX: index.encode(),
+            KEY_INDEX: key_index_of(self._keys),
             ACID_STATS: f"{inserts},{updates},{deletes}".encode(),
         }
         if self._acid_version:

@@ -18,7 +18,7 @@ from acidctl.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail, stripe_length
-from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, renumbered, type_tree
+from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, renumbered
 from acidctl.orc.write.arrow_input import Forms, timestamp_leaves, to_writable
 from acidctl.orc.write.bloom import bloom_ids
 from acidctl.orc.write.index_positions import deflate_stripe
@@ -220,7 +220,7 @@ class _InMemory:
 
 def _check_types(written: Tail, tree: OrcType) -> None:
     """What was encoded is what the file will declare: a reader would take other types' streams for its own."""
-    for got, wanted in zip(type_tree(written.types).walk(), tree.walk(), strict=True):
+    for got, wanted in zip(written.type_tree.walk(), tree.walk(), strict=True):
         kind = "string" if wanted.kind in ("char", "varchar") else wanted.kind
         same = got.kind == kind and got.names == wanted.names and got.column_id == wanted.column_id
         # A file of Hive 0.11 does not say the precision of its decimals; then their scale is a value's own.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 
 from acidctl.cli.hive.work.listed import Record, age_text, table_named, time_of, whole
@@ -93,14 +93,19 @@ def _stuck_record(one: Stuck, now: float, switches: Switches) -> Record:
     }
 
 
+_FIRST: Sequence[tuple[ScreenColumn, Callable[[Record], str]]] = (
+    (ScreenColumn("id", True), lambda one: str(one["id"])),
+    (ScreenColumn("table or partition"), itemgetter("on")),
+    (ScreenColumn("kind"), itemgetter("kind")),
+    (ScreenColumn("state"), itemgetter("state")),
+    (ScreenColumn("age", True, is_clear=False), lambda one: age_text(one["age"])),
+)
+
+
 def _table(found: Sequence[Record]) -> FittedTable:
     return fitted(
         [
-            (ScreenColumn("id", True), lambda one: str(one["id"])),
-            (ScreenColumn("table or partition"), itemgetter("on")),
-            (ScreenColumn("kind"), itemgetter("kind")),
-            (ScreenColumn("state"), itemgetter("state")),
-            (ScreenColumn("age", True, is_clear=False), lambda one: age_text(one["age"])),
+            *_FIRST,
             (ScreenColumn("pool", worth=2, beside=True, is_clear=False), lambda one: one["pool"] or ""),
             (ScreenColumn("started (UTC)", worth=3, beside=True), lambda one: on_screen(one["started"])),
             (ScreenColumn("worker", worth=4, is_clear=False), lambda one: one["worker"] or ""),
@@ -122,13 +127,7 @@ def _remark(one: Record) -> str:
 
 def _stuck_table(found: Sequence[Record]) -> FittedTable:
     return fitted(
-        [
-            (ScreenColumn("id", True), lambda one: str(one["id"])),
-            (ScreenColumn("table or partition"), itemgetter("on")),
-            (ScreenColumn("kind"), itemgetter("kind")),
-            (ScreenColumn("state"), itemgetter("state")),
-            (ScreenColumn("age", True, is_clear=False), lambda one: age_text(one["age"])),
-        ],
+        _FIRST,
         "why, and what frees it",
         found,
         lambda one, cells: Row(
