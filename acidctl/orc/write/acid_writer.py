@@ -225,14 +225,14 @@ class AcidWriter:
 
     def _check_keys(self, batch: pa.RecordBatch) -> None:
         first = _key_at(batch, 0)
-        if (self._last is not None and first < self._last) or not _ascending(
+        if (self._last is not None and first < self._last) or not ascending(
             [column.to_numpy() for column in batch.columns[1:4]]
         ):
             raise _bad("they are out of order", "events must ascend by originalTransaction, bucket and rowId")
         self._last = _key_at(batch, batch.num_rows - 1)
 
 
-def _ascending(keys: Sequence[npt.NDArray[np.signedinteger]]) -> bool:
+def ascending(keys: Sequence[npt.NDArray[np.signedinteger]]) -> bool:
     """Whether rows of `keys`, the most significant column first, never descend."""
     tied = None
     for column in keys:

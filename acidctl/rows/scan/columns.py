@@ -29,9 +29,6 @@ ROW_ID_ORC = row_of([("writeid", OrcType("bigint")), ("bucketid", OrcType("int")
 Place = tuple[int, ...]
 """A column by its position in the row type, and those of the fields inside it."""
 
-_DAY_NS = 86_400_000_000_000
-_EPOCH = datetime.date(1970, 1, 1).toordinal()
-
 
 class ColumnSource(Enum):
     """Where a column comes from."""
@@ -66,11 +63,8 @@ class PartitionColumn:
         """The value as conditions know it."""
         if isinstance(self.value, np.datetime64):
             return Moment(int(self.value.astype("datetime64[ns]").astype(np.int64)))
-        if isinstance(self.value, datetime.datetime):
-            since = self.value - datetime.datetime(1970, 1, 1)
-            return Moment(since.days * _DAY_NS + (since.seconds * 10**6 + since.microseconds) * 1000)
         if isinstance(self.value, datetime.date):
-            return Moment((self.value.toordinal() - _EPOCH) * _DAY_NS)
+            return Moment.of(self.value)
         assert not isinstance(self.value, float)
         return self.value
 
