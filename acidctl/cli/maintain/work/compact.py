@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -40,7 +40,7 @@ from acidctl.compaction.request import (
 from acidctl.compaction.run import Compacted, Engine
 from acidctl.compaction.tasks import JoinTask, Task
 from acidctl.errors import RefusedError
-from acidctl.location.find import find, once
+from acidctl.location.find import Found, find, once
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.lock import Locking
 from acidctl.location.neighbours import Surroundings
@@ -79,6 +79,8 @@ def work(
     row_index_stride: int | None,
     bloom_filter: str | None,
     locking: Locking,
+    take_over: bool,
+    wait: float | None,
     exit_code: bool,
     lists: SnapshotLists,
     storage: dict[str, str],
@@ -105,11 +107,14 @@ def work(
         force,
         offline,
         dry_run,
-        _writing(compression, stripe_size, row_index_stride, bloom_filter, task_bytes, verify),
-        replace(locking, age=lists.age),
+        take_over=take_over,
+        wait=wait or 0.0,
+        writing=_writing(compression, stripe_size, row_index_stride, bloom_filter, task_bytes, verify),
+        locking=replace(locking, age=lists.age),
     )
     printer = CompactionPrinter(output, run)
     planned: list[Planned] = []
+    by_place: dict[str, Found] = {}
     places = once(find(locations, storage, lists, printer.observer, surroundings=Surroundings()))
     for found in printer.changeable(places, request.table_type):
         if closed or (until is not None and time.monotonic() >= until):
@@ -119,6 +124,7 @@ def work(
         printer.answered(answer)
         if isinstance(answer, Planned):
             planned.append(answer)
+            by_place[found.shown] = found
     planned, left = (planned, []) if max_bytes is None else within_budget(planned, max_bytes)
     for one in left:
         printer.postponed(one.location, reason(Code.BUDGET_IS_USED, bytes=one.plan.input_bytes))
@@ -136,7 +142,7 @@ def work(
         if asks:
             _agree(planned)
         with _open_engine(engine, jobs, until, planned) as (bar, running):
-            _carry_out(planned, request, running, bar, printer)
+            _carry_out([(by_place[one.location], one) for one in planned], lists, request, running, bar, printer)
     return printer.exit_status(exit_code)
 
 
@@ -249,15 +255,37 @@ def _open_engine(
 
 
 def _carry_out(
-    planned: Sequence[Planned], request: CompactionRequest, engine: Engine, bar: Working, printer: CompactionPrinter
+    planned: Sequence[tuple[Found, Planned]],
+    lists: SnapshotLists,
+    request: CompactionRequest,
+    engine: Engine,
+    bar: Working,
+    printer: CompactionPrinter,
 ) -> None:
     # Closed at once when interrupted: that removes what was staged.
-    with closing(carry_out(planned, request, engine, bar.ended)) as outcomes:
+    with closing(_outcomes(planned, lists, request, engine, bar.ended)) as outcomes:
         for outcome in outcomes:
+            if not isinstance(outcome, Compacted):
+                printer.answered(outcome)
+                continue
             if outcome.error:
                 for task in outcome.plan.tasks:  # of a location that somebody else holds none has begun
                     bar.ended(task)
             printer.done(outcome)
+
+
+def _outcomes(
+    planned: Sequence[tuple[Found, Planned]],
+    lists: SnapshotLists,
+    request: CompactionRequest,
+    engine: Engine,
+    on_task: Callable[[Task], None],
+) -> Generator[Answer | Compacted, None, None]:
+    if any(found.hive for found, _ in planned):
+        from acidctl.hive.compacting import compact_locations  # noqa: PLC0415 - Thrift, only with a metastore
+
+        return compact_locations(planned, lists, request, engine, on_task)
+    return carry_out([one for _, one in planned], request, engine, on_task)
 
 
 # --- what it says ---
