@@ -140,7 +140,7 @@ class Turn:
             level=level, database=table.database, table=table.name, partition=partition or None
         )
         kind = interface.TxnType.COMPACTION if desk.has_queue else None
-        asked = Asked((part,), kind, desk.metastore.settings.user_name, f"acidctl compact {worker}")
+        asked = Asked((part,), kind, desk.metastore.settings.user_name, worker)
         try:
             transaction = OwnTransaction(desk.metastore, desk.heartbeats, asked, on_lost)
         except BaseException as error:
