@@ -20,6 +20,7 @@ COMMANDS = {
     "clean(leftovers=True)": "clean --leftovers",
     "clean(plan=FILE)": "clean --plan FILE",
     "compact()": "compact",
+    "compact('auto')": "compact --auto",
     "compact('major')": "compact --major",
     "dump()": "dump",
     "forget_repair()": "repair forget",

@@ -29,6 +29,7 @@ from acidctl.compaction.request import (
 )
 from acidctl.compaction.run import Compacted, failed
 from acidctl.errors import AcidctlError, ConflictError, RefusedError
+from acidctl.hive.worker_id import worker_id
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
@@ -98,7 +99,7 @@ class Turn:
             ConflictError: somebody's lock excludes it.
             MetastoreError: the metastore cannot be reached, or failed.
         """
-        worker = queue_work.worker_id()
+        worker = worker_id()
         if not desk.has_queue:
             _wait_beside(found, lists, request.wait)
             return cls.of_entry(desk, found, lists, worker)
@@ -227,6 +228,15 @@ class Turn:
             queue_work.mark_failed(self.desk.metastore, self.entry, _words(why))
         return is_aborted
 
+    def give_back(self, why: str) -> None:
+        """End it unfinished: the same is asked for again."""
+        if self._has_ended:
+            return
+        self._has_ended = True
+        self.transaction.abort(ABORTED_COMPACTION)
+        if self.entry and self._is_ours():
+            give_back(self.desk.metastore, self.entry, why)
+
     def _record(self, highest_write_id: int) -> None:
         assert self.entry
         user = self.desk.metastore.settings.user_name
@@ -261,6 +271,18 @@ class Turn:
             queue_work.mark_compacted(self.desk.metastore, self.entry)
         self.transaction.commit()
         self._has_ended = True
+
+
+def give_back(metastore: Metastore, entry: interface.QueueEntry, why: str) -> None:
+    """Ask for the same compaction again, in the same pool, in place of an entry: none goes back to waiting.
+
+    It counts as refused and not as failed: after some failures Hive gives a table up.
+    """
+    if queue_work.mark_refused(metastore, entry, why):
+        kind = interface.CompactionType(entry.type).name.lower()
+        wish = Wish(entry.database, entry.table, entry.partition or "", kind, pool=entry.pool or "")
+        with suppress(AcidctlError):
+            request_compaction(metastore, wish)
 
 
 def partition_of(found: Found) -> str:

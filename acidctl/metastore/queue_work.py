@@ -5,10 +5,6 @@ The server checks neither who says so nor, mostly, whether the entry is still hi
 
 from __future__ import annotations
 
-import itertools
-import os
-import re
-import socket
 from dataclasses import replace
 
 from acidctl import __version__
@@ -20,22 +16,6 @@ from acidctl.metastore.errors import Unreachable
 from acidctl.metastore.wire import Method
 
 _MOST_MESSAGE = 512
-_NUMBERS = itertools.count(1)
-
-
-def worker_id() -> str:
-    """A new name for a worker: ``acidctl-<host>-<process>-<number>``.
-
-    It does not begin with the name of a host: when an initiator starts, Hive takes the entries of workers back whose
-    names begin with that of its own.
-    """
-    return f"acidctl-{socket.gethostname()}-{os.getpid()}-{next(_NUMBERS)}"
-
-
-def process_of(worker: str) -> tuple[str, int] | None:
-    """Host and process of a worker of ours, by its name; None of another's."""
-    found = re.fullmatch(r"acidctl-(.+)-(\d+)-\d+", worker)
-    return (found[1], int(found[2])) if found else None
 
 
 def claim(metastore: Metastore, worker: str, pool: str = "") -> interface.QueueEntry | None:
