@@ -33,9 +33,9 @@ SECTIONS: dict[str, dict[str, str]] = {
         "locks": "List locks: who holds them, and who waits for whom.",
         "compactions": "List the queue of compactions, and say what is stuck and what frees it.",
         "request": "Ask Hive's workers for compactions: major, minor, rebalance.",
-        "abort": "End transactions, or take compactions out of the queue.",
-        "worker": "Compact what waits in Hive's queue, as Hive's own workers do.",
-        "housekeep": "End transactions and locks of clients that have died.",
+        "abort": "End transactions; take compactions out of the queue.",
+        "worker": "Compact what waits in Hive's queue.",
+        "housekeep": "End transactions and locks of dead clients.",
     },
     "Try and check": {
         "validate": "Check names, files and rows against the rules of the format.",

@@ -187,3 +187,45 @@ def test_readers_and_writers_of_hive_go_on_meanwhile(real_hives: Callable[[int],
         hive.round("Cleaner")
     clean_by_hive(hive, history.name)
     assert history.judge() == before
+
+
+def test_a_worker_does_what_hive_was_asked_for(real_hives: Callable[[int], HiveServer], acidctl: Acidctl) -> None:
+    """Entries of SQL, in a pool and in none, with a partition and without; one of them a table that is gone."""
+    hive = real_hives(4)
+    history = changed(hive, "queue_worker", 10)
+    before = history.judge()
+    hive.sql(
+        "create table queue_days (id int) partitioned by (day string) stored as orc"
+        " tblproperties('transactional'='true')",
+        "insert into queue_days partition (day='a:b') values (1), (2)",
+        "insert into queue_days partition (day='a:b') values (3)",
+        "insert into queue_days partition (day='c') values (4)",
+        "create table queue_gone (id int) stored as orc tblproperties('transactional'='true')",
+        "insert into queue_gone values (1)",
+        "alter table queue_gone compact 'major'",
+        f"alter table {history.name} compact 'minor'",
+        "alter table queue_days partition (day='a:b') compact 'major' pool 'nightly'",
+        "alter table queue_days partition (day='c') compact 'major' pool 'nightly'",
+        "drop table queue_gone",
+    )
+    done = acidctl("worker", "--once", "--engine", "local", "-o", "jsonl", "--metastore", hive.metastore)
+    assert done.status == 0, done.err
+    assert "compacted" in {one["result"] for one in done.lines()}
+    assert compactions(hive, history.name) == [READY]
+    assert {one["State"] for one in entries(hive, "queue_days")} == {"initiated"}
+    nightly = acidctl(
+        "worker", "--once", "--pool", "nightly", "--engine", "local", "--max-parallel", "2", "-o", "jsonl",
+        "--metastore", hive.metastore,
+    )  # fmt: skip
+    assert nightly.status == 0, nightly.err
+    assert sorted(one["result"] for one in nightly.lines()) == ["compacted", "nothing-to-do"]
+    by_partition = {one["Partition"]: one["State"] for one in entries(hive, "queue_days")}
+    assert by_partition == {"day=a%3Ab": READY, "day=c": "refused"}
+    assert not open_transactions(hive)
+    assert history.judge() == before
+    days = "select id from queue_days order by id"
+    assert hive.sql(days) == [["1"], ["2"], ["3"], ["4"]]
+    for name in ("queue_days", history.name):
+        clean_by_hive(hive, name)
+    assert hive.sql(days) == [["1"], ["2"], ["3"], ["4"]]
+    assert history.judge() == before

@@ -17,7 +17,7 @@ from acidctl.cli.options.param_types import COUNT, DURATION, SIZE
     epilog=shared.examples(
         "acidctl worker --pool nightly --once",
         "acidctl worker --engine local --max-parallel 2 --max-bytes 50g --listen 9464",
-        "acidctl --log-format json worker --master yarn --queue compaction --max-parallel 8",
+        "acidctl worker -o jsonl --master yarn --queue compaction --max-parallel 8",
     ),
 )
 @click.option("--pool", metavar="NAME", help="Take entries of this pool; without it those that have none.")
