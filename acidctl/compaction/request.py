@@ -204,6 +204,7 @@ def plan_location(found: Found, lists: SnapshotLists, request: CompactionRequest
         if idle := _idle(snapshot, decision):
             return Nothing(location=found.shown, reasons=idle, snapshot=snapshot, figures=figures, finished=finished)
         assert decision.kind is not None  # it would be idle
+        lists.require_same(found.hive)
         refuse_unsafe(snapshot, time.time(), force=request.force)
         plan = plan_compaction(
             snapshot,

@@ -45,7 +45,7 @@ from acidctl.metastore.compactions import (
     find_compactions,
     request_compaction,
 )
-from acidctl.metastore.own_transaction import Asked, Heartbeats, OwnTransaction
+from acidctl.metastore.locked_transaction import Asked, Heartbeats, LockedTransaction
 from acidctl.metastore.tables import HiveTable
 
 ABORTED_COMPACTION = 50006
@@ -84,7 +84,7 @@ class Turn:
     found: Found
     worker: str
     entry: interface.QueueEntry | None
-    transaction: OwnTransaction
+    transaction: LockedTransaction
     lists: SnapshotLists
     _has_ended: bool = field(default=False)
 
@@ -140,10 +140,9 @@ class Turn:
         part = interface.LockComponent(
             level=level, database=table.database, table=table.name, partition=partition or None
         )
-        kind = interface.TxnType.COMPACTION if desk.has_queue else None
-        asked = Asked((part,), kind, desk.metastore.settings.user_name, worker)
+        asked = Asked((part,), interface.TxnType.COMPACTION)
         try:
-            transaction = OwnTransaction(desk.metastore, desk.heartbeats, asked, on_lost)
+            transaction = LockedTransaction(desk.metastore, desk.heartbeats, asked, on_lost)
         except BaseException as error:
             if entry:
                 queue_work.mark_failed(desk.metastore, entry, _words(error))

@@ -31,7 +31,7 @@ from acidctl.metastore.activity import name_of
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.compactions import WORKING, find_compactions
 from acidctl.metastore.interface import CompactionType
-from acidctl.metastore.own_transaction import Heartbeats
+from acidctl.metastore.locked_transaction import Heartbeats
 from acidctl.outcome import Outcome, Result
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0

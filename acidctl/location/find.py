@@ -253,7 +253,7 @@ def _places(
 ) -> Iterator[Found]:
     """The locations that one path, or name, leads to."""
     if is_hive_name(path):
-        return _named(path, storage, lists, surroundings)
+        return _named(path, storage, lists, observer, surroundings)
     if lists.warehouse and lists.warehouse.read_lock:
         raise UsageProblem(
             f"no lock for reading can be taken on {path}", "it is a path", "name the table: hive:db.table"
@@ -266,13 +266,20 @@ def _places(
 
 
 def _named(
-    text: str, storage: Mapping[str, str], lists: SnapshotLists, surroundings: Surroundings | None
+    text: str, storage: Mapping[str, str], lists: SnapshotLists, observer: Observer, surroundings: Surroundings | None
 ) -> Iterator[Found]:
     """The locations of the tables of a metastore that a name means."""
-    name = HiveName.parse(text)
-    for place in lists.require_warehouse(text).places(name, storage):
+    name, warehouse = HiveName.parse(text), lists.require_warehouse(text)
+    for place in warehouse.places(name, storage, observer.error):
         if surroundings:
-            refuse_part_of_others(place.fs.display(place.location.path), storage, surroundings)
+            try:
+                warehouse.refuse_part_of_another(place)
+                refuse_part_of_others(place.fs.display(place.location.path), storage, surroundings)
+            except RefusedError as error:
+                if observer.error is None or not name.is_pattern:
+                    raise
+                observer.error(error)
+                continue
         is_given = not name.is_pattern and not place.location.partition
         declared = declared_by(place.table, place.partition)
         yield Found(place.fs, place.location, is_given, hive=place.table, declared=declared)

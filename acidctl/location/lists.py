@@ -115,6 +115,17 @@ class SnapshotLists:
         """The same, where a user has agreed to what nobody said before."""
         return replace(self, assumption=self.assumption or assumption)
 
+    def require_same(self, table: HiveTable | None) -> None:
+        """Refuse to change a table by the lists of another one that had its name: to be asked when it was listed.
+
+        Raises:
+            NotFoundError: it is gone.
+            ConflictError: it was dropped and created again since the metastore was asked for the lists, or lies
+                elsewhere.
+        """
+        if self.asks_metastore and self.warehouse and table:
+            self.warehouse.table_again(table)
+
     def compaction_of(self, table: HiveTable | None, partition: Sequence[tuple[str, str]]) -> CompactionInfo | None:
         """An entry of Hive's queue that is at work in a location, or about to be; None without a metastore, too."""
         return self.warehouse.compaction_of(table, partition) if self.warehouse and table else None

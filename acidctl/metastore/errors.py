@@ -19,6 +19,10 @@ class NoAnswer(Unreachable):
     """Time ran out: asking again would take as long again."""
 
 
+class Unreadable(MetastoreError):
+    """An answer that cannot be read; what was asked for may have been done."""
+
+
 class UnknownMethod(UsageProblem):
     """The server does not have a method."""
 

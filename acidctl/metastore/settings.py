@@ -6,6 +6,7 @@ import getpass
 import os
 import re
 import socket
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -130,7 +131,8 @@ class MetastoreSettings:
     @property
     def secrets(self) -> tuple[str, ...]:
         """What must never be shown."""
-        return tuple(filter(None, (self.password, self.token, *self.headers.values())))
+        pair = b64encode(f"{self.user_name}:{self.password}".encode()).decode() if self.password else ""
+        return tuple(filter(None, (self.password, pair, self.token, *self.headers.values())))
 
 
 def find_settings(given: Mapping[str, str], environ: Mapping[str, str] | None = None) -> MetastoreSettings | None:

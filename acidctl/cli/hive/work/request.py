@@ -28,7 +28,7 @@ from acidctl.metastore.compactions import (
     find_compactions,
     request_compaction,
 )
-from acidctl.metastore.errors import Unreachable
+from acidctl.metastore.errors import Unreachable, Unreadable
 from acidctl.metastore.tables import partition_names
 from acidctl.wording import human_count
 
@@ -158,7 +158,7 @@ def _ask(metastore: Metastore, wishes: Sequence[Wish], said: _Said, *, is_last: 
     for wish in wishes:
         try:
             answer = request_compaction(metastore, wish)
-        except Unreachable as error:
+        except (Unreachable, Unreadable) as error:
             said.failed(wish, error)
             note("whether the last one was taken is not known: acidctl compactions shows it")
             break  # of a server that is gone nothing more is to be had
