@@ -185,8 +185,10 @@ def test_readers_and_writers_of_hive_go_on_meanwhile(real_hives: Callable[[int],
     before = history.judge()
     for _ in entries(hive, history.name):  # the cleaner takes one of a table at a time
         hive.round("Cleaner")
-    clean_by_hive(hive, history.name)
     assert history.judge() == before
+    for entry in entries(hive, history.name):
+        # Hive 4.0's cleaner does not get over an entry once what a later one has replaced is gone, whoever compacted.
+        assert entry["State"] == "succeeded" or "Not enough history" in entry["Error message"]
 
 
 def test_a_worker_does_what_hive_was_asked_for(real_hives: Callable[[int], HiveServer], acidctl: Acidctl) -> None:
