@@ -230,7 +230,7 @@ def request_compaction(metastore: Metastore, wish: Wish) -> Answer:
         wish.partition or None,
         CompactionType[wish.kind.upper()],
         properties=dict(wish.properties) or None,
-        initiator=f"acidctl-{socket.gethostname()}",
+        initiator=f"{socket.gethostname()}-acidctl",
         initiator_version=__version__,
         pool=wish.pool or None,
         buckets=wish.buckets,

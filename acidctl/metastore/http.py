@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping
-from http.client import HTTPConnection, HTTPException, HTTPResponse
+from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
 from typing import Any
 
 from thrift.protocol.TProtocol import TProtocolException
@@ -61,6 +61,8 @@ class HttpTransport(Frames):
             self._in = io.BytesIO(self._body(connection.getresponse()))
         except ConnectionError as error:
             raise TTransportException(TTransportException.END_OF_FILE, str(error), error) from error
+        except IncompleteRead as error:
+            raise _cut() from error
         except HTTPException as error:
             raise TProtocolException(TProtocolException.INVALID_DATA, f"not HTTP: {error!r}"[:_MOST_WORDS]) from error
         finally:
@@ -68,10 +70,10 @@ class HttpTransport(Frames):
 
     def cstringio_refill(self, read: bytes, wanted: int) -> io.BytesIO:  # noqa: ARG002 - Thrift's names
         """There is no more than the answer."""
-        raise EOFError
+        raise _cut()
 
     def _next(self) -> io.BytesIO:
-        raise TProtocolException(TProtocolException.INVALID_DATA, "an answer that ends in the middle")
+        raise _cut()
 
     def _body(self, response: HTTPResponse) -> bytes:
         if response.status == 200:
@@ -84,6 +86,10 @@ class HttpTransport(Frames):
         if response.status in (502, 503, 504):
             raise TTransportException(TTransportException.UNKNOWN, why)
         raise MetastoreError(f"{url} does not answer as a metastore over HTTP", why, "check its address and path")
+
+
+def _cut() -> TTransportException:
+    return TTransportException(TTransportException.END_OF_FILE, "an answer that ends in the middle")
 
 
 class _Connection(HTTPConnection):

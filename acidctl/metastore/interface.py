@@ -146,6 +146,8 @@ class Table(Struct):
     partition_keys: tuple[FieldSchema, ...] = field(8, list_of(struct_of(FieldSchema)), ())
     parameters: Mapping[str, str] = field(9, map_of(STRING, STRING), {})
     table_type: str | None = field(12, STRING)
+    catalog: str | None = field(17, STRING)
+    id: int = field(25, I64, 0)
 
 
 @struct
@@ -267,6 +269,7 @@ GET_TABLES = method(
 GET_PARTITION_NAMES = method(
     "get_partition_names", (STRING, STRING, I16), list_of(STRING), "NoSuchObjectException MetaException"
 )
+GET_PARTITION_NAMES_BEFORE_3 = method("get_partition_names", (STRING, STRING, I16), list_of(STRING), "MetaException")
 GET_PARTITION_NAMES_PS = method(
     "get_partition_names_ps",
     (STRING, STRING, list_of(STRING), I16),
@@ -425,8 +428,8 @@ GET_VALID_WRITE_IDS = method(
     "NoSuchTxnException MetaException",
 )
 OPEN_TXNS = method("open_txns", (struct_of(OpenTxnRequest),), struct_of(OpenTxnsResponse), repeatable=False)
-ABORT_TXN = method("abort_txn", (struct_of(AbortTxnRequest),), None, "NoSuchTxnException")
-ABORT_TXNS = method("abort_txns", (struct_of(AbortTxnsRequest),), None, "NoSuchTxnException")
+ABORT_TXN = method("abort_txn", (struct_of(AbortTxnRequest),), None, "NoSuchTxnException", repeatable=False)
+ABORT_TXNS = method("abort_txns", (struct_of(AbortTxnsRequest),), None, "NoSuchTxnException", repeatable=False)
 COMMIT_TXN = method("commit_txn", (struct_of(CommitTxnRequest),), None, _GONE, repeatable=False)
 HEARTBEAT = method(
     "heartbeat", (struct_of(HeartbeatRequest),), None, "NoSuchLockException NoSuchTxnException TxnAbortedException"
@@ -526,7 +529,7 @@ LOCK = method("lock", (struct_of(LockRequest),), struct_of(LockResponse), _GONE,
 CHECK_LOCK = method(
     "check_lock", (struct_of(CheckLockRequest),), struct_of(LockResponse), f"{_GONE} NoSuchLockException"
 )
-UNLOCK = method("unlock", (struct_of(UnlockRequest),), None, "NoSuchLockException TxnOpenException")
+UNLOCK = method("unlock", (struct_of(UnlockRequest),), None, "NoSuchLockException TxnOpenException", repeatable=False)
 SHOW_LOCKS = method("show_locks", (struct_of(ShowLocksRequest),), struct_of(ShowLocksResponse))
 
 
@@ -637,7 +640,7 @@ class AbortCompactionsResponse(Struct):
 COMPACT = method("compact2", (struct_of(CompactionRequest),), struct_of(CompactionResponse), repeatable=False)
 SHOW_COMPACT = method("show_compact", (struct_of(ShowCompactRequest),), struct_of(ShowCompactResponse))
 ABORT_COMPACTIONS = method(
-    "abort_Compactions", (struct_of(AbortCompactionsRequest),), struct_of(AbortCompactionsResponse)
+    "abort_Compactions", (struct_of(AbortCompactionsRequest),), struct_of(AbortCompactionsResponse), repeatable=False
 )
 
 

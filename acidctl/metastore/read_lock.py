@@ -6,9 +6,7 @@ connection of their own, and always ended: committed, or aborted where something
 
 from __future__ import annotations
 
-import os
 import re
-import socket
 import threading
 import time
 from collections.abc import Iterable
@@ -17,10 +15,14 @@ from contextlib import suppress
 from acidctl.errors import AcidctlError, ConflictError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.errors import LostTransaction, MetastoreError
+from acidctl.metastore.errors import LostTransaction
+from acidctl.metastore.own_transaction import OwnTransaction
 from acidctl.metastore.tables import HiveTable
 
 _TIMEOUT_KEYS = ("metastore.txn.timeout", "hive.txn.timeout")
+_UNTOLD = 300.0
+"""Seconds: Hive's default."""
+
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
 _UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -42,18 +44,16 @@ class ReadLock:
     """
 
     def __init__(self, metastore: Metastore, tables: Iterable[HiveTable], wait: float = 60.0) -> None:
+        _ = metastore.features  # once for both of the others
         self._metastore = metastore.another()
         self._beats = metastore.another()
         self._ended = threading.Event()
         self._lost: AcidctlError | None = None
         self._thread: threading.Thread | None = None
-        user, host = metastore.settings.user_name, socket.gethostname()
-        self._agent = f"acidctl-{os.getpid()}"
-        txn_type = interface.TxnType.READ_ONLY if metastore.features.txn_types else None
-        request = interface.OpenTxnRequest(1, user, host, self._agent, txn_type)
-        self.txn: int = self._metastore.call(interface.OPEN_TXNS, request).txn_ids[0]
+        self._own = OwnTransaction(self._metastore)
         try:
-            self._lock = self._acquire(tables, user, host, wait)
+            self.txn = self._own.open()
+            self._lock = self._acquire(tables, wait)
             self._thread = threading.Thread(target=self._beat, name="acidctl-heartbeat", daemon=True)
             self._thread.start()
         except BaseException:
@@ -75,22 +75,18 @@ class ReadLock:
 
     def release(self, *, commit: bool = True) -> None:
         """End the transaction, and the lock with it. What goes wrong is left to the server's time-out."""
-        if self._ended.is_set():
-            return
         self._ended.set()
-        if self._thread:
-            self._thread.join(timeout=10)
-        with suppress(AcidctlError):
-            if commit and not self._lost:
-                self._metastore.call(interface.COMMIT_TXN, interface.CommitTxnRequest(self.txn))
-            else:
-                self._metastore.call(interface.ABORT_TXN, interface.AbortTxnRequest(self.txn))
+        self._own.end(commit=commit and not self._lost)
         self._metastore.close()
-        self._beats.close()
+        if self._thread:
+            self._thread.join(timeout=1)
+        if not (self._thread and self._thread.is_alive()):  # else its last question has no answer yet
+            self._beats.close()
 
-    def _acquire(self, tables: Iterable[HiveTable], user: str, host: str, wait: float) -> int:
+    def _acquire(self, tables: Iterable[HiveTable], wait: float) -> int:
         parts = tuple(interface.LockComponent(database=one.database, table=one.name) for one in tables)
-        request = interface.LockRequest(parts, self.txn, user, host, self._agent)
+        own, user = self._own, self._metastore.settings.user_name
+        request = interface.LockRequest(parts, own.id, user, own.host, own.agent)
         answer = self._metastore.call(interface.LOCK, request)
         until, pause = time.monotonic() + wait, _FIRST_PAUSE
         while answer.state == interface.LockState.WAITING and time.monotonic() < until:
@@ -108,7 +104,9 @@ class ReadLock:
     def _beat(self) -> None:
         request = interface.HeartbeatRequest(None, self.txn)
         failing: float | None = None
-        timeout = seconds_of(self._beats)
+        timeout = _UNTOLD
+        with suppress(AcidctlError):
+            timeout = seconds_of(self._beats)
         while not self._ended.wait(timeout / 3):
             try:
                 self._beats.call(interface.HEARTBEAT, request)
@@ -116,7 +114,7 @@ class ReadLock:
             except LostTransaction as error:
                 self._lost = error
                 return
-            except MetastoreError as error:  # it may come back before the time-out is over
+            except AcidctlError as error:  # it may come back before the time-out is over
                 failing = failing or time.monotonic()
                 if time.monotonic() - failing > timeout:
                     self._lost = error
@@ -129,4 +127,4 @@ def seconds_of(metastore: Metastore) -> float:
         match = re.fullmatch(r"([0-9]+)\s*([a-z]*)", metastore.configured(key, "").strip().lower())
         if match and match[2] in _UNITS and int(match[1]):
             return int(match[1]) * _UNITS[match[2]]
-    return 300.0
+    return _UNTOLD

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import ssl
 import time
@@ -140,6 +141,14 @@ class Stream(TTransportBase):  # type: ignore[misc]
         if self._received > MOST_BYTES:
             raise TProtocolException(TProtocolException.SIZE_LIMIT, f"an answer of more than {MOST_BYTES >> 20} MB")
         return data
+
+    def has_come(self) -> bool:
+        """Whether something can be read now: between two questions, the end."""
+        if self._socket is None:
+            return False
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(0))
 
     def _left(self) -> float:
         left = self._ends + self._received / _SLOWEST - time.monotonic()

@@ -87,6 +87,7 @@ class FakeHive:
     def __post_init__(self) -> None:
         self._next_txn = 0
         self._next_lock = 0
+        self._seconds = 0
         self._mutex = threading.RLock()
         self._server = FakeMetastore(self._answers())
         self.address, self.calls = self._server.address, self._server.calls
@@ -96,6 +97,11 @@ class FakeHive:
 
     def __exit__(self, *_: object) -> None:
         self._server.stop()
+
+    @property
+    def answers(self) -> dict[str, Callable[..., Any]]:
+        """What is done for each method; may be changed."""
+        return self._server.answers
 
     # -- what tests say ------------------------------------------------------------------------------------------
 
@@ -126,14 +132,20 @@ class FakeHive:
             name,
             database,
             "hive",
+            created=self._made(),
             storage=wire.StorageDescriptor(
-                (wire.FieldSchema("id", "int"),), location, **{"serde": orc, "buckets": -1, **storage}
+                (wire.FieldSchema("a", "int"),), location, **{"serde": orc, "buckets": -1, **storage}
             ),
             partition_keys=tuple(wire.FieldSchema(key, "string") for key in keys),
             parameters={"transactional": "true", **(parameters or {})},
             table_type="MANAGED_TABLE",
         )
         self.partitions[database, name] = {}
+
+    def _made(self) -> int:
+        """When a table is created: no two in one second."""
+        self._seconds += 1
+        return int(self.now) - 10**6 + self._seconds
 
     def partition(self, database: str, table: str, name: str) -> None:
         """One of its partitions, ``day=1``, in its directory."""
@@ -321,22 +333,25 @@ class FakeHive:
         found = (self.tables.get((request.database, name)) for name in request.names)
         return wire.GetTablesResult(tuple(one for one in found if one))
 
-    def _do_get_partition_names(self, database: str, table: str, _: int) -> tuple[str, ...]:
+    def _partitions_of(self, database: str, table: str) -> Mapping[str, wire.Partition]:
         if (database, table) not in self.tables:
             raise Refused("NoSuchObjectException", f"{database}.{table} table not found")
-        return tuple(self.partitions[database, table])
+        return self.partitions[database, table]
+
+    def _do_get_partition_names(self, database: str, table: str, _: int) -> tuple[str, ...]:
+        return tuple(self._partitions_of(database, table))
 
     def _do_get_partition_names_ps(self, database: str, table: str, values: Sequence[str], _: int) -> tuple[str, ...]:
         return tuple(
             name
-            for name, one in self.partitions[database, table].items()
+            for name, one in self._partitions_of(database, table).items()
             if all(not value or value == own for value, own in zip(values, one.values, strict=False))
         )
 
     def _do_get_partitions_by_names(
         self, database: str, table: str, names: Sequence[str]
     ) -> tuple[wire.Partition, ...]:
-        found = self.partitions[database, table]
+        found = self._partitions_of(database, table)
         return tuple(found[name] for name in names if name in found)
 
     # -- transactions --------------------------------------------------------------------------------------------

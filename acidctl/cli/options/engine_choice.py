@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from acidctl.cli.options.shared import F, passed_as, refuse_unused
 
 if TYPE_CHECKING:
     from acidctl.spark.driver.session_plan import SparkOptions
+    from acidctl.storage.port import FileSystemSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +52,26 @@ class EngineChoice:
         if self.master and not self.master.startswith("yarn"):
             refuse_unused(f"--master {self.master}", "queue")
 
-    def spark(self, name: str) -> SparkOptions:
-        """What to start; `name` where the user gave none."""
+    def in_queue_of(self, queues: Collection[str]) -> EngineChoice:
+        """The same in the queue of YARN that all tables name for their compactions, where none was given.
+
+        Args:
+            queues: of each table; empty for one that names none.
+        """
+        is_open = self.kind == "spark" and self.queue is None and (self.master or "").startswith("yarn")
+        (queue, *others) = {*queues} or {""}
+        return replace(self, queue=queue) if is_open and queue and not others else self
+
+    def spark(self, name: str, stores: Iterable[FileSystemSpec] = ()) -> SparkOptions:
+        """What to start.
+
+        Args:
+            name: where the user gave none.
+            stores: what tasks read and write.
+        """
         from acidctl.spark.driver.session_plan import SparkOptions  # noqa: PLC0415 - only for Spark
 
-        return SparkOptions(self.master, self.conf, self.name or name, self.queue)
+        return SparkOptions(self.master, self.conf, self.name or name, self.queue, stores=tuple(dict.fromkeys(stores)))
 
 
 def _choice(

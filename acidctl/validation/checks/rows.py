@@ -107,7 +107,7 @@ def _opened_file(
 
 V21 = Rule(
     "V21", ERROR, DEEP, "The bucket in an event is not the bucket of its file's name.",
-    "Hive looks for deletes of bucket N in files of bucket N only: it would ignore this one.",
+    "Hive looks for deletes of bucket N in files of bucket N only: it ignores this one, or refuses to read the table.",
     "Run `compact('major')`: acidctl applies deletes wherever they lie.", "2",
 )  # fmt: skip
 V23 = Rule(
