@@ -231,7 +231,7 @@ class _Side:
                     if self._task.verify.compares_values:
                         values = event_checksum(ids, self._rows(events, stripe, kept), self._task.row)
                     self._expected += RowProof(len(ids.current), facts.checksum, values)
-                    yield Piece(facts.first, facts.last, load, copy, is_small=_is_small(source, stripe))
+                    yield Piece(facts.first, facts.last, load, copy, is_small=is_small(source.tail.stripes[stripe]))
         keys = Keys.concat(chunk.ids.keys for chunk in held)  # values of what is held are not compared
         self._expected += RowProof(len(keys), key_checksum(keys))
 
@@ -260,7 +260,7 @@ class _Side:
         self.rows_read += run.count
         self._expected += RowProof(run.count, facts.checksum)
         load = partial(self._load, source, stripe)
-        return Piece(facts.first, facts.last, load, copy, is_small=_is_small(source, stripe))
+        return Piece(facts.first, facts.last, load, copy, is_small=is_small(source.tail.stripes[stripe]))
 
     def _is_held(self, source: EventFile, stripe: int) -> bool:
         """Whether a stripe is so small that opening its file a second time would cost more than keeping its rows.
@@ -270,7 +270,7 @@ class _Side:
         if self._task.verify.compares_values:
             return False
         is_short = source.tail.stripes[stripe].numberOfRows <= HELD_ROWS
-        return is_short and _is_small(source, stripe) and self._held_bytes < HELD_BYTES
+        return is_short and is_small(source.tail.stripes[stripe]) and self._held_bytes < HELD_BYTES
 
     def _both(self, events: EventReader, stripe: int) -> tuple[Ids, pa.Array]:
         if events.source.file.role is Role.DELETE:
@@ -310,10 +310,6 @@ class _Side:
 
 def _length(source: EventFile, stripe: int) -> int:
     return stripe_length(source.tail.stripes[stripe])
-
-
-def _is_small(source: EventFile, stripe: int) -> bool:
-    return is_small(_length(source, stripe))
 
 
 def _chunk(source: EventFile, ids: Ids, rows: pa.Array) -> Chunk:
