@@ -28,7 +28,7 @@ _ONLY_4 = {
     "get_open_txns_req", "abort_Compactions", "find_next_compact2", "update_compactor_state", "set_hadoop_jobid",
     "mark_compacted", "mark_failed", "mark_refused",
 }  # fmt: skip
-_ONLY_3 = {"get_valid_write_ids", "allocate_table_write_ids"}
+_ONLY_3 = {"get_valid_write_ids"}
 _BITS = {"i": "initiated", "w": "working", "r": "ready for cleaning", "s": "succeeded", "f": "failed", "c": "refused",
          "x": "aborted"}  # fmt: skip
 
@@ -220,7 +220,7 @@ class FakeHive:
                 self._next_lock, database, table, partition,
                 LockState.WAITING if blocked_by else LockState.ACQUIRED, type, txn,
                 0 if txn else self._ms(self.now - ago),
-                None if blocked_by else self._ms(self.now - ago), user, host, 0, agent,
+                None if blocked_by else self._ms(self.now - ago), user, host, agent,
                 blocked_by or None, 1 if blocked_by else None, 1,
             )
         )  # fmt: skip
@@ -415,7 +415,7 @@ class FakeHive:
             self._next_txn,
             tuple(
                 wire.TxnInfo(
-                    one.id, one.state, one.user, one.host, one.agent, None, one.query,
+                    one.id, one.state, one.user, one.host, one.agent, one.query,
                     self._ms(one.started), self._ms(one.heartbeat),
                 )
                 for _, one in sorted(self.txns.items())
@@ -432,14 +432,6 @@ class FakeHive:
             least = next((at for at, is_aborted in zip(invalid, aborted, strict=True) if not is_aborted), None)
             found.append(wire.TableWriteIds(name, len(txns), tuple(invalid), least, java_bits(aborted)))
         return wire.ValidWriteIdsResponse(tuple(found))
-
-    def _do_allocate_table_write_ids(self, request: wire.AllocateWriteIdsRequest) -> wire.AllocateWriteIdsResponse:
-        ids = self.write_ids.setdefault(f"{request.database}.{request.table}", [])
-        given = []
-        for txn in request.txns:
-            ids.append(txn)
-            given.append(wire.TxnToWriteId(txn, len(ids)))
-        return wire.AllocateWriteIdsResponse(tuple(given))
 
     # -- locks ---------------------------------------------------------------------------------------------------
 
@@ -474,7 +466,7 @@ class FakeHive:
             self.locks.append(
                 wire.LockInfo(
                     id_, part.database, part.table, part.partition, own, part.type, request.txn or 0,
-                    0 if request.txn else now, None if there else now, request.user, request.host, 0, request.agent,
+                    0 if request.txn else now, None if there else now, request.user, request.host, request.agent,
                     there.lock if there else None, there.part if there else None, at,
                 )
             )  # fmt: skip
