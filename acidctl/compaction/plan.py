@@ -8,7 +8,7 @@ from functools import partial
 
 from acidctl.acid.doubts import doubtful, layout_problems, live_writers, only_by_doubt
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role, TableType, below_all, crossing
-from acidctl.acid.names import MINL, Kind, format_directory
+from acidctl.acid.names import MINL, Kind, format_directory, manifest_for
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import State
 from acidctl.acid.triggers import CompactionKind
@@ -259,7 +259,7 @@ def refuse_unsafe(snapshot: Snapshot, now: float, *, force: bool) -> None:
     is_assumed = snapshot.assumed is not None and snapshot.assumed.of_write_ids
     signs = live_writers(listing, state, now) if is_assumed or snapshot.write_ids.is_everything else []
     if is_assumed:  # which a manifest has stopped already
-        signs = [sign for sign in signs if not sign.startswith("_tmp.")]
+        signs = [sign for sign in signs if not manifest_for(sign)]
     if signs and not force:
         raise RefusedError(
             f"a writer seems to be at work in {shown}",

@@ -230,7 +230,7 @@ def request_compaction(metastore: Metastore, wish: Wish) -> Answer:
         wish.partition or None,
         CompactionType[wish.kind.upper()],
         properties=dict(wish.properties) or None,
-        initiator=f"{socket.gethostname()}-acidctl",
+        initiator=f"{socket.gethostname()}-acidctl",  # Hive shows what is before and after the last dash apart
         initiator_version=__version__,
         pool=wish.pool or None,
         buckets=wish.buckets,

@@ -42,6 +42,11 @@ def list_of(element: WireType) -> WireType:
     return WireType(TType.LIST, (element.code, element.detail, True))
 
 
+def set_of(element: WireType) -> WireType:
+    """A set, which is read as a frozenset."""
+    return WireType(TType.SET, (element.code, element.detail, True))
+
+
 def map_of(key: WireType, value: WireType) -> WireType:
     """A map, which is read as a dictionary."""
     return WireType(TType.MAP, (key.code, key.detail, value.code, value.detail, False))
