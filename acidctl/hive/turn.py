@@ -261,7 +261,7 @@ class Turn:
         """The entry as the queue has it now; None where it has it no more, or cannot be asked."""
         with suppress(AcidctlError):
             if self.entry:
-                return next(iter(find_compactions(self.desk.metastore, id_=self.entry.id)), None)
+                return next(iter(find_compactions(self.desk.metastore, id=self.entry.id)), None)
         return None
 
     def _finish(self) -> None:
@@ -318,7 +318,7 @@ def _ask(metastore: Metastore, wish: Wish, request: CompactionRequest) -> None:
             continue
         left = until - time.monotonic()
         if left <= 0:
-            found = find_compactions(metastore, id_=answer.id) if answer.id else []
+            found = find_compactions(metastore, id=answer.id) if answer.id else []
             worker = found[0].worker if found else ""
             if not answer.id:
                 raise RefusedError(

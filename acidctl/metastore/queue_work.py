@@ -68,7 +68,7 @@ def require_ours(metastore: Metastore, entry: interface.QueueEntry, worker: str)
         ConflictError: it is not there any more, not worked on, or given to another worker.
         MetastoreError: the metastore cannot be reached, or failed.
     """
-    found = find_compactions(metastore, id_=entry.id)
+    found = find_compactions(metastore, id=entry.id)
     if found and found[0].state == WORKING and found[0].worker == worker:
         return found[0]
     why = (
