@@ -28,7 +28,7 @@ _ONLY_4 = {
     "get_open_txns_req", "abort_Compactions", "find_next_compact2", "update_compactor_state", "set_hadoop_jobid",
     "mark_compacted", "mark_failed", "mark_refused",
 }  # fmt: skip
-_ONLY_3 = {"get_valid_write_ids"}
+_ONLY_3 = {"get_valid_write_ids", "allocate_table_write_ids"}
 _BITS = {"i": "initiated", "w": "working", "r": "ready for cleaning", "s": "succeeded", "f": "failed", "c": "refused",
          "x": "aborted"}  # fmt: skip
 
@@ -432,6 +432,14 @@ class FakeHive:
             least = next((at for at, is_aborted in zip(invalid, aborted, strict=True) if not is_aborted), None)
             found.append(wire.TableWriteIds(name, len(txns), tuple(invalid), least, java_bits(aborted)))
         return wire.ValidWriteIdsResponse(tuple(found))
+
+    def _do_allocate_table_write_ids(self, request: wire.AllocateWriteIdsRequest) -> wire.AllocateWriteIdsResponse:
+        ids = self.write_ids.setdefault(f"{request.database}.{request.table}", [])
+        given = []
+        for txn in request.txns:
+            ids.append(txn)
+            given.append(wire.TxnToWriteId(txn, len(ids)))
+        return wire.AllocateWriteIdsResponse(tuple(given))
 
     # -- locks ---------------------------------------------------------------------------------------------------
 

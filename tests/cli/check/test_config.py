@@ -230,7 +230,7 @@ ONLY_TYPED = {
 }  # fmt: skip
 MAY_BE_SET = {
     "aborted", "all", "base", "big", "blocking", "check-inputs", "count", "decode", "deep", "deleted", "dry-run",
-    "exit-code", "faster-start", "footers", "leftovers", "lock", "open", "origin", "partitions", "read-lock",
+    "exit-code", "faster-start", "footers", "leftovers", "lock", "once", "open", "origin", "partitions", "read-lock",
     "recursive", "row-id", "rows", "sizes", "skip-bad-files", "spark", "stuck", "timeline", "verbose", "wait",
     "waiting",
 }  # fmt: skip
