@@ -32,7 +32,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "txns": "List transactions, and say which of them hold back cleaning.",
         "locks": "List locks: who holds them, and who waits for whom.",
         "compactions": "List the queue of compactions, and say what is stuck and what frees it.",
-        "request": "Ask Hive's workers for compactions: major, minor, rebalance.",
+        "request": "Ask Hive's workers for compactions.",
         "abort": "End transactions; take compactions out of the queue.",
         "worker": "Compact what waits in Hive's queue.",
         "housekeep": "End transactions and locks of dead clients.",

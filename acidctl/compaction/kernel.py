@@ -36,7 +36,8 @@ from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.id_runs import RowIdRun, id_run
 from acidctl.orc.tail import read_tail, stripe_length
 from acidctl.orc.types import OrcType, acid_tree, arrow_type
-from acidctl.rows.read.delete_set import DELETE, INSERT, Bools, Keys
+from acidctl.rows.read.bucket_values import decode_all
+from acidctl.rows.read.delete_set import DELETE, INSERT, Bools, Keys, Longs
 from acidctl.rows.read.events import EventFile, EventReader, Ids, with_ids
 from acidctl.rows.read.schema_evolution import SIZED_TEXTS, all_null, conform, fit_text
 from acidctl.rows.read.selection import kept_rows
@@ -85,14 +86,18 @@ def _compact(task: BucketTask) -> BucketResult:
         kept: Bools = ~killed | (ids.current != ids.keys.original)
         return kept if visible is None else visible & kept
 
-    def keep_delete(_: EventFile, ids: Ids) -> Bools | None:
-        return visible_events(ids, task.write_ids)
+    def keep_delete(source: EventFile, ids: Ids) -> Bools | None:
+        visible = visible_events(ids, task.write_ids)
+        if not task.sorts_deletes_by:
+            return visible
+        own = _is_to_go_to(task, decode_all(ids.keys.bucket).bucket, source)
+        return own if visible is None else visible & own
 
     def keeps_inserts(run: RowIdRun) -> bool:
         return run.operation == INSERT and task.write_ids.is_valid(run.current) and not dead.may_hit(_range(run))
 
     def keeps_deletes(run: RowIdRun) -> bool:
-        return run.operation == DELETE and task.write_ids.is_valid(run.current)
+        return run.operation == DELETE and task.write_ids.is_valid(run.current) and not task.sorts_deletes_by
 
     insert_side = _Side(fs, task, task.inserts, keep_insert, keeps_inserts)
     delete_side = _Side(fs, task, task.deletes, keep_delete, keeps_deletes)
@@ -105,6 +110,14 @@ def _compact(task: BucketTask) -> BucketResult:
     read = insert_side.rows_read + delete_side.rows_read
     kept = sum(item.expected.rows for item in (written, segment, deleted) if item)
     return BucketResult(task.bucket, written, deleted, read, read - kept, segment)
+
+
+def _is_to_go_to(task: BucketTask, bucket: Longs, source: EventFile) -> Bools:
+    """Which delete events of a file this bucket writes, of those that are of the buckets given."""
+    own: Bools = bucket == task.bucket
+    if source.file.bucket == task.bucket:
+        own |= ~np.isin(bucket, task.sorts_deletes_by)
+    return own
 
 
 def _range(run: RowIdRun) -> StripeRange:
@@ -218,7 +231,7 @@ class _Side:
                     if self._task.verify.compares_values:
                         values = event_checksum(ids, self._rows(events, stripe, kept), self._task.row)
                     self._expected += RowProof(len(ids.current), facts.checksum, values)
-                    yield Piece(facts.first, facts.last, load, copy, is_small=_is_small(source, stripe))
+                    yield Piece(facts.first, facts.last, load, copy, is_small=is_small(source.tail.stripes[stripe]))
         keys = Keys.concat(chunk.ids.keys for chunk in held)  # values of what is held are not compared
         self._expected += RowProof(len(keys), key_checksum(keys))
 
@@ -247,7 +260,7 @@ class _Side:
         self.rows_read += run.count
         self._expected += RowProof(run.count, facts.checksum)
         load = partial(self._load, source, stripe)
-        return Piece(facts.first, facts.last, load, copy, is_small=_is_small(source, stripe))
+        return Piece(facts.first, facts.last, load, copy, is_small=is_small(source.tail.stripes[stripe]))
 
     def _is_held(self, source: EventFile, stripe: int) -> bool:
         """Whether a stripe is so small that opening its file a second time would cost more than keeping its rows.
@@ -257,7 +270,7 @@ class _Side:
         if self._task.verify.compares_values:
             return False
         is_short = source.tail.stripes[stripe].numberOfRows <= HELD_ROWS
-        return is_short and _is_small(source, stripe) and self._held_bytes < HELD_BYTES
+        return is_short and is_small(source.tail.stripes[stripe]) and self._held_bytes < HELD_BYTES
 
     def _both(self, events: EventReader, stripe: int) -> tuple[Ids, pa.Array]:
         if events.source.file.role is Role.DELETE:
@@ -297,10 +310,6 @@ class _Side:
 
 def _length(source: EventFile, stripe: int) -> int:
     return stripe_length(source.tail.stripes[stripe])
-
-
-def _is_small(source: EventFile, stripe: int) -> bool:
-    return is_small(_length(source, stripe))
 
 
 def _chunk(source: EventFile, ids: Ids, rows: pa.Array) -> Chunk:

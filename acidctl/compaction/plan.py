@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
 from acidctl.acid.doubts import doubtful, layout_problems, live_writers, only_by_doubt
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role, TableType, below_all, crossing
 from acidctl.acid.names import MINL, Kind, format_directory, manifest_for
@@ -24,6 +26,7 @@ from acidctl.errors import BadDataError, ConflictError, RefusedError
 from acidctl.location.snapshot import Snapshot, seen_below
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.bloom import bloom_ids
+from acidctl.rows.read.bucket_values import decode_all
 from acidctl.rows.read.events import EventFile, open_event_files
 from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.wording import some_of, text_of
@@ -306,10 +309,16 @@ def _tasks(
     bloom_ids(settings.bloom_columns, row)
     kills = [source for source in sources if source in deletes or source.may_hold_changes]
     least = writing.task_bytes or FINEST
+    buckets = sorted({source.file.bucket for source in sources})
+    mixed: list[EventFile] = []
+    # Where rows are misplaced, too, deletes stay beside them.
+    own_rows = all(_known_buckets(source)[0] <= {source.file.bucket} for source in inserts)
+    if kind is CompactionKind.MINOR and len(buckets) > 1 and own_rows:
+        mixed = [source for source in deletes if _known_buckets(source) != ({source.file.bucket}, True)]
     tasks = []
-    for bucket in sorted({source.file.bucket for source in sources}):
+    for bucket in buckets:
         own = [source for source in inserts if source.file.bucket == bucket]
-        own_deletes = [source for source in deletes if source.file.bucket == bucket]
+        own_deletes = [source for source in deletes if source.file.bucket == bucket or source in mixed]
         if kind is CompactionKind.MAJOR:
             own_deletes = []
         if not own and not own_deletes:
@@ -332,9 +341,18 @@ def _tasks(
             write_ids=snapshot.write_ids,
             acid_version=acid_version,
             pieces=_pieces(own, least),
+            sorts_deletes_by=tuple(buckets) if mixed else (),
         )
         tasks += cut(whole, writing.task_bytes) if writing.task_bytes else [whole]
     return tasks
+
+
+def _known_buckets(source: EventFile) -> tuple[set[int], bool]:
+    """Buckets that events of a file are of, and whether these are all: compactions of Hive leave no statistics."""
+    values = [value for known in source.ranges if known is not None for value in known.bucket]
+    if source.synthetic is None:
+        values += [key.bucket for key in source.tail.key_index() or () if key is not None]
+    return set(decode_all(np.array(values, np.int64)).bucket.tolist()), None not in source.ranges
 
 
 def _pieces(files: Sequence[EventFile], least: int) -> tuple[Piece, ...]:

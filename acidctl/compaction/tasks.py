@@ -87,7 +87,9 @@ class BucketTask(FileTask):
 
     Attributes:
         inserts: base, original and insert delta files of this bucket.
-        deletes: the delete delta files whose events this bucket writes (minor).
+        deletes: the delete delta files of which this bucket writes events (minor).
+        sorts_deletes_by: the numbers of all buckets, where a delete file holds events of several: each event goes to
+            its own, and stays where it is if that has no file; empty where every file's events are its own.
         kills: files whose events kill or replace rows of this bucket.
         acid_version: 2, or 0 for ACID v1, whose files carry no version: with one, readers would ignore the operation
             of each event and show deleted rows (rule V12).
@@ -103,6 +105,7 @@ class BucketTask(FileTask):
     acid_version: int
     segment: int | None = None
     pieces: tuple[Piece, ...] = ()
+    sorts_deletes_by: tuple[int, ...] = ()
 
     @property
     def sources(self) -> tuple[Input, ...]:

@@ -103,7 +103,6 @@ class FieldSchema(Struct):
 
     name: str = field(1, STRING, "")
     type: str = field(2, STRING, "")
-    comment: str | None = field(3, STRING)
 
 
 @struct
@@ -130,8 +129,6 @@ class StorageDescriptor(Struct):
     columns: tuple[FieldSchema, ...] = field(1, list_of(struct_of(FieldSchema)), ())
     location: str | None = field(2, STRING)
     input_format: str | None = field(3, STRING)
-    output_format: str | None = field(4, STRING)
-    compressed: bool = field(5, BOOL, False)
     buckets: int = field(6, I32, -1)
     serde: SerDeInfo | None = field(7, struct_of(SerDeInfo))
     bucket_columns: tuple[str, ...] = field(8, list_of(STRING), ())
@@ -147,13 +144,9 @@ class Table(Struct):
     database: str = field(2, STRING, "")
     owner: str | None = field(3, STRING)
     created: int = field(4, I32, 0)
-    last_access: int = field(5, I32, 0)
-    retention: int = field(6, I32, 0)
     storage: StorageDescriptor | None = field(7, struct_of(StorageDescriptor))
     partition_keys: tuple[FieldSchema, ...] = field(8, list_of(struct_of(FieldSchema)), ())
     parameters: Mapping[str, str] = field(9, map_of(STRING, STRING), {})
-    view_text: str | None = field(10, STRING)
-    expanded_view_text: str | None = field(11, STRING)
     table_type: str | None = field(12, STRING)
     catalog: str | None = field(17, STRING)
     id: int = field(25, I64, 0)
@@ -201,7 +194,6 @@ class Database(Struct):
     name: str = field(1, STRING, "")
     location: str | None = field(3, STRING)
     parameters: Mapping[str, str] = field(4, map_of(STRING, STRING), {})
-    managed_location: str | None = field(10, STRING)
 
 
 @struct
@@ -375,7 +367,6 @@ class TxnInfo(Struct):
     user: str = field(3, STRING, "")
     host: str = field(4, STRING, "")
     agent: str | None = field(5, STRING)
-    heartbeats: int | None = field(6, I32)
     meta_info: str | None = field(7, STRING)
     started: int | None = field(8, I64)
     last_heartbeat: int | None = field(9, I64)
@@ -444,30 +435,6 @@ class HeartbeatTxnRangeResponse(Struct):
     unknown: frozenset[int] = field(2, set_of(I64), frozenset())
 
 
-@struct
-class AllocateWriteIdsRequest(Struct):
-    """For which transactions a table gives write ids."""
-
-    database: str = field(1, STRING, "")
-    table: str = field(2, STRING, "")
-    txns: tuple[int, ...] = field(3, list_of(I64), ())
-
-
-@struct
-class TxnToWriteId(Struct):
-    """The write id of a transaction."""
-
-    txn: int = field(1, I64, 0)
-    write_id: int = field(2, I64, 0)
-
-
-@struct
-class AllocateWriteIdsResponse(Struct):
-    """All of them."""
-
-    write_ids: tuple[TxnToWriteId, ...] = field(1, list_of(struct_of(TxnToWriteId)), ())
-
-
 _GONE = "NoSuchTxnException TxnAbortedException"
 
 GET_OPEN_TXNS = method("get_open_txns", (), struct_of(OpenTxns), loose=True)
@@ -488,13 +455,6 @@ HEARTBEAT = method(
 )
 HEARTBEAT_TXN_RANGE = method(
     "heartbeat_txn_range", (struct_of(HeartbeatTxnRangeRequest),), struct_of(HeartbeatTxnRangeResponse)
-)
-ALLOCATE_WRITE_IDS = method(
-    "allocate_table_write_ids",
-    (struct_of(AllocateWriteIdsRequest),),
-    struct_of(AllocateWriteIdsResponse),
-    f"{_GONE} MetaException",
-    repeatable=False,
 )
 
 
@@ -557,7 +517,6 @@ class ShowLocksRequest(Struct):
     database: str | None = field(1, STRING)
     table: str | None = field(2, STRING)
     partition: str | None = field(3, STRING)
-    extended: bool | None = field(4, BOOL)
     txn: int | None = field(5, I64)
 
 
@@ -576,7 +535,6 @@ class LockInfo(Struct):
     acquired: int | None = field(9, I64)
     user: str = field(10, STRING, "")
     host: str = field(11, STRING, "")
-    heartbeats: int | None = field(12, I32)
     agent: str | None = field(13, STRING)
     blocked_by: int | None = field(14, I64)
     blocked_by_part: int | None = field(15, I64)
@@ -662,7 +620,6 @@ class CompactionInfo(Struct):
     id: int | None = field(13, I64)
     error: str | None = field(14, STRING)
     enqueued: int | None = field(15, I64)
-    worker_version: str | None = field(16, STRING)
     initiator: str | None = field(17, STRING)
     initiator_version: str | None = field(18, STRING)
     cleaner_start: int | None = field(19, I64)

@@ -11,7 +11,6 @@ import numpy as np
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import ACID_STATS, ACID_VERSION, KEY_INDEX, RecordKey, Tail, as_text
 from acidctl.orc.types import OrcType, hive_type, quoted_name
 
@@ -20,11 +19,11 @@ SCHEMA_VERSION = 1
 _ACID_KEYS = (KEY_INDEX, ACID_STATS, ACID_VERSION)
 
 
-def tail_document(tail: Tail, source: ByteSource | None = None) -> dict[str, Any]:
+def tail_document(tail: Tail, *, with_streams: bool = False) -> dict[str, Any]:
     """Everything the tail says, ready for JSON: strings, numbers, booleans, None, lists and dictionaries only.
 
     Args:
-        source: read the stripes' footers from it as well, for the writer's time zone and the streams of each stripe.
+        with_streams: read the stripes' footers as well, for the writer's time zone and the streams of each stripe.
 
     Returns:
         A dictionary with ``schema_version``; keys are only ever added within a version.  What the file holds but cannot
@@ -52,7 +51,7 @@ def tail_document(tail: Tail, source: ByteSource | None = None) -> dict[str, Any
         "softwareVersion": tail.software_version,
         "calendar": tail.calendar,
         "acid": acid,
-        "stripes": [_stripe(tail, i, acid, source) for i in range(len(tail.stripes))],
+        "stripes": [_stripe(tail, i, acid, with_streams=with_streams) for i in range(len(tail.stripes))],
         "columns": list(_columns(tail)),
         "userMetadata": {key: _value(raw) for key, raw in tail.user_metadata.items() if key not in _ACID_KEYS},
         "notes": list(tail.notes),
@@ -87,7 +86,7 @@ def _key(key: RecordKey | None) -> dict[str, int] | None:
     return {"originalTransaction": key.original_write_id, "bucket": key.bucket, "rowId": key.row_id}
 
 
-def _stripe(tail: Tail, i: int, acid: dict[str, Any] | None, source: ByteSource | None) -> dict[str, Any]:
+def _stripe(tail: Tail, i: int, acid: dict[str, Any] | None, *, with_streams: bool) -> dict[str, Any]:
     stripe = tail.stripes[i]
     index = (acid or {}).get("keyIndex") or []
     found: dict[str, Any] = {
@@ -99,9 +98,8 @@ def _stripe(tail: Tail, i: int, acid: dict[str, Any] | None, source: ByteSource 
         "rows": stripe.numberOfRows,
         "lastKey": index[i] if i < len(index) else None,
     }
-    if source is not None:
-        footer_start = stripe.offset + stripe.indexLength + stripe.dataLength
-        footer = tail.parse_stripe_footer(i, source.read(footer_start, stripe.footerLength))
+    if with_streams:
+        footer = tail.stripe_footer(i)
         found["writerTimezone"] = as_text(footer.writerTimezone) or None
         found["encodings"] = [pb.ColumnEncoding.Kind.Name(encoding.kind) for encoding in footer.columns]
         found["streams"] = [
@@ -143,7 +141,7 @@ def _statistics(column: pb.ColumnStatistics) -> dict[str, Any]:
         found["hasNull"] = column.hasNull
     if column.HasField("bytesOnDisk"):
         found["bytesOnDisk"] = column.bytesOnDisk
-    for kind in ("intStatistics", "doubleStatistics", "stringStatistics", "decimalStatistics"):
+    for kind in ("intStatistics", "doubleStatistics", "stringStatistics", "decimalStatistics", "collectionStatistics"):
         if column.HasField(kind):
             block = getattr(column, kind)
             found |= {field.name: _plain(value) for field, value in block.ListFields()}
@@ -157,8 +155,6 @@ def _statistics(column: pb.ColumnStatistics) -> dict[str, Any]:
         found["sum"] = column.binaryStatistics.sum
     if column.HasField("timestampStatistics"):
         found |= _timestamps(column.timestampStatistics)
-    if column.HasField("collectionStatistics"):
-        found |= {field.name: value for field, value in column.collectionStatistics.ListFields()}
     return found
 
 

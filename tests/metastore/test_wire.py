@@ -208,9 +208,7 @@ def test_texts_that_are_not_utf_8_are_texts_all_the_same(binary: FakeMetastore) 
 # --- what is no answer ----------------------------------------------------------------------------------------------
 
 HONEST = {
-    interface.GET_OPEN_TXNS_INFO: interface.OpenTxnsInfo(
-        5, (interface.TxnInfo(3, 3, "u", "h", "a", 1, "q", 1, 2),) * 2
-    ),
+    interface.GET_OPEN_TXNS_INFO: interface.OpenTxnsInfo(5, (interface.TxnInfo(3, 3, "u", "h", "a", "q", 1, 2),) * 2),
     interface.GET_OPEN_TXNS: interface.OpenTxns(9, (3, 5), 3, b"\2"),
     interface.GET_TABLE_META: (interface.TableMeta("db", "t", "MANAGED_TABLE"),),
 }

@@ -129,6 +129,55 @@ def test_changes_of_the_schema_are_followed(real_hive: HiveServer) -> None:
     judge()
 
 
+@pytest.mark.parametrize("how", ["cascade", "restrict"])
+def test_changes_of_the_schema_reach_partitions(real_hive: HiveServer, how: str) -> None:
+    """What the metastore says of the columns of a partition makes no difference: Hive goes by those of the table."""
+    name = f"evolved_{how}"
+    real_hive.sql(f"create table {name} (a int, b string) partitioned by (p int) stored as orc {ACID}")
+    real_hive.sql(f"insert into {name} partition (p) values (1, 'b1', 1), (2, 'b2', 2), (3, 'b3', 1)")
+    columns = ["a", "b"]
+
+    def judge() -> dict[int, list[tuple[str, ...]]]:
+        found = {}
+        for part in (1, 2):
+            wanted = sorted(map(tuple, real_hive.sql(f"select {', '.join(columns)} from {name} where p = {part}")))
+            lists = {"write_ids": real_hive.write_ids(name), "valid_txns": real_hive.transactions()}
+            location = Location(real_hive.warehouse / name / f"p={part}", **lists)
+            rows = json_rows(Scan(location.snapshot()))
+            assert sorted(tuple(as_text(row.get(column)) for column in columns) for row in rows) == wanted
+            found[part] = wanted
+        return found
+
+    def in_all_ways() -> dict[int, list[tuple[str, ...]]]:
+        found = judge()
+        real_hive.set("hive.fetch.task.conversion", "none")
+        for batches in ("true", "false"):
+            real_hive.set("hive.vectorized.execution.enabled", batches)
+            assert judge() == found
+        real_hive.set("hive.fetch.task.conversion", "more")
+        real_hive.set("hive.vectorized.execution.enabled", "true")
+        return found
+
+    replaced = "replace columns (a bigint, b string, x string, y int)"
+    for number, change in enumerate(("add columns (x string)", "change a a bigint", replaced)):
+        real_hive.sql(f"alter table {name} {change} {how}")
+        columns = ["a", "b", "x", "y"][: 4 if change is replaced else 3]
+        values = {"a": "1" + "0" * 5 * number, "b": "'new'", "x": "'x'", "y": "7"}
+        asked = ", ".join(values[column] for column in columns)
+        real_hive.sql(f"insert into {name} partition (p = 1) select {asked}")
+    before = in_all_ways()
+    assert before == {1: in_all_ways()[1], 2: [("2", "b2", "NULL", "NULL")]} and len(before[1]) == 5
+    request = CompactionRequest(Mode.MAJOR, offline=True, locking=Locking(hold=False))
+    for part in (1, 2):
+        lists = {"write_ids": real_hive.write_ids(name), "valid_txns": real_hive.transactions()}
+        Location(real_hive.warehouse / name / f"p={part}", **lists).compact(request)
+    assert in_all_ways() == before
+    real_hive.sql(f"update {name} set y = 8, b = 'u' where a < 3")
+    real_hive.sql(f"delete from {name} where x = 'x' and a > 1")
+    after = in_all_ways()
+    assert [len(after[part]) for part in (1, 2)] == [3, 1] and after[2] == [("2", "u", "NULL", "8")]
+
+
 @pytest.mark.parametrize("compactor", ["acidctl", "hive"])
 def test_a_renamed_column_keeps_its_values_here_and_in_hive_4_and_loses_them_in_hive_3(
     real_hive: HiveServer, compactor: str

@@ -269,7 +269,7 @@ def probe(data: bytes) -> None:
     """Look at everything in a tail; only acidctl's own errors may come out."""
     try:
         tail = tail_of(data)
-        tail_document(tail, tail.source)
+        tail_document(tail, with_streams=True)
         _ = tail.metadata, tail.type_tree, tail.software_version
     except AcidctlError as error:
         assert error.what

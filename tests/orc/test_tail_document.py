@@ -13,7 +13,7 @@ from acidctl.orc.tail_document import SCHEMA_VERSION, tail_document
 
 def test_tail_of_a_file_of_hive_is_described_whole(shared_data: Path) -> None:
     tail = local_tail(shared_data / "hive-written" / "acid5k" / "acid5k.orc")
-    found = tail_document(tail, tail.source)
+    found = tail_document(tail, with_streams=True)
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert found["schema_version"] == SCHEMA_VERSION
     assert found["rows"] == 5000
@@ -105,6 +105,6 @@ def test_files_of_all_kinds_can_be_described(shared_data: Path, own_data: Path) 
     for path in paths:
         tail = local_tail(path)
         if tail.compression != "lzo":
-            json.dumps(tail_document(tail, tail.source if len(tail.stripes) < 50 else None), allow_nan=False)
+            json.dumps(tail_document(tail, with_streams=len(tail.stripes) < 50), allow_nan=False)
         else:
             json.dumps(tail_document(tail), allow_nan=False)

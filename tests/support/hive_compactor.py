@@ -52,7 +52,7 @@ def has_copied_deletes(path: Path) -> bool:
     """Whether a minor compaction of Hive 3 wrote each delete event of a table without buckets into several files."""
     for one in path.glob("delete_delta_*"):
         directory = parse_directory(one.name)
-        if directory is None or directory.statement_id != NO_STATEMENT or directory.visibility_txn:
+        if directory is None or directory.statement_id != NO_STATEMENT:
             continue
         found = [frozenset(keys) for keys in (_delete_keys(file) for file in one.glob("bucket_*"))]
         if len(found) > 1 and len(set(found)) < len(found):

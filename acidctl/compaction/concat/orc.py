@@ -39,8 +39,7 @@ class _Piece:
 
     @property
     def length(self) -> int:
-        info = self.source.tail.stripes[self.number]
-        return stripe_length(info)
+        return stripe_length(self.source.tail.stripes[self.number])
 
 
 def write_orc(fs: FileSystem, sources: Sequence[EventFile], task: ConcatTask) -> OutputFile:
@@ -88,7 +87,7 @@ def _plan(sources: Sequence[EventFile], task: ConcatTask) -> Iterator[tuple[bool
     ]
 
     def large(piece: _Piece) -> bool:
-        return agreeing[piece.source.path] and not is_small(piece.length)
+        return agreeing[piece.source.path] and not is_small(piece.source.tail.stripes[piece.number])
 
     for copies, run in groupby(pieces, key=large):
         listed = list(run)

@@ -54,14 +54,14 @@ def agrees(source: EventFile, task: FileTask, tree: OrcType) -> bool:
     )
 
 
-def is_small(length: int) -> bool:
-    """Whether a stripe of so many bytes is better encoded again, together with its neighbours."""
-    return length < SMALL_STRIPE
+def is_small(info: pb.StripeInformation) -> bool:
+    """Whether a stripe is better encoded again, together with its neighbours."""
+    return stripe_length(info) < SMALL_STRIPE
 
 
 def has_large_stripe(source: EventFile) -> bool:
     """Whether a stripe may be worth copying; files with small ones only are encoded again, together."""
-    return any(not is_small(stripe_length(i)) for i in source.tail.stripes)
+    return not all(map(is_small, source.tail.stripes))
 
 
 def counts_of(ids: Ids) -> Counts | None:

@@ -132,14 +132,14 @@ def _decoded(fs: FileSystem, orc: OrcFile, stripe: int, on_values: OnValues | No
     try:
         batch = orc.read_stripe(stripe, None if on_values else ID_COLUMNS)
     except BadDataError as error:
-        raise _mismatch(fs, orc.path, f"stripe {stripe} cannot be read: {error.why}") from error
-    ids = read_ids(batch, fs.display(orc.path))
+        raise _mismatch(fs, orc.tail.path, f"stripe {stripe} cannot be read: {error.why}") from error
+    ids = read_ids(batch, fs.display(orc.tail.path))
     if on_values:
         on_values(stripe, ids, batch.column("row"))
     facts, counts = KeyFacts.of(ids.keys), counts_of(ids)
     if counts is None or not facts.ascends:
-        raise _mismatch(fs, orc.path, f"the keys or operations of stripe {stripe} are not in order")
-    return describe(orc.tail, orc.path, stripe, counts, facts)
+        raise _mismatch(fs, orc.tail.path, f"the keys or operations of stripe {stripe} are not in order")
+    return describe(orc.tail, orc.tail.path, stripe, counts, facts)
 
 
 def _copied(fs: FileSystem, tail: Tail, stripe: int, source: StripeCopy) -> StripeCopy | None:

@@ -95,18 +95,9 @@ class OrcFile:
         return pa.schema([pa.field(name, arrow_type(child)) for name, child in zip(names, tree.children, strict=True)])
 
     @property
-    def path(self) -> str:
-        """The file, for messages."""
-        return self.tail.path
-
-    @property
     def stripe_count(self) -> int:
         """How many stripes there are."""
         return len(self.tail.stripes)
-
-    def stripe_rows(self, i: int) -> int:
-        """Rows of stripe `i`."""
-        return self.tail.stripes[i].numberOfRows
 
     def read_stripe(self, i: int, columns: Sequence[str] | None = None) -> pa.RecordBatch:
         """The rows of stripe `i`.
@@ -127,15 +118,15 @@ class OrcFile:
         """
         self._check_rows(i)
         if columns is not None and not columns:
-            return pa.RecordBatch.from_struct_array(struct_of((), (), self.stripe_rows(i)))
+            return pa.RecordBatch.from_struct_array(struct_of((), (), self.tail.stripes[i].numberOfRows))
         chosen = None if columns is None else self._choose(columns)
-        if self.stripe_rows(i) == 0:
+        if self.tail.stripes[i].numberOfRows == 0:
             fields = list(arrow_type(self._tree(chosen)))
             return self._named(pa.RecordBatch.from_pylist([], schema=pa.schema(fields)))
         self._check_size(i, chosen)
         if "map" in self.tail.schema.kinds and _has(self._tree(chosen), "map"):
             check_map_keys(self.tail, i, self._stripe_footer(i), self._tree(chosen))
-        with native_errors(self.path, i):
+        with native_errors(self.tail.path, i):
             reader = self._native()
             try:
                 batch = reader.read_stripe(i, columns=None if chosen is None else list(chosen))
@@ -157,7 +148,7 @@ class OrcFile:
             What :meth:`read_stripe` would begin with; None where it must be asked: these rows are no small part of the
             first stripe, it holds a type that takes a look at all of it, or something is wrong with it.
         """
-        if not self.stripe_count or not 0 < count * _SMALL_PART <= self.stripe_rows(0):
+        if not self.stripe_count or not 0 < count * _SMALL_PART <= self.tail.stripes[0].numberOfRows:
             return None
         if not _WHOLE_STRIPE_KINDS.isdisjoint(self.tail.schema.kinds):
             return None
@@ -219,7 +210,7 @@ class OrcFile:
             if len(found) != 1 or found[0] is None:
                 why = "several columns go by this name" if len(found) > 1 else "there is no such column"
                 known = ", ".join(self.schema.names)
-                raise UsageProblem(f"cannot read column {column!r} of {self.path}", why, f"columns: {known[:500]}")
+                raise UsageProblem(f"cannot read column {column!r} of {self.tail.path}", why, f"columns: {known[:500]}")
             chosen[path] = found[0]
         return chosen
 
@@ -261,7 +252,7 @@ class OrcFile:
         ratio = _RATIO.get(self.tail.compression, self.tail.block_size)
         most = min(_MAX_ROWS, 1000 + stripe.dataLength * ratio * _ROWS_A_BYTE)
         if stripe.numberOfRows > most and self.tail.type_tree.children:
-            raise damaged(self.path, f"stripe {i} claims {stripe.numberOfRows} rows in {stripe.dataLength} bytes")
+            raise damaged(self.tail.path, f"stripe {i} claims {stripe.numberOfRows} rows in {stripe.dataLength} bytes")
 
     def _check_size(self, i: int, chosen: dict[str, int] | None) -> None:
         """Refuse what would take too much memory, before any is taken."""
@@ -277,7 +268,7 @@ class OrcFile:
         except LimitError:
             raise
         except BadDataError as error:
-            raise BadDataError(f"stripe {i} of {self.path} cannot be read", str(error), error.hint) from error
+            raise BadDataError(f"stripe {i} of {self.tail.path} cannot be read", str(error), error.hint) from error
 
     def _stripe_footer(self, i: int) -> pb.StripeFooter:
         stripe = self.tail.stripes[i]

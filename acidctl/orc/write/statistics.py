@@ -75,24 +75,22 @@ def merge_statistics(inputs: Sequence[pb.ColumnStatistics]) -> pb.ColumnStatisti
     return merged
 
 
+def _values(blocks: Iterable[Any], field: str) -> list[Any] | None:
+    """The `field` of every block, None when one of them has none."""
+    found = [getattr(block, field) if block.HasField(field) else None for block in blocks]
+    return None if None in found else found
+
+
 def _extreme(blocks: Iterable[Any], field: str, choose: Callable[[Iterable[_Value]], _Value]) -> _Value | None:
     """The least or greatest `field` of `blocks`, None when one of them has none."""
-    values: list[_Value] = []
-    for block in blocks:
-        if not block.HasField(field):
-            return None
-        values.append(getattr(block, field))
+    values = _values(blocks, field)
     return choose(values) if values else None
 
 
 def _sum(blocks: Iterable[Any], field: str = "sum") -> int | None:
     """The sum of the blocks' sums, None when one is absent or the total leaves 64 bits (as ORC does)."""
-    total = 0
-    for block in blocks:
-        if not block.HasField(field):
-            return None
-        total += getattr(block, field)
-    return total if _LONG_MIN <= total <= _LONG_MAX else None
+    values = _values(blocks, field)
+    return sum(values) if values is not None and _LONG_MIN <= sum(values) <= _LONG_MAX else None
 
 
 def _bounded(kind: type[Any], low: str, high: str, total: str = "") -> Callable[[Sequence[Any], bool], Any]:

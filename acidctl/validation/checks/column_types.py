@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.orc.hive_types import columns_of
-from acidctl.orc.types import OrcType, hive_type
+from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, hive_type
 
 _NUMBERS = {"tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean"}
 _TEXTS = {"string", "char", "varchar"}
-_TIMES = {"date", "timestamp", "timestamp with local time zone"}
-_LEAVES = _NUMBERS | _TEXTS | _TIMES | {"binary"}
+_LEAVES = _NUMBERS | _TEXTS | {"date", *TIMESTAMP_KINDS, "binary"}
 
 
 def misfit(row: OrcType, table: OrcType) -> str:

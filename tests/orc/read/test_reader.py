@@ -45,7 +45,7 @@ class TestColumns:
         with open_remote(NESTED) as file:
             batch = file.read_stripe(0)
             assert batch.schema == file.schema
-            assert batch.num_rows == file.stripe_rows(0) == 10
+            assert batch.num_rows == file.tail.stripes[0].numberOfRows == 10
 
     def test_top_level_and_dotted_columns_are_read(self) -> None:
         with open_remote(NESTED) as file:

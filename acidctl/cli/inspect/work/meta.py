@@ -28,8 +28,8 @@ def work(
     for path in paths:
         try:
             fs, inner = open_location(path, storage)
-            source = ByteSource(fs, inner)
-            description = {"path": fs.display(inner), **tail_document(read_tail(source), source)}
+            tail = read_tail(ByteSource(fs, inner))
+            description = {"path": fs.display(inner), **tail_document(tail, with_streams=True)}
         except AcidctlError as error:
             if len(paths) == 1:
                 raise
