@@ -226,11 +226,11 @@ ONLY_TYPED = {
     "yes", "force", "no-trash", "unsafe-retention", "break-lock", "offline", "assume-committed",
     "write-ids", "write-ids-from", "table", "table-type", "valid-txns", "visibility-txn", "follow-links",
     "major", "minor", "auto", "plan", "run", "list", "list-rules", "rebalance", "order-by",
-    "tables",
+    "tables", "take-over",
 }  # fmt: skip
 MAY_BE_SET = {
     "aborted", "all", "base", "big", "blocking", "check-inputs", "count", "decode", "deep", "deleted", "dry-run",
-    "exit-code", "faster-start", "footers", "leftovers", "lock", "open", "origin", "partitions", "read-lock",
+    "exit-code", "faster-start", "footers", "leftovers", "lock", "once", "open", "origin", "partitions", "read-lock",
     "recursive", "row-id", "rows", "sizes", "skip-bad-files", "spark", "stuck", "timeline", "verbose", "wait",
     "waiting",
 }  # fmt: skip
@@ -387,8 +387,8 @@ def with_stores() -> Iterator[tuple[str, ...]]:
         assert command is not None
         below = command.commands if isinstance(command, click.Group) else {}
         for path, one in (((name,), command), *(((name, part), one) for part, one in below.items())):
-            # The first has its URLs from a file, the second from a metastore.
-            if "storage-option" in options_of(one) and name not in ("apply", "txns"):
+            # The first has its URLs from a file, the others from a metastore.
+            if "storage-option" in options_of(one) and name not in ("apply", "txns", "worker"):
                 yield path
 
 
