@@ -41,7 +41,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "repair": "Mend files and directories that validate finds broken.",
         "demo": "Write a table to try things on.",
         "config": "Show the settings that count, and where they are from.",
-        "doctor": "Show which Java, Spark and packages are used.",
+        "doctor": "Show which Java, Spark, packages and metastore are used.",
     },
 }
 """Every command with its one line; a command's module is imported when it is called, and not before."""

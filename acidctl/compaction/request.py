@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.reasons import Code, Reason, reason
-from acidctl.acid.triggers import CompactionKind, Decision, Figures, Thresholds, decide, figures_of, is_auto_off
+from acidctl.acid.triggers import CompactionKind, Decision, Figures, Thresholds, decide, figures_of
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import (
     CompactionPlan,
@@ -40,6 +40,7 @@ from acidctl.location.publication import (
     shows_by_copies,
 )
 from acidctl.location.snapshot import Snapshot
+from acidctl.location.wishes import Wishes
 from acidctl.nearest import member
 from acidctl.outcome import Outcome, Result
 
@@ -70,6 +71,7 @@ class CompactionRequest:
         changes_nothing: planning finishes nothing and clears nothing away.
         writing: how results are written and proven.
         locking: how others are kept away.
+        auto_off_by: whose properties say so, ``table`` or ``database``, where a metastore knows them.
     """
 
     mode: Mode = Mode.AUTO
@@ -83,6 +85,7 @@ class CompactionRequest:
     changes_nothing: bool = False
     writing: Writing = field(default_factory=Writing)
     locking: Locking = field(default_factory=Locking)
+    auto_off_by: str = ""
 
     def __post_init__(self) -> None:
         """Names are taken for the values that they are of: ``CompactionRequest("major")``."""
@@ -106,19 +109,21 @@ class Answer(Outcome):
     finished: tuple[str, ...] = ()
 
     def facts(self) -> Mapping[str, Any]:
-        """The figures that decided."""
+        """Who says what counts, and the figures that decided."""
         figures = self.figures
+        said = {"snapshotSource": self.snapshot.source.record} if self.snapshot else {}
         if figures is None:
-            return {}
+            return said
         ratio = figures.delta_bytes / figures.base_bytes if figures.base_bytes else None
         return {
+            **said,
             "figures": {
                 "baseBytes": figures.base_bytes,
                 "deltaBytes": figures.delta_bytes,
                 "deltaRatio": ratio,
                 "deltas": figures.deltas,
                 "abortedTxns": figures.aborted_txns,
-            }
+            },
         }
 
 
@@ -189,7 +194,7 @@ def plan_location(found: Found, lists: SnapshotLists, request: CompactionRequest
     finished: tuple[str, ...] = ()
     try:
         if found.hive:
-            request = as_its_owner_wishes(request, found.hive)
+            request = as_its_owner_wishes(request, found.hive, lists.wishes_of(found.hive))
             _refuse_beside_hive(found, lists)
         snapshot, finished = _finished(found, lists, request)
         snapshot = below_straddlers(snapshot)
@@ -232,8 +237,11 @@ def _refuse_beside_hive(found: Found, lists: SnapshotLists) -> None:
     )
 
 
-def as_its_owner_wishes(request: CompactionRequest, table: HiveTable) -> CompactionRequest:
+def as_its_owner_wishes(request: CompactionRequest, table: HiveTable, wishes: Wishes) -> CompactionRequest:
     """The request by what the metastore knows of a table: its type, and its properties where the user says nothing.
+
+    Args:
+        wishes: of the owners of the table and of its database.
 
     Raises:
         RefusedError: Hive itself would not compact it.
@@ -244,14 +252,14 @@ def as_its_owner_wishes(request: CompactionRequest, table: HiveTable) -> Compact
             f"its rows are sorted by {', '.join(table.sort_columns)}, and would not be any more",
             "Hive refuses it, too",
         )
-    own = Thresholds().with_known(table.parameters)
     ours, default = request.thresholds, Thresholds()
     said = {field.name: getattr(ours, field.name) for field in fields(Thresholds)}
     changed = {name: value for name, value in said.items() if value != getattr(default, name)}
     return replace(
         request,
-        thresholds=replace(own, **changed),
-        is_auto_off=request.is_auto_off or is_auto_off(table.parameters),
+        thresholds=replace(wishes.thresholds, **changed),
+        is_auto_off=request.is_auto_off or bool(wishes.auto_off_by),
+        auto_off_by="" if request.is_auto_off else wishes.auto_off_by,
         table_type=request.table_type or table.table_type,
     )
 
@@ -280,7 +288,7 @@ def _decide(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decision, F
     if request.mode is not Mode.AUTO:
         return Decision(CompactionKind(request.mode), reason(Code.ASKED_FOR)), None
     if request.is_auto_off:
-        return Decision(None, reason(Code.AUTO_IS_OFF)), None
+        return Decision(None, reason(Code.AUTO_IS_OFF, who=request.auto_off_by)), None
     return decide(figures, request.thresholds), figures
 
 

@@ -100,6 +100,7 @@ class Compacted(Outcome):
             "stripesEncoded": self.stripes[1],
             "verified": self.plan.verify.value,
             "taskSeconds": round(self.seconds, 3),
+            "snapshotSource": self.plan.snapshot.source.record,
         }
 
     def reported(self) -> Mapping[str, Any]:

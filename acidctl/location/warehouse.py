@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -20,11 +21,12 @@ from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
 from acidctl.location.hive_names import HiveName
-from acidctl.location.snapshot import Reader
+from acidctl.location.snapshot import Reader, SnapshotSource
 from acidctl.location.walk import WalkedLocation
+from acidctl.location.wishes import Wishes, is_kept, wishes_of
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
-from acidctl.metastore.errors import Unreachable
+from acidctl.metastore.errors import UnknownMethod, Unreachable
 from acidctl.metastore.read_lock import ReadLock
 from acidctl.metastore.tables import (
     HivePartition,
@@ -32,6 +34,7 @@ from acidctl.metastore.tables import (
     find_partitions,
     find_tables,
     get_table,
+    tables_named,
 )
 from acidctl.metastore.transactions import Transactions
 from acidctl.printable import printable
@@ -89,6 +92,9 @@ class Warehouse:
         self._roots: dict[_Key, dict[str, None]] = {}
         self._named: dict[tuple[str, _Key], bool] = {}
         self._partitions: dict[str, dict[tuple[tuple[str, str], ...], HivePartition]] = {}
+        self._databases: dict[str, Mapping[str, str]] = {}
+        self._expected: dict[str, HiveTable] = {}
+        self._kept: dict[str, frozenset[tuple[tuple[str, str], ...]]] = {}
 
     def renewed(self, asked_again: bool = False) -> Warehouse:
         """The same, which has taken no list yet; `asked_again` as of the constructor."""
@@ -141,6 +147,36 @@ class Warehouse:
                 return Reader(txn.id, 0, f"{txn.user}@{txn.host}", since or None, agent)
         return None
 
+    def wishes(self, table: HiveTable) -> Wishes:
+        """What the owners of a table and of its database wish."""
+        return wishes_of(
+            table.parameters,
+            self._of_database(table.database),
+            database_wins=self.metastore.features.txn_types,
+        )
+
+    def no_cleanup(self, table: HiveTable, partition: Sequence[tuple[str, str]]) -> str:
+        """Who says that a location is not cleaned: ``table``, ``database`` or ``partition``; empty for nobody.
+
+        Of the partitions of a table all are asked for at once, and only those are remembered that say so.
+        """
+        if by := self.wishes(table).no_cleanup_by:
+            return by
+        if not partition:
+            return ""
+        if table.full_name not in self._kept:
+            found = find_partitions(self.metastore, table)
+            self._kept[table.full_name] = frozenset(_values(one.values) for one in found if is_kept(one.parameters))
+        return "partition" if _values(partition) in self._kept[table.full_name] else ""
+
+    def _of_database(self, name: str) -> Mapping[str, str]:
+        if name not in self._databases:
+            try:
+                self._databases[name] = self.metastore.call(interface.GET_DATABASE, name).parameters
+            except (NotFoundError, UnknownMethod):  # it was dropped meanwhile, or nobody tells
+                self._databases[name] = {}
+        return self._databases[name]
+
     def compaction_of(self, table: HiveTable, partition: Sequence[tuple[str, str]]) -> interface.CompactionInfo | None:
         """An entry of Hive's queue for a location that is worked on, or waits for a worker; None without one."""
         name = "/".join(f"{key}={value}" for key, value in partition)
@@ -173,7 +209,26 @@ class Warehouse:
         code = Code.FROM_METASTORE_AGAIN if self._asked_again else Code.FROM_METASTORE
         return reason(code, server=self.transactions.server, at=at)
 
+    @property
+    def source(self) -> SnapshotSource:
+        """The same for programs."""
+        return SnapshotSource("metastore", self.transactions.server, self.transactions.taken)
+
     # -- from names to locations -------------------------------------------------------------------------------
+
+    def expect(self, names: Sequence[HiveName]) -> None:
+        """Ask at once for the tables of several names, and for their write ids, which are then asked for one by one."""
+        by_database: dict[str, dict[str, None]] = {}
+        for name in names:
+            if not name.is_pattern and f"{name.database}.{name.table}" not in self._expected:
+                by_database.setdefault(name.database, {})[name.table] = None
+        for database, tables in by_database.items():
+            if len(tables) > 1:
+                with suppress(NotFoundError):  # of the database: each name says so when its turn comes
+                    found = tables_named(self.metastore, database, list(tables))
+                    self._expected |= {table.full_name: table for table in found}
+        if not self.read_lock:
+            self.transactions.load(self._expected)
 
     def tables(self, name: HiveName) -> Iterator[HiveTable]:
         """The tables that a name means.
@@ -183,7 +238,8 @@ class Warehouse:
             UsageProblem: the one that is named is not transactional.
         """
         if not name.is_pattern:
-            table = get_table(self.metastore, name.database, name.table)
+            expected = self._expected.pop(f"{name.database}.{name.table}", None)
+            table = expected or get_table(self.metastore, name.database, name.table)
             if table.table_type is None:
                 raise UsageProblem(
                     f"{table.full_name} is not a transactional table",
@@ -211,6 +267,7 @@ class Warehouse:
             UsageProblem: it is not transactional any more.
             ConflictError: another one has its name, whose write ids have nothing to do with those of this one.
         """
+        self._expected.pop(table.full_name, None)  # as it was
         again = next(self.tables(HiveName(table.database, table.name, {})))
         if _key(again.location) != _key(table.location):
             why = f"it lies at {printable(again.location[:_MOST_SHOWN])} now, not at {table.location}"

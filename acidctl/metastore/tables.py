@@ -137,9 +137,13 @@ def get_table(metastore: Metastore, database: str, name: str) -> HiveTable:
         processor_capabilities=settings.capabilities or None,
         processor=settings.processor or None,
     )
-    result = metastore.call(interface.GET_TABLE, request)
+    what, hint = f"there is no table {database}.{name} in {metastore.shown}", "check its name"
+    try:
+        result = metastore.call(interface.GET_TABLE, request)
+    except NotFoundError as error:
+        raise NotFoundError(what, "", hint) from error
     if result.table is None:
-        raise NotFoundError(f"there is no table {database}.{name} in {metastore.shown}", "", "check its name")
+        raise NotFoundError(what, "", hint)
     found = _hive_table(result.table)
     if found.full_name.lower() != f"{database}.{name}".lower():
         raise MetastoreError(
@@ -166,7 +170,7 @@ def find_tables(
         with suppress(NotFoundError):  # the database was dropped meanwhile
             found = [name for name in _transactional(metastore, database) if fnmatch.fnmatchcase(name, names)]
             kept = [name for name in found if not is_excluded(f"{database}.{name}", exclude)]
-            yield from _tables(metastore, database, kept)
+            yield from tables_named(metastore, database, kept)
 
 
 def is_excluded(full_name: str, patterns: Sequence[str]) -> bool:
@@ -191,7 +195,13 @@ def _transactional(metastore: Metastore, database: str) -> list[str]:
     return sorted(names)
 
 
-def _tables(metastore: Metastore, database: str, names: Sequence[str]) -> Iterator[HiveTable]:
+def tables_named(metastore: Metastore, database: str, names: Sequence[str]) -> Iterator[HiveTable]:
+    """Those tables of a database that are there and transactional, by name.
+
+    Raises:
+        NotFoundError: there is no such database.
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
     settings = metastore.settings
     for some in batches(names, BATCH):
         request = interface.GetTablesRequest(

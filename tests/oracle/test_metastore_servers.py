@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.command_line import Result
 from support.hive_histories import History
 from support.servers.hdfs_server import ServerUnavailable
 from support.servers.hive_server import HiveServer
@@ -15,12 +17,15 @@ pytestmark = [pytest.mark.server, pytest.mark.timeout(600)]
 
 
 @pytest.mark.parametrize("version", [3, 4], ids=["hive-3.1", "hive-4.0"])
-def test_hive_works_on_it_and_its_house_keeper_ends_what_is_dead(tmp_path: Path, version: int) -> None:
+def test_hive_works_on_it_and_its_house_keeper_ends_what_is_dead(
+    acidctl: Callable[..., Result], tmp_path: Path, version: int
+) -> None:
     try:
         metastore = MetastoreServer(version, tmp_path, txn_timeout=6, keeps_house=True)
     except ServerUnavailable as error:
         pytest.skip(f"no metastore of Hive {version}: {error}")
     try:
+        doctor_tells_of_it(acidctl, metastore.address, version)
         hive = HiveServer(version, tmp_path, metastore.address, {"hive.txn.timeout": "6s"})
         try:
             dead = str(hive.open_transaction())
@@ -36,7 +41,40 @@ def test_hive_works_on_it_and_its_house_keeper_ends_what_is_dead(tmp_path: Path,
             assert dead not in hive.transactions().split(":")[2].split(","), "it was aborted"
             history.step()
             history.judge()
+            owners_are_heard(acidctl, hive, metastore.address)
         finally:
             hive.stop()
     finally:
         metastore.stop()
+
+
+def doctor_tells_of_it(acidctl: Callable[..., Result], address: str, version: int) -> None:
+    """`acidctl doctor --metastore`: of which Hive it is, what it can do, and how it was started."""
+    done = acidctl("doctor", "--metastore", f"{address},thrift://127.0.0.1:1", "-o", "json")
+    assert (done.status, "127.0.0.1:1 cannot be reached" in done.err) == (6, True)
+    found, gone = done.json()["metastore"]["servers"]
+    assert (found["answers"], gone["answers"], found["problems"]) == (True, False, [])
+    assert (found["hive"], found["calls"]["get_open_txns_req"]) == (version, version == 4)
+    assert (found["switches"]["txnTimeout"], found["switches"]["keepsHouse"]) == (6, True)
+    assert (found["openTxns"], found["locks"], sum(found["compactions"].values())) == (0, 0, 0)
+    assert abs(found["clockAhead"]) < 60
+    can = {one["code"]: one["can"] for one in found["abilities"]}
+    assert (can["snapshots"], can["rebalance"], can["housekeep"]) == (True, version == 4, False)
+
+
+def owners_are_heard(acidctl: Callable[..., Result], hive: HiveServer, address: str) -> None:
+    """What SQL says of a table and of its database is what acidctl goes by."""
+    hive.sql(
+        "alter table t set tblproperties ('no_cleanup' = 'true', 'compactor.mapreduce.job.queuename' = 'etl')",
+        "alter database default set dbproperties ('no_auto_compaction' = 'true')",
+    )
+    table = acidctl("tables", "default.t", "--metastore", address, "-o", "json").one()
+    assert (table["noCleanup"], table["noAutoCompaction"]) == (True, True)
+    assert table["job"] == {"mapreduce.job.queuename": "etl"}
+    left = acidctl(
+        "compact", "--auto", "--dry-run", "--engine", "local", "--metastore", address, "-o", "json", "hive:*.t"
+    )
+    assert left.one()["reason"] == "no_auto_compaction is set for the database"
+    assert left.one()["snapshotSource"]["server"] == address
+    kept = acidctl("clean", "-n", "--older-than", "0", "--metastore", address, "-o", "json", "hive:default.t").one()
+    assert (kept["removals"], {one["code"] for one in kept["keptBack"]} - {"no-cleanup"}) == ([], set())

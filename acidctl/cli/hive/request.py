@@ -10,7 +10,7 @@ from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore
 from acidctl.cli.options.key_value import key_and_value
 from acidctl.cli.options.metastore import exclude_option
-from acidctl.cli.options.param_types import DURATION, LOCATION
+from acidctl.cli.options.param_types import DURATION
 
 
 def _properties(property_: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
@@ -27,7 +27,7 @@ def _properties(property_: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         "acidctl request --major --pool nightly --property compactor.mapreduce.map.memory.mb=4096 hive:sales.orders",
     ),
 )
-@click.argument("names", nargs=-1, required=True, metavar="TABLE...", type=LOCATION)
+@shared.places_argument("names", "TABLE...", only_names=True)
 @shared.typed_option("--major", "kind", flag_value="major", help="All rows into a base.")
 @shared.typed_option("--minor", "kind", flag_value="minor", help="The deltas into one.")
 @shared.typed_option(

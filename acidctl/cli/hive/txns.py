@@ -8,7 +8,7 @@ import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore, exit_code_option, limit_option
-from acidctl.cli.options.param_types import DURATION, LOCATION
+from acidctl.cli.options.param_types import DURATION
 
 
 @click.command(
@@ -21,7 +21,7 @@ from acidctl.cli.options.param_types import DURATION, LOCATION
         "acidctl txns --blocking --exit-code -o jsonl | jq -r '.id, .user, .bytes'",
     ),
 )
-@click.argument("tables", nargs=-1, metavar="[TABLE...]", type=LOCATION)
+@shared.places_argument("tables", "[TABLE...]", required=False, only_names=True)
 @click.option("--open", "only", flag_value="open", help="Only open ones.")
 @click.option("--aborted", "only", flag_value="aborted", help="Only aborted ones that are not forgotten yet.")
 @click.option("--older-than", type=DURATION, metavar="TIME", help="Only those that began so long ago: 1h, 2d.")

@@ -73,7 +73,7 @@ def _silent_for(older_than: float | None, switches: Switches) -> float:
 
 def _refuse_where_it_is_done(metastore: Metastore) -> None:
     """Every server that is known is asked: one of them may keep house for all."""
-    for address, found in zip(metastore.settings.addresses, each_server(metastore), strict=True):
+    for address, found in each_server(metastore):
         if not isinstance(found, Switches):
             warn(f"{address.url} does not answer: whether it keeps house is not known")
         elif found.keeps_house:

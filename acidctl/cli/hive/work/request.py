@@ -13,7 +13,7 @@ from acidctl.cli.output.console import Records, note, put_line, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import show_failure
 from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
-from acidctl.location.hive_names import HIVE, HiveName, is_hive_name
+from acidctl.location.hive_names import HIVE, HiveName, at_its_line, is_hive_name
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.compactions import (
@@ -79,8 +79,12 @@ def _wishes(warehouse: Warehouse, names: Sequence[str], asked: Wish) -> Iterator
     """One for each location that is named, once."""
     seen: set[str] = set()
     for text in names:
-        name = HiveName.parse(text if is_hive_name(text) else HIVE + text)
-        for table in warehouse.tables(name):
+        try:
+            name = HiveName.parse(text if is_hive_name(text) else HIVE + text)
+            tables = list(warehouse.tables(name))
+        except AcidctlError as error:
+            raise at_its_line(error, text) from error
+        for table in tables:
             parts = [""]
             if table.partition_keys or name.partition:
                 parts = partition_names(warehouse.metastore, table, name.partition)

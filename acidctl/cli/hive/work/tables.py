@@ -9,13 +9,14 @@ from acidctl.cli.hive.work.listed import Record, show, status
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted
 from acidctl.errors import NotFoundError
 from acidctl.location.hive_names import HIVE
+from acidctl.location.wishes import wishes_of
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.tables import HiveTable, find_tables, partition_names
 
 _COLUMNS = (
     "database", "table", "type", "format", "partitionKeys", "partitions", "location", "owner", "buckets",
-    "bucketColumns", "sortColumns", "noAutoCompaction", "noCleanup", "pool", "thresholds",
+    "bucketColumns", "sortColumns", "noAutoCompaction", "noCleanup", "pool", "thresholds", "job",
 )  # fmt: skip
 _THRESHOLD = "compactorthreshold."
 _POOL = "hive.compactor.worker.pool"
@@ -62,10 +63,8 @@ def _properties(metastore: Metastore, database: str) -> Mapping[str, str]:
 
 
 def _record(metastore: Metastore, table: HiveTable, database: Mapping[str, str], partitions: bool) -> Record:
-    settings = {key.lower(): value for key, value in table.parameters.items()}
-    above = {key.lower(): value for key, value in database.items()}
-    # That of the database wins, as it does in Hive; of pools the table's does.
-    no_auto = above.get("no_auto_compaction", settings.get("no_auto_compaction", ""))
+    settings, above = table.parameters, database
+    wishes = wishes_of(settings, above, database_wins=metastore.features.txn_types)
     return {
         "database": table.database,
         "table": table.name,
@@ -78,12 +77,13 @@ def _record(metastore: Metastore, table: HiveTable, database: Mapping[str, str],
         "buckets": table.buckets,
         "bucketColumns": list(table.bucket_columns),
         "sortColumns": list(table.sort_columns),
-        "noAutoCompaction": no_auto.lower() == "true",
-        "noCleanup": settings.get("no_cleanup", "").lower() == "true",
+        "noAutoCompaction": bool(wishes.auto_off_by),
+        "noCleanup": bool(wishes.no_cleanup_by),
         "pool": settings.get(_POOL) or above.get(_POOL),
         "thresholds": {
             key.removeprefix(_THRESHOLD): value for key, value in settings.items() if key.startswith(_THRESHOLD)
         },
+        "job": dict(wishes.job),
     }
 
 
@@ -125,3 +125,5 @@ def _set(one: Record) -> Iterator[str]:
         yield f"sorted by {', '.join(one['sortColumns'])}"
     for key, value in one["thresholds"].items():
         yield f"{key}={value}"
+    for key, value in one["job"].items():
+        yield f"compactor.{key}={value}"

@@ -110,6 +110,7 @@ def work(
     )
     printer = CompactionPrinter(output, run)
     planned: list[Planned] = []
+    queues: dict[str, str] = {}
     places = once(find(locations, storage, lists, printer.observer, surroundings=Surroundings()))
     for found in printer.changeable(places, request.table_type):
         if closed or (until is not None and time.monotonic() >= until):
@@ -119,6 +120,7 @@ def work(
         printer.answered(answer)
         if isinstance(answer, Planned):
             planned.append(answer)
+            queues[answer.location] = lists.wishes_of(found.hive).queue
     planned, left = (planned, []) if max_bytes is None else within_budget(planned, max_bytes)
     for one in left:
         printer.postponed(one.location, reason(Code.BUDGET_IS_USED, bytes=one.plan.input_bytes))
@@ -135,6 +137,7 @@ def work(
     if planned and not dry_run:
         if asks:
             _agree(planned)
+        engine = engine.in_queue_of([queues[one.location] for one in planned])
         with _open_engine(engine, jobs, until, planned) as (bar, running):
             _carry_out(planned, request, running, bar, printer)
     return printer.exit_status(exit_code)
