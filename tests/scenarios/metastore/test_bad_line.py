@@ -8,28 +8,16 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from support.bad_days import ASKING, CHANGING, COMMANDS, LOOKING, BadDay
 from support.bad_line import BadLine, Trouble
-from support.command_line import Result
 
-from acidctl.metastore import client, own_transaction
-
-TIMES = int(os.environ.get("ACIDCTL_BAD_DAYS", "8"))
+TIMES = int(os.environ.get("ACIDCTL_BAD_DAYS", "5"))
 """Of each command."""
 
 IMPATIENT = ("--metastore-option", "timeout=0.3", "--metastore-option", "connect-timeout=0.3")
 _SAME = {line for line in LOOKING if line[0] in ("ls", "why", "cat", "history", "tables") and "json" not in line}
-
-
-@pytest.fixture
-def day(tmp_path: Path, acidctl: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> BadDay:
-    monkeypatch.setattr(client, "_PAUSE", 0.001)
-    monkeypatch.setattr(own_transaction, "_PATIENCE", 0.3)
-    return BadDay(tmp_path, acidctl)
 
 
 def sizes(day: BadDay, line: tuple[str, ...]) -> tuple[int, int, str]:
