@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable
 
 import pytest
 from support.bad_days import ASKING, CHANGING, COMMANDS, LOOKING, BadDay
 from support.bad_line import BadLine, Trouble
+
+import acidctl
+from acidctl.errors import AcidctlError
 
 TIMES = int(os.environ.get("ACIDCTL_BAD_DAYS", "5"))
 """Of each command."""
@@ -58,3 +62,40 @@ def test_a_line_on_which_nothing_comes_any_more(day: BadDay, line: tuple[str, ..
             found = day.run(fake, through.address, *line, *IMPATIENT)
             assert found.status in (0, 6, 7), found.err
             day.judge(fake, *line)
+
+
+def read(metastore: dict[str, str]) -> object:
+    return acidctl.open_table("hive:sales.orders", metastore=metastore).scan().to_table()
+
+
+def compacted(metastore: dict[str, str]) -> object:
+    return acidctl.Location("hive:sales.orders", metastore=metastore).compact("major")
+
+
+def cleaned(metastore: dict[str, str]) -> object:
+    return [one.clean() for one in acidctl.find_locations("hive:sales.*", metastore=metastore)]
+
+
+@pytest.mark.parametrize("verb", [read, compacted, cleaned], ids=lambda verb: verb.__name__)
+def test_a_line_that_breaks_under_a_program(day: BadDay, verb: Callable[[dict[str, str]], object]) -> None:
+    line = ("clean" if verb is cleaned else "compact", "hive:sales.*")
+    with day.metastore() as fake, BadLine(fake.address) as through:
+        verb({"uris": through.address})
+        asked, answered = through.asked, through.answered
+        day.judge(fake, *line)
+    chance = random.Random(verb.__name__)
+    for _ in range(3 * TIMES):
+        is_question = chance.random() < 0.4
+        trouble = Trouble(
+            chance.randrange(asked if is_question else answered),
+            chance.choice(["cut", "garble"]),
+            chance.random() < 0.4,
+        )
+        with day.metastore() as fake, BadLine(fake.address) as through:
+            through.questions, through.answers = (trouble, None) if is_question else (None, trouble)
+            try:
+                verb({"uris": through.address, "timeout": "0.3", "connect-timeout": "0.3"})
+            except AcidctlError as error:
+                assert type(error) is not AcidctlError
+                assert str(error)
+            day.judge_files(fake, *line)

@@ -18,6 +18,8 @@ from support.bad_days import COMMANDS, ROWS, BadDay
 from support.fake_hive import FakeHive
 from support.lies import Lie, lies_about
 
+import acidctl
+from acidctl.errors import RefusedError
 from acidctl.metastore import interface as wire
 
 TIMES = os.environ.get("ACIDCTL_LIES", "12")
@@ -119,6 +121,16 @@ def test_another_tables_directory_is_not_changed(day: BadDay, command: tuple[str
         assert "each has its own write ids" in found.err
         changed = {path for path, data in day.files().items() if day.tree.get(path, 0) != data}
         assert not any(path.startswith(f"sales.db/{place}") for path in changed)
+
+
+@pytest.mark.parametrize("verb", ["compact", "clean"])
+def test_another_tables_directory_is_not_changed_by_a_program(day: BadDay, verb: str) -> None:
+    with day.metastore() as fake:
+        moved(fake, "orders", f"file:{day.root}/sales.db/other")
+        location = acidctl.Location("hive:sales.orders", metastore=fake.address)
+        with pytest.raises(RefusedError, match="each has its own write ids"):
+            getattr(location, verb)()
+        assert day.files() == day.tree
 
 
 def test_a_partition_in_another_tables_directory_is_not_changed_and_the_others_are(day: BadDay) -> None:
