@@ -259,9 +259,11 @@ def found_again(
         (again,) = find([found.shown], storage, lists, surroundings=surroundings)
         return again
     # By its table, not by its path: a partition may lie anywhere.
+    hive = lists.warehouse.table_again(found.hive)
     if surroundings:
+        lists.warehouse.refuse_part_of_another(found.fs, found.location, hive)
         refuse_part_of_others(found.shown, storage, surroundings)
-    return replace(found.afresh(), hive=lists.warehouse.table_again(found.hive))
+    return replace(found.afresh(), hive=hive)
 
 
 def _places(
@@ -295,7 +297,7 @@ def _named(
     for place in warehouse.places(name, storage, observer.error):
         if surroundings:
             try:
-                warehouse.refuse_part_of_another(place)
+                warehouse.refuse_part_of_another(place.fs, place.location, place.table)
                 refuse_part_of_others(place.fs.display(place.location.path), storage, surroundings)
             except RefusedError as error:
                 if observer.error is None or not name.is_pattern:

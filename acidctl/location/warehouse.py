@@ -267,6 +267,7 @@ class Warehouse:
             UsageProblem: it is not transactional any more.
             ConflictError: another one has its name, whose write ids have nothing to do with those of this one.
         """
+        self._expected.pop(table.full_name, None)  # as it was
         again = next(self.tables(HiveName(table.database, table.name, {})))
         if _key(again.location) != _key(table.location):
             why = f"it lies at {printable(again.location[:_MOST_SHOWN])} now, not at {table.location}"
@@ -354,7 +355,7 @@ class Warehouse:
             if table.location:
                 self._roots.setdefault(_key(table.location), {})[table.full_name] = None
 
-    def refuse_part_of_another(self, place: Place) -> None:
+    def refuse_part_of_another(self, fs: FileSystem, location: WalkedLocation, table: HiveTable) -> None:
         """Refuse to change what lies in another table's directory, by whose lists alone it may be changed.
 
         The other table is known where it was named together with this one, or is called as its directory is.
@@ -363,13 +364,14 @@ class Warehouse:
             RefusedError: it does.
             MetastoreError: the metastore cannot be reached, or failed.
         """
-        own = place.table.full_name
-        key = _key(place.fs.display(place.location.path))
+        own = table.full_name
+        shown = fs.display(location.path)
+        key = _key(shown)
         for above in _and_above(key):
             others = [name for name in self._roots.get(above, ()) if name != own]
             if others:
-                raise _of_another(place, others[0])
-        if key != _key(place.table.location) and _is_below(key, _key(place.table.location)):
+                raise _of_another(shown, own, others[0])
+        if _is_below(key, _key(table.location)):
             return
         path = key[2]
         while parse_partition(os.path.basename(path)):  # noqa: PTH119 - of any store
@@ -377,12 +379,12 @@ class Warehouse:
         folder, name = os.path.split(path.lower())
         database = os.path.basename(folder)  # noqa: PTH119 - of any store
         for candidate in {
-            f"{place.table.database}.{name}",
+            f"{table.database}.{name}",
             f"{database.removesuffix('.db')}.{name}",
             f"default.{name}",
         }:
             if candidate != own and self._lies_at(candidate, (*key[:2], path)):
-                raise _of_another(place, candidate)
+                raise _of_another(shown, own, candidate)
 
     def _lies_at(self, name: str, key: _Key) -> bool:
         """Whether a table of that name lies there."""
@@ -454,10 +456,10 @@ def _possible(url: str, whose: str) -> str:
     )
 
 
-def _of_another(place: Place, name: str) -> RefusedError:
+def _of_another(shown: str, table: str, other: str) -> RefusedError:
     return RefusedError(
-        f"{place.fs.display(place.location.path)} is not changed",
-        f"the metastore has it in {place.table.full_name}, and in {name}, too: each has its own write ids",
+        f"{shown} is not changed",
+        f"the metastore has it in {table}, and in {other}, too: each has its own write ids",
         "find out whose it is, and correct the location of the other",
     )
 

@@ -17,7 +17,12 @@ from support.acid_files import insert, write_acid
 from support.command_line import Result
 from support.fake_hive import FakeHive
 
-NAMES = ("hive:sales.orders", "hive:sales.parts", "hive:sales.other")
+ROWS = {
+    "hive:sales.orders": [f'{{"a":{number}}}' for number in (1, 3, 4)],
+    "hive:sales.parts": [f'{{"a":{number},"day":"{day}"}}' for number in (1, 3, 4) for day in (1, 2)],
+    "hive:sales.other": [f'{{"a":{number}}}' for number in (1, 3, 4, 5, 6)],
+}
+"""What readers see in each table."""
 
 LOOKING = (
     ("ls", "hive:sales.orders"), ("ls", "hive:sales.*"), ("ls", "-o", "json", "hive:sales.parts"),
@@ -47,27 +52,33 @@ _ONCE = {"open_txns": 1, "lock": 1, "compact2": 2, "abort_txns": 1, "abort_Compa
 _CONTROL = ("\x1b", "\x07", "\0", "\r", "\u202e")
 
 
-class BadDay:
-    """The warehouse below a folder, made anew for each command that changed it."""
+def make_warehouse(root: Path) -> None:
+    """Its files, ten days old."""
+    sales = root / "sales.db"
+    for table in ("orders", "parts/day=1", "parts/day=2", "other"):
+        for write_id in range(1, 7 if table == "other" else 5):
+            name = f"delta_{write_id:07}_{write_id:07}_0000"
+            write_acid(sales / table / name / "bucket_00000", insert(write_id, 0, (write_id,)))
+    rows = (insert(write_id, 0, (write_id,)) for write_id in range(1, 7))
+    write_acid(sales / "other" / "base_0000006" / "bucket_00000", *rows)
+    old = time.time() - 10 * 86400
+    for path in (root, *root.rglob("*")):
+        os.utime(path, (old, old))
 
-    def __init__(self, folder: Path, acidctl: Callable[..., Result], version: int = 4) -> None:
-        self._pristine, self.root = folder / "pristine", folder / "warehouse"
+
+class BadDay:
+    """A warehouse, made anew after each command that changed it.
+
+    Args:
+        pristine: as :func:`make_warehouse` made it.
+        root: where its copy is.
+    """
+
+    def __init__(self, pristine: Path, root: Path, acidctl: Callable[..., Result]) -> None:
+        self._pristine, self.root = pristine, root
         self._acidctl = acidctl
-        self.version = version
-        sales = self._pristine / "sales.db"
-        for table in ("orders", "parts/day=1", "parts/day=2", "other"):
-            for write_id in range(1, 7 if table == "other" else 5):
-                name = f"delta_{write_id:07}_{write_id:07}_0000"
-                write_acid(sales / table / name / "bucket_00000", insert(write_id, 0, (write_id,)))
-        rows = (insert(write_id, 0, (write_id,)) for write_id in range(1, 7))
-        write_acid(sales / "other" / "base_0000006" / "bucket_00000", *rows)
-        old = time.time() - 10 * 86400
-        for path in (self._pristine, *self._pristine.rglob("*")):
-            os.utime(path, (old, old))
         self.renew()
-        self.tree = self._tree()
-        with self.metastore() as fake:
-            self.rows = {name: self._rows(fake, name) for name in NAMES}
+        self.tree = self.files()
 
     def renew(self) -> None:
         """As it was in the beginning."""
@@ -78,7 +89,7 @@ class BadDay:
     def metastore(self) -> Iterator[FakeHive]:
         """That knows it: write id 2 was aborted, one transaction is open and dead, the queue has something of each."""
         sales = self.root / "sales.db"
-        with FakeHive(self.version) as fake:
+        with FakeHive(4) as fake:
             fake.table("sales", "orders", f"file:{sales / 'orders'}")
             fake.table("sales", "parts", f"file:{sales / 'parts'}", ["day"])
             fake.table("sales", "other", f"file:{sales / 'other'}")
@@ -99,13 +110,13 @@ class BadDay:
             fake.entry("sales", "other", "failed", ended=7000, error="oh no", **times)
             yield fake
 
-    def _rows(self, fake: FakeHive, name: str) -> list[str]:
+    def rows_of(self, fake: FakeHive, name: str) -> list[str]:
         """What a reader sees in a table."""
         found = self._acidctl("cat", "-o", "jsonl", "--metastore", fake.address, name)
         assert found.status == 0, found.err
         return sorted(found.out.splitlines())
 
-    def _tree(self) -> dict[str, bytes | None]:
+    def files(self) -> dict[str, bytes | None]:
         paths = sorted(self.root.rglob("*"))
         return {str(path.relative_to(self.root)): path.read_bytes() if path.is_file() else None for path in paths}
 
@@ -134,11 +145,11 @@ class BadDay:
 
     def judge_files(self, fake: FakeHive, *line: str) -> None:
         """The same of the files alone, where the metastore could not be reached any more."""
-        now = self._tree()
+        now = self.files()
         if now == self.tree:
             return
         assert line[0] in ("compact", "clean"), "it only looks"
-        assert {name: self._rows(fake, name) for name in NAMES} == self.rows
+        assert {name: self.rows_of(fake, name) for name in ROWS} == ROWS
         if line[-1] == "hive:sales.orders":
             changed = {path for path in now.keys() | self.tree.keys() if now.get(path, 0) != self.tree.get(path, 0)}
             assert all(path.startswith("sales.db/orders/") for path in changed), "another table was touched"

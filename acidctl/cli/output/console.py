@@ -96,7 +96,7 @@ def can_ask() -> bool:
 
 def put_line(text: str = "") -> None:
     """One line on standard output, whatever names it holds."""
-    click.echo(printable(text))
+    click.echo(printable(hidden_in(text)))
 
 
 def out_stream() -> BinaryIO:

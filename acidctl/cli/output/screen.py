@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from acidctl.cli.output.console import Records, broken, console, note
+from acidctl.cli.output.redact import hidden_in
 from acidctl.errors import ExitStatus
 from acidctl.printable import printable
 
@@ -78,7 +79,10 @@ class FittedTable:
 
     def lines(self, width: int) -> Iterator[Text]:
         """The lines, none wider than `width` but for names that are."""
-        rows = [replace(row, cells=tuple(map(printable, row.cells)), remark=printable(row.remark)) for row in self.rows]
+        rows = [
+            replace(row, cells=tuple(map(printable, hidden_in(row.cells))), remark=printable(hidden_in(row.remark)))
+            for row in self.rows
+        ]
         heading = Row(tuple(column.heading for column in self.columns), self.remark)
         widths = [_widest([row.cells[i] for row in (heading, *rows)]) for i in range(len(self.columns))]
         remark_width = _widest([row.remark for row in (heading, *rows)]) + _GAP

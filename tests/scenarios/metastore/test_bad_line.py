@@ -9,27 +9,19 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from support.bad_days import ASKING, CHANGING, COMMANDS, LOOKING, BadDay
 from support.bad_line import BadLine, Trouble
-from support.command_line import Result
 
-from acidctl.metastore import client, own_transaction
+import acidctl
+from acidctl.errors import AcidctlError
 
-TIMES = int(os.environ.get("ACIDCTL_BAD_DAYS", "8"))
+TIMES = int(os.environ.get("ACIDCTL_BAD_DAYS", "5"))
 """Of each command."""
 
 IMPATIENT = ("--metastore-option", "timeout=0.3", "--metastore-option", "connect-timeout=0.3")
 _SAME = {line for line in LOOKING if line[0] in ("ls", "why", "cat", "history", "tables") and "json" not in line}
-
-
-@pytest.fixture
-def day(tmp_path: Path, acidctl: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> BadDay:
-    monkeypatch.setattr(client, "_PAUSE", 0.001)
-    monkeypatch.setattr(own_transaction, "_PATIENCE", 0.3)
-    return BadDay(tmp_path, acidctl)
 
 
 def sizes(day: BadDay, line: tuple[str, ...]) -> tuple[int, int, str]:
@@ -70,3 +62,40 @@ def test_a_line_on_which_nothing_comes_any_more(day: BadDay, line: tuple[str, ..
             found = day.run(fake, through.address, *line, *IMPATIENT)
             assert found.status in (0, 6, 7), found.err
             day.judge(fake, *line)
+
+
+def read(metastore: dict[str, str]) -> object:
+    return acidctl.open_table("hive:sales.orders", metastore=metastore).scan().to_table()
+
+
+def compacted(metastore: dict[str, str]) -> object:
+    return acidctl.Location("hive:sales.orders", metastore=metastore).compact("major")
+
+
+def cleaned(metastore: dict[str, str]) -> object:
+    return [one.clean() for one in acidctl.find_locations("hive:sales.*", metastore=metastore)]
+
+
+@pytest.mark.parametrize("verb", [read, compacted, cleaned], ids=lambda verb: verb.__name__)
+def test_a_line_that_breaks_under_a_program(day: BadDay, verb: Callable[[dict[str, str]], object]) -> None:
+    line = ("clean" if verb is cleaned else "compact", "hive:sales.*")
+    with day.metastore() as fake, BadLine(fake.address) as through:
+        verb({"uris": through.address})
+        asked, answered = through.asked, through.answered
+        day.judge(fake, *line)
+    chance = random.Random(verb.__name__)
+    for _ in range(3 * TIMES):
+        is_question = chance.random() < 0.4
+        trouble = Trouble(
+            chance.randrange(asked if is_question else answered),
+            chance.choice(["cut", "garble"]),
+            chance.random() < 0.4,
+        )
+        with day.metastore() as fake, BadLine(fake.address) as through:
+            through.questions, through.answers = (trouble, None) if is_question else (None, trouble)
+            try:
+                verb({"uris": through.address, "timeout": "0.3", "connect-timeout": "0.3"})
+            except AcidctlError as error:
+                assert type(error) is not AcidctlError
+                assert str(error)
+            day.judge_files(fake, *line)
