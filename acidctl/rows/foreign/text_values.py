@@ -7,6 +7,7 @@ Hive 4. No function looks at one row after the other.
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -136,12 +137,13 @@ def _rounded(texts: pa.Array, kind: OrcType) -> pa.Array:
     """Plain digits as decimals: rounded half up; NULL where there are too many before the point."""
     # All that matters of what is rounded away is its first digit.
     texts = pc.replace_substring_regex(texts, rf"(\.[0-9]{{{kind.scale + 1}}})[0-9]+$", r"\1")
-    whole = pc.binary_length(pc.replace_substring_regex(texts, r"^-|\..*$|^-?\.", ""))
+    whole = pc.replace_substring_regex(pc.replace_substring_regex(texts, r"\..*$", ""), "^-?0*", "")
+    whole = pc.binary_length(whole)
     fits = pc.less_equal(whole, _MOST_DIGITS - kind.scale)
     texts = pc.if_else(fits, texts, pa.scalar(None, pa.string()))
     numbers = texts.cast(pa.decimal256(_MOST_DIGITS + 2, kind.scale + 1))
     rounded = pc.round(numbers, kind.scale, "half_towards_infinity")
-    limit = pa.scalar(10 ** (kind.precision - kind.scale)).cast(pa.decimal256(_MOST_DIGITS + 2, 0))
+    limit = pa.scalar(Decimal(10 ** (kind.precision - kind.scale)), rounded.type)
     return pc.if_else(pc.less(pc.abs(rounded), limit), rounded, pa.scalar(None, rounded.type)).cast(arrow_type(kind))
 
 

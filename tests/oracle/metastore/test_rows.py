@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -14,11 +15,12 @@ from support.command_line import Result
 from support.hive_text import asked_for, normal, printed, type_of
 from support.hive_values import EDGES, LEAVES, leaves, load, load_leaves, nested
 from support.hive_views import Views
+from support.json_text import encode_json_lines
 from support.real_hive import HiveTable
 from support.servers.hive_server import HiveServer
-from support.tables import json_rows
 
 import acidctl as package
+from acidctl.spark.datasource import register
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
 
@@ -78,7 +80,7 @@ def sources(views: Views) -> tuple[str, str]:
     for row in rows:  # texts with line ends are lines of their own in a text table: these have a test of their own
         for place in (place for place, value in enumerate(row) if isinstance(value, str)):
             row[place] = row[place].translate(dict.fromkeys(map(ord, "\n\r\x01\0"), "-"))
-    if not hive.sql("show tables 'all_types_*'"):
+    if ["all_types_nested"] not in hive.sql("show tables"):
         load_leaves(table, "all_types_leaves", rows)
         more = [[row[0], row[1], row[2], row[3], row[5]] for row in nested(8, len(rows), hive)]
         kept = [
@@ -106,21 +108,23 @@ def test_insert_only_tables_of_every_form_and_type(
     asked, tables = sources
     parts = " ".join(f"when {number} then '{p}'" for number, (_, p) in enumerate(PARTS))
     days = " ".join(f"when {number} then '{day}'" for number, (day, _) in enumerate(PARTS))
-    hive.sql("set hive.auto.convert.join=true" if hive.version > 3 else "set hive.auto.convert.join=false")
+    if form == "parquet":
+        # Hive 3.1 moves older times by the offsets of a calendar that its files do not tell.
+        asked = asked.replace("l.ts,", "if(l.ts < '1901-01-01', null, l.ts),")
     hive.sql(
         f"insert into {name} partition (day, p) select {asked}, cast(case l.id % 3 {days} end as date),"
         f" case l.id % 3 {parts} end from {tables}"
     )
     assert len(judge(views, name, columns)) > 15
-    elsewhere = tmp_path / "elsewhere"
-    hive.sql(f"alter table {name} add partition (day='2020-02-29', p='far') location 'file:{elsewhere}'")
     nothing = ", ".join(f"cast(null as {kind})" for kind in list(LEAVES.values())[1:])
     some = ", ".join(f"n.{column}" for column in NESTED)
     hive.sql(
         f"insert into {name} partition (day='2020-02-29', p='far')"
         f" select id + 1000, {nothing}, {some} from all_types_nested n where id < 5"
     )
-    assert list(elsewhere.glob("delta_*"))
+    elsewhere = tmp_path / "elsewhere"
+    shutil.move(hive.warehouse / name / "day=2020-02-29" / "p=far", elsewhere)
+    hive.sql(f"alter table {name} partition (day='2020-02-29', p='far') set location 'file:{elsewhere}'")
     with hive.aborting():
         hive.sql(
             f"insert into {name} partition (day='2020-02-29', p='far') select * from (select {nothing_of_all()}) q"
@@ -128,7 +132,13 @@ def test_insert_only_tables_of_every_form_and_type(
     rows = judge(views, name, columns)
     assert {row["p"] for row in rows} == {"far", *(p for _, p in PARTS)}
     table = package.open_table(f"hive:default.{name}", metastore=hive.metastore)
-    assert by_acidctl(json_rows(table.scan()), columns) == by_acidctl(rows, columns)
+    scan = table.scan()
+    by_name = [
+        json.loads(line)
+        for batch in scan.batches_as_read()
+        for line in encode_json_lines(batch, scan.output_type).decode().splitlines()
+    ]
+    assert by_acidctl(by_name, columns) == by_acidctl(rows, columns)
     (far,) = [views.ask("cat", f"hive:default.{name}/day=2020-02-29").out]
     assert len(far.splitlines()) == 5
     hive.sql(f"drop table {name}")
@@ -256,6 +266,7 @@ def test_rows_are_those_of_some_moment_while_hive_writes_compacts_and_cleans(vie
         begun = writer.begun
         while writer.is_alive() and len(writer.states) <= begun:
             writer.join(0.05)
+        assert writer.failed is None, writer.failed
         possible = writer.states[done : begun + 1]
         assert ours in possible, (ours, possible)
         seen.add(frozenset(ours.items()))
@@ -293,6 +304,7 @@ def test_spark_and_python_give_the_same_by_name(
     rows = judge(views, name, columns)
     url = f"hive:default.{name}"
     table = package.open_table(url, metastore=hive.metastore).scan().to_table()
+    register(spark)
     found = spark.read.format("hive_acid").option("metastore", hive.metastore).load(url)
     assert found.schema["day"].dataType.simpleString() == "date"
     assert found.schema["h"].dataType.simpleString() == "int"
