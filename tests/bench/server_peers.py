@@ -37,14 +37,19 @@ class ServerPeers:
         os.environ["_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=4 -Xmx2500m"  # the last word, unlike those of the tests
         self._servers = ExitStack()
         folder = Path(self._servers.enter_context(tempfile.TemporaryDirectory(prefix="bench-peers-")))
-        metastore = MetastoreServer(4, folder / "hive")
-        self._servers.callback(metastore.stop)
-        self._hive = HiveServer(4, folder / "hive", metastore.address)
-        self._servers.callback(self._hive.stop)
-        self._trino = TrinoServer(folder / "trino", {"hive4": metastore.address}) if trino else None
-        if self._trino:
-            self._servers.callback(self._trino.stop)
+        self._trino: TrinoServer | None = None
         self._tables = 0
+        try:
+            metastore = MetastoreServer(4, folder / "hive")
+            self._servers.callback(metastore.stop)
+            self._hive = HiveServer(4, folder / "hive", metastore.address)
+            self._servers.callback(self._hive.stop)
+            if trino:
+                self._trino = TrinoServer(folder / "trino", {"hive4": metastore.address})
+                self._servers.callback(self._trino.stop)
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """End them."""
