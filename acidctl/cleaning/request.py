@@ -36,7 +36,10 @@ def plan_location(
     """
     try:
         snapshot = query_staging(found.fs, found.location.path) if is_table else found.snapshot(lists, readers=True)
-        return PlannedCleaning.of(plan_cleaning(snapshot, policy))
+        plan = plan_cleaning(snapshot, policy)
+        if plan.removals:
+            lists.require_same(found.hive)
+        return PlannedCleaning.of(plan)
     except AcidctlError as error:
         return RefusedCleaning(location=found.shown, error=error)
 

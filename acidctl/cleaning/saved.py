@@ -31,7 +31,7 @@ from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.own_files import replace_file
-from acidctl.location.snapshot import Snapshot, take_snapshot
+from acidctl.location.snapshot import Snapshot, SnapshotSource, take_snapshot
 from acidctl.location.walk import location_at
 from acidctl.storage.os_errors import mapped, printable
 from acidctl.storage.port import FileSystem
@@ -143,9 +143,10 @@ class SavedPlan:
         if lists and lists.is_told:
             return found.snapshot(lists)
         if self.assumption is None:
-            return take_snapshot(fs, path, self.write_ids, self.txns, look=found.look)
+            source = SnapshotSource("saved-plan")
+            return take_snapshot(fs, path, self.write_ids, self.txns, look=found.look, source=source)
         told = SnapshotLists(of_all=self.write_ids, txns=self.txns, assumption=self.assumption)
-        return found.snapshot(told)
+        return replace(found.snapshot(told), source=SnapshotSource("saved-plan"))
 
 
 def entry_digests(listing: Listing, planned: Sequence[str], *, only: bool = False) -> dict[str, str]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.reasons import Code, Reason, reason
-from acidctl.acid.triggers import CompactionKind, Decision, Figures, Thresholds, decide, figures_of, is_auto_off
+from acidctl.acid.triggers import CompactionKind, Decision, Figures, Thresholds, decide, figures_of
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import (
     CompactionPlan,
@@ -40,6 +40,7 @@ from acidctl.location.publication import (
     shows_by_copies,
 )
 from acidctl.location.snapshot import Snapshot
+from acidctl.location.wishes import Wishes
 from acidctl.nearest import member
 from acidctl.outcome import Outcome, Result
 
@@ -68,8 +69,12 @@ class CompactionRequest:
         force: go on although a writer seems to be at work.
         offline: nothing reads the locations meanwhile.
         changes_nothing: planning finishes nothing and clears nothing away.
+        in_queue: the location's turn in Hive's queue has come: no worker of Hive's is in the way.
+        take_over: an entry of Hive's queue for the location that no worker has taken yet is taken out of it.
+        wait: so many seconds another compaction in Hive's queue is waited for.
         writing: how results are written and proven.
         locking: how others are kept away.
+        auto_off_by: whose properties say so, ``table`` or ``database``, where a metastore knows them.
     """
 
     mode: Mode = Mode.AUTO
@@ -81,8 +86,12 @@ class CompactionRequest:
     force: bool = False
     offline: bool = False
     changes_nothing: bool = False
+    in_queue: bool = False
+    take_over: bool = False
+    wait: float = 0.0
     writing: Writing = field(default_factory=Writing)
     locking: Locking = field(default_factory=Locking)
+    auto_off_by: str = ""
 
     def __post_init__(self) -> None:
         """Names are taken for the values that they are of: ``CompactionRequest("major")``."""
@@ -106,19 +115,21 @@ class Answer(Outcome):
     finished: tuple[str, ...] = ()
 
     def facts(self) -> Mapping[str, Any]:
-        """The figures that decided."""
+        """Who says what counts, and the figures that decided."""
         figures = self.figures
+        said = {"snapshotSource": self.snapshot.source.record} if self.snapshot else {}
         if figures is None:
-            return {}
+            return said
         ratio = figures.delta_bytes / figures.base_bytes if figures.base_bytes else None
         return {
+            **said,
             "figures": {
                 "baseBytes": figures.base_bytes,
                 "deltaBytes": figures.delta_bytes,
                 "deltaRatio": ratio,
                 "deltas": figures.deltas,
                 "abortedTxns": figures.aborted_txns,
-            }
+            },
         }
 
 
@@ -189,14 +200,16 @@ def plan_location(found: Found, lists: SnapshotLists, request: CompactionRequest
     finished: tuple[str, ...] = ()
     try:
         if found.hive:
-            request = as_its_owner_wishes(request, found.hive)
-            _refuse_beside_hive(found, lists)
+            request = as_its_owner_wishes(request, found.hive, lists.wishes_of(found.hive))
+            if not (request.in_queue or request.take_over or request.wait):
+                refuse_beside_hive(found, lists)
         snapshot, finished = _finished(found, lists, request)
         snapshot = below_straddlers(snapshot)
         decision, figures = _decide(snapshot, request)
         if idle := _idle(snapshot, decision):
             return Nothing(location=found.shown, reasons=idle, snapshot=snapshot, figures=figures, finished=finished)
         assert decision.kind is not None  # it would be idle
+        lists.require_same(found.hive)
         refuse_unsafe(snapshot, time.time(), force=request.force)
         plan = plan_compaction(
             snapshot,
@@ -218,21 +231,27 @@ def plan_location(found: Found, lists: SnapshotLists, request: CompactionRequest
     )
 
 
-def _refuse_beside_hive(found: Found, lists: SnapshotLists) -> None:
-    """Raises RefusedError while Hive itself compacts the location, or is about to."""
+def refuse_beside_hive(found: Found, lists: SnapshotLists) -> None:
+    """Raises RefusedError while Hive itself compacts a location, or is about to."""
     entry = lists.compaction_of(found.hive, found.location.partition)
-    if entry is None:
-        return
-    by = f", by {entry.worker}" if entry.worker else ""
-    raise RefusedError(
-        f"{found.shown} is not compacted beside Hive",
-        f"the compaction {entry.id} of Hive's queue is {entry.state}{by}",
-        "wait until it has ended, as SHOW COMPACTIONS tells",
+    if entry is not None:
+        raise in_the_way(found.shown, entry.id or 0, entry.state, entry.worker or "")
+
+
+def in_the_way(shown: str, id_: int, state: str, worker: str = "") -> RefusedError:
+    """The error for an entry of Hive's queue that is there before ours."""
+    by = f", by {worker}" if worker else ""
+    hint = "`take_over` takes it out of the queue" if state == "initiated" else "`wait` waits until it has ended"
+    return RefusedError(
+        f"{shown} is not compacted beside Hive", f"the compaction {id_} of Hive's queue is {state}{by}", hint
     )
 
 
-def as_its_owner_wishes(request: CompactionRequest, table: HiveTable) -> CompactionRequest:
+def as_its_owner_wishes(request: CompactionRequest, table: HiveTable, wishes: Wishes) -> CompactionRequest:
     """The request by what the metastore knows of a table: its type, and its properties where the user says nothing.
+
+    Args:
+        wishes: of the owners of the table and of its database.
 
     Raises:
         RefusedError: Hive itself would not compact it.
@@ -243,14 +262,14 @@ def as_its_owner_wishes(request: CompactionRequest, table: HiveTable) -> Compact
             f"its rows are sorted by {', '.join(table.sort_columns)}, and would not be any more",
             "Hive refuses it, too",
         )
-    own = Thresholds().with_known(table.parameters)
     ours, default = request.thresholds, Thresholds()
     said = {field.name: getattr(ours, field.name) for field in fields(Thresholds)}
     changed = {name: value for name, value in said.items() if value != getattr(default, name)}
     return replace(
         request,
-        thresholds=replace(own, **changed),
-        is_auto_off=request.is_auto_off or is_auto_off(table.parameters),
+        thresholds=replace(wishes.thresholds, **changed),
+        is_auto_off=request.is_auto_off or bool(wishes.auto_off_by),
+        auto_off_by="" if request.is_auto_off else wishes.auto_off_by,
         table_type=request.table_type or table.table_type,
     )
 
@@ -279,7 +298,7 @@ def _decide(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decision, F
     if request.mode is not Mode.AUTO:
         return Decision(CompactionKind(request.mode), reason(Code.ASKED_FOR)), None
     if request.is_auto_off:
-        return Decision(None, reason(Code.AUTO_IS_OFF)), None
+        return Decision(None, reason(Code.AUTO_IS_OFF, who=request.auto_off_by)), None
     return decide(figures, request.thresholds), figures
 
 
@@ -323,6 +342,7 @@ def carry_out(
     request: CompactionRequest,
     engine: Engine | None = None,
     on_task: Callable[[Task], None] | None = None,
+    check: Callable[[CompactionPlan], None] | None = None,
 ) -> Generator[Compacted, None, None]:
     """Lock the locations, run the plans, and publish each result once it is proven.
 
@@ -331,6 +351,7 @@ def carry_out(
     Args:
         engine: where the tasks run; without one in this process.
         on_task: called when a task has ended.
+        check: as of :func:`acidctl.compaction.run.compact`.
 
     Yields:
         One outcome per plan, as soon as it is there; those whose location somebody else holds come first.
@@ -345,4 +366,5 @@ def carry_out(
             except AcidctlError as error:
                 yield failed(one.plan, error)
         if free:
-            yield from held.enter_context(closing(compact(free, engine, offline=request.offline, on_task=on_task)))
+            running = compact(free, engine, offline=request.offline, on_task=on_task, check=check)
+            yield from held.enter_context(closing(running))

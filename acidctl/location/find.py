@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -17,11 +18,12 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError, ConflictError, RefusedError, UsageProblem
 from acidctl.location.declared import Declared, declared_by
 from acidctl.location.evidence import Evidence, evidence_of, refuse_part_of_others
-from acidctl.location.hive_names import HiveName, is_hive_name
+from acidctl.location.hive_names import HiveName, at_its_line, is_hive_name
 from acidctl.location.lists import Lists, SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.snapshot import Look, Snapshot, look_at, take_snapshot
 from acidctl.location.walk import Observer, WalkedLocation, walk_locations
+from acidctl.spelling import spelled
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
 from acidctl.wording import text_of
@@ -82,7 +84,7 @@ class Found:
 
         Args:
             compactor: as a compaction sees it (format section 7.3).
-            readers: with those who hold locks there, where a metastore knows them.
+            readers: with those who hold locks there, and whether it may be cleaned, where a metastore knows that.
             settled: by newer lists of a metastore, where it was listed too late for those; see :meth:`settled`.
 
         Raises:
@@ -114,9 +116,12 @@ class Found:
             assumed=found.assumed,
             said=found.said,
             declared=None if compactor else self.declared,  # a compaction goes by the files alone
+            source=found.source,
         )
         if readers and self.hive and lists.warehouse:
-            return replace(snapshot, readers=lists.warehouse.readers(self.hive, self.location.partition))
+            here = self.hive, self.location.partition
+            kept = lists.warehouse.no_cleanup(*here)
+            return replace(snapshot, readers=lists.warehouse.readers(*here), no_cleanup=kept)
         return snapshot
 
     def settled(self, lists: SnapshotLists) -> tuple[Found, SnapshotLists]:
@@ -201,10 +206,11 @@ def find(
             format, or in one.
     """
     tables: dict[str, None] = {}
-    lists = lists.begun()
+    lists = _begun(lists, paths)
+    lists.expect([path for path in paths if is_hive_name(path)])
     for path in paths:
-        walk = _places(path, storage, lists, observer or Observer(), looks=looks, surroundings=surroundings)
-        for found in walk if len(paths) == 1 else _going_on(walk, observer or Observer()):
+        walk = partial(_places, path, storage, lists, observer or Observer(), looks=looks, surroundings=surroundings)
+        for found in _going_on(walk, observer or Observer(), path, is_alone=len(paths) == 1):
             tables.setdefault(found.location.table)
             lists.require_one_table(list(tables), found.shown)
             yield found
@@ -217,8 +223,24 @@ def find_table(path: str, storage: Mapping[str, str], lists: SnapshotLists) -> l
         NotFoundError, AccessError, StorageError: nothing there, or it cannot be listed.
         RefusedError: it is a table of another format, or in one.
     """
-    walk = _places(path, storage, lists.begun(), Observer(), looks=False, surroundings=None)
-    return [found.afresh() for found in walk]
+    walk = partial(_places, path, storage, _begun(lists, [path]), Observer(), looks=False, surroundings=None)
+    return [found.afresh() for found in _going_on(walk, Observer(), path, is_alone=True)]
+
+
+def _begun(lists: SnapshotLists, paths: Sequence[str]) -> SnapshotLists:
+    try:
+        return lists.begun()
+    except AcidctlError as error:
+        for path in paths:
+            _by_path_alone(error, path)
+        raise
+
+
+def _by_path_alone(error: AcidctlError, path: str) -> None:
+    """Where a metastore failed, a path can be worked on without one: the hint says so."""
+    way = spelled("; `metastore='none'` goes on without it")
+    if error.code == "metastore" and not is_hive_name(path) and way not in error.hint:
+        error.hint += way
 
 
 def found_again(
@@ -253,7 +275,7 @@ def _places(
 ) -> Iterator[Found]:
     """The locations that one path, or name, leads to."""
     if is_hive_name(path):
-        return _named(path, storage, lists, surroundings)
+        return _named(path, storage, lists, observer, surroundings)
     if lists.warehouse and lists.warehouse.read_lock:
         raise UsageProblem(
             f"no lock for reading can be taken on {path}", "it is a path", "name the table: hive:db.table"
@@ -266,13 +288,20 @@ def _places(
 
 
 def _named(
-    text: str, storage: Mapping[str, str], lists: SnapshotLists, surroundings: Surroundings | None
+    text: str, storage: Mapping[str, str], lists: SnapshotLists, observer: Observer, surroundings: Surroundings | None
 ) -> Iterator[Found]:
     """The locations of the tables of a metastore that a name means."""
-    name = HiveName.parse(text)
-    for place in lists.require_warehouse(text).places(name, storage):
+    name, warehouse = HiveName.parse(text), lists.require_warehouse(text)
+    for place in warehouse.places(name, storage, observer.error):
         if surroundings:
-            refuse_part_of_others(place.fs.display(place.location.path), storage, surroundings)
+            try:
+                warehouse.refuse_part_of_another(place)
+                refuse_part_of_others(place.fs.display(place.location.path), storage, surroundings)
+            except RefusedError as error:
+                if observer.error is None or not name.is_pattern:
+                    raise
+                observer.error(error)
+                continue
         is_given = not name.is_pattern and not place.location.partition
         declared = declared_by(place.table, place.partition)
         yield Found(place.fs, place.location, is_given, hive=place.table, declared=declared)
@@ -292,12 +321,9 @@ def _walk(fs: FileSystem, root: str, observer: Observer, *, looks: bool) -> Iter
     """The locations below one path."""
     if not fs.is_local and looks:
         yield from _ahead(fs, root, observer)
-    elif not fs.is_local:
-        with _threads("acidctl-walk") as walkers:
-            for location, top in walk_locations(fs, root, observer, walkers):
-                yield Found(fs, location, location.path == root, top)
-    else:
-        for location, top in walk_locations(fs, root, observer):
+        return
+    with nullcontext() if fs.is_local else _threads("acidctl-walk") as walkers:
+        for location, top in walk_locations(fs, root, observer, walkers):
             yield Found(fs, location, location.path == root, top)
 
 
@@ -307,12 +333,14 @@ def _after(require: Callable[[], None], walk: Iterator[Found]) -> Iterator[Found
     yield from walk
 
 
-def _going_on(walk: Iterator[Found], observer: Observer) -> Iterator[Found]:
+def _going_on(walk: Callable[[], Iterator[Found]], observer: Observer, path: str, *, is_alone: bool) -> Iterator[Found]:
     """Of several paths, one that cannot be walked does not stop the others."""
     try:
-        yield from walk
+        yield from walk()
     except AcidctlError as error:
-        if observer.error is None:
+        at_its_line(error, path)
+        _by_path_alone(error, path)
+        if is_alone or observer.error is None:
             raise
         observer.error(error)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,9 +19,10 @@ from acidctl.acid.names import AcidDirectory
 from acidctl.acid.overtaken import is_overtaken, unseen_results
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import Form, ValidTxns, ValidWriteIds, WriteIdListError
-from acidctl.errors import RefusedError, UsageProblem
+from acidctl.errors import AcidctlError, RefusedError, UsageProblem
 from acidctl.location.hive_names import HiveName
-from acidctl.location.snapshot import Look
+from acidctl.location.snapshot import EVERYTHING, GIVEN, Look, SnapshotSource
+from acidctl.location.wishes import Wishes
 from acidctl.storage.os_errors import mapped
 from acidctl.wording import some_of
 
@@ -92,6 +94,15 @@ class SnapshotLists:
         """Whether one of them has, by these lists, which were taken after the listing."""
         return self.warehouse is not None and is_overtaken(unseen, *self.warehouse.lists(hive))
 
+    def expect(self, names: Sequence[str]) -> None:
+        """Ask a metastore at once for what many names will be asked for one by one."""
+        if self.warehouse and len(names) > 1:
+            parsed = []
+            for name in names:
+                with suppress(AcidctlError):  # which says so when its turn comes
+                    parsed.append(HiveName.parse(name))
+            self.warehouse.expect(parsed)
+
     def require_warehouse(self, name: str) -> Warehouse:
         """The metastore that knows a name.
 
@@ -114,6 +125,21 @@ class SnapshotLists:
     def assuming(self, assumption: Assumption) -> SnapshotLists:
         """The same, where a user has agreed to what nobody said before."""
         return replace(self, assumption=self.assumption or assumption)
+
+    def wishes_of(self, table: HiveTable | None) -> Wishes:
+        """What the owners of a table and of its database wish; nothing without a metastore."""
+        return self.warehouse.wishes(table) if self.warehouse and table else Wishes()
+
+    def require_same(self, table: HiveTable | None) -> None:
+        """Refuse to change a table by the lists of another one that had its name: to be asked when it was listed.
+
+        Raises:
+            NotFoundError: it is gone.
+            ConflictError: it was dropped and created again since the metastore was asked for the lists, or lies
+                elsewhere.
+        """
+        if self.asks_metastore and self.warehouse and table:
+            self.warehouse.table_again(table)
 
     def compaction_of(self, table: HiveTable | None, partition: Sequence[tuple[str, str]]) -> CompactionInfo | None:
         """An entry of Hive's queue that is at work in a location, or about to be; None without a metastore, too."""
@@ -208,14 +234,15 @@ class SnapshotLists:
             if hive is None:
                 return Lists(None, self.txns, said=reason(Code.NOT_IN_METASTORE, server=self.warehouse.metastore.shown))
             ids, txns = self.warehouse.lists(hive)
-            return Lists(ids, self.txns or txns, said=self.warehouse.note)
+            return Lists(ids, self.txns or txns, said=self.warehouse.note, source=self.warehouse.source)
         write_ids = self.write_ids_of(table)
         if self.assumption is None or (write_ids is not None and self.txns is not None):
-            return Lists(write_ids, self.txns)
+            return Lists(write_ids, self.txns, source=EVERYTHING if write_ids is None else GIVEN)
         assumed = assume(look.listing, look.base_formats, self.assumption, now)
         if write_ids is None:
-            return Lists(assumed.write_ids, self.txns or assumed.txns, assumed)
-        return Lists(write_ids, assumed.txns, replace(assumed, undecided=(), of_write_ids=False))
+            return Lists(assumed.write_ids, self.txns or assumed.txns, assumed, source=SnapshotSource("assumption"))
+        beside = replace(assumed, undecided=(), of_write_ids=False)
+        return Lists(write_ids, assumed.txns, beside, source=GIVEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,12 +252,14 @@ class Lists:
     Attributes:
         assumed: what they were made from, where nobody gave them.
         said: where they are from, where that is to be said.
+        source: who gave them.
     """
 
     write_ids: ValidWriteIds | None = None
     txns: ValidTxns | None = None
     assumed: Assumed | None = None
     said: Reason | None = None
+    source: SnapshotSource = EVERYTHING
 
 
 def _is_name(table: str, listed: str) -> bool:

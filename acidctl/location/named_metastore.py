@@ -11,11 +11,12 @@ from acidctl.errors import EnvironmentProblem
 if TYPE_CHECKING:
     from acidctl.location.warehouse import Warehouse
     from acidctl.metastore.client import Metastore
+    from acidctl.metastore.settings import MetastoreSettings
 
 NONE = "none"
 """In place of an address: no metastore is asked."""
 
-_VARIABLES = ("HIVE_CONF_DIR", "HIVE_HOME", "HADOOP_CONF_DIR")
+VARIABLES = ("HIVE_CONF_DIR", "HIVE_HOME", "HADOOP_CONF_DIR")
 
 
 def open_metastore(metastore: str | Mapping[str, str] | None) -> Metastore | None:
@@ -32,13 +33,20 @@ def open_metastore(metastore: str | Mapping[str, str] | None) -> Metastore | Non
     given = {"uris": metastore} if isinstance(metastore, str) else dict(metastore or {})
     if given.get("uris") == NONE:
         return None
-    if not given.get("uris") and not any(os.environ.get(name) for name in _VARIABLES):
+    if not given.get("uris") and not any(os.environ.get(name) for name in VARIABLES):
         return None
     from acidctl.metastore.settings import find_settings  # noqa: PLC0415 - with XML: only for a metastore
 
     settings = find_settings(given)
-    if settings is None:
-        return None
+    return client_of(settings) if settings else None
+
+
+def client_of(settings: MetastoreSettings) -> Metastore:
+    """What asks a metastore; it connects when it is first asked.
+
+    Raises:
+        EnvironmentProblem: the package that it takes is not installed.
+    """
     try:
         from acidctl.metastore.client import Metastore  # noqa: PLC0415 - with thrift, which is optional
     except ModuleNotFoundError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from acidctl.acid.assumption import Assumed
 from acidctl.acid.layout import DataFile, current_files
@@ -18,7 +19,7 @@ from acidctl.location.declared import Declared
 from acidctl.location.walk import list_location
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
 from acidctl.storage.small_files import MOST_LENGTHS, MOST_METADATA, read_small
-from acidctl.wording import text_of
+from acidctl.wording import iso_time, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,30 @@ class Reader:
 
 
 @dataclass(frozen=True, slots=True)
+class SnapshotSource:
+    """Who says what counts as committed.
+
+    Attributes:
+        kind: ``metastore``; ``write-ids``, lists that were given; ``assumption``, of everything that is old enough;
+            ``saved-plan``, what one was made by; ``everything``, nobody: all on disk counts.
+        server: of a metastore.
+        at: when it said so, in seconds since the epoch; None of others.
+    """
+
+    kind: str = "everything"
+    server: str = ""
+    at: float | None = None
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Its JSON form, the same for all commands."""
+        return {"from": self.kind, "server": self.server or None, "at": iso_time(self.at)}
+
+
+EVERYTHING, GIVEN = SnapshotSource(), SnapshotSource("write-ids")
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """A location as it was listed, seen by one snapshot.
 
@@ -53,6 +78,8 @@ class Snapshot:
         assumed: what the user assumes where no list says it.
         readers: who holds locks there, where a metastore was asked for them.
         declared: what a metastore says of the files; None where none does.
+        source: who says what counts.
+        no_cleanup: who says in a metastore that nothing is cleaned there, where it was asked; empty for nobody.
     """
 
     fs: FileSystem
@@ -65,6 +92,8 @@ class Snapshot:
     assumed: Assumed | None = None
     readers: tuple[Reader, ...] = ()
     declared: Declared | None = None
+    source: SnapshotSource = EVERYTHING
+    no_cleanup: str = ""
 
     def absolute(self, relative: str) -> str:
         """A path of the file system from one relative to the location."""
@@ -157,6 +186,7 @@ def take_snapshot(
     assumed: Assumed | None = None,
     said: Reason | None = None,
     declared: Declared | None = None,
+    source: SnapshotSource | None = None,
 ) -> Snapshot:
     """List a location once and select its state.
 
@@ -167,6 +197,7 @@ def take_snapshot(
         assumed: what the lists were made from, where nobody gave them.
         said: where they are from, for the notes of the state.
         declared: what a metastore says of the files.
+        source: who says what counts; without it lists that were given, or nobody.
 
     Raises:
         NotFoundError, AccessError, StorageError: the location cannot be listed.
@@ -184,7 +215,10 @@ def take_snapshot(
     if said:
         state = replace(state, notes=(said, *state.notes))
     ids = write_ids or ValidWriteIds()
-    return Snapshot(fs, path, look.listing, state, ids, txns, look.base_formats, assumed, declared=declared)
+    source = source or (GIVEN if write_ids else EVERYTHING)
+    return Snapshot(
+        fs, path, look.listing, state, ids, txns, look.base_formats, assumed, declared=declared, source=source
+    )
 
 
 def seen_below(snapshot: Snapshot, write_id: int, why: Reason) -> Snapshot:

@@ -7,22 +7,26 @@ the lists know is on disk.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from urllib.parse import urlsplit
 
 from acidctl.acid.layout import TableType
-from acidctl.acid.names import MAXL, unescape
+from acidctl.acid.names import MAXL, parse_partition, unescape
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.errors import NotFoundError, UsageProblem
+from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
 from acidctl.location.hive_names import HiveName
-from acidctl.location.snapshot import Reader
+from acidctl.location.snapshot import Reader, SnapshotSource
 from acidctl.location.walk import WalkedLocation
+from acidctl.location.wishes import Wishes, is_kept, wishes_of
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
+from acidctl.metastore.errors import UnknownMethod, Unreachable
 from acidctl.metastore.read_lock import ReadLock
 from acidctl.metastore.tables import (
     HivePartition,
@@ -30,14 +34,25 @@ from acidctl.metastore.tables import (
     find_partitions,
     find_tables,
     get_table,
+    tables_named,
 )
 from acidctl.metastore.transactions import Transactions
+from acidctl.printable import printable
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
 
 _HADOOP = ("hdfs", "webhdfs", "swebhdfs")
 _SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "local": "file", "": "file"}
 _AT_ONCE = 100
+_MOST_SHOWN = 200
+_WHOLE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
+"""How the location of a table begins: Hive's are never relative."""
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_STORE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
+
+OnError = Callable[[AcidctlError], None]
+_Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +88,13 @@ class Warehouse:
         self.read_lock = read_lock
         self._asked_again = asked_again
         self._held: list[ReadLock] = []
-        self._at_root: dict[tuple[str, str, str], HiveTable | None] = {}
+        self._at_root: dict[_Key, HiveTable | None] = {}
+        self._roots: dict[_Key, dict[str, None]] = {}
+        self._named: dict[tuple[str, _Key], bool] = {}
         self._partitions: dict[str, dict[tuple[tuple[str, str], ...], HivePartition]] = {}
+        self._databases: dict[str, Mapping[str, str]] = {}
+        self._expected: dict[str, HiveTable] = {}
+        self._kept: dict[str, frozenset[tuple[tuple[str, str], ...]]] = {}
 
     def renewed(self, asked_again: bool = False) -> Warehouse:
         """The same, which has taken no list yet; `asked_again` as of the constructor."""
@@ -127,6 +147,36 @@ class Warehouse:
                 return Reader(txn.id, 0, f"{txn.user}@{txn.host}", since or None, agent)
         return None
 
+    def wishes(self, table: HiveTable) -> Wishes:
+        """What the owners of a table and of its database wish."""
+        return wishes_of(
+            table.parameters,
+            self._of_database(table.database),
+            database_wins=self.metastore.features.txn_types,
+        )
+
+    def no_cleanup(self, table: HiveTable, partition: Sequence[tuple[str, str]]) -> str:
+        """Who says that a location is not cleaned: ``table``, ``database`` or ``partition``; empty for nobody.
+
+        Of the partitions of a table all are asked for at once, and only those are remembered that say so.
+        """
+        if by := self.wishes(table).no_cleanup_by:
+            return by
+        if not partition:
+            return ""
+        if table.full_name not in self._kept:
+            found = find_partitions(self.metastore, table)
+            self._kept[table.full_name] = frozenset(_values(one.values) for one in found if is_kept(one.parameters))
+        return "partition" if _values(partition) in self._kept[table.full_name] else ""
+
+    def _of_database(self, name: str) -> Mapping[str, str]:
+        if name not in self._databases:
+            try:
+                self._databases[name] = self.metastore.call(interface.GET_DATABASE, name).parameters
+            except (NotFoundError, UnknownMethod):  # it was dropped meanwhile, or nobody tells
+                self._databases[name] = {}
+        return self._databases[name]
+
     def compaction_of(self, table: HiveTable, partition: Sequence[tuple[str, str]]) -> interface.CompactionInfo | None:
         """An entry of Hive's queue for a location that is worked on, or waits for a worker; None without one."""
         name = "/".join(f"{key}={value}" for key, value in partition)
@@ -159,7 +209,26 @@ class Warehouse:
         code = Code.FROM_METASTORE_AGAIN if self._asked_again else Code.FROM_METASTORE
         return reason(code, server=self.transactions.server, at=at)
 
+    @property
+    def source(self) -> SnapshotSource:
+        """The same for programs."""
+        return SnapshotSource("metastore", self.transactions.server, self.transactions.taken)
+
     # -- from names to locations -------------------------------------------------------------------------------
+
+    def expect(self, names: Sequence[HiveName]) -> None:
+        """Ask at once for the tables of several names, and for their write ids, which are then asked for one by one."""
+        by_database: dict[str, dict[str, None]] = {}
+        for name in names:
+            if not name.is_pattern and f"{name.database}.{name.table}" not in self._expected:
+                by_database.setdefault(name.database, {})[name.table] = None
+        for database, tables in by_database.items():
+            if len(tables) > 1:
+                with suppress(NotFoundError):  # of the database: each name says so when its turn comes
+                    found = tables_named(self.metastore, database, list(tables))
+                    self._expected |= {table.full_name: table for table in found}
+        if not self.read_lock:
+            self.transactions.load(self._expected)
 
     def tables(self, name: HiveName) -> Iterator[HiveTable]:
         """The tables that a name means.
@@ -169,7 +238,8 @@ class Warehouse:
             UsageProblem: the one that is named is not transactional.
         """
         if not name.is_pattern:
-            table = get_table(self.metastore, name.database, name.table)
+            expected = self._expected.pop(f"{name.database}.{name.table}", None)
+            table = expected or get_table(self.metastore, name.database, name.table)
             if table.table_type is None:
                 raise UsageProblem(
                     f"{table.full_name} is not a transactional table",
@@ -195,23 +265,45 @@ class Warehouse:
         Raises:
             NotFoundError: it is gone.
             UsageProblem: it is not transactional any more.
+            ConflictError: another one has its name, whose write ids have nothing to do with those of this one.
         """
-        return next(self.tables(HiveName(table.database, table.name, {})))
+        again = next(self.tables(HiveName(table.database, table.name, {})))
+        if _key(again.location) != _key(table.location):
+            why = f"it lies at {printable(again.location[:_MOST_SHOWN])} now, not at {table.location}"
+        elif again.made != table.made:
+            why = "it was dropped and created again meanwhile"
+        else:
+            return again
+        raise ConflictError(f"{table.full_name} is not the table that it was", why, "look for its locations again")
 
-    def places(self, name: HiveName, storage: Mapping[str, str]) -> Iterator[Place]:
+    def places(self, name: HiveName, storage: Mapping[str, str], on_error: OnError | None = None) -> Iterator[Place]:
         """The locations of all of its tables, table by table, partitions by their values.
+
+        Args:
+            on_error: told of a location that cannot be one, or of one of many tables that is gone by now, and is left
+                out; None raises it.
 
         Raises:
             NotFoundError: there is no such table or partition.
+            RefusedError: nothing that is a table can lie where the metastore has it.
+            MetastoreError: the metastore cannot be reached, or failed.
         """
         tables = list(self.tables(name))
+        self._remember_roots(tables)
         if self.read_lock:
             self._lock(tables)
         for some in batches(tables, _AT_ONCE):
             self.transactions.load(table.full_name for table in some)
             for table in some:
                 if table.location:
-                    yield from self._places_of(table, name.partition, storage)
+                    try:
+                        yield from self._places_of(table, name.partition, storage, on_error)
+                    except Unreachable:
+                        raise
+                    except AcidctlError as error:
+                        if on_error is None or not name.is_pattern:
+                            raise
+                        on_error(error)
 
     def _lock(self, tables: Sequence[HiveTable]) -> None:
         if "transactions" in self.__dict__:
@@ -225,27 +317,78 @@ class Warehouse:
 
         Raises:
             NotFoundError: there is no such table or partition.
+            RefusedError: nothing that is a table can lie where the metastore has it.
         """
         for table in self.tables(name):
             if table.partition_keys or name.partition:
-                yield from (one.location for one in find_partitions(self.metastore, table, name.partition))
+                whose = f"a partition of {table.full_name}"
+                found = find_partitions(self.metastore, table, name.partition)
+                yield from (_possible(one.location, whose) for one in found)
             elif table.location:
-                yield table.location
+                yield _possible(table.location, table.full_name)
 
-    def _places_of(self, table: HiveTable, wanted: Mapping[str, str], storage: Mapping[str, str]) -> Iterator[Place]:
-        fs, root = open_location(table.location, storage)
+    def _places_of(
+        self, table: HiveTable, wanted: Mapping[str, str], storage: Mapping[str, str], on_error: OnError | None
+    ) -> Iterator[Place]:
+        fs, root = _opened(table.location, storage, table.full_name)
         if not table.partition_keys and not wanted:
             yield Place(fs, WalkedLocation(root, table.full_name), table)
             return
         beginning = table.location.rstrip("/") + "/"
         for partition in find_partitions(self.metastore, table, wanted):
-            if partition.location.startswith(beginning):
-                path = f"{root.rstrip('/')}/{partition.location.removeprefix(beginning).strip('/')}"
-                place = Place(fs, WalkedLocation(path, table.full_name, partition.values), table, partition)
-            else:
-                elsewhere, path = open_location(partition.location, storage)
-                place = Place(elsewhere, WalkedLocation(path, table.full_name, partition.values), table, partition)
-            yield place
+            try:
+                elsewhere, path = fs, ""
+                below = partition.location.removeprefix(beginning)
+                if below == partition.location or ".." in below.split("/") or not below.strip("/"):
+                    elsewhere, path = _opened(partition.location, storage, f"a partition of {table.full_name}")
+                path = path or f"{root.rstrip('/')}/{below.strip('/')}"
+            except AcidctlError as error:
+                if on_error is None:
+                    raise
+                on_error(error)
+                continue
+            yield Place(elsewhere, WalkedLocation(path, table.full_name, partition.values), table, partition)
+
+    def _remember_roots(self, tables: Iterable[HiveTable]) -> None:
+        for table in tables:
+            if table.location:
+                self._roots.setdefault(_key(table.location), {})[table.full_name] = None
+
+    def refuse_part_of_another(self, place: Place) -> None:
+        """Refuse to change what lies in another table's directory, by whose lists alone it may be changed.
+
+        The other table is known where it was named together with this one, or is called as its directory is.
+
+        Raises:
+            RefusedError: it does.
+            MetastoreError: the metastore cannot be reached, or failed.
+        """
+        own = place.table.full_name
+        key = _key(place.fs.display(place.location.path))
+        for above in _and_above(key):
+            others = [name for name in self._roots.get(above, ()) if name != own]
+            if others:
+                raise _of_another(place, others[0])
+        if key != _key(place.table.location) and _is_below(key, _key(place.table.location)):
+            return
+        path = key[2]
+        while parse_partition(os.path.basename(path)):  # noqa: PTH119 - of any store
+            path = os.path.dirname(path)  # noqa: PTH120 - of any store
+        folder, name = os.path.split(path.lower())
+        database = os.path.basename(folder)  # noqa: PTH119 - of any store
+        for candidate in {
+            f"{place.table.database}.{name}",
+            f"{database.removesuffix('.db')}.{name}",
+            f"default.{name}",
+        }:
+            if candidate != own and self._lies_at(candidate, (*key[:2], path)):
+                raise _of_another(place, candidate)
+
+    def _lies_at(self, name: str, key: _Key) -> bool:
+        """Whether a table of that name lies there."""
+        if (name, key) not in self._named:
+            self._named[name, key] = self._by_name(name, key) is not None
+        return self._named[name, key]
 
     # -- from locations to tables ------------------------------------------------------------------------------
 
@@ -271,7 +414,7 @@ class Warehouse:
             self._partitions[table.full_name] = {_values(one.values): one for one in found}
         return self._partitions[table.full_name].get(_values(location.partition))
 
-    def _by_name(self, name: str, key: tuple[str, str, str]) -> HiveTable | None:
+    def _by_name(self, name: str, key: _Key) -> HiveTable | None:
         """The table that is called as its directory is, which most are."""
         database, dot, table = name.lower().partition(".")
         try:
@@ -281,9 +424,53 @@ class Warehouse:
         return found if found and found.table_type and _key(found.location) == key else None
 
     @cached_property
-    def _by_location(self) -> Mapping[tuple[str, str, str], HiveTable]:
+    def _by_location(self) -> Mapping[_Key, HiveTable]:
         """All transactional tables by where they lie."""
         return {_key(table.location): table for table in find_tables(self.metastore) if table.location}
+
+
+def _opened(url: str, storage: Mapping[str, str], whose: str) -> tuple[FileSystem, str]:
+    return open_location(_possible(url, whose), storage)
+
+
+def _possible(url: str, whose: str) -> str:
+    """The place where a metastore has a table or a partition.
+
+    Raises:
+        RefusedError: nothing that is a table can lie there.
+    """
+    if not _WHOLE.match(url):
+        why = "which is no URL"
+    elif ".." in url.split("/") or _CONTROL.search(url):
+        why = "which leads elsewhere"
+    elif not _STORE.sub("", url).strip("/."):
+        why = "which is all of a store"
+    else:
+        return url
+    raise RefusedError(
+        f"{whose} is left alone",
+        f"the metastore has it at {printable(url[:_MOST_SHOWN])}, {why}" if url else "the metastore has no place of it",
+        "correct it there: ALTER TABLE ... SET LOCATION",
+    )
+
+
+def _of_another(place: Place, name: str) -> RefusedError:
+    return RefusedError(
+        f"{place.fs.display(place.location.path)} is not changed",
+        f"the metastore has it in {place.table.full_name}, and in {name}, too: each has its own write ids",
+        "find out whose it is, and correct the location of the other",
+    )
+
+
+def _and_above(key: _Key) -> Iterator[_Key]:
+    scheme, host, path = key
+    while path.strip("/"):
+        yield scheme, host, path
+        path = os.path.dirname(path)  # noqa: PTH120 - of any store
+
+
+def _is_below(key: _Key, other: _Key) -> bool:
+    return key[:2] == other[:2] and key[2].startswith(other[2].rstrip("/") + "/")
 
 
 def _reader(lock: interface.LockInfo) -> Reader:
@@ -301,14 +488,19 @@ def _values(partition: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]
     return tuple((key.lower(), value) for key, value in partition)
 
 
-def _key(url: str) -> tuple[str, str, str]:
+def _key(url: str) -> _Key:
     """Scheme, host or bucket, and path, in one spelling for one place.
 
     All HDFS is taken for one: it is called by its nameservice, by either of its NameNodes, and over two protocols.
     """
+    if "\0" in url:
+        return "", "", url
     if "://" not in url and not url.startswith(("file:", "hdfs:")):
         return "file", "", os.path.realpath(url)
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # no place at all, which whoever opens it says
+        return "", "", url
     scheme = _SAME.get(parts.scheme.lower(), parts.scheme.lower())
     path = "/" + parts.path.strip("/")
     if scheme == "file":

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from acidctl.errors import AcidctlError, UsageProblem
+from acidctl.errors import AcidctlError
 from acidctl.metastore import interface
 from acidctl.metastore.connection import Connection
 from acidctl.metastore.discovery import addresses_of
-from acidctl.metastore.errors import MetastoreError, NoAnswer, UnknownMethod, Unreachable
+from acidctl.metastore.errors import MetastoreError, NoAnswer, UnknownMethod, Unreachable, Unreadable
 from acidctl.metastore.settings import Address, Login, MetastoreSettings
 from acidctl.metastore.wire import Method
 
@@ -81,28 +81,38 @@ class Metastore:
 
         Raises:
             Unreachable: no server answers, or the answer to what must not be done twice was lost.
+            Unreadable: a server answers, but not as a metastore.
             UnknownMethod: the server does not have it.
             AcidctlError: the server refused.
         """
         with self._lock:
             for attempt in range(self._rounds):
+                if self._connection and not method.repeatable and self._connection.is_lost():
+                    self.close()  # while nothing was asked: a question would be lost that is asked once only
                 connection = self._connection or self._open()
                 try:
                     return connection.call(method, *arguments)
-                except Unreachable as error:
+                except (Unreachable, Unreadable) as error:
                     self._connection = None
-                    if isinstance(error, NoAnswer) or not method.repeatable or attempt == self._rounds - 1:
+                    if not method.repeatable:
+                        raise _may_be_done(error) from error
+                    if not isinstance(error, Unreachable) or isinstance(error, NoAnswer) or attempt == self._rounds - 1:
                         raise
-                except MetastoreError:
-                    # What cannot be read has closed the connection; what failed in the server has not, but a new one
-                    # costs little.
+                except MetastoreError:  # the connection is still there, but a new one costs little
                     self.close()
                     raise
             raise AssertionError("the last attempt returns or raises")
 
-    def another(self) -> Metastore:
-        """A second client for the same servers, with a connection of its own: for what must not wait for the first."""
-        return Metastore(self.settings, self._connect, self._rounds)
+    def another(self, settings: MetastoreSettings | None = None, rounds: int | None = None) -> Metastore:
+        """A second client for the same servers, with a connection of its own: for what must not wait for the first.
+
+        Args:
+            settings, rounds: as of the constructor; without them the same.
+        """
+        other = Metastore(settings or self.settings, self._connect, rounds or self._rounds)
+        if "features" in self.__dict__:
+            other.__dict__["features"] = self.features  # asked once of all
+        return other
 
     def close(self) -> None:
         """End the connection; the next call opens one again."""
@@ -172,17 +182,6 @@ class Metastore:
             return True  # it knows the method, and refuses what it was asked
         return True
 
-    def require_write_ids(self) -> None:
-        """Refuse a server of Hive 2.
-
-        Raises:
-            UsageProblem: it has no write ids.
-        """
-        if not self.features.write_ids:
-            raise UsageProblem(
-                f"the metastore {self.shown} is of Hive 2", "it does not number writes by table", "give the lists"
-            )
-
     def configured(self, name: str, default: str) -> str:
         """A property of the server's own configuration; the default where it has none or does not tell it."""
         try:
@@ -191,6 +190,12 @@ class Metastore:
             raise
         except AcidctlError:
             return default
+
+
+def _may_be_done(error: MetastoreError) -> MetastoreError:
+    """The error for what is asked for once only, and whose answer did not come."""
+    look = "it may have been done nevertheless: look before you ask for it again"
+    return type(error)(error.what, error.why, "; ".join(filter(None, (look, error.hint))))
 
 
 def batches(items: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -15,13 +16,28 @@ from thrift.transport.TTransport import TTransportException
 
 from acidctl.errors import out_of_memory
 from acidctl.metastore import interface
-from acidctl.metastore.errors import MetastoreError, NoAnswer, UnknownMethod, Unreachable, refusal_of
+from acidctl.metastore.errors import MetastoreError, NoAnswer, UnknownMethod, Unreachable, Unreadable, refusal_of
 from acidctl.metastore.settings import Address, MetastoreSettings
 from acidctl.metastore.stream import MOST_BYTES
 from acidctl.metastore.tls import not_trusted
 from acidctl.metastore.transports import transport_of
 from acidctl.metastore.wire import Answer, Method
 from acidctl.printable import printable
+
+_UNREADABLE = (
+    TProtocolException,
+    TypeError,
+    ValueError,
+    LookupError,
+    ArithmeticError,
+    AssertionError,
+    RecursionError,
+    struct.error,
+)
+"""What Thrift's library raises where bytes make no sense: it checks some of them only."""
+
+_MOST_NUMBER = 2**31 - 1
+"""Of a question; its answer bears the same."""
 
 _MOST_ITEMS = 10_000_000
 """Of one list: room for them is made before they are read."""
@@ -58,6 +74,7 @@ class Connection:
     def __init__(self, settings: MetastoreSettings, address: Address) -> None:
         self.address = address
         self._settings = settings
+        self._number = 0
         self._carrier = transport_of(settings, address)
         self._transport = transport = self._carrier.thrift
         limits = {"string_length_limit": MOST_BYTES, "container_length_limit": _MOST_ITEMS}
@@ -89,6 +106,7 @@ class Connection:
 
         Raises:
             Unreachable: the connection was lost; it cannot be used any more.
+            Unreadable: the answer makes no sense; it cannot be used any more.
             UnknownMethod: this server does not have it.
             AcidctlError: the server refused, by one of its exceptions.
         """
@@ -102,12 +120,16 @@ class Connection:
             at, refusal = raised
             raise refusal_of(method.raises[at], printable(refusal.message or ""), method.name, self.address.url)
         if answer.success is None and method.answer.thrift_spec and method.answer.thrift_spec[0]:
-            raise MetastoreError(
+            raise Unreadable(
                 f"the metastore {self.address.url} gave no answer to {method.name}",
                 "the message has no result",
                 "check that it is a metastore of Hive",
             )
         return answer.success
+
+    def is_lost(self) -> bool:
+        """Whether the server has hung up, or sent what nobody asked for, since the last answer."""
+        return self._carrier.stream.has_come()
 
     def close(self) -> None:
         """Close it; what goes wrong there is of no interest any more."""
@@ -116,7 +138,8 @@ class Connection:
 
     def _send(self, method: Method, arguments: tuple[Any, ...]) -> None:
         out = self._protocol
-        out.writeMessageBegin(method.name, TMessageType.CALL, 0)
+        self._number = self._number % _MOST_NUMBER + 1
+        out.writeMessageBegin(method.name, TMessageType.CALL, self._number)
         out.writeStructBegin("")
         for number, (wire_type, value) in enumerate(zip(method.arguments, arguments, strict=True), 1):
             out.writeFieldBegin("", wire_type.code, number)
@@ -129,14 +152,15 @@ class Connection:
 
     def _receive(self, method: Method) -> Answer:
         source = self._loose if method.loose else self._protocol
-        name, kind, _ = source.readMessageBegin()
+        name, kind, number = source.readMessageBegin()
         if kind == TMessageType.EXCEPTION:
             problem = TApplicationException()
             problem.read(source)
             source.readMessageEnd()
             raise problem
-        if name != method.name:
-            raise TProtocolException(TProtocolException.INVALID_DATA, f"an answer to {printable(str(name)[:60])!r}")
+        if name != method.name or number != self._number:
+            said = f"an answer to {printable(str(name)[:60])!r}, number {number} and not {self._number}"
+            raise TProtocolException(TProtocolException.INVALID_DATA, said)
         answer = method.answer()
         answer.read(source)
         source.readMessageEnd()
@@ -167,9 +191,9 @@ class Connection:
             if isinstance(cause, ssl.SSLCertVerificationError):
                 raise not_trusted(server, cause, self._settings.tls) from error
             raise _unreachable(server, doing, cause) from error
-        except (TProtocolException, UnicodeDecodeError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        except _UNREADABLE as error:
             self.close()
-            raise MetastoreError(
+            raise Unreadable(
                 f"the metastore {server} sent something that cannot be read, to {doing}",
                 printable(str(error)),
                 "check that it is a metastore, and how one talks to it: framed, compact, tls, auth",

@@ -5,16 +5,16 @@ Ages are told by the server's clock, which its time-outs go by: a short transact
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from acidctl.errors import AcidctlError, NotFoundError, UsageProblem
+from acidctl.errors import NotFoundError, UsageProblem
 from acidctl.metastore import interface
 from acidctl.metastore.activity import Lock, Txn, find_locks, find_transactions, locks_by_txn
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import LostTransaction, MetastoreError
+from acidctl.metastore.own_transaction import OwnTransaction
 
 _ABORT_TIMEOUT = 50004
 """Hive's own number for why: it had timed out."""
@@ -49,19 +49,15 @@ def server_time(metastore: Metastore) -> float:
     Raises:
         MetastoreError: the metastore cannot be reached, or failed.
     """
-    request = interface.OpenTxnRequest(
-        1,
-        metastore.settings.user_name,
-        socket.gethostname(),
-        "acidctl reads the clock",
-        interface.TxnType.READ_ONLY if metastore.features.txn_types else None,
-    )
-    (own,) = metastore.call(interface.OPEN_TXNS, request).txn_ids
+    own = OwnTransaction(metastore)
     try:
+        own.open()
         infos = metastore.call(interface.GET_OPEN_TXNS_INFO).txns
-        begun = next((one.started for one in infos if one.id == own), None)
+        begun = next((one.started for one in infos if one.id == own.id), None)
     finally:
-        _end(metastore, own)
+        own.end()
+    if own.failure:
+        raise own.failure
     if not begun:
         raise MetastoreError(
             f"the metastore {metastore.shown} does not tell its time",
@@ -69,18 +65,6 @@ def server_time(metastore: Metastore) -> float:
             "see the metastore's log",
         )
     return float(begun) / 1000
-
-
-def _end(metastore: Metastore, own: int) -> None:
-    """Commit it: it did nothing, and an aborted one would be remembered."""
-    try:
-        metastore.call(interface.COMMIT_TXN, interface.CommitTxnRequest(own))
-    except LostTransaction:
-        pass
-    except AcidctlError:
-        with suppress(AcidctlError):
-            metastore.call(interface.ABORT_TXN, interface.AbortTxnRequest(own))
-        raise
 
 
 def find_dead(metastore: Metastore, older_than: float, now: float | None = None) -> Dead:

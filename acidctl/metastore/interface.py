@@ -103,7 +103,6 @@ class FieldSchema(Struct):
 
     name: str = field(1, STRING, "")
     type: str = field(2, STRING, "")
-    comment: str | None = field(3, STRING)
 
 
 @struct
@@ -130,8 +129,6 @@ class StorageDescriptor(Struct):
     columns: tuple[FieldSchema, ...] = field(1, list_of(struct_of(FieldSchema)), ())
     location: str | None = field(2, STRING)
     input_format: str | None = field(3, STRING)
-    output_format: str | None = field(4, STRING)
-    compressed: bool = field(5, BOOL, False)
     buckets: int = field(6, I32, -1)
     serde: SerDeInfo | None = field(7, struct_of(SerDeInfo))
     bucket_columns: tuple[str, ...] = field(8, list_of(STRING), ())
@@ -147,15 +144,12 @@ class Table(Struct):
     database: str = field(2, STRING, "")
     owner: str | None = field(3, STRING)
     created: int = field(4, I32, 0)
-    last_access: int = field(5, I32, 0)
-    retention: int = field(6, I32, 0)
     storage: StorageDescriptor | None = field(7, struct_of(StorageDescriptor))
     partition_keys: tuple[FieldSchema, ...] = field(8, list_of(struct_of(FieldSchema)), ())
     parameters: Mapping[str, str] = field(9, map_of(STRING, STRING), {})
-    view_text: str | None = field(10, STRING)
-    expanded_view_text: str | None = field(11, STRING)
     table_type: str | None = field(12, STRING)
     catalog: str | None = field(17, STRING)
+    id: int = field(25, I64, 0)
 
 
 @struct
@@ -200,7 +194,6 @@ class Database(Struct):
     name: str = field(1, STRING, "")
     location: str | None = field(3, STRING)
     parameters: Mapping[str, str] = field(4, map_of(STRING, STRING), {})
-    managed_location: str | None = field(10, STRING)
 
 
 @struct
@@ -278,6 +271,7 @@ GET_TABLES = method(
 GET_PARTITION_NAMES = method(
     "get_partition_names", (STRING, STRING, I16), list_of(STRING), "NoSuchObjectException MetaException"
 )
+GET_PARTITION_NAMES_BEFORE_3 = method("get_partition_names", (STRING, STRING, I16), list_of(STRING), "MetaException")
 GET_PARTITION_NAMES_PS = method(
     "get_partition_names_ps",
     (STRING, STRING, list_of(STRING), I16),
@@ -321,9 +315,10 @@ class OpenTxnsResponse(Struct):
 
 @struct
 class AbortTxnRequest(Struct):
-    """Which transaction is to be aborted."""
+    """Which transaction is to be aborted; why, as one of Hive's error codes (Hive 4)."""
 
     txn: int = field(1, I64, 0)
+    error_code: int | None = field(4, I64)
 
 
 @struct
@@ -372,7 +367,6 @@ class TxnInfo(Struct):
     user: str = field(3, STRING, "")
     host: str = field(4, STRING, "")
     agent: str | None = field(5, STRING)
-    heartbeats: int | None = field(6, I32)
     meta_info: str | None = field(7, STRING)
     started: int | None = field(8, I64)
     last_heartbeat: int | None = field(9, I64)
@@ -441,30 +435,6 @@ class HeartbeatTxnRangeResponse(Struct):
     unknown: frozenset[int] = field(2, set_of(I64), frozenset())
 
 
-@struct
-class AllocateWriteIdsRequest(Struct):
-    """For which transactions a table gives write ids."""
-
-    database: str = field(1, STRING, "")
-    table: str = field(2, STRING, "")
-    txns: tuple[int, ...] = field(3, list_of(I64), ())
-
-
-@struct
-class TxnToWriteId(Struct):
-    """The write id of a transaction."""
-
-    txn: int = field(1, I64, 0)
-    write_id: int = field(2, I64, 0)
-
-
-@struct
-class AllocateWriteIdsResponse(Struct):
-    """All of them."""
-
-    write_ids: tuple[TxnToWriteId, ...] = field(1, list_of(struct_of(TxnToWriteId)), ())
-
-
 _GONE = "NoSuchTxnException TxnAbortedException"
 
 GET_OPEN_TXNS = method("get_open_txns", (), struct_of(OpenTxns), loose=True)
@@ -477,21 +447,14 @@ GET_VALID_WRITE_IDS = method(
     "NoSuchTxnException MetaException",
 )
 OPEN_TXNS = method("open_txns", (struct_of(OpenTxnRequest),), struct_of(OpenTxnsResponse), repeatable=False)
-ABORT_TXN = method("abort_txn", (struct_of(AbortTxnRequest),), None, "NoSuchTxnException")
-ABORT_TXNS = method("abort_txns", (struct_of(AbortTxnsRequest),), None, "NoSuchTxnException")
+ABORT_TXN = method("abort_txn", (struct_of(AbortTxnRequest),), None, "NoSuchTxnException", repeatable=False)
+ABORT_TXNS = method("abort_txns", (struct_of(AbortTxnsRequest),), None, "NoSuchTxnException", repeatable=False)
 COMMIT_TXN = method("commit_txn", (struct_of(CommitTxnRequest),), None, _GONE, repeatable=False)
 HEARTBEAT = method(
     "heartbeat", (struct_of(HeartbeatRequest),), None, "NoSuchLockException NoSuchTxnException TxnAbortedException"
 )
 HEARTBEAT_TXN_RANGE = method(
     "heartbeat_txn_range", (struct_of(HeartbeatTxnRangeRequest),), struct_of(HeartbeatTxnRangeResponse)
-)
-ALLOCATE_WRITE_IDS = method(
-    "allocate_table_write_ids",
-    (struct_of(AllocateWriteIdsRequest),),
-    struct_of(AllocateWriteIdsResponse),
-    f"{_GONE} MetaException",
-    repeatable=False,
 )
 
 
@@ -520,6 +483,7 @@ class LockRequest(Struct):
     user: str = field(3, STRING, "")
     host: str = field(4, STRING, "")
     agent: str = field(5, STRING, "acidctl")
+    zero_wait: bool | None = field(6, BOOL)
 
 
 @struct
@@ -553,7 +517,6 @@ class ShowLocksRequest(Struct):
     database: str | None = field(1, STRING)
     table: str | None = field(2, STRING)
     partition: str | None = field(3, STRING)
-    extended: bool | None = field(4, BOOL)
     txn: int | None = field(5, I64)
 
 
@@ -572,7 +535,6 @@ class LockInfo(Struct):
     acquired: int | None = field(9, I64)
     user: str = field(10, STRING, "")
     host: str = field(11, STRING, "")
-    heartbeats: int | None = field(12, I32)
     agent: str | None = field(13, STRING)
     blocked_by: int | None = field(14, I64)
     blocked_by_part: int | None = field(15, I64)
@@ -590,7 +552,7 @@ LOCK = method("lock", (struct_of(LockRequest),), struct_of(LockResponse), _GONE,
 CHECK_LOCK = method(
     "check_lock", (struct_of(CheckLockRequest),), struct_of(LockResponse), f"{_GONE} NoSuchLockException"
 )
-UNLOCK = method("unlock", (struct_of(UnlockRequest),), None, "NoSuchLockException TxnOpenException")
+UNLOCK = method("unlock", (struct_of(UnlockRequest),), None, "NoSuchLockException TxnOpenException", repeatable=False)
 SHOW_LOCKS = method("show_locks", (struct_of(ShowLocksRequest),), struct_of(ShowLocksResponse))
 
 
@@ -658,7 +620,6 @@ class CompactionInfo(Struct):
     id: int | None = field(13, I64)
     error: str | None = field(14, STRING)
     enqueued: int | None = field(15, I64)
-    worker_version: str | None = field(16, STRING)
     initiator: str | None = field(17, STRING)
     initiator_version: str | None = field(18, STRING)
     cleaner_start: int | None = field(19, I64)
@@ -702,8 +663,68 @@ class AbortCompactionsResponse(Struct):
 COMPACT = method("compact2", (struct_of(CompactionRequest),), struct_of(CompactionResponse), repeatable=False)
 SHOW_COMPACT = method("show_compact", (struct_of(ShowCompactRequest),), struct_of(ShowCompactResponse))
 ABORT_COMPACTIONS = method(
-    "abort_Compactions", (struct_of(AbortCompactionsRequest),), struct_of(AbortCompactionsResponse)
+    "abort_Compactions", (struct_of(AbortCompactionsRequest),), struct_of(AbortCompactionsResponse), repeatable=False
 )
+
+
+@struct
+class QueueEntry(Struct):
+    """An entry of the queue as workers know it (Hive 4).
+
+    Attributes:
+        properties: as Hive's StringableMap writes them.
+        state: one character.
+    """
+
+    id: int = field(1, I64, 0)
+    database: str = field(2, STRING, "")
+    table: str = field(3, STRING, "")
+    partition: str | None = field(4, STRING)
+    type: int = field(5, I32, CompactionType.MAJOR)
+    run_as: str | None = field(6, STRING)
+    properties: str | None = field(7, STRING)
+    too_many_aborts: bool | None = field(8, BOOL)
+    state: str | None = field(9, STRING)
+    worker: str | None = field(10, STRING)
+    started: int | None = field(11, I64)
+    highest_write_id: int | None = field(12, I64)
+    error: str | None = field(13, STRING)
+    has_old_abort: bool | None = field(14, BOOL)
+    enqueued: int | None = field(15, I64)
+    retry_retention: int | None = field(16, I64)
+    pool: str | None = field(17, STRING)
+    buckets: int | None = field(18, I32)
+    order_by: str | None = field(19, STRING)
+
+
+@struct
+class MaybeQueueEntry(Struct):
+    """One, or none where nothing waits."""
+
+    entry: QueueEntry | None = field(1, struct_of(QueueEntry))
+
+
+@struct
+class FindNextCompactRequest(Struct):
+    """Who takes an entry, of which pool; without a pool one of none."""
+
+    worker: str | None = field(1, STRING)
+    worker_version: str | None = field(2, STRING)
+    pool: str | None = field(3, STRING)
+
+
+FIND_NEXT_COMPACT = method(
+    "find_next_compact2",
+    (struct_of(FindNextCompactRequest),),
+    struct_of(MaybeQueueEntry),
+    "MetaException",
+    repeatable=False,
+)
+UPDATE_COMPACTOR_STATE = method("update_compactor_state", (struct_of(QueueEntry), I64))
+SET_HADOOP_JOBID = method("set_hadoop_jobid", (STRING, I64))
+MARK_COMPACTED = method("mark_compacted", (struct_of(QueueEntry),), None, "MetaException", repeatable=False)
+MARK_FAILED = method("mark_failed", (struct_of(QueueEntry),), None, "MetaException", repeatable=False)
+MARK_REFUSED = method("mark_refused", (struct_of(QueueEntry),), None, "MetaException", repeatable=False)
 
 
 # --- the server itself ----------------------------------------------------------------------------------------------

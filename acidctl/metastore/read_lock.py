@@ -6,23 +6,13 @@ connection of their own, and always ended: committed, or aborted where something
 
 from __future__ import annotations
 
-import os
-import re
-import socket
-import threading
-import time
 from collections.abc import Iterable
-from contextlib import suppress
 
-from acidctl.errors import AcidctlError, ConflictError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.errors import LostTransaction, MetastoreError
+from acidctl.metastore.errors import LostTransaction
+from acidctl.metastore.locked_transaction import Asked, Heartbeats, LockedTransaction
 from acidctl.metastore.tables import HiveTable
-
-_TIMEOUT_KEYS = ("metastore.txn.timeout", "hive.txn.timeout")
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
-_UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class ReadLock:
@@ -42,23 +32,17 @@ class ReadLock:
     """
 
     def __init__(self, metastore: Metastore, tables: Iterable[HiveTable], wait: float = 60.0) -> None:
+        parts = tuple(interface.LockComponent(database=one.database, table=one.name) for one in tables)
+        _ = metastore.features  # once for both of the others
+        self._heartbeats = Heartbeats(metastore)
         self._metastore = metastore.another()
-        self._beats = metastore.another()
-        self._ended = threading.Event()
-        self._lost: AcidctlError | None = None
-        self._thread: threading.Thread | None = None
-        user, host = metastore.settings.user_name, socket.gethostname()
-        self._agent = f"acidctl-{os.getpid()}"
-        txn_type = interface.TxnType.READ_ONLY if metastore.features.txn_types else None
-        request = interface.OpenTxnRequest(1, user, host, self._agent, txn_type)
-        self.txn: int = self._metastore.call(interface.OPEN_TXNS, request).txn_ids[0]
         try:
-            self._lock = self._acquire(tables, user, host, wait)
-            self._thread = threading.Thread(target=self._beat, name="acidctl-heartbeat", daemon=True)
-            self._thread.start()
+            asked = Asked(parts, interface.TxnType.READ_ONLY, wait)
+            self._held = LockedTransaction(self._metastore, self._heartbeats, asked)
         except BaseException:
-            self.release(commit=False)
+            self._close()
             raise
+        self.txn = self._held.id
 
     def check(self) -> None:
         """Say so where the lock was lost.
@@ -66,67 +50,18 @@ class ReadLock:
         Raises:
             LostTransaction: it timed out, or somebody aborted it: what was read may be incomplete.
         """
-        if self._lost:
+        if self._held.lost:
             raise LostTransaction(
                 f"the transaction {self.txn}, which kept Hive's cleaner away, was lost",
-                str(self._lost),
+                str(self._held.lost),
                 "run it again: files that were read may have been removed meanwhile",
             )
 
     def release(self, *, commit: bool = True) -> None:
         """End the transaction, and the lock with it. What goes wrong is left to the server's time-out."""
-        if self._ended.is_set():
-            return
-        self._ended.set()
-        if self._thread:
-            self._thread.join(timeout=10)
-        with suppress(AcidctlError):
-            if commit and not self._lost:
-                self._metastore.call(interface.COMMIT_TXN, interface.CommitTxnRequest(self.txn))
-            else:
-                self._metastore.call(interface.ABORT_TXN, interface.AbortTxnRequest(self.txn))
+        self._held.release(commit=commit)
+        self._close()
+
+    def _close(self) -> None:
         self._metastore.close()
-        self._beats.close()
-
-    def _acquire(self, tables: Iterable[HiveTable], user: str, host: str, wait: float) -> int:
-        parts = tuple(interface.LockComponent(database=one.database, table=one.name) for one in tables)
-        request = interface.LockRequest(parts, self.txn, user, host, self._agent)
-        answer = self._metastore.call(interface.LOCK, request)
-        until, pause = time.monotonic() + wait, _FIRST_PAUSE
-        while answer.state == interface.LockState.WAITING and time.monotonic() < until:
-            time.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
-            answer = self._metastore.call(interface.CHECK_LOCK, interface.CheckLockRequest(answer.lock, self.txn))
-        if answer.state != interface.LockState.ACQUIRED:
-            raise ConflictError(
-                f"no lock to read {', '.join(f'{one.database}.{one.table}' for one in parts)} was to be had",
-                answer.message or f"somebody has held one that excludes it for {wait:g} seconds",
-                "SHOW LOCKS tells who; try again when it has ended, or read without `read_lock`",
-            )
-        return int(answer.lock)
-
-    def _beat(self) -> None:
-        request = interface.HeartbeatRequest(None, self.txn)
-        failing: float | None = None
-        timeout = seconds_of(self._beats)
-        while not self._ended.wait(timeout / 3):
-            try:
-                self._beats.call(interface.HEARTBEAT, request)
-                failing = None
-            except LostTransaction as error:
-                self._lost = error
-                return
-            except MetastoreError as error:  # it may come back before the time-out is over
-                failing = failing or time.monotonic()
-                if time.monotonic() - failing > timeout:
-                    self._lost = error
-                    return
-
-
-def seconds_of(metastore: Metastore) -> float:
-    """After how many seconds without a heartbeat the server ends a transaction, as it says itself."""
-    for key in _TIMEOUT_KEYS:
-        match = re.fullmatch(r"([0-9]+)\s*([a-z]*)", metastore.configured(key, "").strip().lower())
-        if match and match[2] in _UNITS and int(match[1]):
-            return int(match[1]) * _UNITS[match[2]]
-    return 300.0
+        self._heartbeats.close()

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import partial
 
 from acidctl.errors import AcidctlError
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.errors import MetastoreError
+from acidctl.metastore.discovery import addresses_of
+from acidctl.metastore.settings import Address, seconds_in
 
-_UNITS = {
-    "": 1.0, "s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "msec": 1e-3, "us": 1e-6, "usec": 1e-6, "ns": 1e-9,
-    "nsec": 1e-9, "m": 60.0, "min": 60.0, "minutes": 60.0, "h": 3600.0, "hour": 3600.0, "d": 86400.0, "day": 86400.0,
-}  # fmt: skip
 _HOUSE_KEEPER = "AcidHouseKeeperService"
 
 
@@ -51,13 +49,7 @@ def find_switches(metastore: Metastore) -> Switches:
     Raises:
         MetastoreError: it cannot be reached.
     """
-
-    def said(name: str, default: str) -> str:
-        """By its name of today; servers of Hive 2 tell only what begins with hive."""
-        missing = "\0"
-        found = metastore.configured(f"metastore.{name}", missing)
-        return metastore.configured(f"hive.{name}", default) if found == missing else found
-
+    said = partial(_said, metastore)
     is_hive4 = metastore.features.txn_types
     initiator = _is_true(said("compactor.initiator.on", "false"))
     # Before Hive 4 one switch starts initiator, cleaner and house keeper.
@@ -66,7 +58,7 @@ def find_switches(metastore: Metastore) -> Switches:
     always = metastore.configured("metastore.task.threads.always", "")
     return Switches(
         is_hive4=is_hive4,
-        txn_timeout=seconds_of(said("txn.timeout", "300s"), 300.0),
+        txn_timeout=txn_timeout(metastore),
         worker_timeout=seconds_of(said("compactor.worker.timeout", "86400s"), 86400.0),
         workers=_number(said("compactor.worker.threads", "0"), 0),
         workers_elsewhere=is_hive4 and metastore.configured("hive.metastore.runworker.in", "hs2") != "metastore",
@@ -79,17 +71,35 @@ def find_switches(metastore: Metastore) -> Switches:
     )
 
 
-def each_server(metastore: Metastore) -> list[Switches | MetastoreError]:
-    """The configuration of every server that is known, or why it does not answer: house keepers may run in one only."""
-    found: list[Switches | MetastoreError] = []
-    for address in metastore.settings.addresses:
-        one = Metastore(replace(metastore.settings, addresses=(address,)), rounds=1)
+def txn_timeout(metastore: Metastore) -> float:
+    """After how many seconds without a heartbeat a server ends a transaction, as it says itself.
+
+    Raises:
+        MetastoreError: it cannot be reached.
+    """
+    return seconds_of(_said(metastore, "txn.timeout", "300s"), 300.0) or 300.0
+
+
+def _said(metastore: Metastore, name: str, default: str) -> str:
+    """A property by its name of today; servers of Hive 2 tell only what begins with hive."""
+    missing = "\0"
+    found = metastore.configured(f"metastore.{name}", missing)
+    return metastore.configured(f"hive.{name}", default) if found == missing else found
+
+
+def each_server(metastore: Metastore) -> list[tuple[Address, Switches | AcidctlError]]:
+    """The configuration of every server that is known, or why it does not answer: house keepers may run in one only.
+
+    Raises:
+        MetastoreError: ZooKeeper, which knows them, does not answer.
+    """
+    found: list[tuple[Address, Switches | AcidctlError]] = []
+    for address in addresses_of(metastore.settings):
+        one = Metastore(replace(metastore.settings, addresses=(address,), quorum=""), rounds=1)
         try:
-            found.append(find_switches(one))
-        except MetastoreError as error:
-            found.append(error)
+            found.append((address, find_switches(one)))
         except AcidctlError as error:
-            found.append(MetastoreError(error.what, error.why, error.hint))
+            found.append((address, error))
         finally:
             one.close()
     return found
@@ -97,10 +107,8 @@ def each_server(metastore: Metastore) -> list[Switches | MetastoreError]:
 
 def seconds_of(text: str, default: float) -> float:
     """From a time as Hive's configuration has it, ``300s``, ``12h`` or ``300000ms``; the default for what is none."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", text)
-    if not found or found[2].lower() not in _UNITS:
-        return default
-    return float(found[1]) * _UNITS[found[2].lower()]
+    found = seconds_in(text)
+    return default if found is None else found
 
 
 def _number(text: str, default: int) -> int:

@@ -6,15 +6,19 @@ import getpass
 import os
 import re
 import socket
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from urllib.parse import urlsplit
 
-from acidctl.errors import UsageProblem
+from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.metastore.tokens import token_of_file
 from acidctl.printable import printable
 from acidctl.site_files import SiteFiles
+
+PASSWORD_VARIABLE, TOKEN_VARIABLE = "ACIDCTL_METASTORE_PASSWORD", "ACIDCTL_METASTORE_TOKEN"
+"""Of the environment, for secrets that are to stand in no file."""
 
 _FILES = ("core-site.xml", "hive-site.xml", "metastore-site.xml")
 _PORT = 9083
@@ -130,36 +134,75 @@ class MetastoreSettings:
     @property
     def secrets(self) -> tuple[str, ...]:
         """What must never be shown."""
-        return tuple(filter(None, (self.password, self.token, *self.headers.values())))
+        pair = b64encode(f"{self.user_name}:{self.password}".encode()).decode() if self.password else ""
+        return tuple(filter(None, (self.password, pair, self.token, *self.headers.values())))
 
 
-def find_settings(given: Mapping[str, str], environ: Mapping[str, str] | None = None) -> MetastoreSettings | None:
-    """The settings that are in force; None where nothing names a metastore.
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A setting that somebody says.
+
+    Attributes:
+        origin: a property of Hive's and its file, or a variable; empty for what was given.
+    """
+
+    value: str
+    origin: str = ""
+
+
+def said_settings(given: Mapping[str, str], environ: Mapping[str, str] | None = None) -> dict[str, Said]:
+    """Every setting that is said, by its name, whether it can be used or not.
 
     What is given wins over ``metastore-site.xml`` and ``hive-site.xml`` in ``HIVE_CONF_DIR`` (else
-    ``HIVE_HOME/conf``, else ``HADOOP_CONF_DIR``).
+    ``HIVE_HOME/conf``, else ``HADOOP_CONF_DIR``), and those over variables with secrets.
 
     Args:
         given: ``uris`` and whatever else of docs/how-to/metastore.md, as texts.
 
     Raises:
-        UsageProblem: a value that cannot be used, an unknown name, or a file that is no configuration.
+        UsageProblem: an unknown name, or a file that is no configuration.
+        AccessError: a file that this user may not read.
     """
     if unknown := set(given) - set(NAMES):
         raise UsageProblem(
-            f"not a setting of the metastore: {', '.join(sorted(unknown))}",
+            f"not a setting of the metastore: {printable(', '.join(sorted(unknown)))}",
             "",
             f"there are {', '.join(sorted(NAMES))}",
         )
     environ = os.environ if environ is None else environ
-    site = site_of(environ)
-    values = {name: given.get(name) or _from_site(site, keys) for name, keys in NAMES.items()}
+    return _said(given, environ, site_of(environ))
+
+
+def _said(given: Mapping[str, str], environ: Mapping[str, str], site: SiteFiles) -> dict[str, Said]:
+    found = {}
+    for name, keys in NAMES.items():
+        if value := given.get(name):
+            found[name] = Said(value)
+        elif key := next((key for key in keys if site.get(key)), None):
+            found[name] = Said(site.get(key), f"{key} in {site.files.get(key, '')}")
+    if "uris" in found and "token" not in found and (token := _token(environ, found, _from_site(site, _SIGNATURE))):
+        found["token"] = token
+    if "password" not in found and (password := environ.get(PASSWORD_VARIABLE)):
+        found["password"] = Said(password, PASSWORD_VARIABLE)
+    return found
+
+
+def find_settings(given: Mapping[str, str], environ: Mapping[str, str] | None = None) -> MetastoreSettings | None:
+    """The settings that are in force; None where nothing names a metastore.
+
+    Args:
+        given: as for :func:`said_settings`.
+
+    Raises:
+        UsageProblem: a value that cannot be used, an unknown name, or a file that is no configuration.
+        AccessError: a file that this user may not read.
+    """
+    environ = os.environ if environ is None else environ
+    said = said_settings(given, environ)
+    values = {name: said[name].value if name in said else "" for name in NAMES}
     if not values["uris"]:
         return None
     is_http = values["transport"].lower() == "http"
-    signature = _from_site(site, _SIGNATURE)
-    values["token"] = values["token"] or _token(environ, values, signature, is_http=is_http)
-    values["password"] = values["password"] or environ.get("ACIDCTL_METASTORE_PASSWORD", "")
     has_tls = _flag("tls", values["tls"]) or bool(values["ca"] or values["certificate"])
     settings = MetastoreSettings(
         addresses=(),
@@ -184,7 +227,7 @@ def find_settings(given: Mapping[str, str], environ: Mapping[str, str] | None = 
         processor=values["processor"] or (f"acidctl@{socket.gethostname()}" if values["capabilities"] else ""),
     )
     if has_tls:
-        store = _from_site(site, _JAVA_STORE)
+        store = _from_site(site_of(environ), _JAVA_STORE)
         settings = replace(settings, tls=Tls(values["ca"], values["certificate"], values["key"], store))
     if values["discovery"].lower() in ("", "none"):
         return replace(settings, addresses=tuple(address_of(uri, settings) for uri in _items(values["uris"])))
@@ -194,24 +237,30 @@ def find_settings(given: Mapping[str, str], environ: Mapping[str, str] | None = 
     return replace(settings, quorum=quorum, namespace=values["zookeeper-namespace"] or "hive_metastore")
 
 
-def _token(environ: Mapping[str, str], values: Mapping[str, str], signature: str, *, is_http: bool) -> str:
+def _token(environ: Mapping[str, str], said: Mapping[str, Said], signature: str) -> Said | None:
     """A token that the environment has, where one is wanted."""
-    if given := environ.get("ACIDCTL_METASTORE_TOKEN"):
-        return given
-    if is_http or values["uris"].lower().startswith("http"):
-        return environ.get("HMS_JWT", "") if values["auth"].lower() in ("", "jwt", "nosasl") else ""
-    wanted = values["auth"].lower()
+    if given := environ.get(TOKEN_VARIABLE):
+        return Said(given, TOKEN_VARIABLE)
+    values = {name: said[name].value.lower() if name in said else "" for name in ("auth", "sasl", "transport")}
+    wanted = values["auth"]
+    if values["transport"] == "http" or said["uris"].value.lower().startswith("http"):
+        jwt = environ.get("HMS_JWT") if wanted in ("", "jwt", "nosasl") else ""
+        return Said(jwt, "HMS_JWT") if jwt else None
     if wanted == "token" or (wanted in ("", "nosasl") and _flag("sasl", values["sasl"])):
         found = token_of_file(environ, signature)
-        return found.as_text() if found else ""
-    return ""
+        return Said(found.as_text(), "HADOOP_TOKEN_FILE_LOCATION") if found else None
+    return None
 
 
 def site_of(environ: Mapping[str, str]) -> SiteFiles:
     """Hive's configuration files, where the environment says that they are."""
     for variable, below in (("HIVE_CONF_DIR", ""), ("HIVE_HOME", "/conf"), ("HADOOP_CONF_DIR", "")):
         if directory := environ.get(variable):
-            return SiteFiles.read(directory + below, _FILES, variable)
+            try:
+                return SiteFiles.read(directory + below, _FILES, variable)
+            except AcidctlError as error:
+                hint = f"{error.hint}; `metastore='none'` goes on without it"
+                raise type(error)(error.what, error.why, hint) from error
     return SiteFiles()
 
 
@@ -317,14 +366,22 @@ def _flag(name: str, text: str) -> bool:
     raise UsageProblem(f"not a value for {name}: {printable(text)}", "", "write true or false")
 
 
-_UNITS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "d": 86400, "day": 86400}
+_UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_LONG_UNITS = {"day": "d", "hour": "h", "min": "m", "sec": "s", "msec": "ms", "usec": "us", "nsec": "ns"}
+"""How longer names of units begin."""
+
+
+def seconds_in(text: str) -> float | None:
+    """A time as Hive's configuration has it: seconds, or with a unit, ``12h``, ``10 minutes``; else None."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", text)
+    unit = (found[2].lower() or "s") if found else ""
+    unit = next((short for long, short in _LONG_UNITS.items() if unit.startswith(long)), unit)
+    return float(found[1]) * _UNITS[unit] if found and unit in _UNITS else None
 
 
 def _seconds(name: str, text: str, default: float) -> float:
-    """A time as Hive's files write it: seconds, or with a unit."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.lower()) if text else None
-    seconds = default if not text else float(match[1]) * _UNITS.get(match[2] or "s", 0) if match else 0
-    if not 0 < seconds <= 86400:
+    seconds = seconds_in(text) if text else default
+    if seconds is None or not 0 < seconds <= 86400:
         raise UsageProblem(f"not a time for {name}: {printable(text)}", "", f"write seconds: {name}=300")
     return seconds
 
@@ -341,6 +398,12 @@ def address_of(uri: str, settings: MetastoreSettings) -> Address:
     """
     form = "write thrift://HOST:9083, or http://HOST:PORT/metastore"
     shown = printable(uri)
+    if "@" in uri:
+        raise UsageProblem(
+            "the address of a metastore must not hold a user or a password",
+            "it would stand in messages and lists of processes",
+            "give them as settings of the metastore, best in the configuration",
+        )
     if "://" not in uri:
         uri = f"thrift://{uri}"
     try:
@@ -348,12 +411,6 @@ def address_of(uri: str, settings: MetastoreSettings) -> Address:
         port = parts.port
     except ValueError as error:
         raise UsageProblem(f"not the address of a metastore: {shown}", str(error), form) from error
-    if parts.password is not None or parts.username is not None:
-        raise UsageProblem(
-            "the address of a metastore must not hold a user or a password",
-            "it would stand in messages and lists of processes",
-            "give them as settings of the metastore, best in the configuration",
-        )
     if parts.scheme not in ("thrift", "http", "https") or not parts.hostname:
         raise UsageProblem(f"not the address of a metastore: {shown}", "", form)
     if parts.scheme == "thrift" and not settings.is_http:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import ssl
 import time
@@ -34,6 +35,7 @@ class Stream(TTransportBase):  # type: ignore[misc]
 
     Attributes:
         is_fresh: it is open, and nothing was sent or received yet.
+        encryption: the version of TLS; empty without.
     """
 
     def __init__(
@@ -52,7 +54,7 @@ class Stream(TTransportBase):  # type: ignore[misc]
         self._is_sasl = is_sasl
         self._is_http = is_http
         self.is_fresh = False
-        self._encryption = ""
+        self.encryption = ""
         self._socket: socket.socket | None = None
         self._received = 0
         self._is_first = True
@@ -63,11 +65,6 @@ class Stream(TTransportBase):  # type: ignore[misc]
         self._seconds = seconds
         self._ends = time.monotonic() + seconds
         self._received = 0
-
-    @property
-    def encryption(self) -> str:
-        """The version of TLS; empty without."""
-        return self._encryption
 
     def isOpen(self) -> bool:  # noqa: N802 - Thrift's name
         """Whether it was opened, and not closed."""
@@ -105,7 +102,7 @@ class Stream(TTransportBase):  # type: ignore[misc]
             raise self._no_tls(str(error)) from error
         except ConnectionResetError as error:
             raise self._no_tls(str(error)) from error
-        self._encryption = secured.version() or ""
+        self.encryption = secured.version() or ""
         return secured
 
     def _no_tls(self, why: str) -> Unreachable:
@@ -144,6 +141,14 @@ class Stream(TTransportBase):  # type: ignore[misc]
         if self._received > MOST_BYTES:
             raise TProtocolException(TProtocolException.SIZE_LIMIT, f"an answer of more than {MOST_BYTES >> 20} MB")
         return data
+
+    def has_come(self) -> bool:
+        """Whether something can be read now: between two questions, the end."""
+        if self._socket is None:
+            return False
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(0))
 
     def _left(self) -> float:
         left = self._ends + self._received / _SLOWEST - time.monotonic()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TypeVar
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.names import unescape
@@ -15,12 +16,19 @@ from acidctl.errors import NotFoundError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import MetastoreError, Unreachable
+from acidctl.printable import printable
+
+_T = TypeVar("_T")
+_K = TypeVar("_K", bound=Hashable)
 
 BATCH = 300
 """Tables or partitions that are asked for at once: Hive's own ``metastore.batch.retrieve.max``."""
 
 _IN_PATTERNS = re.compile(r"[^\w .:,%=/@-]|^$")
 """What may not find itself where a value is taken for a pattern."""
+
+_MOST_SHOWN = 100
+"""Characters of a name, in a message."""
 
 _FORMATS = {
     "org.apache.hadoop.hive.ql.io.orc.OrcSerde": "ORC",
@@ -72,6 +80,8 @@ class HiveTable:
         buckets: that it is clustered into; 0 where it is not.
         sort_columns: that its rows are sorted by.
         stored_as: how its own files, and those of new partitions, are written.
+        made: when it was created, seconds since the epoch by the server's clock, and its number (Hive 4): a table that
+            is dropped and created again has others.
     """
 
     database: str
@@ -87,6 +97,7 @@ class HiveTable:
     bucket_columns: tuple[str, ...] = ()
     sort_columns: tuple[str, ...] = ()
     stored_as: StoredAs = StoredAs()
+    made: tuple[int, int] = (0, 0)
 
     @property
     def full_name(self) -> str:
@@ -126,10 +137,21 @@ def get_table(metastore: Metastore, database: str, name: str) -> HiveTable:
         processor_capabilities=settings.capabilities or None,
         processor=settings.processor or None,
     )
-    result = metastore.call(interface.GET_TABLE, request)
+    what, hint = f"there is no table {database}.{name} in {metastore.shown}", "check its name"
+    try:
+        result = metastore.call(interface.GET_TABLE, request)
+    except NotFoundError as error:
+        raise NotFoundError(what, "", hint) from error
     if result.table is None:
-        raise NotFoundError(f"there is no table {database}.{name} in {metastore.shown}", "", "check its name")
-    return _hive_table(result.table)
+        raise NotFoundError(what, "", hint)
+    found = _hive_table(result.table)
+    if found.full_name.lower() != f"{database}.{name}".lower():
+        raise MetastoreError(
+            f"the metastore {metastore.shown} gave another table than {database}.{name}",
+            f"it gave {printable(found.full_name[:_MOST_SHOWN])}",
+            "see the metastore's log",
+        )
+    return found
 
 
 def find_tables(
@@ -148,7 +170,7 @@ def find_tables(
         with suppress(NotFoundError):  # the database was dropped meanwhile
             found = [name for name in _transactional(metastore, database) if fnmatch.fnmatchcase(name, names)]
             kept = [name for name in found if not is_excluded(f"{database}.{name}", exclude)]
-            yield from _tables(metastore, database, kept)
+            yield from tables_named(metastore, database, kept)
 
 
 def is_excluded(full_name: str, patterns: Sequence[str]) -> bool:
@@ -173,7 +195,13 @@ def _transactional(metastore: Metastore, database: str) -> list[str]:
     return sorted(names)
 
 
-def _tables(metastore: Metastore, database: str, names: Sequence[str]) -> Iterator[HiveTable]:
+def tables_named(metastore: Metastore, database: str, names: Sequence[str]) -> Iterator[HiveTable]:
+    """Those tables of a database that are there and transactional, by name.
+
+    Raises:
+        NotFoundError: there is no such database.
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
     settings = metastore.settings
     for some in batches(names, BATCH):
         request = interface.GetTablesRequest(
@@ -183,7 +211,9 @@ def _tables(metastore: Metastore, database: str, names: Sequence[str]) -> Iterat
             processor=settings.processor or None,
         )
         result = metastore.call(interface.GET_TABLES, request)
-        found = sorted(map(_hive_table, result.tables), key=lambda table: table.name)
+        wanted = {(database.lower(), name.lower()) for name in some}
+        tables = _asked_for(result.tables, wanted, lambda one: (one.database.lower(), one.name.lower()))
+        found = sorted(map(_hive_table, tables), key=lambda table: table.name)
         yield from (table for table in found if table.table_type)
 
 
@@ -202,10 +232,14 @@ def find_partitions(
     names = partition_names(metastore, table, wanted)
     full = table.table_type is TableType.FULL_ACID
     method = interface.GET_PARTITIONS_BY_NAMES if full else interface.GET_PARTITIONS_WITH_FILES
+    is_there = False
     for some in batches(names, BATCH):
         found = metastore.call(method, table.database, table.name, tuple(some))
-        made = [_hive_partition(keys, one) for one in found]
+        made = [_hive_partition(keys, one) for one in _asked_for(found, map(_values_of, some), lambda one: one.values)]
+        is_there = is_there or bool(made)
         yield from sorted(made, key=lambda one: one.values)
+    if names and wanted and not is_there:
+        raise NotFoundError(f"{table.full_name} has no partition {names[0]} any more", "it was dropped meanwhile", "")
 
 
 def partition_names(metastore: Metastore, table: HiveTable, wanted: Mapping[str, str] | None = None) -> list[str]:
@@ -237,7 +271,9 @@ def _partition_names(
     Hive makes a pattern of values that it is given: a dot stands for anything, and so does no value at all.
     """
     if not wanted or any(_IN_PATTERNS.search(value) for value in wanted.values()):
-        return tuple(metastore.call(interface.GET_PARTITION_NAMES, table.database, table.name, -1))
+        is_hive2 = not metastore.features.write_ids
+        method = interface.GET_PARTITION_NAMES_BEFORE_3 if is_hive2 else interface.GET_PARTITION_NAMES
+        return tuple(metastore.call(method, table.database, table.name, -1))
     values = tuple(wanted.get(key, "") for key in keys)
     return tuple(metastore.call(interface.GET_PARTITION_NAMES_PS, table.database, table.name, values, -1))
 
@@ -249,6 +285,20 @@ def _has(name: str, wanted: Mapping[str, str]) -> bool:
     parts = (part.partition("=") for part in name.split("/"))
     values = {unescape(key).lower(): unescape(value) for key, _, value in parts}
     return all(values.get(key) == value for key, value in wanted.items())
+
+
+def _asked_for(found: Iterable[_T], asked: Iterable[_K], key: Callable[[_T], _K]) -> Iterator[_T]:
+    """Of an answer what was asked for, and that once: some databases below a metastore do not tell a from A."""
+    left = set(asked)
+    for one in found:
+        if key(one) in left:
+            left.remove(key(one))
+            yield one
+
+
+def _values_of(name: str) -> tuple[str, ...]:
+    """The values in the name of a partition; its keys may have been called otherwise once."""
+    return tuple(unescape(part.partition("=")[2]) for part in name.split("/"))
 
 
 def _hive_table(table: interface.Table) -> HiveTable:
@@ -268,6 +318,7 @@ def _hive_table(table: interface.Table) -> HiveTable:
         bucket_columns=tuple(storage.bucket_columns),
         sort_columns=tuple(order.column for order in storage.sort_columns),
         stored_as=_stored_as(storage),
+        made=(table.created, table.id),
     )
 
 

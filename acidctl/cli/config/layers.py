@@ -75,10 +75,6 @@ class Settings(dict[Name, Value]):
         """The settings of one table."""
         return {name[-1]: value for name, value in self.items() if name[:-1] == place}
 
-    def metastore_values(self) -> dict[str, str]:
-        """Settings of the metastore by name."""
-        return {key: found.value for key, found in self.below("metastore").items()}
-
     def storage_values(self) -> dict[str, dict[str, str]]:
         """Options of stores by prefix of URL."""
         prefixes = dict.fromkeys(name[1] for name in self if name[0] == "storage")
@@ -116,7 +112,9 @@ def merged_settings(layers: Sequence[Layer], commands: Commands, profile: str | 
         # All are looked at: a mistake should not wait for the night its profile is used.
         read = {name: dict(_read(layer, ("profile", name), table, commands)) for name, table in profiles.items()}
         base = dict(_read(layer, (), layer.table, commands))
-        for part in (read.get(profile or "", {}), base):
+        chosen = read.get(profile or "", {})
+        chosen = {name: found._replace(origin=f"{found.origin}, profile {profile}") for name, found in chosen.items()}
+        for part in (chosen, base):
             merged.update({name: value for name, value in part.items() if name not in merged})
     if profile is not None and profile not in known:
         near = _near(profile, known)

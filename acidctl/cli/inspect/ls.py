@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.param_types import LOCATION
 
 
 @shared.command(
@@ -13,9 +12,10 @@ from acidctl.cli.options.param_types import LOCATION
     "acidctl ls /warehouse/sales.db/orders",
     "acidctl ls --state obsolete --sort size webhdfs://namenode:9870/warehouse/sales.db",
     "acidctl ls --write-ids 'sales.orders:12:9:9:7' --timeline orders",
+    "acidctl ls --tables nightly.txt",
     "acidctl ls -o jsonl --recursive /warehouse | jq '.summary.obsolete.bytes'",
 )
-@click.argument("paths", nargs=-1, metavar="[PATH...]", type=LOCATION)
+@shared.places_argument("paths", "[PATH...]", required=False)
 @click.option(
     "--state",
     "states",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -51,6 +51,16 @@ class EngineChoice:
             addresses_of(self.master)  # what is none is refused before anything is looked at
         if self.master and not self.master.startswith("yarn"):
             refuse_unused(f"--master {self.master}", "queue")
+
+    def in_queue_of(self, queues: Collection[str]) -> EngineChoice:
+        """The same in the queue of YARN that all tables name for their compactions, where none was given.
+
+        Args:
+            queues: of each table; empty for one that names none.
+        """
+        is_open = self.kind == "spark" and self.queue is None and (self.master or "").startswith("yarn")
+        (queue, *others) = {*queues} or {""}
+        return replace(self, queue=queue) if is_open and queue and not others else self
 
     def spark(self, name: str, stores: Iterable[FileSystemSpec] = ()) -> SparkOptions:
         """What to start.

@@ -7,6 +7,9 @@ from dataclasses import replace
 import click
 from click.shell_completion import CompletionItem
 
+from acidctl.cli.command_table import command_named
+from acidctl.cli.config.layers import merged_settings
+from acidctl.cli.config.setting_files import read_files
 from acidctl.cli.options.metastore import metastore_of
 from acidctl.errors import AcidctlError
 from acidctl.location.hive_names import HIVE
@@ -23,14 +26,18 @@ _MOST = 500
 
 def hive_names(ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
     """The names that begin as what was typed; nothing where the metastore does not answer at once."""
-    params = ctx.params
+    params, root = ctx.params, ctx.find_root()
     try:
-        metastore = metastore_of(params.get("metastore"), params.get("metastore_option") or ())
+        # No command runs, so nobody has read the configuration yet.
+        files = read_files(root.params.get("config_file"))
+        root.meta["acidctl.settings"] = merged_settings(files.layers, command_named, root.params.get("profile"))
+        with ctx.scope(cleanup=False):
+            metastore = metastore_of(params.get("metastore"), params.get("metastore_option") or ())
         if metastore is None:
             return []
-        quick = Metastore(replace(metastore.settings, timeout=_PATIENCE), rounds=1)
+        quick = Metastore(replace(metastore.settings, timeout=_PATIENCE, connect_timeout=_PATIENCE), rounds=1)
         found = _names(quick, incomplete[len(HIVE) :].lower())
-    except AcidctlError:
+    except (AcidctlError, click.ClickException):
         return []
     return [CompletionItem(printable(name)) for name in found if name.startswith(incomplete.lower())][:_MOST]
 

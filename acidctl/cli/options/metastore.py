@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,9 +15,15 @@ if TYPE_CHECKING:
     from acidctl.location.warehouse import Warehouse
     from acidctl.metastore.client import Metastore
 
-F = TypeVar("F", bound=Callable[..., Any])
+CONFIGURED = "configured"
+"""In place of an address, where an option may stand without one: what is configured."""
 
-
+metastore_option_option = click.option(
+    "--metastore-option",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="How to talk to it: auth=kerberos, principal=hive/_HOST@REALM, ca=FILE.pem, timeout=60. Repeatable.",
+)
 metastore_options = (
     click.option(
         "--metastore",
@@ -25,12 +31,7 @@ metastore_options = (
         help="Ask this metastore for names, transactions and write ids, thrift://host:9083; none asks none. Without it "
         "that of the configuration, or of hive-site.xml in HIVE_CONF_DIR.",
     ),
-    click.option(
-        "--metastore-option",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="How to talk to it: auth=kerberos, principal=hive/_HOST@REALM, ca=FILE.pem, timeout=60. Repeatable.",
-    ),
+    metastore_option_option,
 )
 """For every command that asks a metastore."""
 
@@ -49,10 +50,28 @@ exclude_option = click.option(
 
 def settings_given(metastore: str | None, pairs: tuple[str, ...]) -> dict[str, str]:
     """What the command line and the configuration say of the metastore, by the names of its settings."""
-    settings = click.get_current_context().find_root().meta.get("acidctl.settings")
-    configured: Mapping[str, str] = settings.metastore_values() if settings else {}
+    return {name: value for name, (value, _) in settings_with_origins(metastore, pairs).items()}
+
+
+def settings_with_origins(metastore: str | None, pairs: tuple[str, ...]) -> dict[str, tuple[str, str]]:
+    """The same, each with where it is from, for people."""
+    context = click.get_current_context()
+    settings = context.find_root().meta.get("acidctl.settings")
+    configured: Mapping[str, tuple[str, str]] = settings.below("metastore") if settings else {}
     typed = dict(key_and_value(item, "--metastore-option") for item in pairs)
-    return {**configured, **typed, **({"uris": metastore} if metastore else {})}
+    found = {**configured, **{name: (value, _origin(context, "metastore_option")) for name, value in typed.items()}}
+    return {
+        **found,
+        **({"uris": (metastore, _origin(context, "metastore"))} if metastore and metastore != CONFIGURED else {}),
+    }
+
+
+def _origin(context: click.Context, parameter: str) -> str:
+    """Where the value of an option is from, for people."""
+    from acidctl.cli.config.layers import source_of  # noqa: PLC0415 - --help does without
+
+    option = next(one for one in context.command.params if one.name == parameter)
+    return source_of(context, option).removeprefix("it is from the ") or option.opts[0]
 
 
 def metastore_of(metastore: str | None, pairs: tuple[str, ...]) -> Metastore | None:

@@ -13,9 +13,11 @@ from click.core import ParameterSource
 
 from acidctl.cli.options.key_value import key_and_value
 from acidctl.cli.options.metastore import exclude_option, metastore_options, read_lock_option, warehouse_of
-from acidctl.cli.options.param_types import COUNT, COUNT_OR_NONE, DURATION, FILE, LOCATION, NEW_FILE, SIZE
+from acidctl.cli.options.param_types import COUNT, COUNT_OR_NONE, DURATION, FILE, NEW_FILE, SIZE
+from acidctl.cli.options.tables_file import place_argument, places_from, tables_option
 from acidctl.cli.output.redact import HIDDEN, is_secret_name
-from acidctl.location.hive_names import is_hive_name
+from acidctl.errors import AcidctlError
+from acidctl.location.hive_names import at_its_line, is_hive_name
 from acidctl.storage.options import StorageOptions
 
 if TYPE_CHECKING:
@@ -90,13 +92,16 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
     return decorate
 
 
-def passed_as(keyword: str, make: Callable[..., Any], *options: Callable[[F], F]) -> Callable[[F], F]:
+def passed_as(
+    keyword: str, make: Callable[..., Any], *options: Callable[[F], F], takes: tuple[str, ...] = ()
+) -> Callable[[F], F]:
     """Several options as one decorator: the command gets one keyword instead of their values.
 
     Args:
         make: takes the value of each option by the name of its parameter; gives the value of the keyword.
+        takes: these names, where its own parameters do not tell.
     """
-    names = tuple(inspect.signature(make).parameters)
+    names = takes or tuple(inspect.signature(make).parameters)
 
     def decorate(function: F) -> F:
         @functools.wraps(function)
@@ -189,7 +194,13 @@ def _by_path(
     from acidctl.location.lists import SnapshotLists  # noqa: PLC0415 - --help does without
 
     lists = SnapshotLists(warehouse=warehouse_of(metastore, metastore_option, exclude))
-    return tuple(url for text in locations for url in (lists.urls_of(text) if is_hive_name(text) else [text]))
+    found: list[str] = []
+    for text in locations:
+        try:
+            found += lists.urls_of(text) if is_hive_name(text) else [text]
+        except AcidctlError as error:
+            raise at_its_line(error, text) from error
+    return tuple(found)
 
 
 named_locations = passed_as("locations", _by_path, *metastore_options, exclude_option)
@@ -319,11 +330,21 @@ changed_storage_options = passed_as(
 
 def locations_argument(*, required: bool = True) -> Callable[[F], F]:
     """One or more locations, tables, databases or warehouses; ``--recursive`` is taken and changes nothing."""
-    argument = click.argument("locations", nargs=-1, required=required, metavar="LOCATION...", type=LOCATION)
     recursive = click.option(
         "--recursive", is_flag=True, expose_value=False, help="Every location below LOCATION, too: always done."
     )
-    return lambda function: argument(recursive(function))
+    return lambda function: places_argument("locations", "LOCATION...", required=required)(recursive(function))
+
+
+def places_argument(name: str, metavar: str, *, required: bool = True, only_names: bool = False) -> Callable[[F], F]:
+    """One or more names or paths, on the command line or in the list of ``--tables``; passed on under one name.
+
+    Args:
+        only_names: no paths are taken.
+    """
+    argument = place_argument(name, metavar, required=required)
+    places = places_from(name, only_names=only_names)
+    return passed_as(name, places, argument, tables_option, takes=(name, "tables_file"))
 
 
 def _columns(columns: str | None) -> list[str] | None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from acidctl.acid.reasons import Reason
 from acidctl.errors import HistoryError
-from acidctl.location.snapshot import Snapshot
+from acidctl.location.snapshot import Snapshot, SnapshotSource
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.read.delete_set import Bools, DeleteSet, DeleteSetBuilder
 from acidctl.rows.read.events import EventFile, EventReader, Ids
@@ -93,6 +93,10 @@ class _Side(Scan):
     @property
     def notes(self) -> tuple[Reason, ...]:
         return self._snapshot.state.notes
+
+    @property
+    def source(self) -> SnapshotSource:
+        return self._snapshot.source
 
     @property
     def warnings(self) -> list[str]:
@@ -182,6 +186,11 @@ class Difference:
     def notes(self) -> list[Reason]:
         """What the snapshots assume."""
         return list(dict.fromkeys(note for pair in self._sides for side in pair for note in side.notes))
+
+    @property
+    def source(self) -> SnapshotSource:
+        """Who says what counts; the same for all locations."""
+        return self._sides[0][0].source
 
     @property
     def warnings(self) -> list[str]:

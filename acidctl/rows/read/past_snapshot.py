@@ -43,7 +43,7 @@ def seen_at(found: Found, lists: SnapshotLists, at: int | None) -> Snapshot:
     counted = found.lists(lists)
     path = found.location.path
     snapshot = snapshot_at(found.fs, path, at, counted.write_ids, counted.txns, look=found.look, said=counted.said)
-    return replace(snapshot, declared=found.declared)
+    return replace(snapshot, declared=found.declared, source=counted.source)
 
 
 def snapshot_at(

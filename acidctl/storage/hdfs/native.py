@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
-from acidctl.errors import AccessError, EnvironmentProblem, NotFoundError, StorageError, UsageProblem
+from acidctl.errors import AccessError, NotFoundError, StorageError, UsageProblem, importing
 from acidctl.kerberos import KINIT, ticket_problem
 from acidctl.storage import os_errors
 from acidctl.storage.hdfs.callers import Callers
@@ -63,14 +63,9 @@ class NativeClient:
         names = hadoop.get(f"dfs.ha.namenodes.{spec.authority}", "")
         # Each NameNode is asked once in a call; how often a call is repeated is decided here.
         hadoop.setdefault("dfs.client.failover.max.attempts", str(names.count(",")))
-        try:
+        instead = "pip install 'acidctl[hdfs]', or use webhdfs://NAMENODE:9870/path"
+        with importing(f"cannot open {self._url}", instead, "its Python package is missing: "):
             from hdfs_native import Client, WriteOptions  # noqa: PLC0415 - optional
-        except ImportError as error:
-            raise EnvironmentProblem(
-                f"cannot open {self._url}",
-                f"its Python package is missing: {error}",
-                "pip install 'acidctl[hdfs]', or use webhdfs://NAMENODE:9870/path",
-            ) from error
         if wants_kerberos(options):
             hadoop.setdefault("hadoop.security.authentication", "kerberos")
         else:

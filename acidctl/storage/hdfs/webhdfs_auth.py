@@ -9,7 +9,7 @@ from http.cookiejar import DefaultCookiePolicy
 import requests
 from hdfs import InsecureClient, TokenClient
 
-from acidctl.errors import AccessError, EnvironmentProblem
+from acidctl.errors import AccessError, importing
 from acidctl.kerberos import KINIT, ticket_problem
 from acidctl.storage.hdfs.kerberos import wants_kerberos, web_token
 from acidctl.storage.port import FileSystemSpec
@@ -61,12 +61,8 @@ def anonymous() -> requests.Session:
 
 
 def _kerberos(authority: str, session: requests.Session, options: dict[str, str]) -> None:
-    try:
+    with importing(f"cannot log in to {authority} with Kerberos", "pip install 'acidctl[kerberos]'"):
         from hdfs.ext.kerberos import KerberosClient  # noqa: PLC0415 - optional: hdfs[kerberos]
-    except ImportError as error:
-        raise EnvironmentProblem(
-            f"cannot log in to {authority} with Kerberos", str(error), "pip install 'acidctl[kerberos]'"
-        ) from error
     if options.get("keytab"):
         os.environ[_CLIENT_KEYTAB] = options["keytab"]
     named = {"principal": options["principal"]} if options.get("principal") else {}

@@ -226,6 +226,7 @@ ONLY_TYPED = {
     "yes", "force", "no-trash", "unsafe-retention", "break-lock", "offline", "assume-committed",
     "write-ids", "write-ids-from", "table", "table-type", "valid-txns", "visibility-txn", "follow-links",
     "major", "minor", "auto", "plan", "run", "list", "list-rules", "rebalance", "order-by",
+    "tables",
 }  # fmt: skip
 MAY_BE_SET = {
     "aborted", "all", "base", "big", "blocking", "check-inputs", "count", "decode", "deep", "deleted", "dry-run",
@@ -523,9 +524,9 @@ def test_the_first_that_says_something_wins(files: list[tuple[dict[str, str], di
         return
     expected: dict[str, tuple[str, str]] = {}
     for place, (base, profiles) in enumerate(files):
-        for table in (profiles.get(profile, {}), base):
+        for table, origin in ((profiles.get(profile, {}), f"{place}, profile {profile}"), (base, str(place))):
             for key, value in table.items():
-                expected.setdefault(key, (value, str(place)))
+                expected.setdefault(key, (value, origin))
     merged = merged_settings(layers, command_named, profile)
     assert {key: tuple(value) for key, value in merged.below("clean").items()} == expected
     names = options_of(command_named("clean"))  # type: ignore[arg-type]
@@ -535,7 +536,10 @@ def test_the_first_that_says_something_wins(files: list[tuple[dict[str, str], di
 
 def test_nothing_is_loaded_where_there_is_no_file(tmp_path: Path) -> None:
     env = os.environ | {"XDG_CONFIG_HOME": str(tmp_path)}
+    of_metastores = {"thrift", "kazoo", "gssapi", "acidctl.metastore", "xml.etree.ElementTree"}
     for args, absent in (
+        (["--help"], of_metastores),
+        (["ls", "."], of_metastores),
         (["--help"], {"platformdirs", "tomllib", "acidctl.cli.config.layers", "prometheus_client"}),
         (["ls", "."], {"tomllib", "prometheus_client", "difflib"}),
     ):

@@ -108,7 +108,7 @@ def test_diff_shows_rows_that_went_and_came(acidctl: Call, crud: Path) -> None:
         "value": "A",
     }
     counts = acidctl("diff", crud, "--from", "1", "--count").json()
-    assert counts == {"schema_version": 1, "disappeared": 1, "appeared": 0}
+    assert (counts["schema_version"], counts["disappeared"], counts["appeared"]) == (1, 1, 0)
     assert acidctl("diff", crud, "--from", "3").out == ""
 
 

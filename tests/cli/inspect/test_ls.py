@@ -23,7 +23,9 @@ def test_json_has_every_key_of_the_contract(acidctl, tmp_path: Path) -> None:  #
     found = acidctl("ls", "-o", "json", table)
     assert found.status == 0
     report = found.one()
-    assert set(report) == {"schema_version", "location", "transactional", "base", "entries", "summary"}
+    assert set(report) == {
+        "schema_version", "location", "transactional", "snapshotSource", "base", "entries", "summary",
+    }  # fmt: skip
     assert report["transactional"] == {
         "known": True, "type": "full-acid", "code": "side-file",
         "reason": "base_0000005_v0000020 has _orc_acid_version",

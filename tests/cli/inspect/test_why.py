@@ -35,7 +35,8 @@ def test_the_walkthrough_table_compacted_and_cleaned(acidctl, crud: Path) -> Non
     assert compacted.out.count("base_0000003 (all up to write id 3) holds write id") == 4
     report = acidctl("why", "-o", "json", crud).one()
     assert set(report) == {
-        "schema_version", "location", "snapshot", "base", "historyProblem", "history", "proofs", "notes",
+        "schema_version", "location", "snapshot", "snapshotSource", "base", "historyProblem", "history", "proofs",
+        "notes",
     }  # fmt: skip
     assert (report["schema_version"], report["base"], report["historyProblem"]) == (1, "base_0000003", None)
     made = proofs(report)

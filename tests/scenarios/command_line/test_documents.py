@@ -167,7 +167,7 @@ import acidctl.location.find as locations
 
 def slow(paths, storage, lists, on_error=None, **_):
     class Found:
-        is_given, shown, ahead = True, "x", "listed"
+        is_given, shown, ahead, hive = True, "x", "listed", None
         def snapshot(self, lists):
             return None
         def evidence(self):

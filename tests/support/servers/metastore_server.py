@@ -59,7 +59,7 @@ class MetastoreServer:
     ) -> None:
         if lacking := [type(way).__name__ for way in ways if not way.oldest <= version <= way.newest]:
             raise ValueError(f"a metastore of Hive {version} has no {', '.join(lacking)}")
-        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "warehouse").mkdir(parents=True, exist_ok=True)  # others than Hive do not make it
         if version > 2:
             prepare_schema(version, directory)
         self.port = free_ports(1)[0]

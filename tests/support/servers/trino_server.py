@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -87,7 +88,15 @@ class TrinoServer:
         """
         rows: list[list[Any]] = []
         for statement in statements:
-            rows = self._run(catalog, statement)
+            for wait in (1, 2, 4, 8, 0):
+                try:
+                    rows = self._run(catalog, statement)
+                    break
+                except TrinoError as error:
+                    # It finds itself to be a node of its catalogs some seconds after it is up.
+                    if not str(error).endswith(": nodes is empty") or not wait:
+                        raise
+                    time.sleep(wait)
         return rows
 
     def _run(self, catalog: str, statement: str) -> list[list[Any]]:

@@ -1,13 +1,15 @@
-"""What `acidctl doctor` does: gather what this machine has, and start Spark where that was asked for."""
+"""What `acidctl doctor` does: gather what this machine has, and try Spark and a metastore where that was asked for."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from acidctl.cli.options.engine_choice import EngineChoice
+from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import put_json, put_line
 from acidctl.cli.output.redact import hidden
-from acidctl.errors import EnvironmentProblem
+from acidctl.errors import AcidctlError, EnvironmentProblem
 from acidctl.spark.probe import Facts, gather, prepare, spark_check
 from acidctl.spark.shipping import problems_of
 from acidctl.spark.worker import FOR_SOME, PACKAGES, ExecutorFacts
@@ -18,40 +20,68 @@ def work(
     spark: bool,
     faster_start: bool,
     engine: EngineChoice,
+    metastore: str | None,
+    metastore_option: tuple[str, ...],
     output: str,
 ) -> None:
     """Show what there is.
 
     Raises:
-        EnvironmentProblem: Spark does not work, or an executor lacks something, once all of it is shown.
+        AcidctlError: Spark does not work, an executor lacks something, or a server of the metastore cannot be used,
+            once all of it is shown.
     """
     engine.check()
+    if metastore is None and metastore_option:
+        refuse_unused("doctor without --metastore", "metastore_option")
     if faster_start:
         prepare()
-    facts = gather()
-    record = _record(facts)
-    if output == "table":
-        for label, lines in record.items():
-            if isinstance(lines, list):
-                for place, line in enumerate(lines):
-                    put_line(f"{label if not place else '':10} {' '.join(str(v) for v in line.values())}")
-            else:
-                put_line(f"{label:10} {lines}")
-    problems: tuple[EnvironmentProblem, ...] = ()
+    is_table = output == "table"
+    record = _record(gather())
+    for line in _lines(record) if is_table else ():
+        put_line(line)
+    problems: list[AcidctlError] = []
     if spark or engine.master or engine.conf or engine.queue or engine.name:
-        check = spark_check(engine.spark("acidctl doctor"))
-        problems = check.problems
-        first = "looked around in" if problems else "first task after"
-        record["spark"] = f"{check.spark} on {check.master}, Java {check.java}: {first} {check.seconds:.1f} s"
-        record["nodes"] = [_node(node) for node in check.nodes]
-        if output == "table":
-            put_line(f"{'spark':10} {record['spark']}")
-            for node in check.nodes:
-                _show_node(node)
-    if output == "json":
+        problems += _spark(engine, record, is_table=is_table)
+    if metastore is not None:
+        problems += _metastore(metastore, metastore_option, record, is_table=is_table)
+    if not is_table:
         put_json(record, lines=False)
     if problems:
         raise problems[0]
+
+
+def _lines(record: dict[str, Any]) -> Iterator[str]:
+    for label, lines in record.items():
+        if isinstance(lines, list):
+            for place, line in enumerate(lines):
+                yield f"{label if not place else '':10} {' '.join(str(v) for v in line.values())}"
+        else:
+            yield f"{label:10} {lines}"
+
+
+def _spark(engine: EngineChoice, record: dict[str, Any], *, is_table: bool) -> tuple[EnvironmentProblem, ...]:
+    """Start it; what is wrong there."""
+    check = spark_check(engine.spark("acidctl doctor"))
+    first = "looked around in" if check.problems else "first task after"
+    record["spark"] = f"{check.spark} on {check.master}, Java {check.java}: {first} {check.seconds:.1f} s"
+    record["nodes"] = [_node(node) for node in check.nodes]
+    if is_table:
+        put_line(f"{'spark':10} {record['spark']}")
+        for node in check.nodes:
+            _show_node(node)
+    return check.problems
+
+
+def _metastore(
+    metastore: str, pairs: tuple[str, ...], record: dict[str, Any], *, is_table: bool
+) -> Sequence[AcidctlError]:
+    """Ask it; what is wrong there."""
+    from acidctl.cli.check.work.metastore_check import check_metastore, lines_of  # noqa: PLC0415 - only for --metastore
+
+    record["metastore"], problems = check_metastore(metastore, pairs)
+    for line in lines_of(record["metastore"]) if is_table else ():
+        put_line(line)
+    return problems
 
 
 def _node(node: ExecutorFacts) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from acidctl.cli.output.redact import hidden
 from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.location.find import Found
+from acidctl.location.snapshot import SnapshotSource
 from acidctl.printable import printable
 from acidctl.spelling import spelled
 from acidctl.validation.findings import Finding, Severity, Unchecked
@@ -43,6 +44,7 @@ class FindingsPrinter(Visits):
     Attributes:
         given: locations that the user named: of these it is said that nothing was found.
         unlisted: locations with a directory that may not be listed, which their reports tell.
+        sources: who says what counts, by location.
     """
 
     def __init__(self, output: str, run: RunReport, *, verbose: bool) -> None:
@@ -53,6 +55,7 @@ class FindingsPrinter(Visits):
         self._verbose = verbose
         self.given: set[str] = set()
         self.unlisted: set[str] = set()
+        self.sources: dict[str, SnapshotSource] = {}
         self._hinted: set[str] = set()
         self._counts = dict.fromkeys(Severity, 0)
         self._unchecked = self._locations = self._files = self._rows = 0
@@ -79,7 +82,8 @@ class FindingsPrinter(Visits):
         self._rows += report.rows
         if self._output == "table":
             self._show(report)
-        for record in (as_json(report),) if self._output == "json" else _json_lines(report):
+        source = self.sources.pop(report.location, SnapshotSource())
+        for record in (as_json(report, source),) if self._output == "json" else _json_lines(report, source):
             self._records.put(record)
 
     def close(self) -> None:
@@ -158,11 +162,12 @@ class FindingsPrinter(Visits):
         return console()
 
 
-def as_json(report: Report) -> dict[str, Any]:
+def as_json(report: Report, source: SnapshotSource) -> dict[str, Any]:
     """One location as an object; docs/reference/json.md has the meaning of every key."""
     return {
         "location": report.location,
         "depth": report.depth.value,
+        "snapshotSource": source.record,
         "findings": [_finding(finding) for finding in report.findings],
         "unchecked": [_unchecked(one) for one in report.unchecked],
         "summary": {
@@ -177,9 +182,9 @@ def as_json(report: Report) -> dict[str, Any]:
     }
 
 
-def _json_lines(report: Report) -> Iterator[dict[str, Any]]:
+def _json_lines(report: Report, source: SnapshotSource) -> Iterator[dict[str, Any]]:
     """One record per finding, and one for each thing that was not checked."""
-    where = {"location": report.location}
+    where = {"location": report.location, "snapshotSource": source.record}
     for finding in report.findings:
         yield where | _finding(finding)
     for one in report.unchecked:

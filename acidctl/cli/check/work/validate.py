@@ -146,6 +146,7 @@ def _run(
             except AcidctlError:  # its report says so
                 yield Place(found.fs, at.path, partition=at.partition)
             else:
+                printer.sources[found.shown] = counted.source
                 look = None if found.shown in printer.unlisted else seen.look  # which tells of what is closed
                 yield Place(found.fs, at.path, counted.write_ids, counted.txns, at.partition, look)
         yield from drained()

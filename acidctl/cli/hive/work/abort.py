@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from acidctl.cli.hive.work.compactions import record_of
-from acidctl.cli.hive.work.listed import Record, age_text, lock_record, locks_text
+from acidctl.cli.hive.work.listed import Record, age_text, lock_record, locks_text, some
 from acidctl.cli.hive.work.txns import txn_record
 from acidctl.cli.options.many_locations import Procedure
-from acidctl.cli.output.console import Records, put_line
+from acidctl.cli.output.console import Records, note, put_line
 from acidctl.cli.report.outcomes import show_failure
 from acidctl.errors import AcidctlError, ExitStatus, RefusedError, UsageProblem
 from acidctl.metastore.activity import KnownTxns, State, Txn, find_locks, find_transactions, locks_by_txn
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.compactions import INITIATED, READY, WORKING, Compaction, find_compactions
 from acidctl.metastore.compactions import abort_compactions as take_out
+from acidctl.metastore.errors import Unreachable, Unreadable
 from acidctl.metastore.housekeeping import abort_txn
 from acidctl.wording import human_count
 
@@ -86,11 +87,19 @@ def _end(
     noun: str,
     gone: str,
 ) -> int:
-    """End each, and say what became of it; one that fails does not keep the others."""
+    """End each, and say what became of it; one that fails does not keep the others, but a server that is gone does."""
     status = 0
-    for id_ in wanted:
+    for place, id_ in enumerate(wanted):
         try:
             result = end(id_)
+        except (Unreachable, Unreadable) as error:
+            show_failure(f"{noun} {id_}", error)
+            records.put({**shown[id_], "result": "failed", "error": error.code})
+            if left := wanted[place + 1 :]:
+                note(f"{human_count(len(left), noun)} not asked for any more: {some([str(one) for one in left])}")
+                for one in left:
+                    records.put({**shown[one], "result": "planned"})
+            return max(status, error.exit_status)
         except AcidctlError as error:
             status = max(status, error.exit_status)
             show_failure(f"{noun} {id_}", error)

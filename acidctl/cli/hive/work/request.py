@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -13,7 +14,7 @@ from acidctl.cli.output.console import Records, note, put_line, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import show_failure
 from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
-from acidctl.location.hive_names import HIVE, HiveName, is_hive_name
+from acidctl.location.hive_names import HIVE, HiveName, at_its_line, is_hive_name
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.compactions import (
@@ -28,7 +29,7 @@ from acidctl.metastore.compactions import (
     find_compactions,
     request_compaction,
 )
-from acidctl.metastore.errors import Unreachable
+from acidctl.metastore.errors import Unreachable, Unreadable
 from acidctl.metastore.tables import partition_names
 from acidctl.wording import human_count
 
@@ -79,24 +80,19 @@ def _wishes(warehouse: Warehouse, names: Sequence[str], asked: Wish) -> Iterator
     """One for each location that is named, once."""
     seen: set[str] = set()
     for text in names:
-        name = HiveName.parse(text if is_hive_name(text) else HIVE + text)
-        for table in warehouse.tables(name):
+        try:
+            name = HiveName.parse(text if is_hive_name(text) else HIVE + text)
+            tables = list(warehouse.tables(name))
+        except AcidctlError as error:
+            raise at_its_line(error, text) from error
+        for table in tables:
             parts = [""]
             if table.partition_keys or name.partition:
                 parts = partition_names(warehouse.metastore, table, name.partition)
             if table.sort_columns:
                 warn(f"{table.full_name} is sorted: Hive's workers refuse to compact it")
             for part in parts:
-                wish = Wish(
-                    table.database,
-                    table.name,
-                    part,
-                    asked.kind,
-                    asked.pool,
-                    asked.properties,
-                    asked.buckets,
-                    asked.order_by,
-                )
+                wish = replace(asked, database=table.database, table=table.name, partition=part)
                 if wish.name not in seen:
                     seen.add(wish.name)
                     yield wish
@@ -158,7 +154,7 @@ def _ask(metastore: Metastore, wishes: Sequence[Wish], said: _Said, *, is_last: 
     for wish in wishes:
         try:
             answer = request_compaction(metastore, wish)
-        except Unreachable as error:
+        except (Unreachable, Unreadable) as error:
             said.failed(wish, error)
             note("whether the last one was taken is not known: acidctl compactions shows it")
             break  # of a server that is gone nothing more is to be had
@@ -211,7 +207,7 @@ def _wait(metastore: Metastore, asked: dict[int, Wish], said: _Said, deadline: f
 
 def _states(metastore: Metastore, ids: Sequence[int]) -> dict[int, Compaction]:
     if metastore.features.txn_types and len(ids) <= _ONE_BY_ONE:
-        return {one.id: one for id_ in ids for one in find_compactions(metastore, id_=id_)}
+        return {one.id: one for id_ in ids for one in find_compactions(metastore, id=id_)}
     return {one.id: one for one in find_compactions(metastore)}
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 
-from acidctl.cli.hive.work.listed import Record, show, status
-from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted
+from acidctl.cli.hive.work.listed import Record
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, View, fitted
 from acidctl.errors import NotFoundError
 from acidctl.location.hive_names import HIVE
+from acidctl.location.wishes import wishes_of
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.tables import HiveTable, find_tables, partition_names
 
 _COLUMNS = (
     "database", "table", "type", "format", "partitionKeys", "partitions", "location", "owner", "buckets",
-    "bucketColumns", "sortColumns", "noAutoCompaction", "noCleanup", "pool", "thresholds",
+    "bucketColumns", "sortColumns", "noAutoCompaction", "noCleanup", "pool", "thresholds", "job",
 )  # fmt: skip
 _THRESHOLD = "compactorthreshold."
 _POOL = "hive.compactor.worker.pool"
@@ -26,15 +27,12 @@ def work(
     patterns: tuple[str, ...],
     counts_partitions: bool,
     exclude: tuple[str, ...],
-    limit: int | None,
-    exit_code: bool,
     metastore: Metastore,
-    output: str,
+    view: View,
 ) -> int:
     """List them; the exit status."""
     found = [_record(metastore, table, of, counts_partitions) for table, of in _tables(metastore, patterns, exclude)]
-    show(found, output, _COLUMNS, _table, limit, "the metastore has no such transactional table")
-    return status(found, exit_code)
+    return view.show(found, _COLUMNS, _table, "the metastore has no such transactional table")
 
 
 def _tables(
@@ -62,10 +60,8 @@ def _properties(metastore: Metastore, database: str) -> Mapping[str, str]:
 
 
 def _record(metastore: Metastore, table: HiveTable, database: Mapping[str, str], partitions: bool) -> Record:
-    settings = {key.lower(): value for key, value in table.parameters.items()}
-    above = {key.lower(): value for key, value in database.items()}
-    # That of the database wins, as it does in Hive; of pools the table's does.
-    no_auto = above.get("no_auto_compaction", settings.get("no_auto_compaction", ""))
+    settings, above = table.parameters, database
+    wishes = wishes_of(settings, above, database_wins=metastore.features.txn_types)
     return {
         "database": table.database,
         "table": table.name,
@@ -78,12 +74,13 @@ def _record(metastore: Metastore, table: HiveTable, database: Mapping[str, str],
         "buckets": table.buckets,
         "bucketColumns": list(table.bucket_columns),
         "sortColumns": list(table.sort_columns),
-        "noAutoCompaction": no_auto.lower() == "true",
-        "noCleanup": settings.get("no_cleanup", "").lower() == "true",
+        "noAutoCompaction": bool(wishes.auto_off_by),
+        "noCleanup": bool(wishes.no_cleanup_by),
         "pool": settings.get(_POOL) or above.get(_POOL),
         "thresholds": {
             key.removeprefix(_THRESHOLD): value for key, value in settings.items() if key.startswith(_THRESHOLD)
         },
+        "job": dict(wishes.job),
     }
 
 
@@ -125,3 +122,5 @@ def _set(one: Record) -> Iterator[str]:
         yield f"sorted by {', '.join(one['sortColumns'])}"
     for key, value in one["thresholds"].items():
         yield f"{key}={value}"
+    for key, value in one["job"].items():
+        yield f"compactor.{key}={value}"

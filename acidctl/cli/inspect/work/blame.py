@@ -48,7 +48,7 @@ def work(
     if not found.rows:
         raise _never_seen(places[0].shown, wanted, found)
     if output == "json":
-        put_json(_report(places[0].shown, found), lines=False)
+        put_json({**_report(places[0].shown, found), "snapshotSource": snapshot.source.record}, lines=False)
         return
     for life in found.rows:
         _print(life, found)

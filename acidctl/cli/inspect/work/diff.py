@@ -53,7 +53,7 @@ def work(
     warn_of(found.warnings)
     if count:
         gone, new = found.count()
-        put_json({"disappeared": gone, "appeared": new}, lines=True)
+        put_json({"disappeared": gone, "appeared": new, "snapshotSource": found.source.record}, lines=True)
     elif keys:
         _write_pairs(found, keys, output, to_file)
     else:

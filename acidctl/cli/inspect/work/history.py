@@ -47,7 +47,7 @@ def work(
         if output == "table":
             _print(found.shown, history, known=known)
         else:
-            records.put(_report(found.shown, history, known=known))
+            records.put({**_report(found.shown, history, known=known), "snapshotSource": snapshot.source.record})
     visits.tell_notes()
     visits.tell_strangers()
     return visits.status

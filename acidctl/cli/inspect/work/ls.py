@@ -62,7 +62,8 @@ def work(
         try:
             seen = visits.readable(found)
             snapshot = seen.snapshot(lists)
-            report = location_report(snapshot, seen.evidence(), rows=rows, on_error=visits.gap)
+            wishes = lists.wishes_of(found.hive)
+            report = location_report(snapshot, seen.evidence(), rows=rows, wishes=wishes, on_error=visits.gap)
         except AcidctlError as error:
             visits.failed(found.shown, error)
             continue

@@ -13,6 +13,7 @@ from acidctl.errors import AcidctlError
 from acidctl.location.contents import children_of
 from acidctl.location.evidence import Evidence
 from acidctl.location.snapshot import Snapshot
+from acidctl.location.wishes import Wishes
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.wording import iso_time, text_of
 
@@ -22,6 +23,7 @@ def location_report(
     evidence: Evidence,
     *,
     rows: bool,
+    wishes: Wishes,
     on_error: Callable[[AcidctlError], None],
 ) -> dict[str, Any]:
     """One location as an object; docs/reference/json.md has the meaning of every key.
@@ -29,6 +31,7 @@ def location_report(
     Args:
         evidence: whether it is known to be of a transactional table.
         rows: count rows from the files' footers.
+        wishes: of the table's owner, which decide whether a compaction is due.
         on_error: called with what is wrong with a footer; the rows of its entry are None then.
     """
     state = snapshot.state
@@ -45,9 +48,10 @@ def location_report(
             "code": evidence.reason.code,
             "reason": evidence.text,
         },
+        "snapshotSource": snapshot.source.record,
         "base": state.base.name if state.base else None,
         "entries": entries,
-        "summary": _summary(snapshot, entries, is_known=evidence.may_change),
+        "summary": _summary(snapshot, entries, wishes, is_known=evidence.may_change),
     }
 
 
@@ -81,9 +85,11 @@ def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None]) ->
     return counts
 
 
-def _summary(snapshot: Snapshot, entries: list[dict[str, Any]], *, is_known: bool) -> dict[str, Any]:
+def _summary(snapshot: Snapshot, entries: list[dict[str, Any]], wishes: Wishes, *, is_known: bool) -> dict[str, Any]:
     state = snapshot.state
-    decision = decide(figures_of(snapshot.listing, state))
+    decision = decide(figures_of(snapshot.listing, state), wishes.thresholds)
+    if wishes.auto_off_by:
+        decision = Decision(None, reason(Code.AUTO_IS_OFF, who=wishes.auto_off_by))
     if not is_known:
         decision = Decision(None, reason(Code.NOT_TRANSACTIONAL, decision.reason))
     states = {which.value: {"entries": 0, "bytes": 0} for which in State}

@@ -130,6 +130,7 @@ class _Report:
                 "highWatermark": None if ids.is_everything else ids.high_watermark,
                 "validTxns": None if txns is None else str(txns),
             },
+            "snapshotSource": snapshot.source.record,
             "base": state.base.name if state.base else None,
             "historyProblem": text_of(state.history_problem) if state.history_problem else None,
             "history": [_step_record(step) for step in self._history],

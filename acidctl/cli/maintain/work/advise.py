@@ -57,7 +57,8 @@ def work(
             delete_rows = _delete_rows(snapshot, advice) if rows else None
             # Both kinds of delta may appear one after the other.
             offline = ["--offline"] if advice.kind is CompactionKind.MINOR and advice.delete_files else []
-            ranked.append(_record(found.shown, advice, delete_rows, [*offline, *told], program))
+            record = _record(found.shown, advice, delete_rows, [*offline, *told], program)
+            ranked.append({**record, "snapshotSource": snapshot.source.record})
         except AcidctlError as error:
             visits.failed(found.shown, error)
     ranked.sort(key=lambda one: one["location"])

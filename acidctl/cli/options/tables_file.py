@@ -1,0 +1,100 @@
+"""``--tables FILE``: names and paths from a list, for every command that takes several."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from acidctl.cli.options.param_types import FILE, LOCATION
+from acidctl.errors import UsageProblem
+from acidctl.location.hive_names import HIVE, Listed, is_hive_name, table_in
+from acidctl.printable import printable
+
+_MOST_BYTES = 64 << 20
+_A_LINE = "write one name or path a line: hive:db.table, hive:db.*, or where it lies"
+
+
+def places_from(name: str, *, only_names: bool) -> Callable[..., tuple[str, ...]]:
+    """What makes one tuple of the places that were typed and those that a list has.
+
+    Args:
+        name: of the argument's parameter.
+        only_names: no paths are taken, so that names need no ``hive:``.
+    """
+
+    def places(**given: Any) -> tuple[str, ...]:
+        typed, path = given[name], given["tables_file"]
+        if path is None:
+            return tuple(typed)
+        exclude = [one.lower().removeprefix(HIVE) for one in click.get_current_context().params.get("exclude") or ()]
+        return tuple(dict.fromkeys((*typed, *_listed(path, exclude, HIVE if only_names else ""))))
+
+    return places
+
+
+def place_argument(name: str, metavar: str, *, required: bool) -> Callable[[Any], Any]:
+    """Names and paths on the command line; none where a list has them."""
+
+    def some(context: click.Context, argument: click.Parameter, typed: tuple[str, ...]) -> tuple[str, ...]:
+        if required and not typed and context.params.get("tables_file") is None and not context.resilient_parsing:
+            raise click.MissingParameter(ctx=context, param=argument)
+        return typed
+
+    return click.argument(name, nargs=-1, metavar=metavar, type=LOCATION, callback=some)
+
+
+tables_option = click.option(
+    "--tables",
+    "tables_file",
+    metavar="FILE",
+    type=FILE,
+    allow_from_autoenv=False,
+    is_eager=True,  # the argument asks whether there is a list
+    help="Further ones from a list, one a line; lines that begin with # do not count; - is standard input.",
+)
+
+
+def _listed(path: str, exclude: Sequence[str], before: str) -> list[Listed]:
+    """Those of a list that are not excluded; each knows its line.
+
+    Args:
+        before: what a name may lack.
+    """
+    shown = "standard input" if path == "-" else printable(path)
+    found, skipped = [], 0
+    for number, line in enumerate(_read(path, shown).split(b"\n"), 1):
+        text = os.fsdecode(line).strip()
+        if not text or text.startswith("#"):
+            continue
+        place = Listed(text, f"{shown}, line {number}")
+        if "\0" in text:
+            raise UsageProblem(f"{place.origin} is no name and no path", "it holds a NUL byte", _A_LINE)
+        name = text if is_hive_name(text) else before + text
+        if is_hive_name(name) and any(fnmatch.fnmatchcase(table_in(name), one) for one in exclude):
+            skipped += 1
+        else:
+            found.append(place)
+    if not found:
+        why = f"all {skipped} are excluded" if skipped else "it is empty"
+        raise UsageProblem(f"nothing is listed in {shown}", why, _A_LINE)
+    return found
+
+
+def _read(path: str, shown: str) -> bytes:
+    from acidctl.storage.os_errors import mapped  # noqa: PLC0415 - --help does without
+
+    with mapped("read", shown):
+        if path == "-":
+            data = sys.stdin.buffer.read(_MOST_BYTES + 1)
+        else:
+            with Path(path).open("rb") as file:
+                data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise UsageProblem(f"{shown} is too long for a list of tables", "", "give a pattern: hive:db.*")
+    return data

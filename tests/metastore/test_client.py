@@ -1,0 +1,161 @@
+"""One client of several servers: which it asks, how often, and what it says where no answer comes."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from support.bad_line import BadLine, Trouble
+from support.fake_hive import FakeHive
+from support.fake_metastore import Failed, fake_metastore
+
+from acidctl.errors import NotFoundError
+from acidctl.metastore import client as module
+from acidctl.metastore import interface
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.errors import MetastoreError, NoAnswer, Unreachable, Unreadable
+from acidctl.metastore.settings import find_settings
+from acidctl.metastore.wire import Method
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHive]:
+    monkeypatch.setattr(module, "_PAUSE", 0.01)
+    with FakeHive(4) as one:
+        one.table("sales", "orders", "file:/nowhere")
+        yield one
+
+
+def client(*addresses: str, **given: str) -> Metastore:
+    settings = find_settings(
+        {"uris": ",".join(addresses), "selection": "SEQUENTIAL", "timeout": "1", "connect-timeout": "1", **given}, {}
+    )
+    assert settings
+    return Metastore(settings)
+
+
+def nobody() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return f"thrift://127.0.0.1:{taken.getsockname()[1]}"
+
+
+ONCE = [
+    (interface.OPEN_TXNS, interface.OpenTxnRequest(1, "u", "h")),
+    (
+        interface.LOCK,
+        interface.LockRequest((interface.LockComponent(database="sales", table="orders"),), None, "u", "h"),
+    ),
+    (interface.COMPACT, interface.CompactionRequest("sales", "orders")),
+    (interface.ABORT_TXN, interface.AbortTxnRequest(1)),
+    (interface.ABORT_TXNS, interface.AbortTxnsRequest((1,))),
+    (interface.ABORT_COMPACTIONS, interface.AbortCompactionsRequest((1,))),
+    (interface.COMMIT_TXN, interface.CommitTxnRequest(1)),
+    (interface.UNLOCK, interface.UnlockRequest(1)),
+]
+
+
+@pytest.mark.parametrize(("method", "request_"), ONCE, ids=[method.name for method, _ in ONCE])
+@pytest.mark.parametrize("kind", ["lost", "done", "garbage"])
+def test_what_must_not_be_done_twice_is_asked_once_and_it_is_said_what_may_have_happened(
+    fake: FakeHive, method: Method, request_: object, kind: str
+) -> None:
+    fake.begin()
+    fake.lock("sales", "orders")
+    fake.entry("sales", "orders", "initiated", "p=1")
+    fake.fault(method.name, kind, 3)
+    with pytest.raises((Unreachable, Unreadable)) as lost:
+        client(fake.address).call(method, request_)
+    assert "it may have been done nevertheless" in lost.value.hint
+    assert fake.calls.count(method.name) == 1
+
+
+def test_what_only_reads_is_asked_again_and_by_another_server(fake: FakeHive) -> None:
+    fake.fault("get_all_databases", "lost", 2)
+    assert client(fake.address).call(interface.GET_ALL_DATABASES) == ("sales",)
+    assert fake.calls.count("get_all_databases") == 3
+    assert client(nobody(), fake.address).call(interface.GET_ALL_DATABASES) == ("sales",)
+    fake.fault("get_all_databases", "lost", 9)
+    with pytest.raises(Unreachable, match="lost in get_all_databases"):
+        client(fake.address).call(interface.GET_ALL_DATABASES)
+
+
+def test_an_answer_that_cannot_be_read_is_not_asked_for_again(fake: FakeHive) -> None:
+    fake.fault("get_all_databases", "garbage", 2)
+    metastore = client(fake.address)
+    with pytest.raises(Unreadable):
+        metastore.call(interface.GET_ALL_DATABASES)
+    assert fake.calls.count("get_all_databases") == 1
+    with pytest.raises(Unreadable):
+        metastore.call(interface.GET_ALL_DATABASES)
+    assert metastore.call(interface.GET_ALL_DATABASES) == ("sales",), "by a connection of its own"
+
+
+def test_a_refusal_leaves_the_connection_as_it_is(fake: FakeHive) -> None:
+    metastore = client(fake.address)
+    with pytest.raises(NotFoundError):
+        metastore.call(interface.GET_DATABASE, "none")
+    metastore.call(interface.GET_ALL_DATABASES)
+    assert fake.calls.count("set_ugi") == 1
+
+
+@pytest.mark.parametrize(("method", "request_"), ONCE, ids=[method.name for method, _ in ONCE])
+def test_a_server_that_was_restarted_between_two_calls_is_asked_by_a_new_connection(
+    method: Method, request_: object
+) -> None:
+    with FakeHive(4) as fake, BadLine(fake.address) as line:
+        fake.table("sales", "orders", "file:/nowhere")
+        txn = fake.begin()
+        fake.lock("sales", "orders")
+        metastore = client(line.address)
+        metastore.call(interface.GET_ALL_DATABASES)
+        line.hang_up()
+        wait_until(lambda: metastore.connection().is_lost())
+        metastore.call(method, request_)
+        assert fake.calls.count(method.name) == 1
+        assert txn
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + 5
+    while not is_so() and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+def test_a_server_that_says_nothing_is_asked_once(fake: FakeHive) -> None:
+    with BadLine(fake.address) as line:
+        line.answers = Trouble(0, "hang")
+        begun = time.monotonic()
+        with pytest.raises(NoAnswer, match="does not answer"):
+            client(line.address, timeout="0.3", **{"connect-timeout": "0.3"}).call(interface.GET_ALL_DATABASES)
+        assert time.monotonic() - begun < 5
+        assert client(line.address).call(interface.GET_ALL_DATABASES) == ("sales",)
+
+
+def test_nobody_anywhere_is_told_after_some_rounds(fake: FakeHive) -> None:
+    with pytest.raises(Unreachable, match="cannot be reached"):
+        client(nobody(), nobody()).call(interface.GET_ALL_DATABASES)
+
+
+def test_what_a_server_fails_in_and_refuses_is_told_in_its_words_without_control_characters(fake: FakeHive) -> None:
+    with fake_metastore({"get_all_databases": _evil}) as server, pytest.raises(MetastoreError) as failed:
+        server.client().call(interface.GET_ALL_DATABASES)
+    assert "\x1b" not in str(failed.value)
+    assert "oh no" in str(failed.value)
+
+
+def _evil() -> object:
+    raise Failed("oh no \x1b[2J\x07")
+
+
+def test_what_thrift_logs_goes_nowhere(
+    fake: FakeHive, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        for addresses in ((nobody(),), (fake.address,)):
+            fake.fault("get_all_databases", "garbage")
+            with pytest.raises(MetastoreError):
+                client(*addresses).call(interface.GET_ALL_DATABASES)
+    assert not capfd.readouterr().err

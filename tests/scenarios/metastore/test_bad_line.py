@@ -1,0 +1,72 @@
+"""The line to a metastore is cut, garbled or silent at some byte of some command: it ends soon and clearly, does
+nothing twice and nothing by halves, and leaves nothing open.
+
+    ACIDCTL_BAD_DAYS=2000 python -m pytest tests/scenarios/metastore/test_bad_line.py
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.bad_days import ASKING, CHANGING, COMMANDS, LOOKING, BadDay
+from support.bad_line import BadLine, Trouble
+from support.command_line import Result
+
+from acidctl.metastore import client, own_transaction
+
+TIMES = int(os.environ.get("ACIDCTL_BAD_DAYS", "8"))
+"""Of each command."""
+
+IMPATIENT = ("--metastore-option", "timeout=0.3", "--metastore-option", "connect-timeout=0.3")
+_SAME = {line for line in LOOKING if line[0] in ("ls", "why", "cat", "history", "tables") and "json" not in line}
+
+
+@pytest.fixture
+def day(tmp_path: Path, acidctl: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> BadDay:
+    monkeypatch.setattr(client, "_PAUSE", 0.001)
+    monkeypatch.setattr(own_transaction, "_PATIENCE", 0.3)
+    return BadDay(tmp_path, acidctl)
+
+
+def sizes(day: BadDay, line: tuple[str, ...]) -> tuple[int, int, str]:
+    """How many bytes go each way where nothing is wrong, and what the command says then."""
+    with day.metastore() as fake, BadLine(fake.address) as through:
+        found = day.run(fake, through.address, *line)
+        assert found.status in (0, 7), found.err
+        day.judge(fake, *line)
+        return through.asked, through.answered, found.out.replace(through.address, "")
+
+
+@pytest.mark.parametrize("line", COMMANDS, ids=" ".join)
+def test_a_line_that_breaks_at_any_byte(day: BadDay, line: tuple[str, ...]) -> None:
+    asked, answered, said = sizes(day, line)
+    chance = random.Random(" ".join(line) + str(TIMES))
+    for _ in range(TIMES):
+        trouble = Trouble(0, chance.choice(["cut", "reset", "garble", "replay"]), lasting=chance.random() < 0.4)
+        is_question = chance.random() < 0.4
+        trouble.at = chance.randrange(asked if is_question else answered)
+        with day.metastore() as fake, BadLine(fake.address) as through:
+            through.questions, through.answers = (trouble, None) if is_question else (None, trouble)
+            found = day.run(fake, through.address, *line, *IMPATIENT)
+            if trouble.lasting:
+                day.judge_files(fake, *line)
+            else:
+                day.judge(fake, *line)
+            if found.status == 0 and line in _SAME:
+                assert found.out.replace(through.address, "") == said, trouble
+
+
+@pytest.mark.parametrize("line", (LOOKING[0], LOOKING[5], CHANGING[0], CHANGING[2], *ASKING), ids=" ".join)
+def test_a_line_on_which_nothing_comes_any_more(day: BadDay, line: tuple[str, ...]) -> None:
+    asked, answered, _ = sizes(day, line)
+    for at, is_question in ((answered // 3, False), (answered - 1, False), (asked // 2, True)):
+        with day.metastore() as fake, BadLine(fake.address) as through:
+            trouble = Trouble(at, "hang")
+            through.questions, through.answers = (trouble, None) if is_question else (None, trouble)
+            found = day.run(fake, through.address, *line, *IMPATIENT)
+            assert found.status in (0, 6, 7), found.err
+            day.judge(fake, *line)

@@ -1,0 +1,152 @@
+"""Owners say in the metastore that nothing is compacted by itself, or nothing cleaned: it is heard, and told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.acid_files import insert, write_acid
+from support.command_line import Result
+from support.fake_hive import FakeHive
+from support.tables import age
+
+from acidctl.cli.options.engine_choice import EngineChoice
+from acidctl.metastore import interface as wire
+
+Ask = Callable[..., Result]
+KEY = "compactorthreshold.hive.compactor.delta.num.threshold"
+
+
+@pytest.fixture(params=[3, 4], ids=["hive-3", "hive-4"])
+def fake(request: pytest.FixtureRequest) -> Iterator[FakeHive]:
+    with FakeHive(request.param) as one:
+        yield one
+
+
+@pytest.fixture
+def ask(acidctl: Ask, fake: FakeHive) -> Ask:
+    return lambda *line: acidctl(*line, "--metastore", fake.address)
+
+
+def lived(fake: FakeHive, root: Path, *parts: str, **parameters: str) -> None:
+    """A table with three deltas, and a compaction of them that is a day old, for each partition."""
+    fake.table("db", "t", f"file:{root}", ["day"] if parts else [], parameters)
+    fake.write_ids["db.t"] = [1, 2, 3]
+    for part in parts or ("",):
+        where = root / part if part else root
+        if part:
+            fake.partition("db", "t", part)
+        for number in (1, 2, 3):
+            write_acid(where / f"delta_{number:07}_{number:07}_0000" / "bucket_00000", insert(number, 0, (number,)))
+        write_acid(where / "base_0000003" / "bucket_00000", *(insert(number, 0, (number,)) for number in (1, 2, 3)))
+        age(where, 25)
+
+
+def settings_of_database(fake: FakeHive, **parameters: str) -> None:
+    fake.databases["db"] = replace(fake.databases["db"], parameters=parameters)
+
+
+def cleaned(ask: Ask, *places: str | Path) -> dict[str, Any]:
+    return {one["location"].rpartition("/")[2]: one for one in ask("clean", "--dry-run", "-o", "json", *places).json()}
+
+
+@pytest.mark.parametrize("who", ["table", "database"])
+@pytest.mark.parametrize("by_name", [True, False])
+def test_nothing_is_cleaned_against_the_owner_s_wish(
+    ask: Ask, fake: FakeHive, tmp_path: Path, who: str, by_name: bool
+) -> None:
+    lived(fake, tmp_path / "t")
+    place = "hive:db.t" if by_name else tmp_path / "t"
+    assert len(cleaned(ask, place)["t"]["removals"]) == 3
+    table = fake.tables["db", "t"]
+    if who == "table":
+        fake.tables["db", "t"] = replace(table, parameters={**table.parameters, "no_cleanup": "TRUE"})
+    else:
+        settings_of_database(fake, no_cleanup="true")
+    kept = cleaned(ask, place)["t"]
+    assert (kept["removals"], kept["result"]) == ([], "nothing-to-do")
+    assert {one["reason"] for one in kept["keptBack"]} == {f"no_cleanup is set for the {who}"}
+    assert {one["code"] for one in kept["keptBack"]} == {"no-cleanup"}
+    done = ask("clean", "--yes", place)
+    three = ", ".join(f"delta_{number:07}_{number:07}_0000" for number in (1, 2, 3))
+    assert f"kept back: {three}: no_cleanup is set for the {who}" in done.err
+    assert len(list((tmp_path / "t").iterdir())) == 4
+    proof = ask("why", place, "delta_0000001_0000001_0000")
+    assert "no_cleanup is set" in proof.out
+    assert "set no_cleanup to false" in proof.out
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_a_partition_may_say_so_by_itself(ask: Ask, fake: FakeHive, tmp_path: Path, by_name: bool) -> None:
+    lived(fake, tmp_path / "t", "day=1", "day=2")
+    partition = fake.partitions["db", "t"]["day=2"]
+    fake.partitions["db", "t"]["day=2"] = replace(partition, parameters={"no_cleanup": "true"})
+    found = cleaned(ask, "hive:db.t" if by_name else tmp_path / "t")
+    assert [len(found[name]["removals"]) for name in ("day=1", "day=2")] == [3, 0]
+    assert found["day=2"]["keptBack"][0]["reason"] == "no_cleanup is set for the partition"
+
+
+def test_what_is_not_to_be_compacted_by_itself_is_left_alone_with_the_reason(
+    ask: Ask, fake: FakeHive, tmp_path: Path
+) -> None:
+    lived(fake, tmp_path / "t", **{KEY: "0"})
+    for number in (4, 5):
+        fake.write_ids["db.t"].append(number)
+        write_acid(
+            tmp_path / "t" / f"delta_{number:07}_{number:07}_0000" / "bucket_00000", insert(number, 0, (number,))
+        )
+    auto = ("compact", "--auto", "--dry-run", "-o", "json", "--engine", "local", "hive:*.*")
+    assert ask(*auto).one()["result"] == "planned"
+    assert ask("ls", "-o", "json", "hive:db.t").one()["summary"]["compaction"], "by the table's own threshold"
+    settings_of_database(fake, no_auto_compaction="true")
+    left = ask(*auto).one()
+    assert (left["result"], left["reason"]) == ("nothing-to-do", "no_auto_compaction is set for the database")
+    assert left["reasonCodes"] == ["auto-is-off"]
+    summary = ask("ls", "-o", "json", "hive:db.t").one()["summary"]
+    assert (summary["compaction"], summary["compactionReasonCode"]) == (None, "auto-is-off")
+    assert (
+        ask("compact", "--major", "--dry-run", "-o", "json", "--engine", "local", "hive:db.t").one()["result"]
+        == "planned"
+    )
+    said = ask(*auto, "--property", "no_auto_compaction=true").one()
+    assert said["reason"] == "no_auto_compaction is set"
+
+
+def test_who_says_what_counts_is_the_metastore_at_a_time(ask: Ask, fake: FakeHive, tmp_path: Path) -> None:
+    lived(fake, tmp_path / "t")
+    for line in (("ls",), ("why",), ("history",), ("advise",), ("clean", "-n"), ("validate",),
+                 ("compact", "--major", "-n", "--engine", "local")):  # fmt: skip
+        source = ask(*line, "-o", "json", "hive:db.t").one()["snapshotSource"]
+        assert (source["from"], source["server"]) == ("metastore", fake.address), line
+        assert source["at"].endswith("Z"), line
+    other = tmp_path / "other"
+    write_acid(other / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0, (1,)))
+    assert ask("ls", "-o", "json", other).one()["snapshotSource"]["from"] == "everything", "it is not in the metastore"
+
+
+def test_a_server_that_does_not_tell_of_databases_is_no_trouble(ask: Ask, fake: FakeHive, tmp_path: Path) -> None:
+    lived(fake, tmp_path / "t")
+    fake.databases.pop("db")
+    assert len(cleaned(ask, "hive:db.t")["t"]["removals"]) == 3
+    assert isinstance(fake.tables["db", "t"], wire.Table)
+
+
+@pytest.mark.parametrize(
+    ("given", "queues", "expected"),
+    [
+        ({"master": "yarn"}, ["etl", "etl"], "etl"),
+        ({"master": "yarn"}, ["etl", "adhoc"], None),
+        ({"master": "yarn"}, ["etl", ""], None),
+        ({"master": "yarn"}, ["", ""], None),
+        ({"master": "yarn"}, [], None),
+        ({"master": "yarn", "queue": "mine"}, ["etl"], "mine"),
+        ({"master": "local[2]"}, ["etl"], None),
+        ({}, ["etl"], None),
+    ],
+)
+def test_a_queue_that_all_tables_name_is_taken(given: dict[str, str], queues: list[str], expected: str | None) -> None:
+    assert EngineChoice("spark", **given).in_queue_of(queues).queue == expected  # type: ignore[arg-type]
+    assert EngineChoice("local").in_queue_of(queues).queue is None
