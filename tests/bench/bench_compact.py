@@ -26,6 +26,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -349,11 +350,12 @@ def main() -> None:
         servers = ServerPeers()
     print(f"{args.rows:,} rows of 7 columns; medians of {args.rounds} rounds; CPU seconds where it does not say wall;")
     print("the last line of each table are targets")
-    for case in (case for case in CASES if args.only in case.name):
-        for verify in args.verify:
-            measure(case, verify, args.rows, args.rounds, peers, servers)
-    for one in filter(None, (peers, servers)):
-        one.close()
+    with ExitStack() as running:
+        for one in filter(None, (peers, servers)):
+            running.callback(one.close)
+        for case in (case for case in CASES if args.only in case.name):
+            for verify in args.verify:
+                measure(case, verify, args.rows, args.rounds, peers, servers)
 
 
 if __name__ == "__main__":
