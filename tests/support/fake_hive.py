@@ -220,8 +220,8 @@ class FakeHive:
                 self._next_lock, database, table, partition,
                 LockState.WAITING if blocked_by else LockState.ACQUIRED, type, txn,
                 0 if txn else self._ms(self.now - ago),
-                None if blocked_by else self._ms(self.now - ago), user, host, agent,
-                blocked_by or None, 1 if blocked_by else None, 1,
+                None if blocked_by else self._ms(self.now - ago), user, host, agent=agent,
+                blocked_by=blocked_by or None, blocked_by_part=1 if blocked_by else None, part=1,
             )
         )  # fmt: skip
         return self._next_lock
@@ -415,8 +415,8 @@ class FakeHive:
             self._next_txn,
             tuple(
                 wire.TxnInfo(
-                    one.id, one.state, one.user, one.host, one.agent, one.query,
-                    self._ms(one.started), self._ms(one.heartbeat),
+                    one.id, one.state, one.user, one.host, one.agent, meta_info=one.query,
+                    started=self._ms(one.started), last_heartbeat=self._ms(one.heartbeat),
                 )
                 for _, one in sorted(self.txns.items())
             ),
@@ -466,8 +466,9 @@ class FakeHive:
             self.locks.append(
                 wire.LockInfo(
                     id_, part.database, part.table, part.partition, own, part.type, request.txn or 0,
-                    0 if request.txn else now, None if there else now, request.user, request.host, request.agent,
-                    there.lock if there else None, there.part if there else None, at,
+                    0 if request.txn else now, None if there else now, request.user, request.host,
+                    agent=request.agent, blocked_by=there.lock if there else None,
+                    blocked_by_part=there.part if there else None, part=at,
                 )
             )  # fmt: skip
         return wire.LockResponse(id_, state)
