@@ -258,9 +258,15 @@ class Location:
             raise answer.error
         if isinstance(answer, Nothing):
             return answer
-        (outcome,) = carry_out([answer], self._aged(asked), engine)
+        if self.hive:
+            from acidctl.hive.compacting import compact_locations  # noqa: PLC0415 - Thrift, only with a metastore
+
+            (outcome,) = compact_locations([(self._found, answer)], self._lists, self._aged(asked), engine)
+        else:
+            (outcome,) = carry_out([answer], self._aged(asked), engine)
         if outcome.error:
             raise outcome.error
+        assert isinstance(outcome, Compacted | Nothing)
         return outcome
 
     def _plan(self, request: CompactionRequest) -> Planned | Nothing | Refused:

@@ -6,6 +6,8 @@ lines and exits with ``exit_status``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 
 from acidctl.spelling import spelled
@@ -176,3 +178,12 @@ def out_of_threads() -> EnvironmentProblem:
         "this user, or this container, runs as many processes and threads as it may",
         "end some of them, or raise the limit (ulimit -u, pids.max)",
     )
+
+
+@contextmanager
+def importing(what: str, hint: str, why: str = "") -> Iterator[None]:
+    """Optional packages are imported in it: one that is missing is an EnvironmentProblem."""
+    try:
+        yield
+    except ImportError as error:
+        raise EnvironmentProblem(what, f"{why}{error}", hint) from error

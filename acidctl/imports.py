@@ -49,8 +49,16 @@ def leave_out_pandas() -> None:
 
 
 def import_path() -> list[str]:
-    """`sys.path` without what depends on the current directory."""
-    return [entry for entry in sys.path if os.path.isabs(entry)]  # noqa: PTH117
+    """`sys.path` without what depends on the current directory, but for the place of acidctl itself.
+
+    Spark's executors name the archive that was sent to them by ``./``.
+    """
+    try:
+        own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
+        entries = [own if os.path.abspath(entry) == own else entry for entry in sys.path]  # noqa: PTH100
+    except OSError:  # the current directory is gone
+        entries = sys.path
+    return [entry for entry in entries if os.path.isabs(entry)]  # noqa: PTH117
 
 
 def child_environment() -> dict[str, str]:

@@ -234,7 +234,7 @@ _PREDICATES: Mapping[Code, Callable[[Reason], str]] = {
     Code.MANIFEST: lambda _: "is a writer's manifest",
     Code.NO_TIME: lambda _: "has no time in its store",
     Code.OPEN_STREAM: lambda _: "is a streaming batch that was not closed",
-    Code.WRITER_BESIDE: lambda reason: f"has a writer's _tmp.{reason.by[0]} beside it",
+    Code.WRITER_BESIDE: lambda reason: f"has a writer's {reason.by[0]} beside it",
     Code.WRITTEN_LATELY: _written,
 }
 """What is said of a directory that may be a writer's at work, to follow its name."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import math
 import multiprocessing
 import os
 import resource
@@ -26,12 +25,15 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, Protocol
 
+from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError, EnvironmentProblem
 from acidctl.imports import child_environment, import_path, leave_out_pandas
 
 _START_SECONDS = 120.0
 _BEAT_SECONDS = 0.1
 """Between two words of a worker about its task."""
+_LOOK_SECONDS = 1.0
+"""Between two looks at whether the time is up."""
 _AHEAD = 4
 """Tasks in the queue for every process; below that, there is room for more."""
 _CODE = (
@@ -144,7 +146,7 @@ class Pool:
         size: processes at most, fewer where one does not come up; 0 runs tasks here, for stores that live in this
             process (``memory://``).
         worker: what a worker is called in a Crash.
-        until: ``time.monotonic()`` after which there are no more results.
+        until: when there are no more results.
         on_done: told of a task, by its key, how many more bytes of its input are done.
         is_quiet: what workers write, a native library's last words, is for nobody.
     """
@@ -152,7 +154,7 @@ class Pool:
     size: int
     limits: Limits = field(default_factory=Limits)
     worker: str = "the reader"
-    until: float = math.inf
+    until: Deadline = field(default_factory=Deadline)
     on_done: Callable[[Any, int], None] = lambda _key, _count: None
     is_quiet: bool = True
     _queue: deque[tuple[Any, Task]] = field(default_factory=deque)
@@ -181,7 +183,7 @@ class Pool:
     @property
     def is_over(self) -> bool:
         """Whether the time is up."""
-        return time.monotonic() >= self.until
+        return self.until.is_over
 
     def results(self) -> Iterator[tuple[Any, Any]]:
         """(key, result, AcidctlError or Crash) of whatever ends next: at least one while something is unfinished.
@@ -242,8 +244,8 @@ class Pool:
 
     def _collect(self) -> Iterator[tuple[Any, Any]]:
         busy = {worker.connection: worker for worker in self._workers if worker.busy}
-        left = min(self.until, *(worker.deadline for worker in busy.values())) - time.monotonic()
-        for ready in wait(list(busy), None if left == math.inf else max(0.0, left)):
+        left = min(self.until.at, *(worker.deadline for worker in busy.values())) - time.monotonic()
+        for ready in wait(list(busy), max(0.0, min(left, _LOOK_SECONDS))):
             worker = busy[ready]  # type: ignore[index]
             try:
                 kind, value = worker.connection.recv()

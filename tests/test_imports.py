@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from acidctl import imports
+from acidctl.spark.shipping import zip_package
 
 NAMES = (
     "abc", "argparse", "click", "codecs", "concurrent", "contextlib", "csv", "dataclasses", "fsspec", "google",
@@ -155,6 +156,17 @@ def test_a_path_that_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     imports.forget_current_directory()
     assert sys.path == [str(tmp_path), "/x.zip"]
     assert imports.child_environment()["PYTHONPATH"] == str(tmp_path)
+
+
+def test_an_archive_by_a_relative_name(tmp_path: Path) -> None:
+    """As Spark's executors have it, whose processes begin others."""
+    zip_package(Path(imports.__file__).parent, tmp_path / "sent.zip")
+    asked = (
+        "import sys; sys.path[:0] = ['./sent.zip', './other.zip']; from acidctl.imports import import_path; "
+        "print(import_path()[0])"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", asked], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{tmp_path}/sent.zip\n"
 
 
 def test_a_directory_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

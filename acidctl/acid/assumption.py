@@ -22,6 +22,7 @@ from acidctl.acid.names import (
     Kind,
     acid_directory,
     is_hidden,
+    manifest_for,
     parse_partition,
 )
 from acidctl.acid.reasons import Code, Reason, reason
@@ -109,12 +110,12 @@ class _Location:
     ages: Ages = field(init=False)
     files: dict[str, list[Entry]] = field(init=False)
     directories: list[AcidDirectory] = field(init=False)
-    manifests: set[str] = field(init=False)
+    manifests: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.ages, self.files = Ages.of(self.listing), files_by_child(self.listing)
         self.directories = [d for d in map(acid_directory, self.ages.times) if d]
-        self.manifests = {name.removeprefix("_tmp.") for name in self.ages.times if name.startswith("_tmp.")}
+        self.manifests = {target: name for name in self.ages.times if (target := manifest_for(name))}
 
     def doubt(self, name: str) -> Reason | None:
         """Why a directory may be a writer's at work; None when it is finished, as far as its age tells."""
@@ -124,7 +125,7 @@ class _Location:
         if time is not None and time > self.cutoff:
             return reason(Code.WRITTEN_LATELY, by=(name,), ago=self.now - time)
         if name in self.manifests and not self.force:
-            return reason(Code.WRITER_BESIDE, by=(name,))
+            return reason(Code.WRITER_BESIDE, by=(self.manifests[name],))
         return None
 
     def doubt_of(self, directory: AcidDirectory) -> Reason | None:
@@ -176,8 +177,8 @@ def _announced(here: _Location) -> list[Undecided]:
     """Directories that a writer is about to make: so far there is only its manifest."""
     if here.force:
         return []
-    missing = (d for d in map(acid_directory, here.manifests - here.ages.times.keys()) if d)
-    return [Undecided(f"_tmp.{d.name}", reason(Code.MANIFEST, by=(d.name,)), _first_id(d)) for d in missing]
+    missing = (d for d in map(acid_directory, here.manifests.keys() - here.ages.times.keys()) if d)
+    return [Undecided(here.manifests[d.name], reason(Code.MANIFEST, by=(d.name,)), _first_id(d)) for d in missing]
 
 
 def _first_id(directory: AcidDirectory) -> int:

@@ -21,6 +21,7 @@ from acidctl.acid.names import (
     Kind,
     is_hidden,
     is_native_data_file,
+    manifest_for,
     parse_file,
 )
 from acidctl.acid.reasons import Code, Reason, reason
@@ -36,12 +37,13 @@ def doubtful(listing: Listing, state: AcidState, write_ids: ValidWriteIds, txns:
     """Current directories that may not be finished, with the reason.
 
     * ``_v`` directories, when nobody said which transactions are committed: Hive 4 writes them in place;
-    * directories with a manifest ``_tmp.<name>`` beside them: a direct insert at work, or dead (section 1.4);
+    * directories with a manifest ``-tmp.<name>`` beside them: a direct insert at work, or dead (section 1.4);
     * directories in which something lies that Hive never puts there: a file of somebody else's may have made the name;
     * bases without the mark of a compaction, when nobody said which write ids are committed: an INSERT OVERWRITE that
       is at work, or aborted, looks like one that is committed.
     """
-    staging = {entry.path.partition("/")[0] for entry in listing.entries if entry.path.startswith("_tmp.")}
+    tops = {entry.path.partition("/")[0] for entry in listing.entries}
+    manifests = {target: name for name in tops if (target := manifest_for(name))}
     children = entries_by_child(listing) if state.in_state(State.OBSOLETE) else {}
     found = {}
     for verdict in state.in_state(State.CURRENT):
@@ -52,8 +54,8 @@ def doubtful(listing: Listing, state: AcidState, write_ids: ValidWriteIds, txns:
             found[verdict.name] = reason(Code.TRANSACTION_UNKNOWN, by=by, ids=(directory.visibility_txn,))
         elif strange := next(strange_paths(children.get(verdict.name, ())), ""):
             found[verdict.name] = reason(Code.STRANGE_PATH, by=by, path=strange)
-        elif f"_tmp.{verdict.name}" in staging:
-            found[verdict.name] = reason(Code.WRITER_BESIDE, by=by)
+        elif verdict.name in manifests:
+            found[verdict.name] = reason(Code.WRITER_BESIDE, by=(manifests[verdict.name],))
         elif verdict.kind is EntryKind.BASE and write_ids.is_everything and not _is_marked(verdict):
             found[verdict.name] = reason(Code.INSERT_OVERWRITE_UNKNOWN, by=by, ids=(directory.max_write_id,))
         elif directory.kind is Kind.DELTA and write_ids.is_everything and _is_streaming(verdict.name, listing):
@@ -170,7 +172,7 @@ def live_writers(listing: Listing, state: AcidState, now: float) -> list[str]:
         young = entry.modified is not None and now - entry.modified < YOUNG_SECONDS
         if name in current and entry.path.endswith(FLUSH_LENGTH_SUFFIX):
             found.add(entry.path)
-        elif name.startswith("_tmp.") or (name.startswith(".hive-staging") and young):
+        elif manifest_for(name) or (name.startswith(".hive-staging") and young):
             found.add(name)
     return sorted(found)
 

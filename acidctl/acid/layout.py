@@ -72,6 +72,11 @@ class DataFile:
         """The statement id of its directory; -1 without one."""
         return self.directory.statement_id if self.directory else -1
 
+    @property
+    def max_write_id(self) -> int:
+        """The last write id of its directory; 0 for an original file."""
+        return self.directory.max_write_id if self.directory else 0
+
 
 class TableType(StrEnum):
     """The kinds of transactional table (section 11)."""

@@ -91,6 +91,7 @@ _ORIGINAL = re.compile(r"([0-9]+)_([0-9]+)(?:_copy_([0-9]+))?")
 _PARTITION = re.compile(r"([^=/]+)=([^/]*)")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _ESCAPED = re.compile("[\x01-\x1f\"#%'*/:=?\\\\\x7f{\\[\\]^]")
+_HIDDEN = re.compile(r"[_.]|-tmp\.(?:base|delta|delete_delta)_")
 _UNION = re.compile(r"HIVE_UNION_SUBDIR_[0-9]+")
 _DIGITS_OF_64_BITS = 19  # with as many, or with a sign before fewer, a number may be too large
 ACID_PREFIXES = ("base_", "delta_", "delete_delta_")
@@ -185,8 +186,18 @@ def parse_file(name: str) -> BucketFile | OriginalFile | None:
 
 
 def is_hidden(name: str) -> bool:
-    """A file or directory that no data listing shows (section 1.3)."""
-    return name.startswith(("_", "."))
+    """A file or directory that no data listing shows (section 1.3), or the manifest of a writer of Hive 4."""
+    return _HIDDEN.match(name) is not None
+
+
+def manifest_for(name: str) -> str | None:
+    """The directory that a direct insert is about to fill, from the name of its manifest beside it (section 1.4).
+
+    Returns:
+        ``delta_1_1_0`` for ``-tmp.delta_1_1_0``, as Hive 4 writes it, and for ``_tmp.delta_1_1_0``, as Hive 3.1 would;
+        None for any other name.
+    """
+    return name[5:] if name.startswith("_tmp.") or (name.startswith("-tmp.") and is_hidden(name)) else None
 
 
 def is_visible_path(path: str) -> bool:
@@ -224,4 +235,4 @@ def is_union_subdirectory(name: str) -> bool:
 
 def is_staging(name: str) -> bool:
     """Scratch of a writer or a compactor, or what acidctl itself keeps hidden (sections 1.4, 8.6)."""
-    return name.startswith(("_tmp", ".hive-staging", ".acidctl"))
+    return name.startswith(("_tmp", ".hive-staging", ".acidctl")) or manifest_for(name) is not None

@@ -10,6 +10,8 @@ By comparison: the rows and delete events that are left make the base's rows aga
 because the base has it or because a delete event names it; a delete event that is missing shows, because the base has
 not the row that it names. That tells a cleaning that was interrupted between two directories of one write id, and
 aborted write ids that nobody named. With an INSERT OVERWRITE nothing can be compared, there names alone decide.
+Original files have no write ids: that a table never had any shows where Hive 3 wrote the first one, since it gives a
+converted table higher ones, and takes over a table of Hive 2 after a major compaction.
 Insert-only tables need no names: their rows are never deleted, so the number of rows tells.
 """
 
@@ -21,7 +23,7 @@ from itertools import takewhile
 
 from acidctl.acid.layout import is_full_acid
 from acidctl.acid.listing import Listing
-from acidctl.acid.names import Kind
+from acidctl.acid.names import ORC_ACID_VERSION, AcidDirectory, Kind, OriginalFile, parse_file
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, EntryKind, State, Verdict, select
@@ -99,7 +101,7 @@ def look_back(
         return Past(state)  # all rows are in that base
     newer.sort(key=lambda one: (_top(one), _is_marked(one), one.name))
     base = next((one for one in newer if one.kind is EntryKind.BASE), None)
-    if base and (full or not _is_marked(base)) and (gone := _gap(state, base, write_id, known)):
+    if base and (full or not _is_marked(base)) and (gone := _gap(state, base, write_id, known, listing, full=full)):
         return Past(state, gone=gone)
     # Above an INSERT OVERWRITE is nothing of what was before it.
     comparable = list(takewhile(_is_marked, newer)) or newer[:1]
@@ -186,27 +188,45 @@ def _reaches_above(verdict: Verdict, write_id: int, known: ValidWriteIds, *, ful
     return not full and directory.min_write_id <= write_id
 
 
-def _gap(state: AcidState, newer: Verdict, write_id: int, known: ValidWriteIds) -> Reason | None:
+def _gap(
+    state: AcidState, newer: Verdict, write_id: int, known: ValidWriteIds, listing: Listing, *, full: bool
+) -> Reason | None:
     """Why names do not show that all is there of what a newer base took the place of; None when they do."""
     marked = _is_marked(newer)
     if state.base and marked:
         return None
-    ranges = [
-        one.directory.range
+    deltas = [
+        one.directory
         for one in state.verdicts
         if one.directory and one.directory.kind is not Kind.BASE and one.reason.code not in (*_INVISIBLE, Code.LEFT_OUT)
     ]
+    ranges = [one.range for one in deltas]
     bases = (_top(one) for one in state.verdicts if one.directory and one.directory.kind is Kind.BASE)
     start = max(0, _top(state.base)) if state.base else 0
     if min([*(low for low, _ in ranges), *(top for top in bases if top > 0)]) > CONVERTED_FROM:
         start = max(start, CONVERTED_FROM)
     # With a base to compare with, what came later tells as well: a delete event that names a row that is gone.
     missing = _missing(ranges, start + 1, _top(newer) if marked else write_id, known)
-    # Where write id 1 wrote here, the table was never converted by Hive 3, so there were no original files.
-    no_originals = not state.base and (not marked if state.originals else bool(_missing(ranges, 1, 1, known)))
-    if missing or no_originals:
+    # The original files, which have no write ids.
+    if state.base or state.originals:
+        are_there = marked or bool(state.base)
+    else:  # There never were any.
+        are_there = not _missing(ranges, 1, 1, known) and (not full or _is_of_hive_3(deltas, listing))
+    if missing or not are_there:
         return reason(Code.PAST_NOT_PROVEN, by=(newer.name,), missing=tuple(missing))
     return None
+
+
+def _is_of_hive_3(deltas: Sequence[AcidDirectory], listing: Listing) -> bool:
+    """Whether Hive 3 or newer wrote the first write id that is left, in deltas of a full-ACID table."""
+    first = min((one.min_write_id for one in deltas), default=0)
+    names = {one.name for one in deltas if one.min_write_id == first and not one.visibility_txn}
+    for entry in listing.entries:
+        directory, _, file = entry.path.partition("/")
+        # The marker; or a file without row ids, which LOAD DATA put there.
+        if directory in names and (file == ORC_ACID_VERSION or isinstance(parse_file(file), OriginalFile)):
+            names.discard(directory)
+    return not names
 
 
 def _missing(ranges: Iterable[tuple[int, int]], low: int, high: int, known: ValidWriteIds) -> list[IdRun]:

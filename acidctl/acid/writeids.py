@@ -197,7 +197,8 @@ class ValidWriteIds(_Ids):
         first_open = min((self.min_open, *self.open[:1]))
         hwm = self.high_watermark if first_open == MAXL else min(self.high_watermark, first_open - 1)
         aborted = tuple(id_ for id_ in self.aborted if id_ <= hwm)
-        return replace(self, high_watermark=hwm, min_open=MAXL, open=(), aborted=aborted, mode=ListReader.COMPACTOR)
+        least = first_open if aborted else MAXL  # as Hive writes it; it is above the high watermark
+        return replace(self, high_watermark=hwm, min_open=least, open=(), aborted=aborted, mode=ListReader.COMPACTOR)
 
     def for_cleaner(self, highest_write_id: int = MAXL) -> ValidWriteIds:
         """The list a cleaner uses, lowered to the highest write id of the compaction (section 7.4)."""

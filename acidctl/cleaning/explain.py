@@ -13,7 +13,7 @@ from functools import cached_property
 
 from acidctl.acid.layout import files_by_child
 from acidctl.acid.listing import Entry, Listing
-from acidctl.acid.names import MINL, AcidDirectory, Kind, parse_partition
+from acidctl.acid.names import MINL, AcidDirectory, Kind, manifest_for, parse_partition
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import AcidState, EntryKind, State, Verdict
 from acidctl.acid.writeids import (
@@ -247,7 +247,7 @@ def _what(verdict: Verdict) -> Reason:
     directory = verdict.directory
     if directory is None:
         if verdict.kind is EntryKind.STAGING:
-            return reason(what_is_hidden(verdict.name), target=verdict.name.removeprefix("_tmp."))
+            return reason(what_is_hidden(verdict.name), target=manifest_for(verdict.name))
         if parse_partition(verdict.name):
             return reason(Code.PARTITION)
         return reason(Code.PRE_ACID_ROWS if verdict.kind is EntryKind.ORIGINAL else Code.NOT_ACID)

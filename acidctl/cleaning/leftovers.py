@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from acidctl.acid.layout import files_by_child
 from acidctl.acid.listing import Ages, Entry, Listing
-from acidctl.acid.names import Kind, acid_directory, other_kind
+from acidctl.acid.names import Kind, acid_directory, manifest_for, other_kind
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import select
 from acidctl.acid.writeids import Range, ValidWriteIds
@@ -21,7 +21,6 @@ from acidctl.location.owner import OWNER, owner_at
 from acidctl.location.snapshot import Snapshot
 from acidctl.storage.port import FileSystem
 
-_MANIFEST = "_tmp."
 _COMPACTION = "_tmp_"
 _QUERY = ".hive-staging"
 _CLAIM = f"{LOCK}-"
@@ -44,8 +43,8 @@ class Leftovers:
 
 def is_leftover(name: str) -> bool:
     """Whether a hidden name is a writer's staging, or a claim on a lock; nothing else hidden is ever removed."""
-    if name.startswith(_MANIFEST):
-        return name.startswith(tuple(f"{_MANIFEST}{kind.value}_" for kind in Kind))
+    if target := manifest_for(name):
+        return target.startswith(tuple(f"{kind.value}_" for kind in Kind))
     return name.startswith((_COMPACTION, _QUERY, _CLAIM))
 
 
@@ -107,15 +106,16 @@ def what_is_hidden(name: str) -> Code:
     kinds = {
         _CLAIM: Code.LOCK_CLAIM,
         _QUERY: Code.QUERY_STAGING,
-        _MANIFEST: Code.INSERT_MANIFEST,
         _COMPACTION: Code.COMPACTION_STAGING,
     }
+    if manifest_for(name):
+        return Code.INSERT_MANIFEST
     return next((code for prefix, code in kinds.items() if name.startswith(prefix)), Code.SCRATCH)
 
 
 def _against(snapshot: Snapshot, name: str, children: Mapping[str, list[Entry]], staying: set[str]) -> Reason | None:
-    if name.startswith(_MANIFEST):
-        return _unproven_insert(snapshot, name.removeprefix(_MANIFEST), staying)
+    if target := manifest_for(name):
+        return _unproven_insert(snapshot, target, staying)
     if name.startswith(_CLAIM):
         return _at_work(snapshot, name, is_claim=True)
     if not name.startswith(_COMPACTION):

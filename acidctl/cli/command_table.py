@@ -33,8 +33,9 @@ SECTIONS: dict[str, dict[str, str]] = {
         "locks": "List locks: who holds them, and who waits for whom.",
         "compactions": "List the queue of compactions, and say what is stuck and what frees it.",
         "request": "Ask Hive's workers for compactions: major, minor, rebalance.",
-        "abort": "End transactions, or take compactions out of the queue.",
-        "housekeep": "End transactions and locks of clients that have died.",
+        "abort": "End transactions; take compactions out of the queue.",
+        "worker": "Compact what waits in Hive's queue.",
+        "housekeep": "End transactions and locks of dead clients.",
     },
     "Try and check": {
         "validate": "Check names, files and rows against the rules of the format.",
@@ -67,6 +68,7 @@ AFTER_INTERRUPT = {
     "purge": "run it again: it deletes what is left",
     "request": "see what was asked for: acidctl compactions",
     "abort": "run it again: it says what is still there",
+    "worker": "start it again: what it worked on is given back to the queue",
     "housekeep": "run it again: it ends what is left",
     "repair": "run it again: it finishes what was begun; `acidctl repair undo` takes it back",
 }

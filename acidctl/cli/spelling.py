@@ -8,8 +8,9 @@ OPTIONS = frozenset(
     (
         "assume_committed", "break_lock", "debug", "engine", "exit_code", "fail_on", "follow_links", "force", "jobs",
         "major", "master", "max_bytes", "metastore", "min_deltas", "no_lock", "no_trash", "offline", "older_than",
-        "queue", "read_lock", "storage_option", "table", "table_type", "task_bytes", "trash", "unsafe_retention",
-        "valid_txns", "verify", "visibility_txn", "write_ids", "write_ids_form", "write_ids_from",
+        "queue", "read_lock", "storage_option", "table", "table_type", "take_over", "task_bytes", "trash",
+        "unsafe_retention", "valid_txns", "verify", "visibility_txn", "wait", "write_ids", "write_ids_form",
+        "write_ids_from",
     )
 )  # fmt: skip
 """Settings that hints name, of whatever command."""
@@ -19,6 +20,7 @@ COMMANDS = {
     "clean(leftovers=True)": "clean --leftovers",
     "clean(plan=FILE)": "clean --plan FILE",
     "compact()": "compact",
+    "compact('auto')": "compact --auto",
     "compact('major')": "compact --major",
     "dump()": "dump",
     "forget_repair()": "repair forget",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from acidctl.compaction.tasks import BucketResult, Task
 from acidctl.compaction.working import telling
+from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError, EnvironmentProblem, out_of_memory
 from acidctl.worker_pool import Beat, Crash, Limits, Pool
 
@@ -26,13 +26,13 @@ class LocalEngine:
 
     Args:
         jobs: most processes at once; None for one a core.
-        until: ``time.monotonic()`` after which no further task is begun and running ones are ended.
+        until: when no further task is begun and running ones are ended.
         on_bytes: told of every task how many more bytes of its input are done.
     """
 
-    def __init__(self, jobs: int | None = None, until: float | None = None, on_bytes: OnBytes | None = None) -> None:
+    def __init__(self, jobs: int | None = None, until: Deadline | None = None, on_bytes: OnBytes | None = None) -> None:
         self._jobs = jobs or os.cpu_count() or 1
-        self._until = math.inf if until is None else until
+        self._until = until or Deadline()
         self._on_bytes = on_bytes or (lambda _task, _count: None)
 
     @property
@@ -47,7 +47,7 @@ class LocalEngine:
 
     def _here(self, tasks: Sequence[Task], function: Function) -> Iterator[Result]:
         for place, task in enumerate(tasks):
-            if time.monotonic() >= self._until:
+            if self._until.is_over:
                 return
             yield place, self._outcome_here(task, function)
 

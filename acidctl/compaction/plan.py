@@ -8,7 +8,7 @@ from functools import partial
 
 from acidctl.acid.doubts import doubtful, layout_problems, live_writers, only_by_doubt
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role, TableType, below_all, crossing
-from acidctl.acid.names import MINL, Kind, format_directory
+from acidctl.acid.names import MINL, Kind, format_directory, manifest_for
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import State
 from acidctl.acid.triggers import CompactionKind
@@ -259,7 +259,7 @@ def refuse_unsafe(snapshot: Snapshot, now: float, *, force: bool) -> None:
     is_assumed = snapshot.assumed is not None and snapshot.assumed.of_write_ids
     signs = live_writers(listing, state, now) if is_assumed or snapshot.write_ids.is_everything else []
     if is_assumed:  # which a manifest has stopped already
-        signs = [sign for sign in signs if not sign.startswith("_tmp.")]
+        signs = [sign for sign in signs if not manifest_for(sign)]
     if signs and not force:
         raise RefusedError(
             f"a writer seems to be at work in {shown}",
@@ -300,7 +300,7 @@ def _tasks(
 ) -> list[BucketTask]:
     inserts = [source for source in sources if source.file.role is not Role.DELETE]
     deletes = [source for source in sources if source.file.role is Role.DELETE]
-    by_age = sorted(inserts, key=lambda s: s.file.directory.max_write_id if s.file.directory else 0)
+    by_age = sorted(inserts, key=lambda source: source.file.max_write_id)
     row = merge_row_types([source.row_type for source in by_age or deletes]) if sources else OrcType("struct")
     settings = writing.settings_for(by_age[-1] if by_age else None, kind)
     bloom_ids(settings.bloom_columns, row)

@@ -202,6 +202,17 @@ def _wrong(shown: str, why: str) -> VerifyError:
     return VerifyError(f"the compaction of {shown} does not add up", why, "nothing was published; report this")
 
 
+def take_back(plan: CompactionPlan, published: Sequence[str]) -> None:
+    """Remove what was published under a transaction that is known to be aborted: readers never see it.
+
+    Raises:
+        AccessError, StorageError: some of it cannot be removed.
+    """
+    assert plan.visibility_txn  # without one it is what readers see
+    for name in published:
+        plan.snapshot.fs.remove_tree(plan.snapshot.absolute(name))
+
+
 def discard(plan: CompactionPlan) -> None:
     """Remove the staging directory; what cannot be removed stays hidden and harms nobody.
 

@@ -69,6 +69,9 @@ class CompactionRequest:
         force: go on although a writer seems to be at work.
         offline: nothing reads the locations meanwhile.
         changes_nothing: planning finishes nothing and clears nothing away.
+        in_queue: the location's turn in Hive's queue has come: no worker of Hive's is in the way.
+        take_over: an entry of Hive's queue for the location that no worker has taken yet is taken out of it.
+        wait: so many seconds another compaction in Hive's queue is waited for.
         writing: how results are written and proven.
         locking: how others are kept away.
         auto_off_by: whose properties say so, ``table`` or ``database``, where a metastore knows them.
@@ -83,6 +86,9 @@ class CompactionRequest:
     force: bool = False
     offline: bool = False
     changes_nothing: bool = False
+    in_queue: bool = False
+    take_over: bool = False
+    wait: float = 0.0
     writing: Writing = field(default_factory=Writing)
     locking: Locking = field(default_factory=Locking)
     auto_off_by: str = ""
@@ -195,7 +201,8 @@ def plan_location(found: Found, lists: SnapshotLists, request: CompactionRequest
     try:
         if found.hive:
             request = as_its_owner_wishes(request, found.hive, lists.wishes_of(found.hive))
-            _refuse_beside_hive(found, lists)
+            if not (request.in_queue or request.take_over or request.wait):
+                refuse_beside_hive(found, lists)
         snapshot, finished = _finished(found, lists, request)
         snapshot = below_straddlers(snapshot)
         decision, figures = _decide(snapshot, request)
@@ -224,16 +231,19 @@ def plan_location(found: Found, lists: SnapshotLists, request: CompactionRequest
     )
 
 
-def _refuse_beside_hive(found: Found, lists: SnapshotLists) -> None:
-    """Raises RefusedError while Hive itself compacts the location, or is about to."""
+def refuse_beside_hive(found: Found, lists: SnapshotLists) -> None:
+    """Raises RefusedError while Hive itself compacts a location, or is about to."""
     entry = lists.compaction_of(found.hive, found.location.partition)
-    if entry is None:
-        return
-    by = f", by {entry.worker}" if entry.worker else ""
-    raise RefusedError(
-        f"{found.shown} is not compacted beside Hive",
-        f"the compaction {entry.id} of Hive's queue is {entry.state}{by}",
-        "wait until it has ended, as SHOW COMPACTIONS tells",
+    if entry is not None:
+        raise in_the_way(found.shown, entry.id or 0, entry.state, entry.worker or "")
+
+
+def in_the_way(shown: str, id_: int, state: str, worker: str = "") -> RefusedError:
+    """The error for an entry of Hive's queue that is there before ours."""
+    by = f", by {worker}" if worker else ""
+    hint = "`take_over` takes it out of the queue" if state == "initiated" else "`wait` waits until it has ended"
+    return RefusedError(
+        f"{shown} is not compacted beside Hive", f"the compaction {id_} of Hive's queue is {state}{by}", hint
     )
 
 
@@ -332,6 +342,7 @@ def carry_out(
     request: CompactionRequest,
     engine: Engine | None = None,
     on_task: Callable[[Task], None] | None = None,
+    check: Callable[[CompactionPlan], None] | None = None,
 ) -> Generator[Compacted, None, None]:
     """Lock the locations, run the plans, and publish each result once it is proven.
 
@@ -340,6 +351,7 @@ def carry_out(
     Args:
         engine: where the tasks run; without one in this process.
         on_task: called when a task has ended.
+        check: as of :func:`acidctl.compaction.run.compact`.
 
     Yields:
         One outcome per plan, as soon as it is there; those whose location somebody else holds come first.
@@ -354,4 +366,5 @@ def carry_out(
             except AcidctlError as error:
                 yield failed(one.plan, error)
         if free:
-            yield from held.enter_context(closing(compact(free, engine, offline=request.offline, on_task=on_task)))
+            running = compact(free, engine, offline=request.offline, on_task=on_task, check=check)
+            yield from held.enter_context(closing(running))

@@ -33,6 +33,9 @@ class Engine(Protocol):
         """
 
 
+Check = Callable[[CompactionPlan], None]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Compacted(Outcome):
     """What became of one location's plan: compacted, failed, or postponed.
@@ -120,6 +123,7 @@ def compact(
     *,
     offline: bool = False,
     on_task: Callable[[Task], None] | None = None,
+    check: Check | None = None,
 ) -> Generator[Compacted, None, None]:
     """Compact planned locations; one that fails does not stop the others.
 
@@ -130,6 +134,7 @@ def compact(
         offline: nothing reads the locations meanwhile, see :func:`acidctl.compaction.plan.require_atomic` and
             :func:`acidctl.compaction.publish.require_single_files`.
         on_task: called when a task has ended.
+        check: called before a result is shown; the plan fails with the AcidctlError that it raises.
 
     Yields:
         One outcome per plan, as soon as its last bucket is done.
@@ -144,7 +149,7 @@ def compact(
             discard(plan)
             yield failed(plan, error)
     try:
-        yield from _run(staged, engine or LocalEngine(1), offline, on_task)
+        yield from _run(staged, engine or LocalEngine(1), offline, on_task, check)
     except BaseException:
         for plan in staged:
             discard(plan)
@@ -169,8 +174,9 @@ def refuse_before_work(plan: CompactionPlan, offline: bool) -> None:
 class _Location:
     """The tasks of one plan: how many are still out, and what they gave."""
 
-    def __init__(self, plan: CompactionPlan) -> None:
+    def __init__(self, plan: CompactionPlan, check: Check | None) -> None:
         self.plan = plan
+        self._check = check
         self.waiting = len(plan.tasks)
         self.results: list[BucketResult] = []
         self.errors: list[AcidctlError] = []
@@ -210,6 +216,8 @@ class _Location:
         try:
             if self.errors:
                 raise next((error for error in self.errors if isinstance(error, VerifyError)), self.errors[0])
+            if self._check:
+                self._check(plan)
             published = publish(plan, self.results, offline=offline)
         except VerifyError as error:
             return failed(plan, error, plan.staging)
@@ -232,10 +240,11 @@ def _run(
     engine: Engine,
     offline: bool,
     on_task: Callable[[Task], None] | None,
+    check: Check | None,
 ) -> Iterator[Compacted]:
     cores = engine.cores if any(plan.tasks for plan in plans) else 1
     tasks = shared_out([plan.tasks for plan in plans], cores)
-    locations = [_Location(replace(plan, tasks=own)) for plan, own in zip(plans, tasks, strict=True)]
+    locations = [_Location(replace(plan, tasks=own), check) for plan, own in zip(plans, tasks, strict=True)]
     work: list[tuple[_Location, Task]] = [(location, task) for location in locations for task in location.plan.tasks]
     for location in locations:
         if not location.waiting:

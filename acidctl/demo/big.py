@@ -14,7 +14,7 @@ from acidctl.acid.names import METADATA_ACID, Kind, format_directory
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
 from acidctl.demo.write import write_directory
 from acidctl.errors import UsageProblem
-from acidctl.orc.types import OrcType, arrow_type
+from acidctl.orc.types import OrcType, arrow_type, row_of
 from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Ids, with_ids
@@ -29,7 +29,7 @@ _COLUMNS: tuple[tuple[str, OrcType], ...] = (
     ("day", OrcType("date")),
     ("updated", OrcType("timestamp")),
 )
-ROW = OrcType("struct", children=tuple(t for _, t in _COLUMNS), names=tuple(n for n, _ in _COLUMNS))
+ROW = row_of(_COLUMNS)
 _CITIES = ("Lisbon", "Oslo", "Zürich", "Kraków", "Reykjavík", "Nairobi", "大阪", "Montréal", "Tbilisi", "São Paulo")
 _BATCH = 250_000
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -322,12 +323,9 @@ def _walk(fs: FileSystem, root: str, observer: Observer, *, looks: bool) -> Iter
     """The locations below one path."""
     if not fs.is_local and looks:
         yield from _ahead(fs, root, observer)
-    elif not fs.is_local:
-        with _threads("acidctl-walk") as walkers:
-            for location, top in walk_locations(fs, root, observer, walkers):
-                yield Found(fs, location, location.path == root, top)
-    else:
-        for location, top in walk_locations(fs, root, observer):
+        return
+    with nullcontext() if fs.is_local else _threads("acidctl-walk") as walkers:
+        for location, top in walk_locations(fs, root, observer, walkers):
             yield Found(fs, location, location.path == root, top)
 
 

@@ -126,6 +126,10 @@ class SnapshotLists:
         """The same, where a user has agreed to what nobody said before."""
         return replace(self, assumption=self.assumption or assumption)
 
+    def wishes_of(self, table: HiveTable | None) -> Wishes:
+        """What the owners of a table and of its database wish; nothing without a metastore."""
+        return self.warehouse.wishes(table) if self.warehouse and table else Wishes()
+
     def require_same(self, table: HiveTable | None) -> None:
         """Refuse to change a table by the lists of another one that had its name: to be asked when it was listed.
 
@@ -136,10 +140,6 @@ class SnapshotLists:
         """
         if self.asks_metastore and self.warehouse and table:
             self.warehouse.table_again(table)
-
-    def wishes_of(self, table: HiveTable | None) -> Wishes:
-        """What the owners of a table and of its database wish; nothing without a metastore."""
-        return self.warehouse.wishes(table) if self.warehouse and table else Wishes()
 
     def compaction_of(self, table: HiveTable | None, partition: Sequence[tuple[str, str]]) -> CompactionInfo | None:
         """An entry of Hive's queue that is at work in a location, or about to be; None without a metastore, too."""

@@ -43,6 +43,7 @@ from acidctl.acid.names import (
     is_hidden,
     is_native_data_file,
     is_union_subdirectory,
+    manifest_for,
     parse_directory,
     parse_partition,
     unescape,
@@ -281,7 +282,7 @@ def list_location(
 
 
 def _is_of_no_reader(name: str) -> bool:
-    return is_hidden(name) and not name.startswith("_tmp")
+    return is_hidden(name) and not (name.startswith("_tmp") or manifest_for(name))
 
 
 def _what_can_be_listed(fs: FileSystem, path: str, closed: dict[str, AcidctlError]) -> Listing:

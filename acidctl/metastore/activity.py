@@ -141,13 +141,14 @@ def find_transactions(metastore: Metastore) -> KnownTxns:
     types = _types(metastore)
     answer = metastore.call(interface.GET_OPEN_TXNS_INFO)
     txns = sorted((_txn(one, types) for one in answer.txns), key=lambda txn: txn.id)
-    return KnownTxns(answer.high_watermark, tuple(txns), now_of(answer.txns))
+    return KnownTxns(
+        answer.high_watermark, tuple(txns), now_by(when for t in txns for when in (t.last_heartbeat, t.started))
+    )
 
 
-def now_of(txns: Iterable[interface.TxnInfo]) -> float:
+def now_by(times: Iterable[float | None]) -> float:
     """Our time, or the newest of the server's where that is ahead."""
-    newest = max((max(one.last_heartbeat or 0, one.started or 0) for one in txns), default=0)
-    return max(time.time(), newest / 1000)
+    return max(time.time(), max(filter(None, times), default=0.0))
 
 
 def _txn(one: interface.TxnInfo, types: Mapping[int, str] | None) -> Txn:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from acidctl.errors import AcidctlError, UsageProblem
+from acidctl.errors import AcidctlError
 from acidctl.metastore import interface
 from acidctl.metastore.connection import Connection
 from acidctl.metastore.discovery import addresses_of
@@ -181,17 +181,6 @@ class Metastore:
         except AcidctlError:
             return True  # it knows the method, and refuses what it was asked
         return True
-
-    def require_write_ids(self) -> None:
-        """Refuse a server of Hive 2.
-
-        Raises:
-            UsageProblem: it has no write ids.
-        """
-        if not self.features.write_ids:
-            raise UsageProblem(
-                f"the metastore {self.shown} is of Hive 2", "it does not number writes by table", "give the lists"
-            )
 
     def configured(self, name: str, default: str) -> str:
         """A property of the server's own configuration; the default where it has none or does not tell it."""

@@ -6,6 +6,7 @@ import re
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from acidctl import __version__
 from acidctl.errors import UsageProblem
@@ -18,12 +19,11 @@ _STATE_CHARACTERS = {
     "initiated": "i", "working": "w", "ready for cleaning": "r", "succeeded": "s", "failed": "f",
     "did not initiate": "a", "attempted": "a", "refused": "c", "aborted": "x",
 }  # fmt: skip
+"""States as SHOW COMPACTIONS writes them; Hive 3 says attempted where Hive 4 says did not initiate."""
+
 INITIATED, WORKING, READY = "initiated", "working", "ready for cleaning"
 WAITING_STATES = (INITIATED, WORKING, READY)
 """States of entries that are still in the queue; the others are history."""
-
-STATES = tuple(_STATE_CHARACTERS)
-"""As SHOW COMPACTIONS writes them; Hive 3 says attempted where Hive 4 says did not initiate."""
 
 FAILED_STATES = ("failed", "did not initiate", "attempted", "refused", "aborted")
 
@@ -129,35 +129,35 @@ class Answer:
     message: str = ""
 
 
-def find_compactions(
-    metastore: Metastore,
-    *,
-    id_: int | None = None,
-    database: str | None = None,
-    table: str | None = None,
-    pool: str | None = None,
-    state: str | None = None,
-) -> list[Compaction]:
+def find_compactions(metastore: Metastore, **wanted: Any) -> list[Compaction]:
     """Entries of the queue and of its history: what waits first, by id, then the history, newest first.
 
     Servers before Hive 4 send all of them, whatever is asked for.
+
+    Args:
+        wanted: `id`, `database`, `table`, `pool` and `state` that they must have; None for any.
 
     Raises:
         MetastoreError: the metastore cannot be reached, or failed.
     """
     request = interface.ShowCompactRequest()
     if metastore.features.txn_types:
-        character = None if state is None else _STATE_CHARACTERS.get(state)
-        request = interface.ShowCompactRequest(id=id_, pool=pool, database=database, table=table, state=character)
-    wanted = {"id": id_, "database": database, "table": table, "pool": pool, "state": state}
+        state = wanted.get("state")
+        request = interface.ShowCompactRequest(**{**wanted, "state": state and _STATE_CHARACTERS.get(state)})
     found = [_compaction(one) for one in metastore.call(interface.SHOW_COMPACT, request).entries]
-    kept = [
-        one
-        for one in found
-        if all(value is None or getattr(one, name) == value for name, value in wanted.items() if name != "state")
-        and (state is None or _STATE_CHARACTERS.get(one.state) == _STATE_CHARACTERS.get(state))
-    ]
+    kept = [one for one in found if is_wanted(one, wanted)]
     return sorted(kept, key=lambda one: (0, one.id) if one.state in WAITING_STATES else (1, -one.id))
+
+
+def is_wanted(one: Compaction, wanted: Mapping[str, Any]) -> bool:
+    """Whether an entry is one of those that :func:`find_compactions` gives."""
+
+    def has(name: str, value: Any) -> bool:
+        if name == "state":
+            return _STATE_CHARACTERS.get(one.state) == _STATE_CHARACTERS.get(value)
+        return bool(getattr(one, name) == value)
+
+    return all(value is None or has(name, value) for name, value in wanted.items())
 
 
 def _compaction(one: interface.CompactionInfo) -> Compaction:
@@ -230,7 +230,7 @@ def request_compaction(metastore: Metastore, wish: Wish) -> Answer:
         wish.partition or None,
         CompactionType[wish.kind.upper()],
         properties=dict(wish.properties) or None,
-        initiator=f"acidctl-{socket.gethostname()}",
+        initiator=f"{socket.gethostname()}-acidctl",  # Hive shows what is before and after the last dash apart
         initiator_version=__version__,
         pool=wish.pool or None,
         buckets=wish.buckets,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 
-from acidctl.errors import AcidctlError, EnvironmentProblem
+from acidctl.errors import AcidctlError, importing
 from acidctl.metastore.errors import MetastoreError, Unreachable
 from acidctl.metastore.settings import Address, MetastoreSettings, address_of
 from acidctl.printable import printable
@@ -24,14 +24,10 @@ def addresses_of(settings: MetastoreSettings) -> tuple[Address, ...]:
     """
     if not settings.quorum:
         return settings.addresses
-    try:
+    with importing(f"cannot ask {settings.shown} for metastores", "pip install 'acidctl[zookeeper]'"):
         from kazoo.client import KazooClient  # noqa: PLC0415 - optional
         from kazoo.exceptions import KazooException, NoNodeError  # noqa: PLC0415 - optional
         from kazoo.handlers.threading import KazooTimeoutError  # noqa: PLC0415 - optional
-    except ImportError as error:
-        raise EnvironmentProblem(
-            f"cannot ask {settings.shown} for metastores", str(error), "pip install 'acidctl[zookeeper]'"
-        ) from error
     logging.getLogger("kazoo").addHandler(logging.NullHandler())  # it logs what it also raises
     client = KazooClient(settings.quorum, timeout=settings.connect_timeout, read_only=True)
     folder = "/" + settings.namespace.strip("/")

@@ -45,7 +45,7 @@ def refusal_of(kind: str, message: str, doing: str, server: str) -> AcidctlError
     """
     what = f"the metastore {server} refused {doing}"
     why = f"{message or 'it says no more'} ({kind})"
-    if kind in _NOT_FOUND:
+    if kind in _NOT_FOUND or message.endswith(" table not found"):  # of which kind that is, versions disagree
         return NotFoundError(what, why, "check the names of database, table and partition")
     if kind in _LOST:
         return LostTransaction(what, why, "run it again")

@@ -11,10 +11,11 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteR
 from typing import Any
 
 from thrift.protocol.TProtocol import TProtocolException
-from thrift.transport.TTransport import CReadableTransport, TTransportBase, TTransportException
+from thrift.transport.TTransport import TTransportException
 
 from acidctl.errors import AccessError
 from acidctl.metastore.errors import MetastoreError
+from acidctl.metastore.frames import Frames
 from acidctl.metastore.settings import Address
 from acidctl.metastore.stream import MOST_BYTES, Stream
 from acidctl.printable import printable
@@ -22,8 +23,8 @@ from acidctl.printable import printable
 _MOST_WORDS = 300
 
 
-class HttpTransport(TTransportBase, CReadableTransport):  # type: ignore[misc]
-    """Readable by Thrift's accelerator; a connection for each question, which is never one that had gone stale.
+class HttpTransport(Frames):
+    """Messages without frames; a connection for each question, which is never one that had gone stale.
 
     Args:
         stream: to the server.
@@ -35,36 +36,11 @@ class HttpTransport(TTransportBase, CReadableTransport):  # type: ignore[misc]
     def __init__(
         self, stream: Stream, address: Address, headers: Mapping[str, str], login: Callable[[], str] | None, hint: str
     ) -> None:
-        self._stream = stream
+        super().__init__(stream)
         self._address = address
         self._headers = headers
         self._login = login
         self._hint = hint
-        self._in = io.BytesIO()
-        self._out = bytearray()
-
-    def isOpen(self) -> bool:  # noqa: N802 - Thrift's name
-        """Always: it connects when it asks."""
-        return True
-
-    def open(self) -> None:
-        """See whether somebody is there."""
-        self._stream.open()
-
-    def close(self) -> None:
-        """End it."""
-        self._stream.close()
-
-    def read(self, size: int) -> bytes:
-        """Some of the answer, at least one byte."""
-        data = self._in.read(size)
-        if size and not data:
-            raise _cut()
-        return data
-
-    def write(self, data: bytes) -> None:
-        """Keep it for the next question."""
-        self._out += data
 
     def flush(self) -> None:
         """Ask, and have the whole answer.
@@ -92,13 +68,11 @@ class HttpTransport(TTransportBase, CReadableTransport):  # type: ignore[misc]
         finally:
             self._stream.close()
 
-    @property
-    def cstringio_buf(self) -> io.BytesIO:
-        """What the accelerator reads."""
-        return self._in
-
     def cstringio_refill(self, read: bytes, wanted: int) -> io.BytesIO:  # noqa: ARG002 - Thrift's names
         """There is no more than the answer."""
+        raise _cut()
+
+    def _next(self) -> io.BytesIO:
         raise _cut()
 
     def _body(self, response: HTTPResponse) -> bytes:

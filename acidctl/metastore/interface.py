@@ -279,6 +279,7 @@ GET_TABLES = method(
 GET_PARTITION_NAMES = method(
     "get_partition_names", (STRING, STRING, I16), list_of(STRING), "NoSuchObjectException MetaException"
 )
+GET_PARTITION_NAMES_BEFORE_3 = method("get_partition_names", (STRING, STRING, I16), list_of(STRING), "MetaException")
 GET_PARTITION_NAMES_PS = method(
     "get_partition_names_ps",
     (STRING, STRING, list_of(STRING), I16),
@@ -322,9 +323,10 @@ class OpenTxnsResponse(Struct):
 
 @struct
 class AbortTxnRequest(Struct):
-    """Which transaction is to be aborted."""
+    """Which transaction is to be aborted; why, as one of Hive's error codes (Hive 4)."""
 
     txn: int = field(1, I64, 0)
+    error_code: int | None = field(4, I64)
 
 
 @struct
@@ -521,6 +523,7 @@ class LockRequest(Struct):
     user: str = field(3, STRING, "")
     host: str = field(4, STRING, "")
     agent: str = field(5, STRING, "acidctl")
+    zero_wait: bool | None = field(6, BOOL)
 
 
 @struct
@@ -705,6 +708,66 @@ SHOW_COMPACT = method("show_compact", (struct_of(ShowCompactRequest),), struct_o
 ABORT_COMPACTIONS = method(
     "abort_Compactions", (struct_of(AbortCompactionsRequest),), struct_of(AbortCompactionsResponse), repeatable=False
 )
+
+
+@struct
+class QueueEntry(Struct):
+    """An entry of the queue as workers know it (Hive 4).
+
+    Attributes:
+        properties: as Hive's StringableMap writes them.
+        state: one character.
+    """
+
+    id: int = field(1, I64, 0)
+    database: str = field(2, STRING, "")
+    table: str = field(3, STRING, "")
+    partition: str | None = field(4, STRING)
+    type: int = field(5, I32, CompactionType.MAJOR)
+    run_as: str | None = field(6, STRING)
+    properties: str | None = field(7, STRING)
+    too_many_aborts: bool | None = field(8, BOOL)
+    state: str | None = field(9, STRING)
+    worker: str | None = field(10, STRING)
+    started: int | None = field(11, I64)
+    highest_write_id: int | None = field(12, I64)
+    error: str | None = field(13, STRING)
+    has_old_abort: bool | None = field(14, BOOL)
+    enqueued: int | None = field(15, I64)
+    retry_retention: int | None = field(16, I64)
+    pool: str | None = field(17, STRING)
+    buckets: int | None = field(18, I32)
+    order_by: str | None = field(19, STRING)
+
+
+@struct
+class MaybeQueueEntry(Struct):
+    """One, or none where nothing waits."""
+
+    entry: QueueEntry | None = field(1, struct_of(QueueEntry))
+
+
+@struct
+class FindNextCompactRequest(Struct):
+    """Who takes an entry, of which pool; without a pool one of none."""
+
+    worker: str | None = field(1, STRING)
+    worker_version: str | None = field(2, STRING)
+    pool: str | None = field(3, STRING)
+
+
+FIND_NEXT_COMPACT = method(
+    "find_next_compact2",
+    (struct_of(FindNextCompactRequest),),
+    struct_of(MaybeQueueEntry),
+    "MetaException",
+    repeatable=False,
+)
+UPDATE_COMPACTOR_STATE = method("update_compactor_state", (struct_of(QueueEntry), I64))
+SET_HADOOP_JOBID = method("set_hadoop_jobid", (STRING, I64))
+MARK_COMPACTED = method("mark_compacted", (struct_of(QueueEntry),), None, "MetaException", repeatable=False)
+MARK_FAILED = method("mark_failed", (struct_of(QueueEntry),), None, "MetaException", repeatable=False)
+MARK_REFUSED = method("mark_refused", (struct_of(QueueEntry),), None, "MetaException", repeatable=False)
 
 
 # --- the server itself ----------------------------------------------------------------------------------------------

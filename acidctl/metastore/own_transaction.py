@@ -25,7 +25,7 @@ _PATIENCE = 10.0
 
 
 class OwnTransaction:
-    """Opened by :meth:`open`, which only reads where the server has such a type.
+    """Opened by :meth:`open`, ended by :meth:`end`, or by who says so with :meth:`forget`.
 
     Args:
         metastore: what it is opened and ended by.
@@ -45,15 +45,18 @@ class OwnTransaction:
         self.agent = f"acidctl-{os.getpid()}-{secrets.token_hex(4)}"
         self.host = f"{socket.gethostname()[: _MOST_HOST - 1 - len(self.agent)]}/{self.agent}"
 
-    def open(self) -> int:
+    def open(self, txn_type: interface.TxnType = interface.TxnType.READ_ONLY) -> int:
         """Open it; call :meth:`end` after that, whether it failed or not.
+
+        Args:
+            txn_type: where the server knows types.
 
         Raises:
             MetastoreError: the metastore cannot be reached, or failed.
         """
         metastore = self._metastore
-        txn_type = interface.TxnType.READ_ONLY if metastore.features.txn_types else None
-        request = interface.OpenTxnRequest(1, metastore.settings.user_name, self.host, self.agent, txn_type)
+        known = txn_type if metastore.features.txn_types else None
+        request = interface.OpenTxnRequest(1, metastore.settings.user_name, self.host, self.agent, known)
         metastore.connection()
         self._is_asked_for = True
         ids = metastore.call(interface.OPEN_TXNS, request).txn_ids
@@ -65,6 +68,10 @@ class OwnTransaction:
             )
         self.id = ids[0]
         return self.id
+
+    def forget(self) -> None:
+        """It was ended by other means."""
+        self._has_ended = True
 
     def end(self, *, commit: bool = True) -> None:
         """End it: what was only read is committed, as an aborted transaction would be remembered.

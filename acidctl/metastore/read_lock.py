@@ -6,25 +6,13 @@ connection of their own, and always ended: committed, or aborted where something
 
 from __future__ import annotations
 
-import re
-import threading
-import time
 from collections.abc import Iterable
-from contextlib import suppress
 
-from acidctl.errors import AcidctlError, ConflictError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction
-from acidctl.metastore.own_transaction import OwnTransaction
+from acidctl.metastore.locked_transaction import Asked, Heartbeats, LockedTransaction
 from acidctl.metastore.tables import HiveTable
-
-_TIMEOUT_KEYS = ("metastore.txn.timeout", "hive.txn.timeout")
-_UNTOLD = 300.0
-"""Seconds: Hive's default."""
-
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
-_UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class ReadLock:
@@ -44,21 +32,17 @@ class ReadLock:
     """
 
     def __init__(self, metastore: Metastore, tables: Iterable[HiveTable], wait: float = 60.0) -> None:
+        parts = tuple(interface.LockComponent(database=one.database, table=one.name) for one in tables)
         _ = metastore.features  # once for both of the others
+        self._heartbeats = Heartbeats(metastore)
         self._metastore = metastore.another()
-        self._beats = metastore.another()
-        self._ended = threading.Event()
-        self._lost: AcidctlError | None = None
-        self._thread: threading.Thread | None = None
-        self._own = OwnTransaction(self._metastore)
         try:
-            self.txn = self._own.open()
-            self._lock = self._acquire(tables, wait)
-            self._thread = threading.Thread(target=self._beat, name="acidctl-heartbeat", daemon=True)
-            self._thread.start()
+            asked = Asked(parts, interface.TxnType.READ_ONLY, wait)
+            self._held = LockedTransaction(self._metastore, self._heartbeats, asked)
         except BaseException:
-            self.release(commit=False)
+            self._close()
             raise
+        self.txn = self._held.id
 
     def check(self) -> None:
         """Say so where the lock was lost.
@@ -66,65 +50,18 @@ class ReadLock:
         Raises:
             LostTransaction: it timed out, or somebody aborted it: what was read may be incomplete.
         """
-        if self._lost:
+        if self._held.lost:
             raise LostTransaction(
                 f"the transaction {self.txn}, which kept Hive's cleaner away, was lost",
-                str(self._lost),
+                str(self._held.lost),
                 "run it again: files that were read may have been removed meanwhile",
             )
 
     def release(self, *, commit: bool = True) -> None:
         """End the transaction, and the lock with it. What goes wrong is left to the server's time-out."""
-        self._ended.set()
-        self._own.end(commit=commit and not self._lost)
+        self._held.release(commit=commit)
+        self._close()
+
+    def _close(self) -> None:
         self._metastore.close()
-        if self._thread:
-            self._thread.join(timeout=1)
-        if not (self._thread and self._thread.is_alive()):  # else its last question has no answer yet
-            self._beats.close()
-
-    def _acquire(self, tables: Iterable[HiveTable], wait: float) -> int:
-        parts = tuple(interface.LockComponent(database=one.database, table=one.name) for one in tables)
-        own, user = self._own, self._metastore.settings.user_name
-        request = interface.LockRequest(parts, own.id, user, own.host, own.agent)
-        answer = self._metastore.call(interface.LOCK, request)
-        until, pause = time.monotonic() + wait, _FIRST_PAUSE
-        while answer.state == interface.LockState.WAITING and time.monotonic() < until:
-            time.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
-            answer = self._metastore.call(interface.CHECK_LOCK, interface.CheckLockRequest(answer.lock, self.txn))
-        if answer.state != interface.LockState.ACQUIRED:
-            raise ConflictError(
-                f"no lock to read {', '.join(f'{one.database}.{one.table}' for one in parts)} was to be had",
-                answer.message or f"somebody has held one that excludes it for {wait:g} seconds",
-                "SHOW LOCKS tells who; try again when it has ended, or read without `read_lock`",
-            )
-        return int(answer.lock)
-
-    def _beat(self) -> None:
-        request = interface.HeartbeatRequest(None, self.txn)
-        failing: float | None = None
-        timeout = _UNTOLD
-        with suppress(AcidctlError):
-            timeout = seconds_of(self._beats)
-        while not self._ended.wait(timeout / 3):
-            try:
-                self._beats.call(interface.HEARTBEAT, request)
-                failing = None
-            except LostTransaction as error:
-                self._lost = error
-                return
-            except AcidctlError as error:  # it may come back before the time-out is over
-                failing = failing or time.monotonic()
-                if time.monotonic() - failing > timeout:
-                    self._lost = error
-                    return
-
-
-def seconds_of(metastore: Metastore) -> float:
-    """After how many seconds without a heartbeat the server ends a transaction, as it says itself."""
-    for key in _TIMEOUT_KEYS:
-        match = re.fullmatch(r"([0-9]+)\s*([a-z]*)", metastore.configured(key, "").strip().lower())
-        if match and match[2] in _UNITS and int(match[1]):
-            return int(match[1]) * _UNITS[match[2]]
-    return _UNTOLD
+        self._heartbeats.close()

@@ -14,7 +14,7 @@ from thrift.protocol.TProtocol import TProtocolException
 from acidctl.errors import AccessError
 from acidctl.metastore.sasl import Layer, chosen_protection
 from acidctl.metastore.settings import Protection
-from acidctl.metastore.tokens import Token
+from acidctl.tokens import Token
 
 _QOP = {Protection.AUTHENTICATION: "auth", Protection.INTEGRITY: "auth-int", Protection.PRIVACY: "auth-conf"}
 _URI = "null/default"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import partial
 
 from acidctl.errors import AcidctlError
 from acidctl.metastore.client import Metastore
@@ -48,13 +49,7 @@ def find_switches(metastore: Metastore) -> Switches:
     Raises:
         MetastoreError: it cannot be reached.
     """
-
-    def said(name: str, default: str) -> str:
-        """By its name of today; servers of Hive 2 tell only what begins with hive."""
-        missing = "\0"
-        found = metastore.configured(f"metastore.{name}", missing)
-        return metastore.configured(f"hive.{name}", default) if found == missing else found
-
+    said = partial(_said, metastore)
     is_hive4 = metastore.features.txn_types
     initiator = _is_true(said("compactor.initiator.on", "false"))
     # Before Hive 4 one switch starts initiator, cleaner and house keeper.
@@ -63,7 +58,7 @@ def find_switches(metastore: Metastore) -> Switches:
     always = metastore.configured("metastore.task.threads.always", "")
     return Switches(
         is_hive4=is_hive4,
-        txn_timeout=seconds_of(said("txn.timeout", "300s"), 300.0),
+        txn_timeout=txn_timeout(metastore),
         worker_timeout=seconds_of(said("compactor.worker.timeout", "86400s"), 86400.0),
         workers=_number(said("compactor.worker.threads", "0"), 0),
         workers_elsewhere=is_hive4 and metastore.configured("hive.metastore.runworker.in", "hs2") != "metastore",
@@ -74,6 +69,22 @@ def find_switches(metastore: Metastore) -> Switches:
         most_failures=_number(said("compactor.initiator.failed.compacts.threshold", "2"), 2),
         pool_timeout=seconds_of(said("compactor.worker.pool.timeout", "12h"), 43200.0),
     )
+
+
+def txn_timeout(metastore: Metastore) -> float:
+    """After how many seconds without a heartbeat a server ends a transaction, as it says itself.
+
+    Raises:
+        MetastoreError: it cannot be reached.
+    """
+    return seconds_of(_said(metastore, "txn.timeout", "300s"), 300.0) or 300.0
+
+
+def _said(metastore: Metastore, name: str, default: str) -> str:
+    """A property by its name of today; servers of Hive 2 tell only what begins with hive."""
+    missing = "\0"
+    found = metastore.configured(f"metastore.{name}", missing)
+    return metastore.configured(f"hive.{name}", default) if found == missing else found
 
 
 def each_server(metastore: Metastore) -> list[tuple[Address, Switches | AcidctlError]]:

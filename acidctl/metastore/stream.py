@@ -35,6 +35,7 @@ class Stream(TTransportBase):  # type: ignore[misc]
 
     Attributes:
         is_fresh: it is open, and nothing was sent or received yet.
+        encryption: the version of TLS; empty without.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Stream(TTransportBase):  # type: ignore[misc]
         self._is_sasl = is_sasl
         self._is_http = is_http
         self.is_fresh = False
-        self._encryption = ""
+        self.encryption = ""
         self._socket: socket.socket | None = None
         self._received = 0
         self._is_first = True
@@ -64,11 +65,6 @@ class Stream(TTransportBase):  # type: ignore[misc]
         self._seconds = seconds
         self._ends = time.monotonic() + seconds
         self._received = 0
-
-    @property
-    def encryption(self) -> str:
-        """The version of TLS; empty without."""
-        return self._encryption
 
     def isOpen(self) -> bool:  # noqa: N802 - Thrift's name
         """Whether it was opened, and not closed."""
@@ -106,7 +102,7 @@ class Stream(TTransportBase):  # type: ignore[misc]
             raise self._no_tls(str(error)) from error
         except ConnectionResetError as error:
             raise self._no_tls(str(error)) from error
-        self._encryption = secured.version() or ""
+        self.encryption = secured.version() or ""
         return secured
 
     def _no_tls(self, why: str) -> Unreachable:

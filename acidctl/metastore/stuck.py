@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import takewhile
 
 from acidctl.metastore.activity import KnownTxns, Lock
 from acidctl.metastore.compactions import INITIATED, READY, WAITING_STATES, WORKING, Compaction
@@ -156,12 +157,8 @@ def _given_up(entries: Iterable[Compaction], known: KnownTxns, switches: Switche
             by_name[entry.name].append(entry)
     found = []
     for name, past in by_name.items():
-        last = sorted(past, key=lambda one: -one.id)[: switches.most_failures]
-        if name not in waiting and len(last) == switches.most_failures and all(one.state == "failed" for one in last):
-            failures = 0
-            for one in sorted(past, key=lambda one: -one.id):
-                if one.state != "failed":
-                    break
-                failures += 1
-            found.append(Stuck(last[0], Cause.GIVEN_UP, known.age(last[0].ended), failures=failures))
+        newest_first = sorted(past, key=lambda one: -one.id)
+        failed = list(takewhile(lambda one: one.state == "failed", newest_first))
+        if failed and name not in waiting and len(failed) >= switches.most_failures:
+            found.append(Stuck(failed[0], Cause.GIVEN_UP, known.age(failed[0].ended), failures=len(failed)))
     return sorted(found, key=lambda one: one.entry.name)

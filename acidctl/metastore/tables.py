@@ -271,7 +271,9 @@ def _partition_names(
     Hive makes a pattern of values that it is given: a dot stands for anything, and so does no value at all.
     """
     if not wanted or any(_IN_PATTERNS.search(value) for value in wanted.values()):
-        return tuple(metastore.call(interface.GET_PARTITION_NAMES, table.database, table.name, -1))
+        is_hive2 = not metastore.features.write_ids
+        method = interface.GET_PARTITION_NAMES_BEFORE_3 if is_hive2 else interface.GET_PARTITION_NAMES
+        return tuple(metastore.call(method, table.database, table.name, -1))
     values = tuple(wanted.get(key, "") for key in keys)
     return tuple(metastore.call(interface.GET_PARTITION_NAMES_PS, table.database, table.name, values, -1))
 

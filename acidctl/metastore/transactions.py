@@ -57,7 +57,7 @@ class Transactions:
             return
         metastore = self._metastore
         for some in batches(missing, _TABLES):
-            request = interface.ValidWriteIdsRequest(tuple(some), as_hive_writes(self.txns))
+            request = interface.ValidWriteIdsRequest(tuple(some), str(self.txns))
             for answer in metastore.call(interface.GET_VALID_WRITE_IDS, request).tables:
                 # Later versions put the catalog in front.
                 name = ".".join(answer.table.lower().split(".")[-2:])
@@ -73,11 +73,6 @@ class Transactions:
         if table not in self._write_ids:
             raise NotFoundError(f"the metastore {self.server} has no write ids of {table}", "", "check its name")
         return self._write_ids[table]
-
-
-def as_hive_writes(txns: ValidTxns) -> str:
-    """The list as every version of Hive parses it: without runs, and with the largest number for no open one."""
-    return str(txns)
 
 
 def _valid_txns(metastore: Metastore) -> ValidTxns:
@@ -136,9 +131,8 @@ def _refuse_contradiction(server: str, what: str, high_watermark: int, ids: Sequ
 def _parted(ids: Sequence[int], aborted: Sequence[bool]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Open ids and aborted ones, both ascending."""
     pairs = sorted(zip(ids, aborted, strict=True))
-    return tuple(id_ for id_, is_aborted in pairs if not is_aborted), tuple(
-        id_ for id_, is_aborted in pairs if is_aborted
-    )
+    open_ids, aborted_ids = (tuple(id_ for id_, one in pairs if one == wanted) for wanted in (False, True))
+    return open_ids, aborted_ids
 
 
 def bits(data: bytes, count: int) -> list[bool]:

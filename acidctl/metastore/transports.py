@@ -20,7 +20,7 @@ from acidctl.metastore.sasl_kerberos import Kerberos, negotiate_header, server_p
 from acidctl.metastore.settings import Address, Login, MetastoreSettings, Protection, Tls
 from acidctl.metastore.stream import Stream
 from acidctl.metastore.tls import context_of
-from acidctl.metastore.tokens import Token
+from acidctl.metastore.tokens import token_of_text
 
 _BUFFER = 64 << 10
 _SECRET_HEADERS = ("authorization", "cookie", "proxy-authorization")
@@ -93,7 +93,7 @@ def _mechanism(settings: MetastoreSettings, address: Address) -> Mechanism:
                 "none is given, and HADOOP_TOKEN_FILE_LOCATION leads to none of Hive's",
                 "the setting token, or ACIDCTL_METASTORE_TOKEN",
             )
-        return Digest(address.url, Token.of_text(settings.token), wanted)
+        return Digest(address.url, token_of_text(settings.token), wanted)
     principal = server_principal(settings.principal, address.host)
     return Kerberos(address.url, principal, wanted, settings.keytab, settings.client_principal)
 

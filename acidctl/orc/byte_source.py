@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
 
 import pyarrow as pa
 
-from acidctl.acid.listing import Entry
 from acidctl.errors import BadDataError, NotFoundError, out_of_memory
+from acidctl.storage.port import FileSystem
+from acidctl.storage.ranged import RangedReader
 
 _NO_MEMORY = ("bad_alloc", "Memory error", "Cannot allocate memory")
 """What native readers say when memory ran out, in an error of another kind."""
@@ -18,22 +17,6 @@ _NO_MEMORY = ("bad_alloc", "Memory error", "Cannot allocate memory")
 
 _GAP = 256 * 1024
 """Remote ranges that lie closer than this are fetched as one."""
-
-
-class FileReader(Protocol):
-    """The part of :class:`acidctl.storage.port.FileSystem` that reading an ORC file takes."""
-
-    def stat(self, path: str) -> Entry:
-        """Size of `path`."""
-        ...
-
-    def local_path(self, path: str) -> str | None:
-        """The path on the local disk, None where there is none."""
-        ...
-
-    def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
-        """A range of the file."""
-        ...
 
 
 class ByteSource:
@@ -49,7 +32,7 @@ class ByteSource:
 
     __slots__ = ("_length", "_logical", "fs", "path")
 
-    def __init__(self, fs: FileReader, path: str, length: int | None = None, size: int | None = None) -> None:
+    def __init__(self, fs: FileSystem, path: str, length: int | None = None, size: int | None = None) -> None:
         self.fs = fs
         self.path = path
         self._length = size if length is None else length
@@ -121,7 +104,7 @@ def native_errors(path: str, stripe: int | None = None) -> Iterator[None]:
         ) from error
 
 
-class ReadAheadFile(io.RawIOBase):
+class ReadAheadFile(RangedReader):
     """A source as a file object for Arrow, which asks for many small pieces: ranges fetched ahead come from memory.
 
     Never a memory map: when someone truncates a mapped file the process dies.
@@ -129,9 +112,8 @@ class ReadAheadFile(io.RawIOBase):
 
     def __init__(self, source: ByteSource, end: bytes = b"") -> None:
         """`end`: the last bytes of the source, which are kept all the time."""
-        super().__init__()
+        super().__init__(lambda start, end: source.read(start, end - start), source.size, source.path, read_ahead=0)
         self._source = source
-        self._at = 0
         self._end = (source.size - len(end), memoryview(end))
         self._ahead = [self._end]
 
@@ -152,38 +134,12 @@ class ReadAheadFile(io.RawIOBase):
         other._end, other._ahead = self._end, self._ahead
         return other
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._source.size}[whence]
-        self._at = max(0, start + offset)
-        return self._at
-
     def size(self) -> int:
         """Bytes of the source; Arrow asks by this name."""
         return self._source.size
 
-    def read(self, size: int | None = -1) -> bytes:
-        """Up to `size` bytes, fewer at the logical end only."""
-        left = max(0, self._source.size - self._at)
-        count = left if size is None or size < 0 else min(size, left)
-        data = self.piece(self._at, count)
-        self._at += count
-        return data
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill `buffer`."""
-        target = memoryview(buffer).cast("B")
-        data = self.read(len(target))
-        target[: len(data)] = data
-        return len(data)
+    def _fill(self, start: int, end: int) -> bytes:
+        return self.piece(start, end - start)
 
     def piece(self, offset: int, count: int) -> bytes:
         """Bytes of the source, from memory when they were kept."""

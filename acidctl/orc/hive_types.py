@@ -10,6 +10,8 @@ from acidctl.orc.types import KINDS, MAX_DEPTH, OrcType
 _WORD = re.compile(r"\s*([A-Za-z_0-9 ]+?)\s*(?=[(<,>]|$)")
 _NUMBERS = re.compile(r"\(\s*(\d{1,9})\s*(?:,\s*(\d{1,9})\s*)?\)\s*")
 _FIELD = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^:<>,`]+?))\s*:")
+_COLUMN = re.compile(r"\s*(?:`((?:[^`]|``)*)`|(\w+))\s*:?", re.ASCII)
+_STRUCT = re.compile(r"struct\s*<", re.IGNORECASE)
 _NESTED = {"array": 1, "map": 2, "struct": 0, "uniontype": 0}
 _OTHER_NAMES = {"integer": "int", "numeric": "decimal", "double precision": "double", "void": "string"}
 
@@ -22,6 +24,21 @@ def parse_type(text: str) -> OrcType:
     """
     node, at = _node(text, 0, 0)
     if at != len(text):
+        raise _unknown(text)
+    return node
+
+
+def columns_of(text: str) -> OrcType:
+    """The row type of columns as CREATE TABLE lists them, ``id int, name string``, or ``struct<id:int,name:string>``.
+
+    Raises:
+        BadDataError: as for :func:`parse_type`.
+    """
+    text = text.strip()
+    if _STRUCT.match(text):
+        return parse_type(text)
+    node, at = _nested(f"<{text}>", 0, 0, "struct", _COLUMN)
+    if at != len(text) + 2:
         raise _unknown(text)
     return node
 
@@ -54,12 +71,12 @@ def _node(text: str, at: int, depth: int) -> tuple[OrcType, int]:
     return OrcType(kind), at
 
 
-def _nested(text: str, at: int, depth: int, kind: str) -> tuple[OrcType, int]:
+def _nested(text: str, at: int, depth: int, kind: str, name_of_field: re.Pattern[str] = _FIELD) -> tuple[OrcType, int]:
     names, children, following = [], [], "<"
     while text[at : at + 1] == following:
         at += 1
         if kind == "struct":
-            field = _FIELD.match(text, at)
+            field = name_of_field.match(text, at)
             if field is None:
                 raise _unknown(text)
             names.append(field[2] if field[1] is None else field[1].replace("``", "`"))

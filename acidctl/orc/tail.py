@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, TypeVar
@@ -257,9 +258,21 @@ class Tail:
         return int(match.group())
 
 
+def key_index_of(keys: Sequence[RecordKey | None]) -> bytes:
+    """:meth:`Tail.key_index` as a file has it; an empty entry stands for "unknown"."""
+    return "".join(f"{','.join(map(str, key)) if key else ''};" for key in keys).encode()
+
+
 def stripe_length(info: pb.StripeInformation) -> int:
     """Bytes of a stripe: its index, its data and its footer."""
     return int(info.indexLength + info.dataLength + info.footerLength)
+
+
+def placed_streams(footer: pb.StripeFooter, start: int = 0) -> Iterator[tuple[pb.Stream, int]]:
+    """The streams of a stripe, and where each begins: the first at `start`."""
+    for stream in footer.streams:
+        yield stream, start
+        start += stream.length
 
 
 def read_tail(source: ByteSource, end: bytes | None = None) -> Tail:

@@ -7,7 +7,7 @@ struct of six columns of format section 3.1, and the table's own columns are the
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -167,11 +167,6 @@ def schema_of(types: Sequence[pb.Type], path: str = "the file") -> Schema:
     return schema
 
 
-def type_tree(types: Sequence[pb.Type], path: str = "the file") -> OrcType:
-    """The tree alone of :func:`schema_of`."""
-    return schema_of(types, path).tree
-
-
 _known: dict[tuple[bytes, ...], Schema] = {}
 _MOST_KNOWN = 64
 
@@ -307,6 +302,12 @@ def acid_tree(row: OrcType) -> OrcType:
     """The root of an ACID file around the table's columns `row`: root 0, the five columns 1..5, ``row`` 6."""
     leaves = tuple(OrcType(kind) for kind in ("int", "bigint", "int", "bigint", "bigint"))
     return renumbered(OrcType("struct", children=(*leaves, row), names=ACID_COLUMNS))
+
+
+def row_of(fields: Iterable[tuple[str, OrcType]]) -> OrcType:
+    """A struct of some fields."""
+    fields = list(fields)
+    return OrcType("struct", children=tuple(kind for _, kind in fields), names=tuple(name for name, _ in fields))
 
 
 def to_proto(tree: OrcType) -> list[pb.Type]:

@@ -75,9 +75,7 @@ def _is_ours(step: Step, run: str) -> bool:
 
 def _reached(fs: FileSystem, run: RepairRun) -> RunState:
     if run.state is not RunState.WRITTEN:
-        return (
-            run.state if run.state is not RunState.UNDONE and run.state is not RunState.FORGOTTEN else RunState.STAGED
-        )
+        return RunState.STAGED if run.state in (RunState.UNDONE, RunState.FORGOTTEN) else run.state
     return RunState.INTERRUPTED if any(_is_pending(fs, run, step) for step in run.steps) else RunState.DONE
 
 

@@ -15,7 +15,7 @@ from acidctl.location.snapshot import Snapshot
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.codecs import encode_section
-from acidctl.orc.tail import KEY_INDEX, RecordKey, Tail, as_text, read_tail
+from acidctl.orc.tail import KEY_INDEX, RecordKey, Tail, as_text, key_index_of, read_tail
 from acidctl.repair.plan import CannotRepair, Fix, Made, Scope, native_files
 from acidctl.repair.row_ids import last_keys
 from acidctl.storage.port import FileSystem
@@ -54,7 +54,7 @@ def _look(snapshot: Snapshot, file: DataFile, entry: Entry, *, asked: bool) -> F
             f"{problem}, but a streaming writer's side file says how much of the file counts",
             "run `repair('flush-length')` first",
         )
-    start, end = with_index(tail, index_of(keys))
+    start, end = with_index(tail, key_index_of(keys))
     return Fix(
         file.path,
         f"{KEY_INDEX}: {problem}",
@@ -69,7 +69,7 @@ def _look(snapshot: Snapshot, file: DataFile, entry: Entry, *, asked: bool) -> F
 def wrong(tail: Tail, keys: Sequence[RecordKey | None]) -> str:
     """What is wrong with a file's index, given the last keys of its stripes; empty when nothing is."""
     raw = tail.user_metadata.get(KEY_INDEX)
-    if raw == index_of(keys) or (raw is None and not tail.rows):
+    if raw == key_index_of(keys) or (raw is None and not tail.rows):
         return ""
     if raw is None:
         return "it is missing"
@@ -89,21 +89,12 @@ def _shown(key: RecordKey | None) -> str:
     return "nothing" if key is None else "(" + ", ".join(map(str, key)) + ")"
 
 
-def index_of(keys: Sequence[RecordKey | None]) -> bytes:
-    """The index of these keys; an empty entry stands for "unknown"."""
-    return "".join(f"{','.join(map(str, key)) if key else ''};" for key in keys).encode()
-
-
 def with_index(tail: Tail, index: bytes) -> tuple[int, bytes]:
     """Where the footer of a file begins, and the footer, postscript and last byte with another index."""
-    footer = pb.Footer()
-    footer.CopyFrom(tail.footer)
-    items = [item for item in tail.footer.metadata if as_text(item.name) != KEY_INDEX]
-    del footer.metadata[:]
-    footer.metadata.extend([*items, pb.UserMetadataItem(name=KEY_INDEX, value=index)])
+    footer = _without_index(tail.footer)
+    footer.metadata.add(name=KEY_INDEX, value=index)
     section = encode_section(footer.SerializeToString(), tail.compression, tail.block_size)
-    postscript = pb.PostScript()
-    postscript.CopyFrom(tail.postscript)
+    postscript = _without_length(tail.postscript)
     postscript.footerLength = len(section)
     raw = postscript.SerializeToString()
     return tail.metadata_start + tail.postscript.metadataLength, section + raw + bytes((len(raw),))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from acidctl.compaction.plan import CompactionPlan
 from acidctl.compaction.run import Engine
 from acidctl.compaction.tasks import BucketResult, JoinTask, Task
+from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError
 from acidctl.spark.driver.session import Session, start_session
 from acidctl.spark.driver.session_plan import SparkOptions
@@ -20,12 +21,12 @@ from acidctl.storage.hdfs.delegation import delegated
 
 @contextmanager
 def spark_engine(
-    options: SparkOptions, until: float | None = None, on_notice: Callable[[str], None] | None = None
+    options: SparkOptions, until: Deadline | None = None, on_notice: Callable[[str], None] | None = None
 ) -> Iterator[Engine]:
     """An engine on Spark, for :func:`acidctl.compaction.request.carry_out`.
 
     Args:
-        until: ``time.monotonic()`` at which what still runs is ended.
+        until: when what still runs is ended.
         on_notice: told a sentence that the user should read, such as that the cluster has no room.
     """
     with ExitStack() as stack:
@@ -33,12 +34,31 @@ def spark_engine(
         yield _SparkEngine(open_session, until, on_notice)
 
 
+@contextmanager
+def spark_engines(
+    options: SparkOptions, on_notice: Callable[[str], None] | None = None
+) -> Iterator[tuple[Callable[[Deadline], Engine], str]]:
+    """Engines on one session of Spark, which starts now: for several compactions at once, each with its own end.
+
+    Yields:
+        What makes an engine that ends with a deadline, and the id of Spark's application.
+    """
+    conf = options.conf if "spark.scheduler.mode" in dict(options.conf) else (*options.conf, _FAIR)
+    with start_session(replace(options, conf=conf)) as session:
+        application = str(session.context.applicationId)
+        yield (lambda until: _SparkEngine(lambda: session, until, on_notice)), application
+
+
+_FAIR = ("spark.scheduler.mode", "FAIR")
+"""Small compactions do not wait for the tasks of a large one."""
+
+
 @dataclass(frozen=True, slots=True)
 class _SparkEngine:
     """See :class:`acidctl.compaction.run.Engine`."""
 
     open_session: Callable[[], Session]
-    until: float | None
+    until: Deadline | None
     on_notice: Callable[[str], None] | None
 
     @property

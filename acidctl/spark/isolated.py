@@ -7,7 +7,7 @@ all again on other executors before it gives up.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from acidctl.spark.driver.session import Session
 from acidctl.spark.jobs import run_tasks
 from acidctl.storage.hdfs.delegation import delegated
+from acidctl.storage.port import FileSystemSpec
 from acidctl.worker_pool import Limits, Pool, Task
 
 _ROUND = 4096
@@ -46,15 +47,16 @@ class SparkRunner:
     Tasks are independent of each other: what only the rows of several files show together, the driver compares.
 
     Attributes:
-        open_session: gives the session; called with the first task, and every job after it.
+        open_session: gives the session; called once, with the stores of the tasks that are queued then.
         limits: of the processes that run the tasks.
     """
 
-    open_session: Callable[[], Session]
+    open_session: Callable[[Iterable[FileSystemSpec]], Session]
     limits: Limits
     on_notice: Callable[[str], None] | None = None
     ahead: int = field(default=_ROUND, init=False)
     _queue: deque[tuple[Any, Any]] = field(default_factory=deque)
+    _session: Session | None = field(default=None, init=False)
 
     def submit(self, key: Any, task: Task) -> None:
         """Queue a task for the next job; `key` comes back with its result."""
@@ -68,9 +70,11 @@ class SparkRunner:
         """
         if not self._queue:
             return
+        if self._session is None:
+            self._session = self.open_session([task.storage for _, task in self._queue])
         batch = [self._queue.popleft() for _ in range(min(_ROUND, len(self._queue)))]
         # With what opens the store on a machine where nobody logged in.
         tasks = [(replace(task, storage=delegated(task.storage)), self.limits) for _, task in batch]
         weights = [task.weight for _, task in batch]
-        for place, result in run_tasks(tasks, run_isolated, self.open_session(), weights, on_notice=self.on_notice):
+        for place, result in run_tasks(tasks, run_isolated, self._session, weights, on_notice=self.on_notice):
             yield batch[place][0], result

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import pickle
 import queue
 import threading
@@ -12,6 +11,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError, EnvironmentProblem
 from acidctl.spark.batches import make_batches
 from acidctl.spark.driver import spark_failures
@@ -39,7 +39,7 @@ def run_tasks(
     weights: Sequence[int] | None = None,
     *,
     on_notice: Callable[[str], None] | None = None,
-    until: float | None = None,
+    until: Deadline | None = None,
 ) -> Iterator[tuple[int, R | AcidctlError]]:
     """Run ``function(task)`` for every task on Spark and yield (index of the task, result) in order of completion.
 
@@ -56,7 +56,7 @@ def run_tasks(
         session: stays open.
         weights: bytes per task, for order and batches.
         on_notice: called, from another thread, with what the user of a cluster should know while waiting.
-        until: ``time.monotonic()`` at which what still runs is cancelled; the iterator then ends early.
+        until: when what still runs is cancelled; the iterator then ends early.
 
     Raises:
         EnvironmentProblem: Spark cannot be reached, has no executors, or died.
@@ -72,7 +72,7 @@ def run_tasks(
         raise ValueError(f"{len(tasks)} tasks, but {len(weights)} weights")
     if not tasks:
         return iter(())
-    return _heard(session, on_notice, _rounds(session, tasks, pickled, weights, math.inf if until is None else until))
+    return _heard(session, on_notice, _rounds(session, tasks, pickled, weights, until or Deadline()))
 
 
 def _heard(session: Session, on_notice: Callable[[str], None] | None, results: Iterator[Any]) -> Iterator[Any]:
@@ -93,7 +93,7 @@ def _heard(session: Session, on_notice: Callable[[str], None] | None, results: I
 
 
 def _rounds(
-    session: Session, tasks: Sequence[Any], function: bytes, weights: Sequence[int] | None, until: float
+    session: Session, tasks: Sequence[Any], function: bytes, weights: Sequence[int] | None, until: Deadline
 ) -> Iterator[tuple[int, Any]]:
     """Run everything; after a worker's death run what is unfinished again, the suspects each by itself."""
     prepare_executors(session)
@@ -105,7 +105,7 @@ def _rounds(
             if index in unfinished:
                 unfinished.remove(index)
                 yield index, result
-        if not unfinished or time.monotonic() >= until:
+        if not unfinished or until.is_over:
             return
         failure = job.failure
         suspects = list(batches[failure.partition]) if failure and failure.partition < len(batches) else []
@@ -134,7 +134,7 @@ class _Job:
     updates as each task ends, and Spark counts exactly one successful attempt of each.
     """
 
-    def __init__(self, session: Session, batches: Sequence[bytes], function: bytes, until: float) -> None:
+    def __init__(self, session: Session, batches: Sequence[bytes], function: bytes, until: Deadline) -> None:
         self._session = session
         self._until = until
         self._batches = batches
@@ -152,7 +152,7 @@ class _Job:
         thread.start()
         done = False
         try:
-            while time.monotonic() < self._until:
+            while not self._until.is_over:
                 try:
                     item = self._queue.get(timeout=POLL_SECONDS)
                 except queue.Empty:

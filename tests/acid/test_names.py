@@ -24,6 +24,7 @@ from acidctl.acid.names import (
     is_hidden,
     is_native_data_file,
     is_visible_path,
+    manifest_for,
     parse_directory,
     parse_file,
     parse_partition,
@@ -176,9 +177,22 @@ def test_file_names_give_bucket_copy_and_attempt(name: str, expected: object) ->
     assert parse_file(name) == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("-tmp.delta_1_1_0", "delta_1_1_0"), ("_tmp.delta_1_1_0", "delta_1_1_0"), ("-tmp.base_5", "base_5"),
+        ("-tmp.delete_delta_1_1", "delete_delta_1_1"), ("-tmp.mine", None), ("_tmp_1", None), ("tmp.delta_1_1", None),
+    ],
+)  # fmt: skip
+def test_manifests_of_writers_tell_what_they_are_for(name: str, target: str | None) -> None:
+    assert manifest_for(name) == target
+
+
 def test_hidden_native_and_partition_names_are_told_apart() -> None:
     assert format_bucket(7) == "bucket_00007"
     assert is_hidden("_done") and is_hidden(".x") and not is_hidden("a_b")
+    assert is_hidden("-tmp.delta_1_1_0") and not is_visible_path("-tmp.delta_1_1_0/000000_0.manifest")
+    assert not is_hidden("-tmp.mine") and not is_hidden("-tmp") and is_visible_path("a/-tmp.delta_1_1/b")
     assert not is_visible_path("a/_tmp/b") and is_visible_path("a/b_c")
     assert is_native_data_file("bucket_00000.orc") and not is_native_data_file("bucket_00000_flush_length")
     assert parse_partition("p=a%3Db") == ("p", "a%3Db") and parse_partition("p=") == ("p", "")

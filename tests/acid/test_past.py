@@ -38,6 +38,9 @@ class World:
         formats: of bases with `_metadata_acid`.
         inserted, deleted: keys by write id, those of aborted ones left out.
         gaps: how many write ids wrote nothing.
+        of_hive_2: Hive 2 wrote all so far: its directories have no marker, its compactions no transaction.
+        began_with_hive_2: it did so at first.
+        marked: directories with a marker.
     """
 
     first: int = 1
@@ -50,10 +53,14 @@ class World:
     aborted: list[int] = field(default_factory=list)
     last: int = 0
     gaps: int = 0
+    of_hive_2: bool = False
+    began_with_hive_2: bool = False
+    marked: set[str] = field(default_factory=set)
 
     def listing(self) -> Listing:
         file = "bucket_00000" if self.full else "000000_0"
         paths = [name if name[0].isdigit() else f"{name}/{file}" for name in self.held]
+        paths += [f"{name}/_orc_acid_version" for name in sorted(self.marked & self.held.keys())]
         return Listing("t", tuple(Entry(path, 1, None, False) for path in paths))
 
     def write_ids(self) -> ValidWriteIds:
@@ -99,11 +106,10 @@ class Builder:
     def __init__(self, draw: st.DrawFn, full: bool = True) -> None:
         self.draw = draw
         self.world = World(full=full)
-        self.overwrites = True
         converted = draw(st.sampled_from(["no", "no", "hive 2", "hive 3"]))
         if converted != "no":
-            self.overwrites = converted == "hive 3"
-            if self.overwrites:
+            self.world.of_hive_2 = self.world.began_with_hive_2 = converted == "hive 2"
+            if not self.world.of_hive_2:
                 self.world.first = CONVERTED_FROM + 1
                 self.world.last = CONVERTED_FROM
             for number in range(draw(st.integers(0, 2))):
@@ -113,7 +119,7 @@ class Builder:
 
     def step(self, kind: str) -> None:
         world = self.world
-        if kind == "overwrite" and not self.overwrites:
+        if kind == "overwrite" and world.of_hive_2:
             kind = "delete"  # it was forbidden then
         if kind in ("major", "minor"):
             if any(not name[0].isdigit() for name in world.held):
@@ -148,7 +154,13 @@ class Builder:
     def put(self, kind: Kind, low: int, high: int, held: Held, statement: int = -1, txn: int = 0) -> str:
         name = format_directory(kind, low, high, statement, txn)
         self.world.held[name] = held
+        if self.world.full and not self.world.of_hive_2:
+            self.world.marked.add(name)
         return name
+
+    def transaction(self) -> int:
+        """Of a compaction; Hive 4 has one, Hive 3 and 2 none."""
+        return 0 if self.world.of_hive_2 else self.draw(st.sampled_from([0, 900 + len(self.world.held)]))
 
     def state(self) -> AcidState:
         return select(self.world.listing(), self.world.write_ids(), None, self.world.formats)
@@ -161,13 +173,15 @@ class Builder:
         inserts, deletes = world.events(state, world.write_ids())
         dead = {key for key, _ in deletes}
         held = Held({key: by for key, by in inserts.items() if key not in dead})
-        txn = self.draw(st.sampled_from([0, 900 + len(world.held)]))
+        txn = self.transaction()
         name = format_directory(Kind.BASE, top, top, -1, txn)
         if name in world.held or top == 0:
             return
         self.put(Kind.BASE, top, top, held, -1, txn)
         if not txn:
             world.formats[name] = BaseFormat.COMPACTED
+        # "Any transactional tables created by a Hive version prior to Hive 3 require Major Compaction to be run".
+        world.of_hive_2 = world.of_hive_2 and self.draw(st.booleans())
 
     def minor(self) -> None:
         world, state = self.world, self.state()
@@ -176,7 +190,7 @@ class Builder:
             return
         low = min(v.directory.min_write_id for v in deltas if v.directory)
         high = max(v.directory.max_write_id for v in deltas if v.directory)
-        txn = self.draw(st.sampled_from([0, 900 + len(world.held)]))
+        txn = self.transaction()
         valid = world.write_ids().is_valid
         both = Held()
         for verdict in deltas:
@@ -263,6 +277,7 @@ def test_what_is_left_after_any_cleaning_is_right_or_gone(world: World, data: st
 def test_as_long_as_nothing_is_cleaned_nothing_is_gone(world: World) -> None:
     """Format section 8: "The inputs are never changed"."""
     assume(not world.gaps and (world.first == 1 or 0 in world.inserted))
+    assume(not world.began_with_hive_2 or 0 in world.inserted)  # that there were none, nothing of Hive 2's tells
     for at in write_ids_of(world):
         assert check(world, at, world.write_ids()), (sorted(world.held), at)
         assert check(world, at, None)
@@ -282,9 +297,11 @@ def test_compacted_insert_only_deltas_count_wholly_or_not(world: World, data: st
         check(world, at, world.write_ids())
 
 
-def listed(*names: str, full: bool = True) -> Listing:
-    file = "bucket_00000" if full else "000000_0"
-    return Listing("t", tuple(Entry(n if n[0].isdigit() else f"{n}/{file}", 1, None, False) for n in names))
+def listed(*names: str, full: bool = True, marked: bool = True) -> Listing:
+    """A location; its full-ACID directories have the marker of Hive 3 unless they are not to be marked."""
+    files = ["bucket_00000", "_orc_acid_version"][: 1 + marked] if full else ["000000_0"]
+    paths = [path for n in names for path in ([n] if n[0].isdigit() else [f"{n}/{file}" for file in files])]
+    return Listing("t", tuple(Entry(path, 1, None, False) for path in paths))
 
 
 TEN = [f"delta_{i}_{i}_0" for i in range(1, 11)]
@@ -326,6 +343,29 @@ def test_past_write_id_is_readable_or_gone_by_the_names_alone(
         assert past.gone is None
     else:
         assert past.gone is not None and why in text_of(past.gone), past.gone
+
+
+def test_a_cleaning_of_hive_2_that_was_interrupted_leaves_no_trace() -> None:
+    """Write id 1 updated all original rows; Hive's cleaner takes the originals first, then delete deltas."""
+    past = look_back(listed("delta_1_1_0", "base_1", marked=False), 0, None, None, {"base_1": BaseFormat.COMPACTED})
+    assert past.gone is not None and past.gone.code == "past-not-proven"
+
+
+@pytest.mark.parametrize(
+    ("proof", "readable"),
+    [
+        ((), False),
+        (("delta_1_1_0/_orc_acid_version",), True),
+        (("delta_2_2_0/_orc_acid_version",), False),
+        (("delta_1_1_0/000000_0",), True),  # LOAD DATA
+        (("delta_1_1_0/_orc_acid_version", "delete_delta_1_1_0/bucket_00000"), False),
+        (("delta_1_2_v9/bucket_00000",), False),
+    ],
+)
+def test_what_tells_that_a_table_never_had_original_files(proof: tuple[str, ...], readable: bool) -> None:
+    entries = listed("delta_1_1_0", "delta_2_2_0", "base_2_v7", marked=False).entries
+    found = Listing("t", (*entries, *(Entry(path, 1, None, False) for path in proof)))
+    assert (look_back(found, 1).gone is None) == readable
 
 
 def test_what_is_read_and_compared() -> None:

@@ -57,7 +57,8 @@ def test_examples_of_section_7_give_its_ranges() -> None:
     assert [ids.is_valid_base(i) for i in (5, 6, 9)] == [True, False, False]
     assert ids.is_valid(9)
     compactor = ValidWriteIds.parse("t:20:12:12,15:9").for_compactor()
-    assert (compactor.high_watermark, compactor.aborted) == (11, (9,))
+    assert str(compactor) == "t:11:12::9"
+    assert str(ValidWriteIds.parse("t:20:12:12,15:").for_compactor()) == f"t:11:{MAXL}::"
     assert compactor.range_valid(10, 11) is Range.ALL
     assert compactor.range_valid(11, 13) is Range.NONE
     assert compactor.range_aborted(9, 9) is Range.ALL

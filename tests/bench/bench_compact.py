@@ -6,8 +6,9 @@ Each figure is the CPU time of a fresh process from the listing to the published
 measured apart); the median of the rounds, after one that does not count.  In the same rounds, on the same file system:
 `cp` of the input directories, after which every file is fsynced, as acidctl does with what it writes (CPU of both,
 starting them included); pyarrow, which reads all stripes of the inputs and writes them into one file of the same
-codec; and with ``--peers`` Hive's CompactorMR in a JVM that lives through all rounds (bases in the table's codec, while
-Hive 2.3 neither compresses a delta nor gives it an index).
+codec; and with ``--peers`` Hive 4.0.1's own compactors in a JVM that lives through all rounds, by MapReduce and by
+queries on Tez, both in its process, from Hive's worker taking the compaction to its end; with ``--peers 2`` the
+CompactorMR of Hive 2.3 (bases in the table's codec, while it neither compresses a delta nor gives it an index).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from java_peers import JavaPeers
+    from server_peers import ServerPeers
 
     from acidctl.demo.big import BigOptions
 
@@ -97,6 +99,14 @@ COLUMNS = {
     "hive_cpu": ("hive, s", ".2f"),
     "hive_wall": ("hive wall, s", ".2f"),
     "hive": ("hive/acidctl", ".1f"),
+    "mr_cpu": ("Hive 4, MR, s", ".2f"),
+    "mr_wall": ("wall, s", ".2f"),
+    "mr": ("MR/acidctl", ".1f"),
+    "wall_mr": ("wall", ".1f"),
+    "query_cpu": ("Hive 4, query, s", ".2f"),
+    "query_wall": ("wall, s", ".2f"),
+    "query": ("query/acidctl", ".1f"),
+    "wall_query": ("wall", ".1f"),
 }
 
 
@@ -224,8 +234,29 @@ def hive_compacts(peers: JavaPeers, table: Path, case: Case, options: BigOptions
     return measured
 
 
+def hive_4_compacts(peers: ServerPeers, name: str, table: Path, case: Case, rows: int) -> dict[str, float]:
+    """Both compactors of Hive 4, as :func:`hive_compacts`."""
+    from pyarrow import orc
+
+    measured = {}
+    for way in ("mr", "query"):
+        cpu, wall, made = peers.compact(name, table, case.kind, by_query=way == "query")
+        measured |= {f"{way}_cpu": cpu, f"{way}_wall": wall}
+        found = sum(orc.ORCFile(path).nrows for one in made for path in (table / one).glob("bucket_*"))
+        assert rows == found, (case.name, way, made, rows, found)
+        for one in made:
+            shutil.rmtree(table / one)
+    return measured
+
+
 def one_round(
-    case: Case, verify: str, table: Path, peers: JavaPeers | None, options: BigOptions, late: dict[str, Any]
+    case: Case,
+    verify: str,
+    table: Path,
+    peers: JavaPeers | None,
+    hive_4: tuple[ServerPeers, str] | None,
+    options: BigOptions,
+    late: dict[str, Any],
 ) -> Any:
     """All contestants once, on the same files."""
     ours = child(compact_here, table=str(table), kind=case.kind, verify=verify, late=late.get("acidctl", []))
@@ -252,12 +283,19 @@ def one_round(
     if peers:
         figures |= hive_compacts(peers, table, case, options, ours["rows"])
         figures["hive"] = figures["hive_cpu"] / ours["cpu"]
+    if hive_4:
+        figures |= hive_4_compacts(*hive_4, table, case, ours["rows"])
+        for way in ("mr", "query"):
+            figures[way] = figures[f"{way}_cpu"] / ours["cpu"]
+            figures[f"wall_{way}"] = figures[f"{way}_wall"] / ours["wall"]
     return figures, ours
 
 
-def measure(case: Case, verify: str, rows: int, rounds: int, peers: JavaPeers | None) -> None:
+def measure(
+    case: Case, verify: str, rows: int, rounds: int, peers: JavaPeers | None, servers: ServerPeers | None
+) -> None:
     """The lines of one case."""
-    from acidctl.demo.big import write_big
+    from acidctl.demo.big import ROW, write_big
     from acidctl.storage.registry import open_location
 
     options = case.options(rows)
@@ -267,9 +305,12 @@ def measure(case: Case, verify: str, rows: int, rounds: int, peers: JavaPeers | 
         table = Path(folder, "table")
         write_big(*open_location(str(table)), options)
         size = sum(path.stat().st_size for path in table.rglob("*") if path.is_file())
+        hive_4 = None
+        if servers:
+            hive_4 = servers, servers.table(table, ROW, options.write_ids + options.delete_write_ids)
         os.sync()
         for number in range(rounds + 1):
-            figures, ours = one_round(case, verify, table, peers, options, late)
+            figures, ours = one_round(case, verify, table, peers, hive_4, options, late)
             if number:
                 found.append(figures)
     whole, encoded = ours["stripes"]
@@ -288,20 +329,31 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="", metavar="TEXT", help="the cases with this in their names")
     parser.add_argument("--verify", nargs="+", default=["bytes"], metavar="LEVEL", help="keys, bytes, full")
-    parser.add_argument("--peers", action="store_true", help="Hive's compactor in a JVM, in the same rounds")
+    parser.add_argument(
+        "--peers",
+        nargs="?",
+        type=int,
+        const=4,
+        choices=[2, 4],
+        help="Hive's compactors, of this version, in the same rounds",
+    )
     args = parser.parse_args()
-    peers = None
-    if args.peers:
+    peers = servers = None
+    if args.peers == 2:
         from java_peers import JavaPeers
 
         peers = JavaPeers()
+    elif args.peers:
+        from server_peers import ServerPeers
+
+        servers = ServerPeers()
     print(f"{args.rows:,} rows of 7 columns; medians of {args.rounds} rounds; CPU seconds where it does not say wall;")
     print("the last line of each table are targets")
     for case in (case for case in CASES if args.only in case.name):
         for verify in args.verify:
-            measure(case, verify, args.rows, args.rounds, peers)
-    if peers:
-        peers.close()
+            measure(case, verify, args.rows, args.rounds, peers, servers)
+    for one in filter(None, (peers, servers)):
+        one.close()
 
 
 if __name__ == "__main__":

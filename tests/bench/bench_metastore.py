@@ -4,9 +4,9 @@
         [--pymetastore FOLDER]
 
 The metastore is one of this repository, in a process of its own: a table of 100,000 partitions, each sent with the
-twenty columns of its table as Hive sends them; 10,000 open transactions with a lock each and 100,000 aborted ones, all
-of which have written to one table. Each measurement is a process of its own: CPU time and peak memory without what an
-empty one takes that has imported the same, wall time of the work alone, and how many calls the server saw.
+twenty columns of its table as Hive sends them; 10,000 open transactions with a lock each and 100,000 aborted ones,
+all of which have written to one table. Each measurement is a process of its own: CPU time and peak memory without
+what an empty one takes that has imported the same, wall time of the work alone, and how many calls the server saw.
 
 Peers: Thrift's own library with the same structs, read by its Python code as clients without its accelerator do; asked
 for one by one, for a hundredth of them, times a hundred; and with --pymetastore its stubs, where

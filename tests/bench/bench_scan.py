@@ -4,7 +4,9 @@
 
 Each figure is the CPU time of reading everything, divided by that of reading the inserted rows from flat ORC files with
 pyarrow in the same round; the median of the rounds, after one that does not count. With ``--peers`` also the CPU that
-Hive's own reader takes for the same table (a loop inside the JVM), and a loop over pyorc's rows of the flat file.
+Hive 2.3's own reader takes for the same table, row by row (a loop inside the JVM), a loop over pyorc's rows of the flat
+file, and what the vectorised reader of Hive 4.0.1 and Trino 476 take to count the values of the columns, less what the
+same query takes over a table of ten rows.
 """
 
 from __future__ import annotations
@@ -91,12 +93,34 @@ def write_flat(table: Path, target: Path, inserts: int, *, files: bool) -> None:
 
 
 class Peers:
-    """What else can read the table, or at least its rows: Hive's reader row by row, and a loop over pyorc's."""
+    """What else can read the table, or at least its rows: readers of Hive, a loop over those of pyorc, and Trino."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
         from java_peers import JavaPeers
+        from server_peers import ServerPeers
 
         self.hive = JavaPeers()
+        self.servers = ServerPeers(trino=True)
+        few = BigOptions(rows=10, write_ids=1, deletes=0, base=True)
+        write_big(*open_location(str(folder / "few")), few)
+        self._few = self.know(folder / "few", few)
+        self._rows = few.rows
+
+    def know(self, table: Path, shape: BigOptions) -> str:
+        """Let the servers know a table; its name."""
+        return self.servers.table(table, ROW, shape.write_ids + shape.delete_write_ids)
+
+    def server_times(self, name: str, rows: int, columns: list[str] | None) -> dict[str, float]:
+        """CPU of Hive 4 and Trino, less that of the query itself."""
+        counted = columns or list(ROW.names)
+        whole = self.servers.scan(name, counted, rows)
+        few = self.servers.scan(self._few, counted, self._rows)
+        return {engine: whole[engine][0] - few[engine][0] for engine in whole}
+
+    def close(self) -> None:
+        """End them."""
+        self.hive.close()
+        self.servers.close()
 
     def hive_time(self, table: Path, shape: BigOptions, rows: int, columns: list[str] | None) -> float:
         """CPU of the JVM; the list of write ids says that all count."""
@@ -121,14 +145,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=20_000_000, help="the article's table had 8.6 billion")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--peers", action="store_true", help="Hive's reader in a JVM, and pyorc, in the same rounds")
+    parser.add_argument("--peers", action="store_true", help="Hive's readers, Trino and pyorc, in the same rounds")
     args = parser.parse_args()
-    peers = Peers() if args.peers else None
+    place = tempfile.TemporaryDirectory()
+    peers = Peers(Path(place.name)) if args.peers else None
     print(f"{args.rows:,} rows of 7 columns, zlib; medians of {args.rounds} rounds; CPU time")
     print("acid/flat: over flat ORC, a file for each insert; acid/one: over all rows in one flat file;")
-    print("hive/acid and pyorc/acid: how many times our CPU they take")
-    print("| layout | columns | ns a row | acid/flat | acid/one | hive/acid | pyorc/acid |")
-    print("|---|---|---:|---:|---:|---:|---:|", flush=True)
+    print("hive 2.3, pyorc, hive 4 and trino: how many times our CPU they take")
+    print("| layout | columns | ns a row | acid/flat | acid/one | hive 2.3 | pyorc | hive 4 | trino |")
+    print("|---|---|---:|---:|---:|---:|---:|---:|---:|", flush=True)
     for name, shape in SHAPES.items():
         with tempfile.TemporaryDirectory() as folder:
             table, plain = Path(folder, "acid"), Path(folder, "flat")
@@ -136,23 +161,30 @@ def main() -> None:
             write_big(fs, path, replace(shape, rows=args.rows))
             write_flat(table, plain, shape.write_ids, files=True)
             write_flat(table, Path(folder, "one"), shape.write_ids, files=False)
+            known = peers.know(table, shape) if peers else ""
             for columns in (None, ["score"]):
-                measure(name, shape, (table, plain, Path(folder, "one")), columns, args.rounds, peers)
+                measure(name, known, shape, (table, plain, Path(folder, "one")), columns, args.rounds, peers)
     if peers:
-        peers.hive.close()
+        peers.close()
+    place.cleanup()
 
 
 def measure(
     name: str,
+    known: str,
     shape: BigOptions,
     places: tuple[Path, Path, Path],
     columns: list[str] | None,
     rounds: int,
     peers: Peers | None,
 ) -> None:
-    """One line of the table. The first round warms up: caches of the system, and the JVM's compiler."""
+    """One line of the table. The first round warms up: caches of the system, and the JVMs' compilers.
+
+    Args:
+        known: by what name servers know the table.
+    """
     table, plain, one = places
-    found: dict[str, list[float]] = {"ns": [], "flat": [], "one": [], "hive": [], "pyorc": []}
+    found: dict[str, list[float]] = {key: [] for key in ("ns", "flat", "one", "hive", "pyorc", "hive4", "trino")}
     for number in range(rounds + 1):
         flat_time, flat_rows = cpu(lambda: flat(plain, columns))
         acid_time, acid_rows = cpu(lambda: scan(table, columns))
@@ -162,15 +194,17 @@ def measure(
         if peers:
             measured["hive"] = peers.hive_time(table, shape, acid_rows, columns) / acid_time
             measured["pyorc"] = peers.pyorc_time(one, columns, flat_rows) / acid_time
+            for engine, seconds in peers.server_times(known, acid_rows, columns).items():
+                measured[engine] = seconds / acid_time
         if number:
             for key, value in measured.items():
                 found[key].append(value)
-    ns, over, single, hive, loop = (statistics.median(values) if values else None for values in found.values())
+    ns, over, single, *others = (statistics.median(values) if values else None for values in found.values())
     shown = [
         f"{ns:.0f}",
         f"{over:.2f}",
         f"{single:.2f}",
-        *("" if value is None else f"{value:.0f}" for value in (hive, loop)),
+        *("" if value is None else f"{value:.1f}" for value in others),
     ]
     print(f"| {name} | {'all' if columns is None else 'score'} | {' | '.join(shown)} |", flush=True)
 

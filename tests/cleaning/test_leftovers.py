@@ -41,7 +41,8 @@ def kept(plan: CleaningPlan) -> dict[str, str]:
     ("name", "is_one"),
     [
         ("_tmp_1b2c", True), (".hive-staging_hive_2026-11-21_1", True), ("_tmp.delta_0000001_0000001_0000", True),
-        ("_tmp.base_0000005", True), ("_tmp.delete_delta_1_1", True), (".acidctl-trash", False),
+        ("_tmp.base_0000005", True), ("-tmp.base_0000005", True),
+        ("-tmp.mine", False), ("_tmp.delete_delta_1_1", True), (".acidctl-trash", False),
         (".acidctl-lock-0123", True), (".acidctl-lock", False),
         ("_SUCCESS", False), ("_tmp", False), ("_tmp.", False), ("_tmp.mine", False),
         ("_temporary", False), ("_metadata", False), (".Trash", False), (".git", False), ("_files", False),

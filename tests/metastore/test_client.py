@@ -53,7 +53,6 @@ ONCE = [
     (interface.ABORT_TXNS, interface.AbortTxnsRequest((1,))),
     (interface.ABORT_COMPACTIONS, interface.AbortCompactionsRequest((1,))),
     (interface.COMMIT_TXN, interface.CommitTxnRequest(1)),
-    (interface.ALLOCATE_WRITE_IDS, interface.AllocateWriteIdsRequest("sales", "orders", (1,))),
     (interface.UNLOCK, interface.UnlockRequest(1)),
 ]
 

@@ -17,7 +17,8 @@ from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction
 from acidctl.metastore.interface import LockType, TxnType
-from acidctl.metastore.read_lock import ReadLock, seconds_of
+from acidctl.metastore.read_lock import ReadLock
+from acidctl.metastore.server import txn_timeout
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.tables import HiveTable, get_table
 
@@ -105,7 +106,7 @@ def test_heartbeats_go_on_and_a_lost_transaction_is_told(fake: FakeHive) -> None
 )
 def test_the_time_out_of_the_server(fake: FakeHive, said: str, seconds: float) -> None:
     fake.config["metastore.txn.timeout"] = fake.config["hive.txn.timeout"] = said
-    assert seconds_of(client(fake)) == seconds
+    assert txn_timeout(client(fake)) == seconds
 
 
 def test_cat_takes_it_and_lets_it_go(fake: FakeHive, acidctl: Callable[..., Result], tmp_path: Path) -> None:

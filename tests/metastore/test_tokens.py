@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acidctl.errors import UsageProblem
-from acidctl.metastore.tokens import VARIABLE, Token, token_of_file
+from acidctl.metastore.tokens import token_of_file, token_of_text
+from acidctl.tokens import VARIABLE, Token
 
 TOKENS = st.builds(
     Token,
@@ -43,7 +44,7 @@ def test_a_token_is_never_shown() -> None:
 def test_any_text_is_a_token_or_told_without_being_repeated(given_: bytes | str) -> None:
     text = given_ if isinstance(given_, str) else urlsafe_b64encode(given_).decode()
     try:
-        Token.of_text(text)
+        token_of_text(text)
     except UsageProblem as error:
         assert len(text) < 8 or text not in str(error)
 

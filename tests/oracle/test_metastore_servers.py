@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,13 @@ from support.hive_histories import History
 from support.servers.hdfs_server import ServerUnavailable
 from support.servers.hive_server import HiveServer
 from support.servers.metastore_server import MetastoreServer
+
+from acidctl.metastore import interface
+from acidctl.metastore.activity import find_locks, find_transactions
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.housekeeping import find_dead
+from acidctl.metastore.server import find_switches
+from acidctl.metastore.settings import find_settings
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(600)]
 
@@ -41,6 +49,7 @@ def test_hive_works_on_it_and_its_house_keeper_ends_what_is_dead(
             assert dead not in hive.transactions().split(":")[2].split(","), "it was aborted"
             history.step()
             history.judge()
+            acidctl_takes_those_for_dead_that_it_ends(metastore.address, hive)
             owners_are_heard(acidctl, hive, metastore.address)
         finally:
             hive.stop()
@@ -78,3 +87,45 @@ def owners_are_heard(acidctl: Callable[..., Result], hive: HiveServer, address: 
     assert left.one()["snapshotSource"]["server"] == address
     kept = acidctl("clean", "-n", "--older-than", "0", "--metastore", address, "-o", "json", "hive:default.t").one()
     assert (kept["removals"], {one["code"] for one in kept["keptBack"]} - {"no-cleanup"}) == ([], set())
+
+
+def acidctl_takes_those_for_dead_that_it_ends(address: str, hive: HiveServer) -> None:
+    settings = find_settings({"uris": address}, {})
+    assert settings
+    metastore = Metastore(settings)
+    assert find_switches(metastore).keeps_house
+    part = interface.LockComponent(database="default", table="t")
+    dead, alive = hive.open_transaction(), hive.open_transaction()
+    for txn in (dead, alive):
+        hive.allocate_write_id(txn, "t")
+    orphan, kept = (
+        metastore.call(interface.LOCK, interface.LockRequest((part,), None, "alice", "there")).lock for _ in range(2)
+    )
+    over = threading.Event()
+
+    def beat() -> None:
+        other = metastore.another()
+        while not over.wait(0.5):
+            other.call(interface.HEARTBEAT, interface.HeartbeatRequest(None, alive))
+            other.call(interface.HEARTBEAT, interface.HeartbeatRequest(kept, None))
+
+    beats = threading.Thread(target=beat, daemon=True)
+    beats.start()
+    try:
+        time.sleep(2.5)
+        found = find_dead(metastore, 2.0)
+        assert ({txn.id for txn in found.txns}, {lock.id for lock in found.locks}) == ({dead}, {orphan})
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            open_now = {txn.id for txn in find_transactions(metastore).open}
+            locks = {lock.id for lock in find_locks(metastore)}
+            if dead not in open_now and orphan not in locks:
+                break
+            time.sleep(0.5)
+        assert alive in open_now and dead not in open_now
+        assert kept in locks and orphan not in locks
+    finally:
+        over.set()
+        beats.join()
+    metastore.call(interface.UNLOCK, interface.UnlockRequest(kept))
+    hive.end_transaction(alive, commit=True)

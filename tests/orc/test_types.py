@@ -18,8 +18,8 @@ from acidctl.orc.types import (
     renumbered,
     restricted,
     row_type,
+    schema_of,
     to_proto,
-    type_tree,
 )
 
 EVERYTHING = (
@@ -41,7 +41,7 @@ def test_arrow_type_is_what_pyarrow_gives() -> None:
 
 def test_to_proto_and_type_tree_undo_each_other() -> None:
     tree = tail_of(written(EVERYTHING, [])).type_tree
-    assert type_tree(to_proto(tree)) == tree
+    assert schema_of(to_proto(tree)).tree == tree
     assert [node.column_id for node in tree.walk()] == list(range(len(to_proto(tree))))
     assert tree.last_id == len(to_proto(tree)) - 1
 
@@ -54,7 +54,7 @@ def test_odd_names_are_quoted() -> None:
 def test_acid_types_wrap_any_row_type() -> None:
     row = restricted(tail_of(written(EVERYTHING, [])).type_tree, {4, 12})
     assert row is not None
-    tree = type_tree(to_proto(acid_tree(row)))
+    tree = schema_of(to_proto(acid_tree(row))).tree
     assert is_acid(tree)
     assert tree == acid_tree(row)
     assert tree.names == ACID_COLUMNS
@@ -118,15 +118,15 @@ STRUCT, INT, LIST, MAP, UNION = pb.Type.STRUCT, pb.Type.INT, pb.Type.LIST, pb.Ty
 )
 def test_nonsense_is_bad_data(types: list[pb.Type]) -> None:
     with pytest.raises(BadDataError, match="some/path"):
-        type_tree(types, "some/path")
+        schema_of(types, "some/path")
 
 
 def test_type_nested_too_deep_is_refused() -> None:
     def chain(depth: int) -> list[pb.Type]:
         return [*(pb.Type(kind=LIST, subtypes=[i + 1]) for i in range(depth)), pb.Type(kind=INT)]
 
-    assert hive_type(type_tree(chain(MAX_DEPTH))).count("array<") == MAX_DEPTH
+    assert hive_type(schema_of(chain(MAX_DEPTH)).tree).count("array<") == MAX_DEPTH
     with pytest.raises(BadDataError):
-        type_tree(chain(MAX_DEPTH + 1))
+        schema_of(chain(MAX_DEPTH + 1))
     with pytest.raises(BadDataError):
-        type_tree(chain(5_000))
+        schema_of(chain(5_000))

@@ -130,8 +130,11 @@ class BadDay:
         if found.status in (3, 5, 6, 9):
             assert "error:" in found.err or "error" in found.out, said
         extra = line[0] == "housekeep"  # it reads the clock again before it ends what is dead
+        locations = 4 if line[0] == "compact" and line[-1] != "hive:sales.orders" else 1  # each has a turn of its own
         for method, most in _ONCE.items():
-            assert fake.calls.count(method) <= most + (extra and method == "open_txns"), f"{method} was asked for again"
+            assert fake.calls.count(method) <= locations * most + (extra and method == "open_txns"), (
+                f"{method} was asked for again"
+            )
         return found
 
     def judge(self, fake: FakeHive, *line: str) -> None:

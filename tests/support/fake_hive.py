@@ -18,13 +18,17 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from acidctl.acid.names import unescape
 from acidctl.metastore import interface as wire
 from acidctl.metastore.interface import LockState, LockType, TxnState, TxnType
 from acidctl.metastore.wire import Method
 from support.fake_metastore import METHODS, Failed, FakeMetastore, Refused, java_bits
 
-_ONLY_4 = {"get_open_txns_req", "abort_Compactions"}
-_ONLY_3 = {"get_valid_write_ids", "allocate_table_write_ids"}
+_ONLY_4 = {
+    "get_open_txns_req", "abort_Compactions", "find_next_compact2", "update_compactor_state", "set_hadoop_jobid",
+    "mark_compacted", "mark_failed", "mark_refused",
+}  # fmt: skip
+_ONLY_3 = {"get_valid_write_ids"}
 _BITS = {"i": "initiated", "w": "working", "r": "ready for cleaning", "s": "succeeded", "f": "failed", "c": "refused",
          "x": "aborted"}  # fmt: skip
 
@@ -151,7 +155,7 @@ class FakeHive:
         """One of its partitions, ``day=1``, in its directory."""
         storage = self.tables[database, table].storage
         assert storage
-        values = tuple(part.partition("=")[2] for part in name.split("/"))
+        values = tuple(unescape(part.partition("=")[2]) for part in name.split("/"))
         self.partitions[database, table][name] = wire.Partition(
             values, wire.PartitionStorage(f"{storage.location}/{name}")
         )
@@ -379,6 +383,9 @@ class FakeHive:
     def _do_commit_txn(self, request: wire.CommitTxnRequest) -> None:
         if self._open_txn(request.txn).state != TxnState.OPEN:
             raise Refused("TxnAbortedException", f"Transaction txnid:{request.txn} already aborted")
+        for one in self.queue:
+            if one.txn == request.txn:
+                self.set_entry(one.id or 0, committed=self._ms(self.now), next_txn=self._next_txn)
         self.end(request.txn)
 
     def _do_heartbeat(self, request: wire.HeartbeatRequest) -> None:
@@ -386,6 +393,11 @@ class FakeHive:
             if request.txn in self.txns and self.txns[request.txn].state == TxnState.ABORTED:
                 raise Refused("TxnAbortedException", f"transaction {request.txn} was aborted")
             self._open_txn(request.txn).heartbeat = self.now
+
+    def _do_heartbeat_txn_range(self, request: wire.HeartbeatTxnRangeRequest) -> wire.HeartbeatTxnRangeResponse:
+        asked = set(range(request.first, request.last + 1))
+        aborted = {id_ for id_ in asked & set(self.txns) if self.txns[id_].state == TxnState.ABORTED}
+        return wire.HeartbeatTxnRangeResponse(frozenset(aborted), frozenset(asked - set(self.txns)))
 
     def _listed(self, without: Sequence[int]) -> wire.OpenTxns:
         ids = [id_ for id_, txn in sorted(self.txns.items()) if txn.type not in without]
@@ -420,14 +432,6 @@ class FakeHive:
             least = next((at for at, is_aborted in zip(invalid, aborted, strict=True) if not is_aborted), None)
             found.append(wire.TableWriteIds(name, len(txns), tuple(invalid), least, java_bits(aborted)))
         return wire.ValidWriteIdsResponse(tuple(found))
-
-    def _do_allocate_table_write_ids(self, request: wire.AllocateWriteIdsRequest) -> wire.AllocateWriteIdsResponse:
-        ids = self.write_ids.setdefault(f"{request.database}.{request.table}", [])
-        given = []
-        for txn in request.txns:
-            ids.append(txn)
-            given.append(wire.TxnToWriteId(txn, len(ids)))
-        return wire.AllocateWriteIdsResponse(tuple(given))
 
     # -- locks ---------------------------------------------------------------------------------------------------
 
@@ -534,3 +538,44 @@ class FakeHive:
                 state = f"in {one.state} state" if one else "not there"
                 done[id_] = wire.AbortedCompaction(id_, "Error", f"Compaction is {state}, so it cannot be aborted")
         return wire.AbortCompactionsResponse(done)
+
+    # -- what workers say --------------------------------------------------------------------------------------------
+
+    def _do_find_next_compact2(self, request: wire.FindNextCompactRequest) -> wire.MaybeQueueEntry:
+        waiting = [one for one in self.queue if one.state == "initiated" and one.pool == request.pool]
+        if not waiting:
+            return wire.MaybeQueueEntry()
+        one = min(waiting, key=lambda entry: entry.id or 0)
+        self.set_entry(one.id or 0, state="working", worker=request.worker, started=self._ms(self.now))
+        return wire.MaybeQueueEntry(
+            wire.QueueEntry(
+                one.id or 0, one.database, one.table, one.partition, one.type, one.run_as, state="w",
+                worker=request.worker, pool=one.pool,
+            )
+        )  # fmt: skip
+
+    def _do_update_compactor_state(self, entry: wire.QueueEntry, txn: int) -> None:
+        self._queued(entry.id)
+        self.set_entry(entry.id, highest_write_id=entry.highest_write_id, run_as=entry.run_as, txn=txn)
+
+    def _do_set_hadoop_jobid(self, job: str, id_: int) -> None:
+        self.set_entry(id_, job=job)
+
+    def _do_mark_compacted(self, entry: wire.QueueEntry) -> None:
+        """Whoever says so, and whatever state it is in."""
+        self._queued(entry.id)
+        self.set_entry(entry.id, state="ready for cleaning", worker=None)
+
+    def _do_mark_failed(self, entry: wire.QueueEntry) -> None:
+        self._queued(entry.id)
+        self.set_entry(entry.id, state="failed", error=entry.error, ended=self._ms(self.now))
+
+    def _do_mark_refused(self, entry: wire.QueueEntry) -> None:
+        self._queued(entry.id)
+        self.set_entry(entry.id, state="refused", error=entry.error, ended=self._ms(self.now))
+
+    def _queued(self, id_: int) -> wire.CompactionInfo:
+        for one in self.queue:
+            if one.id == id_ and one.state in ("initiated", "working", "ready for cleaning"):
+                return one
+        raise Refused("IllegalStateException", f"No record with CQ_ID={id_} found in COMPACTION_QUEUE")

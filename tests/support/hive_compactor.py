@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from pyarrow import orc
+
+from acidctl.acid.names import NO_STATEMENT, parse_directory
 from support.servers.hive_server import HiveServer
 
 READY = "ready for cleaning"
@@ -43,3 +46,20 @@ def clean_by_hive(hive: HiveServer, table: str) -> None:
 def names(path: Path) -> set[str]:
     """The directories of a location that hold rows."""
     return {child.name for child in path.iterdir() if not child.name.startswith((".", "_"))}
+
+
+def has_copied_deletes(path: Path) -> bool:
+    """Whether a minor compaction of Hive 3 wrote each delete event of a table without buckets into several files."""
+    for one in path.glob("delete_delta_*"):
+        directory = parse_directory(one.name)
+        if directory is None or directory.statement_id != NO_STATEMENT or directory.visibility_txn:
+            continue
+        found = [frozenset(keys) for keys in (_delete_keys(file) for file in one.glob("bucket_*"))]
+        if len(found) > 1 and len(set(found)) < len(found):
+            return True
+    return False
+
+
+def _delete_keys(file: Path) -> set[tuple[int, ...]]:
+    table = orc.ORCFile(file).read(columns=["originalTransaction", "bucket", "rowId"])
+    return set(zip(*(column.to_pylist() for column in table.columns), strict=True))

@@ -1,22 +1,30 @@
-"""The past of a table of a real Hive by its own SELECTs: what `history` must say, and `diff` between two write ids."""
+"""The past of a table of a real Hive by its own SELECTs: what `history`, `diff`, `blame` and `cat --at` must say."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from acidctl import Location
 from acidctl.acid.names import Kind, parse_directory
 from acidctl.errors import HistoryError
+from acidctl.orc.types import OrcType
+from acidctl.rows.past.blame import RowLife
 from acidctl.rows.past.diff import Difference
 from support.hive_compactor import names
 from support.hive_text import printed
 from support.json_text import encode_json_lines
-from support.real_hive import HiveTable, Row, Rows
+from support.real_hive import HiveTable, Row, Rows, same
+
+Key = tuple[int, int, int]
+"""ROW__ID."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +55,9 @@ class Past:
         rows: by the write id that was then the last one of the table.
         done: by write id.
         cleaned: directories were removed, so that not all can be told any more.
+        overwritten: write ids that put all rows in the place of others.
         renumbered: a REBALANCE gave all rows new ids, so that nothing can be compared with what was before it.
-        destroyed: how many differences could not be told for that.
+        destroyed: how much could not be told for that.
     """
 
     table: HiveTable
@@ -56,6 +65,7 @@ class Past:
     where: str
     rows: dict[int, Rows] = field(default_factory=lambda: {0: []})
     done: dict[int, Done] = field(default_factory=dict)
+    overwritten: set[int] = field(default_factory=set)
     cleaned: bool = False
     renumbered: bool = False
     destroyed: int = 0
@@ -82,6 +92,7 @@ class Past:
             overwritten = overwritten and (not rows or all(key[0] == now for key, _ in rows))
             if overwritten and (self.path / f"base_{now:07d}").exists():
                 self.done[now] = Done(len(rows))
+                self.overwritten.add(now)
             else:
                 self.done[now] = done_by(self.rows[last], rows)
         self.rows[now] = rows
@@ -89,17 +100,65 @@ class Past:
     def forget(self, rows: Rows) -> None:
         """Hive removed all that was there, without a trace."""
         self.rows, self.done, self.cleaned = {self.newest(): rows}, {}, True
+        self.overwritten = set()
 
-    def judge(self, choose: Callable[[list[tuple[int, int]]], list[tuple[int, int]]] = lambda pairs: pairs) -> None:
-        """`history` and `diff` say what happened.
+    def judge(self, choose: Callable[[list[Any]], list[Any]] = lambda found: found) -> None:
+        """`history`, `diff`, `blame` and `cat --at` say what happened.
 
         Args:
-            choose: which pairs of write ids to compare; all without it.
+            choose: which pairs of write ids to compare, which write ids to look back to, and which rows to look for;
+                all without it.
         """
         self._judge_history()
         ids = sorted(self.rows)
         for start, end in choose([*pairwise(ids), (ids[0], ids[-1]), (ids[-1], ids[0])]):
             self._judge_difference(start, end)
+        for number in choose(list(range(ids[0], ids[-1] + 1))):
+            self._judge_rows_at(number)
+        if not self.renumbered:
+            self._judge_lives(choose)
+
+    def _judge_rows_at(self, number: int) -> None:
+        told = (number, self.table.statements)
+        wanted = self.rows[max(one for one in self.rows if one <= number)]
+        try:
+            scan = self.location().rows().scan(at=number, row_id=True)
+            found = [self._row(row) for row in _as_printed(scan.batches_as_read(), scan.output_type)]
+        except HistoryError:
+            assert self.cleaned or self.renumbered or self._names_leave_open(number), told
+            self.destroyed += 1
+            return
+        same(sorted(found), wanted, told)
+
+    def _judge_lives(self, choose: Callable[[list[Any]], list[Any]]) -> None:
+        """What became of rows that were ever seen: of those that live, and of those that went."""
+        ids = sorted(self.rows)
+        went: dict[Key, int] = {}
+        for before, after in pairwise(ids):
+            left = {key for key, _ in self.rows[after]}
+            went |= {key: after for key, _ in self.rows[before] if key not in left}
+        for key in choose(sorted(key for key, _ in self.rows[ids[-1]])):
+            life, deleted = self._life(key)
+            assert life is not None and (life.status, deleted) == ("live", set()), (key, life, self.table.statements)
+            assert {one.write_id for one in life.inserts} == {key[0]}, (key, life, self.table.statements)
+        for key, number in choose(sorted(went.items())):
+            life, deleted = self._life(key)
+            told = (key, number, life, self.table.statements)
+            if number in self.overwritten:
+                assert (life is None and self.cleaned) or (life and (life.status, deleted) == ("gone", set())), told
+            elif self.cleaned:
+                assert life is None or (life.status in {"deleted", "gone"} and deleted <= {number}), told
+            else:
+                assert life is not None and (life.status, deleted) == ("deleted", {number}), told
+
+    def _life(self, key: Key) -> tuple[RowLife | None, set[int]]:
+        """What `blame` says of a row, if anything is left of it; and the valid write ids that deleted it."""
+        lists = self.table.write_ids
+        assert lists is not None
+        lives = self.location().blame("{}:{}:{}".format(*key)).rows
+        assert len(lives) <= 1, (key, lives, self.table.statements)
+        deleted = {one.write_id for life in lives for one in life.changes}
+        return (lives[0] if lives else None), {number for number in deleted if lists.is_valid(number)}
 
     def _judge_history(self) -> None:
         said = self.location().history()
@@ -146,13 +205,20 @@ class Past:
         return number < top and not held.issuperset(range(1, top + 1))
 
     def _changes(self, found: Difference) -> dict[str, Counter[Row]]:
-        kinds = list(self.table.types.values())
         changes: dict[str, Counter[Row]] = {"-": Counter(), "+": Counter()}
-        for batch in found.listed():
-            for line in encode_json_lines(batch, found.listed_type).decode().splitlines():
-                row = json.loads(line)
-                change, key = row.pop("change"), row.pop("ROW__ID")
-                values = list(row.values())[: len(kinds)]  # those of partitions come after them
-                shown = tuple(printed(kind, value) for kind, value in zip(kinds, values, strict=True))
-                changes[change][(key["writeid"], key["bucketid"], key["rowid"]), shown] += 1
+        for row in _as_printed(found.listed(), found.listed_type):
+            changes[row.pop("change")][self._row(row)] += 1
         return changes
+
+    def _row(self, row: dict[str, Any]) -> Row:
+        """One as Hive has it, of one that `cat` prints."""
+        key = row.pop("ROW__ID")
+        kinds = list(self.table.types.values())
+        values = list(row.values())[: len(kinds)]  # those of partitions come after them
+        shown = tuple(printed(kind, value) for kind, value in zip(kinds, values, strict=True))
+        return (key["writeid"], key["bucketid"], key["rowid"]), shown
+
+
+def _as_printed(batches: Iterable[pa.RecordBatch], kind: OrcType) -> Iterator[dict[str, Any]]:
+    for batch in batches:
+        yield from map(json.loads, encode_json_lines(batch, kind).decode().splitlines())

@@ -22,10 +22,20 @@ S = TypeVar("S", bound=_Server)
 def served(start: Callable[[], S]) -> Iterator[S]:
     """What `start` gives, ended in any case; where it cannot be had the test is skipped with the reason."""
     try:
-        server = start()
+        server = _started(start)
     except ServerUnavailable as error:
         pytest.skip(f"no server to test with: {error}")
     try:
         yield server
     finally:
         server.stop()
+
+
+def _started(start: Callable[[], S]) -> S:
+    """Once more, on other ports, where a process beside took one that was free a moment ago."""
+    try:
+        return start()
+    except ServerUnavailable as error:
+        if "Address already in use" not in str(error):
+            raise
+    return start()

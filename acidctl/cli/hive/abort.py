@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from acidctl.cli.options import shared
@@ -27,37 +25,37 @@ def command() -> None:
     """End transactions, or take compactions that wait out of the queue, after showing what they are."""
 
 
-@command.command(
+@shared.command(
     "txn",
+    "acidctl abort txn 812",
+    "acidctl abort txn --dry-run 812 813",
+    group=command,
     short_help="Abort transactions by their ids.",
-    epilog=shared.examples("acidctl abort txn 812", "acidctl abort txn --dry-run 812 813"),
 )
 @_ids
 @_common
-def txn_command(**asked: Any) -> int:
+@shared.by_work("abort_txns")
+def txn_command() -> None:
     """Abort open transactions: nothing of what they wrote will ever be read, and their locks go.
 
     What each is doing is shown first. Where an id is not that of an open transaction, none is aborted. A query that is
     at work fails when it next asks the metastore.
     """
-    from acidctl.cli.hive.work.abort import abort_txns  # noqa: PLC0415 - loaded when it runs
-
-    return abort_txns(**asked)
 
 
-@command.command(
+@shared.command(
     "compaction",
+    "acidctl abort compaction 17",
+    "acidctl abort compaction --yes -o json 17 18",
+    group=command,
     short_help="Take compactions that wait out of the queue (Hive 4).",
-    epilog=shared.examples("acidctl abort compaction 17", "acidctl abort compaction --yes -o json 17 18"),
 )
 @_ids
 @_common
-def compaction_command(**asked: Any) -> int:
+@shared.by_work("abort_compactions")
+def compaction_command() -> None:
     """Take entries that are initiated, and that no worker has taken, out of the metastore's queue.
 
     Entries in other states cannot be taken out, and what can be done about them is said. Servers before Hive 4 cannot
     do it at all.
     """
-    from acidctl.cli.hive.work.abort import abort_compactions  # noqa: PLC0415 - loaded when it runs
-
-    return abort_compactions(**asked)

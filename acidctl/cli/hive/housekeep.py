@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from acidctl.cli.options import shared
@@ -11,13 +9,11 @@ from acidctl.cli.options.asked_metastore import asked_metastore
 from acidctl.cli.options.param_types import DURATION
 
 
-@click.command(
+@shared.command(
     "housekeep",
-    epilog=shared.examples(
-        "acidctl housekeep --dry-run",
-        "acidctl housekeep --yes",
-        "acidctl housekeep --yes --older-than 1h --exit-code -o jsonl",
-    ),
+    "acidctl housekeep --dry-run",
+    "acidctl housekeep --yes",
+    "acidctl housekeep --yes --older-than 1h --exit-code -o jsonl",
 )
 @click.option(
     "--older-than", type=DURATION, metavar="TIME", help="Only those that are silent for so long; the server's time-out."
@@ -28,7 +24,8 @@ from acidctl.cli.options.param_types import DURATION
 @shared.exit_code_option
 @asked_metastore
 @shared.output_option("table", "json", "jsonl", default="table")
-def command(**asked: Any) -> int:
+@shared.by_work()
+def command() -> None:
     """Abort transactions and release locks that gave no sign of life for the server's time-out.
 
     Hive's own house keeper does this where it runs; a metastore that stands alone, or Hive 4 without
@@ -39,6 +36,3 @@ def command(**asked: Any) -> int:
     replication are left alone; before Hive 4, where nobody tells which those are, transactions without locks are left
     alone too, if anything is replicated into this warehouse.
     """
-    from acidctl.cli.hive.work.housekeep import work  # noqa: PLC0415 - loaded when it runs
-
-    return work(**asked)

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.asked_metastore import asked_metastore, exit_code_option, limit_option
+from acidctl.cli.options.asked_metastore import view_options
 
 
-@click.command(
+@shared.command(
     "locks",
-    epilog=shared.examples(
-        "acidctl locks",
-        "acidctl locks --waiting",
-        "acidctl locks --table sales.orders -o jsonl",
-    ),
+    "acidctl locks",
+    "acidctl locks --waiting",
+    "acidctl locks --table sales.orders -o jsonl",
 )
 @shared.typed_option("--table", metavar="DB.TABLE", help="Only those on this table and its partitions.")
 @click.option("--waiting", is_flag=True, help="Only those that are not held yet, each with the one it waits for.")
-@limit_option
-@exit_code_option
-@asked_metastore
-@shared.output_option("table", "json", "jsonl", "csv", default="table")
-def command(**asked: Any) -> int:
+@view_options
+@shared.by_work()
+def command() -> None:
     """List the locks of a metastore: who holds what, since when, and who waits for whom."""
-    from acidctl.cli.hive.work.locks import work  # noqa: PLC0415 - loaded when it runs
-
-    return work(**asked)

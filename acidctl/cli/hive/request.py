@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from acidctl.cli.options import shared
@@ -17,15 +15,13 @@ def _properties(property_: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     return tuple(key_and_value(item, "--property") for item in property_)
 
 
-@click.command(
+@shared.command(
     "request",
-    epilog=shared.examples(
-        "acidctl request --major hive:sales.orders",
-        "acidctl request --minor --dry-run 'hive:sales.*'",
-        "acidctl request --major --wait --deadline 2h hive:sales.orders/day=2026-11-20",
-        "acidctl request --rebalance --buckets 8 --order-by 'id desc' hive:sales.orders",
-        "acidctl request --major --pool nightly --property compactor.mapreduce.map.memory.mb=4096 hive:sales.orders",
-    ),
+    "acidctl request --major hive:sales.orders",
+    "acidctl request --minor --dry-run 'hive:sales.*'",
+    "acidctl request --major --wait --deadline 2h hive:sales.orders/day=2026-11-20",
+    "acidctl request --rebalance --buckets 8 --order-by 'id desc' hive:sales.orders",
+    "acidctl request --major --pool nightly --property compactor.mapreduce.map.memory.mb=4096 hive:sales.orders",
 )
 @shared.places_argument("names", "TABLE...", only_names=True)
 @shared.typed_option("--major", "kind", flag_value="major", help="All rows into a base.")
@@ -54,7 +50,8 @@ def _properties(property_: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 @exclude_option
 @asked_metastore
 @shared.output_option("table", "json", "jsonl", default="table")
-def command(**asked: Any) -> int:
+@shared.by_work()
+def command() -> None:
     """Put compactions into the metastore's queue, as ALTER TABLE ... COMPACT does, one for each partition.
 
     TABLE is hive:db.table, hive:db.table/day=2026-11-20 or hive:db.*. Hive's own workers compact; `acidctl compact`
@@ -62,6 +59,3 @@ def command(**asked: Any) -> int:
 
     Exits with 7 where one was refused, and with 6 where a compaction failed that was waited for.
     """
-    from acidctl.cli.hive.work.request import work  # noqa: PLC0415 - loaded when it runs
-
-    return work(**asked)

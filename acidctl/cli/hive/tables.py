@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.asked_metastore import asked_metastore, exit_code_option, limit_option
+from acidctl.cli.options.asked_metastore import view_options
 from acidctl.cli.options.metastore import exclude_option
 
 
-@click.command(
+@shared.command(
     "tables",
-    epilog=shared.examples(
-        "acidctl tables",
-        "acidctl tables --partitions 'sales.*'",
-        "acidctl tables -o csv --exclude 'sales.tmp_*' sales",
-        "acidctl tables -o jsonl | jq -r 'select(.noAutoCompaction) | .table'",
-    ),
+    "acidctl tables",
+    "acidctl tables --partitions 'sales.*'",
+    "acidctl tables -o csv --exclude 'sales.tmp_*' sales",
+    "acidctl tables -o jsonl | jq -r 'select(.noAutoCompaction) | .table'",
 )
 @click.argument("patterns", nargs=-1, metavar="[PATTERN...]")
 @click.option(
@@ -28,15 +24,10 @@ from acidctl.cli.options.metastore import exclude_option
     help="Count the partitions of each table, which takes a call each.",
 )
 @exclude_option
-@limit_option
-@exit_code_option
-@asked_metastore
-@shared.output_option("table", "json", "jsonl", "csv", default="table")
-def command(**asked: Any) -> int:
+@view_options
+@shared.by_work()
+def command() -> None:
     """List the transactional tables of a metastore: what they are, where they lie, and what is set for them.
 
     PATTERN is db.table with * and ? for what may stand there, or a database; all tables by default.
     """
-    from acidctl.cli.hive.work.tables import work  # noqa: PLC0415 - loaded when it runs
-
-    return work(**asked)

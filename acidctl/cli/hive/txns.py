@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.asked_metastore import asked_metastore, exit_code_option, limit_option
+from acidctl.cli.options.asked_metastore import view_options
 from acidctl.cli.options.param_types import DURATION
 
 
-@click.command(
+@shared.command(
     "txns",
-    epilog=shared.examples(
-        "acidctl txns --open",
-        "acidctl txns --open --older-than 1h --user etl",
-        "acidctl txns --blocking",
-        "acidctl txns --blocking hive:sales.orders",
-        "acidctl txns --blocking --exit-code -o jsonl | jq -r '.id, .user, .bytes'",
-    ),
+    "acidctl txns --open",
+    "acidctl txns --open --older-than 1h --user etl",
+    "acidctl txns --blocking",
+    "acidctl txns --blocking hive:sales.orders",
+    "acidctl txns --blocking --exit-code -o jsonl | jq -r '.id, .user, .bytes'",
 )
 @shared.places_argument("tables", "[TABLE...]", required=False, only_names=True)
 @click.option("--open", "only", flag_value="open", help="Only open ones.")
@@ -32,12 +28,10 @@ from acidctl.cli.options.param_types import DURATION
     default=True,
     help="With --blocking: list the locations to tell how many bytes wait, or leave that out.",
 )
-@limit_option
-@exit_code_option
-@asked_metastore
 @shared.storage_options
-@shared.output_option("table", "json", "jsonl", "csv", default="table")
-def command(**asked: Any) -> int:
+@view_options
+@shared.by_work()
+def command() -> None:
     """List the transactions that are open, or aborted and not forgotten, with their locks.
 
     --blocking says what holds back cleaning, the transaction first for which most bytes wait: of every compaction that
@@ -47,6 +41,3 @@ def command(**asked: Any) -> int:
 
     Ages are by the clock of this machine, or by the newest time of the server where that is ahead.
     """
-    from acidctl.cli.hive.work.txns import work  # noqa: PLC0415 - loaded when it runs
-
-    return work(**asked)

@@ -70,7 +70,7 @@ plan_options = shared.together(
     help="Keep what was superseded, or written, less than this long ago: 24h, 90m, 7d, 0.",
 )
 @shared.typed_option("--unsafe-retention", is_flag=True, help="Allow --older-than below 1h: nothing reads the tables.")
-@click.option("--leftovers", is_flag=True, help="Remove abandoned _tmp_*, _tmp.delta_* and .hive-staging* too.")
+@click.option("--leftovers", is_flag=True, help="Remove abandoned _tmp_*, -tmp.delta_* and .hive-staging* too.")
 @plan_options
 @shared.by_work()
 def command() -> None:

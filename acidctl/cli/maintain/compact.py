@@ -6,7 +6,7 @@ import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.engine_choice import engine_options
-from acidctl.cli.options.param_types import COUNT, SIZE, WINDOW, NumberType
+from acidctl.cli.options.param_types import COUNT, DURATION, SIZE, WINDOW, NumberType
 
 _engine_options = shared.together(
     engine_options("spark", "<host>-compactor-<database>.<table>"),
@@ -71,12 +71,21 @@ _writing_options = shared.together(
 )
 
 
+_hive_options = shared.together(
+    shared.typed_option(
+        "--take-over", is_flag=True, help="Do what waits in Hive's queue for the same location in its place."
+    ),
+    click.option("--wait", type=DURATION, help="Wait so long for Hive's own compaction of the same location, e.g. 2h."),
+)
+
+
 @shared.command(
     "compact",
     "acidctl compact --major orders",
     "acidctl compact --auto --dry-run /warehouse/sales.db",
     "acidctl compact --major --master yarn --queue etl --conf spark.executor.memory=4g orders",
     "acidctl compact --minor --offline --engine local orders/day=2026-11-20",
+    "acidctl compact --major --wait 2h hive:sales.orders",
     "acidctl compact --auto --window 01:00-05:00 --max-bytes 500g hdfs://nn/warehouse/sales.db",
 )
 @shared.report_options
@@ -102,6 +111,7 @@ _writing_options = shared.together(
 @_engine_options
 @_writing_options
 @shared.lock_options
+@_hive_options
 @shared.exit_code_option
 @shared.snapshot_options
 @shared.changed_storage_options
@@ -118,6 +128,9 @@ def command() -> None:
 
     A minor compaction with both kinds of delta appears by two renames, and a reader between them would see wrong rows:
     it needs --offline, or --visibility-txn; --major appears at once.
+
+    A table that a metastore knows is compacted under a transaction of Hive's, and on Hive 4 as an entry of its queue,
+    in a pool of its own: SHOW COMPACTIONS has it, and the result appears with the commit.
 
     On S3 and Google Cloud Storage, which cannot rename, the result is copied to its place, and the location is locked
     meanwhile. One bucket appears at once there too; several need --offline, or --visibility-txn.

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from acidctl.cli.options.metastore import metastore_of, metastore_options
-from acidctl.cli.options.shared import passed_as
+from acidctl.cli.options.shared import output_option, passed_as
 from acidctl.errors import UsageProblem
 
 if TYPE_CHECKING:
+    from acidctl.cli.output.screen import View
     from acidctl.metastore.client import Metastore
 
 
@@ -28,11 +29,24 @@ def _asked(metastore: str | None, metastore_option: tuple[str, ...]) -> Metastor
 asked_metastore = passed_as("metastore", _asked, *metastore_options)
 """``--metastore`` and ``--metastore-option``: passed on as the keyword `metastore`, a Metastore."""
 
-limit_option = click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Show the first N; without it 100 in the table, and all in the other forms.",
-)
 
-exit_code_option = click.option("--exit-code", is_flag=True, help="Exit with 12 where there is nothing to show.")
+def _view(limit: int | None, exit_code: bool, output: str) -> View:
+    from acidctl.cli.output.screen import View  # noqa: PLC0415 - --help does without
+
+    return View(limit, exit_code, output)
+
+
+view_options = passed_as(
+    "view",
+    _view,
+    click.option(
+        "--limit",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Show the first N; without it 100 in the table, and all in the other forms.",
+    ),
+    click.option("--exit-code", is_flag=True, help="Exit with 12 where there is nothing to show."),
+    asked_metastore,
+    output_option("table", "json", "jsonl", "csv", default="table"),
+)
+"""Of commands that list: passed on as the keywords `metastore` and `view`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from acidctl.cli.options.shared import F, passed_as, refuse_unused
 
 if TYPE_CHECKING:
     from acidctl.spark.driver.session_plan import SparkOptions
+    from acidctl.storage.port import FileSystemSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +62,16 @@ class EngineChoice:
         (queue, *others) = {*queues} or {""}
         return replace(self, queue=queue) if is_open and queue and not others else self
 
-    def spark(self, name: str) -> SparkOptions:
-        """What to start; `name` where the user gave none."""
+    def spark(self, name: str, stores: Iterable[FileSystemSpec] = ()) -> SparkOptions:
+        """What to start.
+
+        Args:
+            name: where the user gave none.
+            stores: what tasks read and write.
+        """
         from acidctl.spark.driver.session_plan import SparkOptions  # noqa: PLC0415 - only for Spark
 
-        return SparkOptions(self.master, self.conf, self.name or name, self.queue)
+        return SparkOptions(self.master, self.conf, self.name or name, self.queue, stores=tuple(dict.fromkeys(stores)))
 
 
 def _choice(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,9 +14,6 @@ from acidctl.location.named_metastore import open_metastore, open_warehouse
 if TYPE_CHECKING:
     from acidctl.location.warehouse import Warehouse
     from acidctl.metastore.client import Metastore
-
-F = TypeVar("F", bound=Callable[..., Any])
-
 
 CONFIGURED = "configured"
 """In place of an address, where an option may stand without one: what is configured."""

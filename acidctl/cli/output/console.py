@@ -177,8 +177,11 @@ def _put_csv(rows: Iterable[Sequence[object]]) -> None:
 
 
 def _cell(value: Any) -> Any:
+    """Lists and objects in short."""
+    if isinstance(value, dict):
+        return " ".join(f"{key}={one}" for key, one in value.items())
     if isinstance(value, list):
-        return " ".join(value)
+        return " ".join(str(one.get("on", one)) if isinstance(one, dict) else str(one) for one in value)
     return str(value).lower() if isinstance(value, bool) else value
 
 

@@ -49,7 +49,7 @@ def concat_tasks(
     if not sources:
         return []
     format_ = _format_of(snapshot, sources)
-    by_age = sorted(sources, key=_age)
+    by_age = sorted(sources, key=lambda source: source.file.max_write_id)
     # Hive writes empty files without columns, too.
     row = merge_row_types([source.row_type for source in by_age if source.rows] or [by_age[-1].row_type])
     if writing.overrides and format_ is not Format.ORC:
@@ -96,7 +96,7 @@ def run_concat(task: ConcatTask) -> BucketResult:
     if not sources:
         return BucketResult(task.bucket)
     if task.format is Format.PARQUET:
-        newest = max(range(len(sources)), key=lambda i: (_age(sources[i]), i))
+        newest = max(range(len(sources)), key=lambda i: (sources[i].file.max_write_id, i))
         written = write_parquet(fs, sources, task, newest)
     else:
         written = write_orc(fs, sources, task)
@@ -129,11 +129,6 @@ def _format_of(snapshot: Snapshot, sources: Sequence[EventFile]) -> Format:
             "how its lines make columns is known to the metastore alone; let Hive compact it",
         )
     return format_
-
-
-def _age(source: EventFile) -> int:
-    """The write id of its directory; -1 for original files."""
-    return source.file.directory.max_write_id if source.file.directory else -1
 
 
 def _bucket(source: EventFile) -> int:

@@ -19,7 +19,7 @@ from acidctl.orc.arrow import below
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail, stripe_length
 from acidctl.orc.types import arrow_type, renumbered, to_proto
-from acidctl.orc.write.acid_writer import rows_within
+from acidctl.orc.write.acid_writer import Gathered
 from acidctl.orc.write.file_assembler import CPP_WRITER, OrcAssembler, lowest_writer
 from acidctl.orc.write.stripe_encoder import encode_stripes
 from acidctl.orc.write.writer_settings import WHOLE
@@ -122,8 +122,7 @@ class _Writer:
         )
         # The rows are cut here, by their decoded size, as AcidWriter does.
         self._encoder = replace(task.settings, stripe_size=WHOLE)
-        self._pending: list[pa.RecordBatch] = []
-        self._bytes = 0
+        self._gathered = Gathered(task.settings.stripe_size, self._encode)
         self._writers: set[tuple[int, int]] = set()
         self.taken: list[Taken] = []
         self.plain: list[bool] = []
@@ -134,7 +133,7 @@ class _Writer:
         return sum(self.plain)
 
     def copy(self, piece: _Piece) -> None:
-        self._flush()
+        self._gathered.flush()
         tail = piece.source.tail
         info = tail.stripes[piece.number]
         twice = self._task.verify.compares_values
@@ -156,19 +155,11 @@ class _Writer:
         # Where all is to be compared, what is written is read apart from what it is compared with.
         judge = self._rows(piece) if self._task.verify.compares_values else rows
         self.expected += RowProof(len(rows), 0, value_checksum(None, judge, self._tree))
-        batch = as_batch(rows)
-        size = self._task.settings.stripe_size
-        while batch.num_rows:
-            count = rows_within(batch, size - self._bytes)
-            self._pending.append(batch.slice(0, count))
-            self._bytes += self._pending[-1].nbytes
-            batch = batch.slice(count)
-            if self._bytes >= size or batch.num_rows:
-                self._flush()
+        self._gathered.add(as_batch(rows))
 
     def close(self) -> int:
         """Write what is left and the tail; the length of the file."""
-        self._flush()
+        self._gathered.flush()
         metadata = common_metadata([source.tail for source in self.sources])
         return self._assembler.finish(
             to_proto(self._tree), metadata, calendar=self._task.calendar, writer=lowest_writer(self._writers)
@@ -180,8 +171,7 @@ class _Writer:
         rows = conform(rows, self._target, self._fs.display(piece.source.path))
         return fit_text(rows, piece.source.row_type, self._task.row)
 
-    def _flush(self) -> None:
-        pending, self._pending, self._bytes = self._pending, [], 0
+    def _encode(self, pending: Sequence[pa.RecordBatch]) -> None:
         for stripe in encode_stripes(pending, self._encoder, self._tree):
             self._assembler.append_stripe(stripe.data, stripe.info, stripe.statistics)
             self._writers.add(CPP_WRITER)

@@ -34,7 +34,7 @@ from acidctl.compaction.working import done
 from acidctl.errors import RefusedError
 from acidctl.orc.byte_source import ByteSource, ReadAheadFile, native_errors
 from acidctl.orc.types import OrcType
-from acidctl.orc.write.acid_writer import rows_within
+from acidctl.orc.write.acid_writer import Gathered
 from acidctl.rows.foreign.format import read_any_tail
 from acidctl.rows.foreign.parquet_file import open_parquet, window_on
 from acidctl.rows.foreign.parquet_size import RowGroups
@@ -334,22 +334,15 @@ class _Writer:
             self._file, schema, compression=codec, use_deprecated_int96_timestamps=old_times, store_schema=False
         )
         self._schema = schema
-        self._pending: list[pa.RecordBatch] = []
-        self._bytes = 0
+        self._gathered = Gathered(ROW_GROUP, self._write_group)
         self._groups = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
-        while batch.num_rows:
-            count = rows_within(batch, ROW_GROUP - self._bytes)
-            self._pending.append(batch.slice(0, count))
-            self._bytes += self._pending[-1].nbytes
-            batch = batch.slice(count)
-            if batch.num_rows or self._bytes >= ROW_GROUP:
-                self._flush()
+        self._gathered.add(batch)
 
     def close(self, pairs: dict[bytes, bytes]) -> tuple[int, int]:
         """Write what is left and the footer; the number of row groups and the length of the file."""
-        self._flush()
+        self._gathered.flush()
         self._writer.add_key_value_metadata(pairs)
         self._file.flush()
         self._sink.hold()
@@ -363,9 +356,7 @@ class _Writer:
         with suppress(pa.ArrowException, OSError):
             self._writer.close()
 
-    def _flush(self) -> None:
-        if self._pending:
-            table = pa.Table.from_batches(self._pending, self._schema)
-            self._writer.write_table(table, row_group_size=table.num_rows)
-            self._groups += 1
-        self._pending, self._bytes = [], 0
+    def _write_group(self, batches: Sequence[pa.RecordBatch]) -> None:
+        table = pa.Table.from_batches(batches, self._schema)
+        self._writer.write_table(table, row_group_size=table.num_rows)
+        self._groups += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Sequence
 from typing import Any, BinaryIO, Final
@@ -55,7 +56,7 @@ def merged_metadata(files: Sequence[dict[bytes, bytes]], newest: int) -> dict[by
     return {**agreed, **{key: files[newest][key] for key in _PROGRAMS if key in files[newest]}}
 
 
-class FooterSink:
+class FooterSink(io.RawIOBase):
     """A sink for Arrow's Parquet writer, which cannot be told what to call itself.
 
     For Hive and Impala the name decides whether timestamps of 96 bits were moved by a time zone.  Offsets in a footer
@@ -67,12 +68,12 @@ class FooterSink:
     """
 
     def __init__(self, sink: BinaryIO | SummedSink, created_by: str | None) -> None:
+        super().__init__()
         self._sink = sink
         self._created_by = created_by
         self._held: list[bytes] | None = None
         self._size = 0
         self._abandoned = False
-        self.closed = False
 
     def hold(self) -> None:
         """From now on only the footer comes."""
@@ -104,25 +105,12 @@ class FooterSink:
         self._pass(memoryview(footer))
         return self._size
 
-    def flush(self) -> None:
-        """Nothing is kept back."""
-
     def tell(self) -> int:
         """The position."""
         return self._size + sum(map(len, self._held or ()))
 
-    def close(self) -> None:
-        """Not the sink."""
-        self.closed = True
-
-    def readable(self) -> bool:
-        return False
-
     def writable(self) -> bool:
         return True
-
-    def seekable(self) -> bool:
-        return False
 
     def _pass(self, view: memoryview) -> None:
         self._size += len(view)

@@ -8,6 +8,7 @@ import numpy as np
 
 from acidctl.compaction.proof.checksum import is_constant, key_checksum, run_checksum
 from acidctl.orc.read.id_runs import RowIdRun
+from acidctl.orc.write.acid_writer import ascending
 from acidctl.rows.read.delete_set import Bools, Keys
 
 Key = tuple[int, int, int]
@@ -61,12 +62,8 @@ def _key(keys: Keys, at: int) -> Key:
 
 def is_sorted(keys: Keys) -> bool:
     """Whether keys ascend; equal ones may follow each other."""
-    later, earlier = keys.row_id[1:], keys.row_id[:-1]
-    if is_constant(keys.original) and is_constant(keys.bucket):
-        return bool((later >= earlier).all())
-    original, bucket = np.diff(keys.original), np.diff(keys.bucket)
-    descends = (original < 0) | ((original == 0) & ((bucket < 0) | ((bucket == 0) & (later < earlier))))
-    return not descends.any()
+    varying = [column for column in (keys.original, keys.bucket) if not is_constant(column)]
+    return ascending([*varying, keys.row_id])
 
 
 def repeats(keys: Keys) -> Bools:

@@ -45,7 +45,6 @@ _PLACES: Final = 4096
 _NANOS: Final = 1_000_000_000
 _ERA_SECONDS: Final = 2**64 / _NANOS
 _ODD: Final = np.uint64(0xA24BAED4963EE407)
-_PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": _NANOS}
 
 
 def value_checksum(keys: Keys | None, rows: pa.Array, row: OrcType | None = None) -> int:
@@ -251,12 +250,9 @@ def _decimals(array: pa.Array) -> Words:
 
 
 def _timestamps(array: pa.Array) -> Words:
-    ticks = array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
     if array.type.unit == "ns":
-        return _bits(ticks)
-    per_second = _PER_SECOND[array.type.unit]
-    seconds, rest = np.divmod(ticks, per_second)
-    return _wide(seconds, rest * (_NANOS // per_second))
+        return _bits(array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False))
+    return _wide(*parts(array))
 
 
 def _wide(seconds: Any, nanos: Any) -> Words:

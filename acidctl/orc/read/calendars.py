@@ -64,9 +64,5 @@ def proleptic(array: pa.Array, *, dates: bool = True, timestamps: bool = True) -
         seconds, nanos = parts(array)
         days, rest = np.divmod(seconds, _DAY)
         return wide(same_labels(days) * _DAY + rest, nanos, array, instant=False)
-    children = below(array)
-    return (
-        with_children(array, [proleptic(one, dates=dates, timestamps=timestamps) for one in children])
-        if children
-        else array
-    )
+    children = [proleptic(one, dates=dates, timestamps=timestamps) for one in below(array)]
+    return with_children(array, children) if children else array

@@ -15,7 +15,7 @@ from isal.isal_zlib import crc32
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import ChunkError, decompress
 from acidctl.orc.counting_runs import LONGEST, encoded_runs
-from acidctl.orc.tail import RecordKey, Tail, stripe_length
+from acidctl.orc.tail import RecordKey, Tail, placed_streams, stripe_length
 from acidctl.orc.varint import TooLongError, signed
 
 _OPERATION, _ORIGINAL, _BUCKET, _ROW_ID, _CURRENT = _COLUMNS = range(1, 6)
@@ -94,15 +94,13 @@ def id_run(tail: Tail, i: int) -> RowIdRun | None:
     raw_footer = tail.raw_stripe_footer(i)
     footer = tail.parse_stripe_footer(i, raw_footer)
     places: dict[int, tuple[int, int]] = {}
-    at = info.offset
-    for stream in footer.streams:
+    for stream, at in placed_streams(footer, info.offset):
         if stream.column == 0 and stream.kind == pb.Stream.PRESENT and stream.length:
             return None  # whole rows are NULL
         if stream.column in _COLUMNS and stream.kind in (pb.Stream.PRESENT, pb.Stream.DATA) and stream.length:
             if stream.kind == pb.Stream.PRESENT or stream.column in places:
                 return None
             places[stream.column] = at, at + stream.length
-        at += stream.length
     encodings = [footer.columns[column].kind for column in _COLUMNS if column < len(footer.columns)]
     if len(places) != len(_COLUMNS) or encodings != [pb.ColumnEncoding.DIRECT_V2] * len(_COLUMNS):
         return None

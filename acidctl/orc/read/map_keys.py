@@ -12,7 +12,7 @@ from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.limits import STRIPE_MEMORY
 from acidctl.orc.read.memory_file import read_column
 from acidctl.orc.read.stripe_size import sum_of_lengths
-from acidctl.orc.tail import Tail
+from acidctl.orc.tail import Tail, placed_streams
 from acidctl.orc.types import OrcType
 
 _DECODED = 8
@@ -34,8 +34,7 @@ def check_map_keys(tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType) -
         BadDataError: the stripe is damaged.
     """
     maps = {node.children[0].column_id: node.column_id for node in tree.walk() if node.kind == "map"}
-    at = tail.stripes[i].offset
-    for stream in footer.streams:
+    for stream, at in placed_streams(footer, tail.stripes[i].offset):
         if stream.kind == pb.Stream.PRESENT and stream.length and stream.column in maps:
             keys = int(sum_of_lengths(tail, i, footer, maps[stream.column]))
             if keys and _has_null(tail, i, tail.source.read(at, stream.length), keys):
@@ -44,7 +43,6 @@ def check_map_keys(tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType) -
                     f"column {stream.column} of the file is the key",
                     "leave that column out, or rewrite the rows in Hive",
                 )
-        at += stream.length
 
 
 def _has_null(tail: Tail, i: int, present: bytes, keys: int) -> bool:

@@ -15,15 +15,16 @@ from pyarrow import orc
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import struct_of
-from acidctl.orc.byte_source import ByteSource, FileReader, ReadAheadFile, damaged, native_errors
+from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_errors
 from acidctl.orc.limits import DecodingBudget, LimitError
 from acidctl.orc.read import wide_timestamps
 from acidctl.orc.read.map_keys import check_map_keys
 from acidctl.orc.read.stripe_size import check_numbers, check_rows, check_stripe, is_small_at_first
 from acidctl.orc.read.union_nulls import mark_nulls
 from acidctl.orc.read.zones import is_utc
-from acidctl.orc.tail import FIRST_READ, Tail, as_text, read_tail
+from acidctl.orc.tail import FIRST_READ, Tail, as_text, placed_streams, read_tail
 from acidctl.orc.types import ACID_COLUMNS, OrcType, arrow_type, hive_type, restricted
+from acidctl.storage.port import FileSystem
 
 _READ_WHOLE = 1 << 20
 """Remote stripes of no more bytes than this are fetched in one piece, whichever columns are wanted."""
@@ -47,7 +48,7 @@ _RATIO = {"none": 1, "zlib": 1032, "snappy": 64, "lz4": 255, "lzo": 255}
 _TIME_PROBLEMS = ("out of range for nanosecond resolution", "Time zone file")
 
 
-def open_orc(fs: FileReader, path: str, length: int | None = None, tail: Tail | None = None) -> OrcFile:
+def open_orc(fs: FileSystem, path: str, length: int | None = None, tail: Tail | None = None) -> OrcFile:
     """Open an ORC file for reading its rows.
 
     Args:
@@ -304,11 +305,9 @@ class OrcFile:
         self._window.fetch([(footer_start, end)])
         wanted = {node.column_id for node in self._tree(chosen).walk()}
         ranges = [(footer_start, end)]
-        at = stripe.offset
-        for stream in self._stripe_footer(i).streams:
+        for stream, at in placed_streams(self._stripe_footer(i), stripe.offset):
             if at >= start and stream.length and stream.column in wanted:
                 ranges.append((at, at + (stream.length if most is None else min(stream.length, most))))
-            at += stream.length
         self._window.fetch(ranges)
 
 

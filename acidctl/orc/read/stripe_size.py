@@ -18,7 +18,7 @@ from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import ChunkError, TooLarge, decompress
 from acidctl.orc.limits import STRIPE_MEMORY, TAIL, DecodingBudget, LimitError
 from acidctl.orc.read.integer_runs import Run, bound_of_runs, unsigned_runs
-from acidctl.orc.tail import Tail
+from acidctl.orc.tail import Tail, placed_streams
 from acidctl.orc.types import OrcType
 from acidctl.orc.varint import TooLongError
 
@@ -146,11 +146,9 @@ def sum_of_lengths(tail: Tail, i: int, footer: pb.StripeFooter, column: int) -> 
 
 def _streams(tail: Tail, i: int, footer: pb.StripeFooter) -> dict[tuple[int, int], tuple[int, int]]:
     """Offset and length of every stream by column and kind; of several the first, as ORC's reader does."""
-    at = tail.stripes[i].offset
     found: dict[tuple[int, int], tuple[int, int]] = {}
-    for stream in footer.streams:
+    for stream, at in placed_streams(footer, tail.stripes[i].offset):
         found.setdefault((stream.column, stream.kind), (at, stream.length))
-        at += stream.length
     return found
 
 

@@ -19,7 +19,7 @@ from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below, tags_of, with_children
 from acidctl.orc.byte_source import damaged
 from acidctl.orc.read.memory_file import read_column
-from acidctl.orc.tail import Tail
+from acidctl.orc.tail import Tail, placed_streams
 from acidctl.orc.types import OrcType
 
 NULL_MEMBER = "_null"
@@ -50,13 +50,11 @@ def with_nulls(tags: NDArray[np.int8], children: list[pa.Array], nulls: Mask | b
 def present_streams(footer: pb.StripeFooter, tree: OrcType) -> dict[int, tuple[int, int]]:
     """Offset in the stripe and length of the PRESENT streams of unions in `tree`, by column id."""
     unions = {node.column_id for node in tree.walk() if node.kind == "uniontype"}
-    found = {}
-    at = 0
-    for stream in footer.streams:
-        if stream.kind == pb.Stream.PRESENT and stream.column in unions:
-            found[stream.column] = (at, stream.length)
-        at += stream.length
-    return found
+    return {
+        stream.column: (at, stream.length)
+        for stream, at in placed_streams(footer)
+        if stream.kind == pb.Stream.PRESENT and stream.column in unions
+    }
 
 
 def mark_nulls(tail: Tail, i: int, footer: pb.StripeFooter, batch: pa.RecordBatch, tree: OrcType) -> pa.RecordBatch:

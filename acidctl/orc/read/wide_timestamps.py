@@ -27,7 +27,7 @@ from acidctl.orc.byte_source import damaged
 from acidctl.orc.codecs import encode_original
 from acidctl.orc.read.memory_file import ByteStream, read_as, read_column
 from acidctl.orc.read.zones import YEAR_1900, Zone, is_utc, zone
-from acidctl.orc.tail import Tail, as_text
+from acidctl.orc.tail import Tail, as_text, placed_streams
 from acidctl.orc.types import TIMESTAMP_KINDS, OrcType
 
 WIDE_STORAGE = pa.struct([pa.field("seconds", pa.int64()), pa.field("nanos", pa.int32())])
@@ -192,13 +192,11 @@ class _Stripe:
         # Nothing is read as a timestamp, for the zone to matter to; damage may have left bytes there that are not text.
         kept = pb.StripeFooter(columns=footer.columns, writerTimezone="UTC")
         secondary: dict[int, slice] = {}
-        at = -stripe.indexLength
-        for stream in footer.streams:
+        for stream, at in placed_streams(footer, -stripe.indexLength):
             if at >= 0:
                 kept.streams.append(stream)
                 if stream.kind == pb.Stream.SECONDARY:
                     secondary.setdefault(stream.column, slice(at, at + stream.length))
-            at += stream.length
         return cls(tail, i, raw[: stripe.dataLength], kept, as_text(footer.writerTimezone), secondary)
 
     def with_seconds(self, tree: OrcType) -> pa.RecordBatch:

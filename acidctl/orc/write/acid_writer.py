@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO, Final
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.tail import ACID_STATS, ACID_VERSION, KEY_INDEX, RecordKey
+from acidctl.orc.tail import ACID_STATS, ACID_VERSION, KEY_INDEX, RecordKey, key_index_of
 from acidctl.orc.types import ACID_COLUMNS, OrcType, acid_tree, to_proto
 from acidctl.orc.write.bloom import bloom_ids
 from acidctl.orc.write.file_assembler import CPP_WRITER, OrcAssembler, lowest_writer
@@ -22,8 +22,6 @@ from acidctl.orc.write.writer_settings import ANY_STRIDE, WHOLE, WriterSettings
 
 _ID_TYPES: Final = (pa.int32(), pa.int64(), pa.int32(), pa.int64(), pa.int64())
 _INSERT, _UPDATE, _DELETE = 0, 1, 2
-
-Int64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +105,7 @@ class AcidWriter:
         self._encoder = replace(self._settings, stripe_size=WHOLE)
         self._calendar = calendar
         self._check_order = check_order
-        self._pending: list[pa.RecordBatch] = []
-        self._pending_bytes = 0
+        self._gathered = Gathered(self._settings.stripe_size, self._encode)
         self._keys: list[RecordKey] = []
         self._counts = np.zeros(3, np.int64)
         self._last: RecordKey | None = None
@@ -130,15 +127,7 @@ class AcidWriter:
         if batch.num_rows == 0:
             return
         self._check(batch)
-        size = self._settings.stripe_size
-        while batch.num_rows:
-            room = rows_within(batch, size - self._pending_bytes)
-            part = batch.slice(0, room)
-            batch = batch.slice(room)
-            self._pending.append(part)
-            self._pending_bytes += part.nbytes
-            if batch.num_rows or self._pending_bytes >= size:
-                self._flush()
+        self._gathered.add(batch)
 
     def copy_stripe(self, stripe: CopiedStripe, chunks: Iterable[bytes]) -> None:
         """Take a stripe of another file byte for byte; what was written before is encoded first.
@@ -150,7 +139,7 @@ class AcidWriter:
         """
         if self._check_order and self._last is not None and stripe.first < self._last:
             raise _bad("they are out of order", "a copied stripe begins before the last event")
-        self._flush()
+        self._gathered.flush()
         self._assembler.append_stripe(chunks, stripe.info, stripe.statistics)
         self._keys.append(stripe.last)
         self._last = stripe.last
@@ -159,16 +148,15 @@ class AcidWriter:
 
     def flush(self) -> int:
         """Encode what is gathered, be it little; the number of stripes so far."""
-        self._flush()
+        self._gathered.flush()
         return self._assembler.stripes
 
     def close(self) -> AcidFileResult:
         """Write what is left and the tail.  The sink stays open."""
-        self._flush()
+        self._gathered.flush()
         inserts, updates, deletes = (int(count) for count in self._counts)
-        index = "".join(f"{key.original_write_id},{key.bucket},{key.row_id};" for key in self._keys)
         user_metadata = {
-            KEY_INDEX: index.encode(),
+            KEY_INDEX: key_index_of(self._keys),
             ACID_STATS: f"{inserts},{updates},{deletes}".encode(),
         }
         if self._acid_version:
@@ -185,10 +173,7 @@ class AcidWriter:
             bytes=length,
         )
 
-    def _flush(self) -> None:
-        if not self._pending:
-            return
-        pending, self._pending, self._pending_bytes = self._pending, [], 0
+    def _encode(self, pending: Sequence[pa.RecordBatch]) -> None:
         starts = np.cumsum([0, *(batch.num_rows for batch in pending)])
         at = 0
         for stripe in self._encoded(pending):
@@ -228,14 +213,14 @@ class AcidWriter:
 
     def _check_keys(self, batch: pa.RecordBatch) -> None:
         first = _key_at(batch, 0)
-        if (self._last is not None and first < self._last) or not _ascending(
+        if (self._last is not None and first < self._last) or not ascending(
             [column.to_numpy() for column in batch.columns[1:4]]
         ):
             raise _bad("they are out of order", "events must ascend by originalTransaction, bucket and rowId")
         self._last = _key_at(batch, batch.num_rows - 1)
 
 
-def _ascending(keys: Sequence[npt.NDArray[np.signedinteger]]) -> bool:
+def ascending(keys: Sequence[npt.NDArray[np.signedinteger]]) -> bool:
     """Whether rows of `keys`, the most significant column first, never descend."""
     tied = None
     for column in keys:
@@ -252,7 +237,32 @@ def _key_at(batch: pa.RecordBatch, row: int) -> RecordKey:
     return RecordKey(*(column[row].as_py() for column in batch.columns[1:4]))
 
 
-def rows_within(batch: pa.RecordBatch, size: int) -> int:
+class Gathered:
+    """Batches on their way into stripes or row groups of about `size` decoded bytes each, which `use` makes."""
+
+    def __init__(self, size: int, use: Callable[[Sequence[pa.RecordBatch]], None]) -> None:
+        self._size, self._use = size, use
+        self._pending: list[pa.RecordBatch] = []
+        self._bytes = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take rows, and use what is gathered whenever that is enough."""
+        while batch.num_rows:
+            count = _rows_within(batch, self._size - self._bytes)
+            self._pending.append(batch.slice(0, count))
+            self._bytes += self._pending[-1].nbytes
+            batch = batch.slice(count)
+            if batch.num_rows or self._bytes >= self._size:
+                self.flush()
+
+    def flush(self) -> None:
+        """Use what is gathered, be it little."""
+        pending, self._pending, self._bytes = self._pending, [], 0
+        if pending:
+            self._use(pending)
+
+
+def _rows_within(batch: pa.RecordBatch, size: int) -> int:
     """How many of the first rows come to about `size` bytes; at least one."""
     rows: int = batch.num_rows
     total: int = batch.nbytes

@@ -35,9 +35,7 @@ def _holds(tree: OrcType, kinds: tuple[str, ...]) -> bool:
 
 def timestamp_leaves(array: pa.Array, tree: OrcType) -> Iterator[tuple[OrcType, pa.Array]]:
     """The timestamp columns below `array`, with the values that are stored."""
-    if not _holds(tree, TIMESTAMP_KINDS):
-        return
-    if pa.types.is_null(array.type):
+    if pa.types.is_null(array.type) or not _holds(tree, TIMESTAMP_KINDS):
         return
     if tree.kind in TIMESTAMP_KINDS:
         _check_timestamp(array, tree)

@@ -30,7 +30,6 @@ Places = tuple[tuple[StreamKind, int], ...]
 
 _RAW, _RUN, _BITS = 0, 1, 2
 _PRESENT: Final[Places] = ((pb.Stream.PRESENT, _BITS),)
-_DICTIONARY: Final[Places] = ((pb.Stream.DATA, _RUN),)
 _NUMBERS: Final[Places] = ((pb.Stream.DATA, _RUN),)
 _BYTES: Final[Places] = ((pb.Stream.DATA, _RAW), (pb.Stream.LENGTH, _RUN))
 _TIMES: Final[Places] = ((pb.Stream.DATA, _RUN), (pb.Stream.SECONDARY, _RUN))
@@ -57,7 +56,7 @@ def places(kind: str, encoding: pb.ColumnEncoding, streams: Collection[int]) -> 
             out its positions; those of other streams stay though the streams be empty.
     """
     dictionary = encoding.kind in (pb.ColumnEncoding.DICTIONARY, pb.ColumnEncoding.DICTIONARY_V2)
-    values = _DICTIONARY if dictionary else _DIRECT[kind]
+    values = _NUMBERS if dictionary else _DIRECT[kind]
     return (_PRESENT if pb.Stream.PRESENT in streams else ()) + values
 
 

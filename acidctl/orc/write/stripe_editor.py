@@ -10,6 +10,7 @@ from google.protobuf.message import Message
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import decompress, encode_section
+from acidctl.orc.tail import placed_streams
 
 INDEX_KINDS = frozenset((pb.Stream.ROW_INDEX, pb.Stream.BLOOM_FILTER, pb.Stream.BLOOM_FILTER_UTF8))
 
@@ -26,11 +27,9 @@ class StripeParts:
         self.footer: pb.StripeFooter = pb.StripeFooter.FromString(
             decompress(data[info.indexLength + info.dataLength :], *codec)
         )
-        self.streams: dict[tuple[int, int], memoryview] = {}
-        at = 0
-        for stream in self.footer.streams:
-            self.streams[stream.column, stream.kind] = data[at : at + stream.length]
-            at += stream.length
+        self.streams: dict[tuple[int, int], memoryview] = {
+            (stream.column, stream.kind): data[at : at + stream.length] for stream, at in placed_streams(self.footer)
+        }
 
     @property
     def width(self) -> int:

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import pyarrow as pa
 from pyarrow import orc
 
-from acidctl.acid.listing import Entry
 from acidctl.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail, stripe_length
-from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, renumbered, type_tree
+from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, renumbered
 from acidctl.orc.write.arrow_input import Forms, timestamp_leaves, to_writable
 from acidctl.orc.write.bloom import bloom_ids
 from acidctl.orc.write.index_positions import deflate_stripe
@@ -27,6 +27,7 @@ from acidctl.orc.write.stand_ins import StandIns
 from acidctl.orc.write.stripe_editor import Codec, StripeParts, drop_index, mend_doubles, mend_index
 from acidctl.orc.write.timestamp_units import TimestampForm, choose_form
 from acidctl.orc.write.writer_settings import ANY_STRIDE, WriterSettings
+from acidctl.storage.port import FileSystem
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +190,7 @@ def split_stripes(buffer: pa.Buffer) -> tuple[list[EncodedStripe], Tail]:
         BadDataError: it is not an ORC file, or has no statistics for some stripe.
     """
     view = memoryview(buffer).cast("B")
-    tail = read_tail(ByteSource(_InMemory(view), "an ORC file in memory", len(view)))
+    tail = read_tail(ByteSource(cast(FileSystem, _InMemory(view)), "an ORC file in memory", len(view)))
     stripes = []
     for info, statistics in zip(tail.stripes, tail.metadata.stripeStats, strict=True):
         end = info.offset + stripe_length(info)
@@ -216,16 +217,10 @@ class _InMemory:
     def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:  # noqa: ARG002
         return bytes(self.view[offset : None if length is None else offset + length])
 
-    def stat(self, path: str) -> Entry:
-        return Entry(path, len(self.view), None, False)
-
-    def local_path(self, path: str) -> str | None:  # noqa: ARG002
-        return None
-
 
 def _check_types(written: Tail, tree: OrcType) -> None:
     """What was encoded is what the file will declare: a reader would take other types' streams for its own."""
-    for got, wanted in zip(type_tree(written.types).walk(), tree.walk(), strict=True):
+    for got, wanted in zip(written.type_tree.walk(), tree.walk(), strict=True):
         kind = "string" if wanted.kind in ("char", "varchar") else wanted.kind
         same = got.kind == kind and got.names == wanted.names and got.column_id == wanted.column_id
         # A file of Hive 0.11 does not say the precision of its decimals; then their scale is a value's own.

@@ -26,7 +26,7 @@ from acidctl.orc.hive_types import row_type_of
 from acidctl.orc.limits import STRIPE_MEMORY, DecodingBudget
 from acidctl.orc.read.wide_timestamps import wide, widened
 from acidctl.orc.tail import Tail
-from acidctl.orc.types import OrcType, arrow_type, renumbered, to_proto
+from acidctl.orc.types import OrcType, arrow_type, renumbered, row_of, to_proto
 from acidctl.orc.varint import TooLongError, unsigned
 from acidctl.rows.foreign.delimited_text import DelimitedBlock
 from acidctl.rows.foreign.parquet_file import open_parquet, window_on
@@ -69,9 +69,10 @@ _LEAVES = {
 class ForeignReader:
     """The part of :class:`~acidctl.orc.read.reader.OrcFile` that reading rows takes."""
 
-    def __init__(self, source: ByteSource, tail: Tail) -> None:
+    def __init__(self, source: ByteSource, tail: Tail, declared: Declared | None = None) -> None:
         self._source = source
         self._tail = tail
+        self._layout = declared.text if declared else None
 
     @property
     def stripe_count(self) -> int:
@@ -119,9 +120,6 @@ def _made_tail(source: ByteSource, row: OrcType, stripes: list[tuple[int, int]])
 
 class ParquetReader(ForeignReader):
     """Row groups."""
-
-    def __init__(self, source: ByteSource, tail: Tail, declared: Declared | None = None) -> None:  # noqa: ARG002
-        super().__init__(source, tail)
 
     @staticmethod
     def describe(source: ByteSource, declared: Declared | None = None) -> Tail:
@@ -209,7 +207,7 @@ def _by_name(own: OrcType, table: OrcType) -> OrcType:
     """The table's columns as a file has them, in the order of the table; those that it lacks as the table has them."""
     found = {name.lower(): (name, child) for name, child in reversed(list(own.fields()))}
     chosen = [found.get(name.lower(), (name, child)) for name, child in table.fields()]
-    return OrcType("struct", children=tuple(child for _, child in chosen), names=tuple(name for name, _ in chosen))
+    return row_of(chosen)
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:
@@ -314,8 +312,7 @@ class TextReader(ForeignReader):
     """Lines in blocks; a compressed file can only be read from its beginning."""
 
     def __init__(self, source: ByteSource, tail: Tail, declared: Declared | None = None) -> None:
-        super().__init__(source, tail)
-        self._layout = declared.text if declared else None
+        super().__init__(source, tail, declared)
         self._blocks: Iterator[bytes] = iter(())
         self._next = -1
 

@@ -4,7 +4,9 @@ A compaction copies events, so the same event may lie in several directories. Ea
 its own directories when there are any, else the narrowest range of deltas that holds it, else the lowest base above
 it. A base holds the rows that were left, and nothing of those that were deleted: such counts are marked incomplete.
 A minor compaction drops rows that one write id inserted and deleted again (format section 8.2), so of those only the
-delete is counted. Footers are enough where all rows of a file are of one write id; else the id columns are read.
+delete is counted. That of Hive 3 writes every delete event of a table without buckets into each of its files: there
+events are told apart by their keys. Footers are enough where all rows of a file are of one write id; else the id
+columns are read.
 """
 
 from __future__ import annotations
@@ -16,13 +18,17 @@ from itertools import pairwise
 
 import numpy as np
 
+from acidctl.acid.names import NO_STATEMENT, Kind
 from acidctl.errors import AcidctlError
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.read.archives import Archive, Origin, archives
-from acidctl.rows.read.delete_set import DELETE, Longs
+from acidctl.rows.read.delete_set import DELETE, DeleteSetBuilder, Keys, Longs
 from acidctl.rows.read.events import EventFile, Ids
 
 UPDATE = 1
+
+_UNSETTLED = 1 << 20
+"""So many delete events are gathered before those that came several times are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +113,25 @@ class _Layer:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(name for one in self.archives for name in one.names)
+
+
+class _Deleted:
+    """Delete events that lie in several files, by write id: a key counts once. Memory: twice that of their set."""
+
+    def __init__(self) -> None:
+        self._keys: dict[int, DeleteSetBuilder] = {}
+        self._gathered = self._settled = 0
+
+    def add(self, write_id: int, keys: Keys) -> None:
+        """Events of a write id, in any order."""
+        self._keys.setdefault(write_id, DeleteSetBuilder()).add(keys)
+        self._gathered += len(keys)
+        if self._gathered > self._settled + max(self._settled, _UNSETTLED):
+            self._gathered = self._settled = sum(self.counts().values())
+
+    def counts(self) -> dict[int, int]:
+        """Distinct keys by write id."""
+        return {write_id: builder.settle() for write_id, builder in self._keys.items()}
 
 
 class _Covered:
@@ -242,16 +267,35 @@ def _has_no_ids(layer: _Layer) -> bool:
 def _counts(layer: _Layer, covered: _Covered) -> dict[int, _Count]:
     """The events of a layer by write id, of those that are not covered."""
     counts: dict[int, _Count] = {}
+    deleted = _Deleted()
     single = layer.low == layer.high
     for one in layer.archives:
+        copied = _may_hold_copies(one)
         for source in one.sources:
-            if single:
+            if single and not copied:
                 _count_file(counts.setdefault(layer.high, _Count()), source)
             elif source.synthetic is None:
-                _count_stripes(counts, source, covered)
+                _count_stripes(counts, source, covered, deleted if copied else None)
+    for write_id, number in deleted.counts().items():
+        counts.setdefault(write_id, _Count()).deletes += number
     if single:
         return counts
     return {write_id: count for write_id, count in counts.items() if not covered.holds_all(write_id, write_id)}
+
+
+def _may_hold_copies(one: Archive) -> bool:
+    """Whether a delete event may lie in several files: a compaction made them, and their buckets overlap."""
+    directory = one.directory
+    if directory is None or directory.kind is not Kind.DELETE_DELTA or directory.statement_id != NO_STATEMENT:
+        return False
+    buckets: list[tuple[int, int]] = []
+    for source in one.sources:
+        ranges = [known.bucket for known in source.ranges if known is not None]
+        if len(ranges) < len(source.ranges):
+            return len(one.sources) > 1
+        if ranges:
+            buckets.append((min(low for low, _ in ranges), max(high for _, high in ranges)))
+    return any(before[1] >= after[0] for before, after in pairwise(sorted(buckets)))
 
 
 def _count_file(count: _Count, source: EventFile) -> None:
@@ -267,9 +311,15 @@ def _count_file(count: _Count, source: EventFile) -> None:
             count.add(ids.operation, source)
 
 
-def _count_stripes(counts: dict[int, _Count], source: EventFile, covered: _Covered) -> None:
-    """A file with rows of several write ids: by the stripes' statistics where they say it, else by the id columns."""
-    alike = source.is_delete or not source.may_hold_changes
+def _count_stripes(
+    counts: dict[int, _Count], source: EventFile, covered: _Covered, deleted: _Deleted | None = None
+) -> None:
+    """A file with rows of several write ids: by the stripes' statistics where they say it, else by the id columns.
+
+    Args:
+        deleted: takes the events of a delete delta whose files hold copies of each other's.
+    """
+    alike = deleted is None and (source.is_delete or not source.may_hold_changes)
     with source.open() as events:
         for stripe, known in enumerate(source.ranges):
             if known is not None and covered.holds_all(*known.current):
@@ -278,18 +328,21 @@ def _count_stripes(counts: dict[int, _Count], source: EventFile, covered: _Cover
                 rows = source.tail.stripes[stripe].numberOfRows
                 counts.setdefault(known.current[0], _Count()).add_alike(rows, source)
                 continue
-            for write_id, operation in _by_write_id(events.ids(stripe)):
-                counts.setdefault(write_id, _Count()).add(operation, source)
+            for write_id, ids in _by_write_id(events.ids(stripe)):
+                if deleted is not None:
+                    deleted.add(write_id, ids.keys)
+                else:
+                    counts.setdefault(write_id, _Count()).add(ids.operation, source)
 
 
-def _by_write_id(ids: Ids) -> Iterator[tuple[int, Longs]]:
-    """The operations of each write id of a stripe."""
+def _by_write_id(ids: Ids) -> Iterator[tuple[int, Ids]]:
+    """The events of each write id of a stripe."""
     order = np.argsort(ids.current, kind="stable")
     current = ids.current[order]
     bounds = [0, *(np.flatnonzero(current[1:] != current[:-1]) + 1).tolist(), len(current)]
     for start, end in pairwise(bounds):
         if end > start:
-            yield int(current[start]), ids.operation[order[start:end]]
+            yield int(current[start]), ids.take(order[start:end])
 
 
 def _line(

@@ -100,14 +100,23 @@ class DeleteSetBuilder:
             part = _Part(keys.row_id[start:end], None if bound is None else bound.take(slice(start, end)))
             self._parts.setdefault(group, []).append(part)
 
+    def settle(self) -> int:
+        """How many keys there are, distinct; from now on a key that was added several times is held once."""
+        for group, parts in self._parts.items():
+            self._parts[group] = [_merged(parts)]
+        return sum(len(part.row_id) for (part,) in self._parts.values())
+
     def build(self) -> DeleteSet:
         """The set; the builder is empty afterwards."""
         groups = {}
         while self._parts:
             group, parts = self._parts.popitem()
-            bounded = any(part.bound is not None for part in parts)
-            groups[group] = _merge_bounded(parts) if bounded else _merge(parts)
+            groups[group] = _merged(parts)
         return DeleteSet(groups)
+
+
+def _merged(parts: list[_Part]) -> _Part:
+    return _merge_bounded(parts) if any(part.bound is not None for part in parts) else _merge(parts)
 
 
 def _merge(parts: list[_Part]) -> _Part:

@@ -79,11 +79,9 @@ class Ids:
 
     def take(self, selection: NDArray[np.intp] | Bools | slice | None) -> Ids:
         """Those selected; None selects all."""
-        return (
-            self
-            if selection is None
-            else Ids(self.operation[selection], self.keys.take(selection), self.current[selection])
-        )
+        if selection is None:
+            return self
+        return Ids(self.operation[selection], self.keys.take(selection), self.current[selection])
 
     def bound(self, statement_id: int) -> Bound:
         """Their place in the order of events (format section 4.1)."""

@@ -24,12 +24,7 @@ from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType, arrow_type
 
 _POSITIONAL = re.compile(r"_col[0-9]+")
-_INTEGERS = ("tinyint", "smallint", "int", "bigint")
-_WIDER = {
-    **{kind: _INTEGERS.index(kind) for kind in _INTEGERS},
-    "float": 4,
-    "double": 5,
-}
+_WIDER = {kind: rank for rank, kind in enumerate(("tinyint", "smallint", "int", "bigint", "float", "double"))}
 _MAX_DIGITS = 38
 _TEXTS = ("string", "varchar", "char")
 SIZED_TEXTS = frozenset(("varchar", "char"))

@@ -124,8 +124,7 @@ def _bound(source: EventFile, ids: Ids, deletes: DeleteSet) -> Bound | None:
 def row_types(sources: Iterable[EventFile]) -> list[OrcType]:
     """The row types of the files that hold rows, oldest first."""
     typed = [source for source in sources if not source.is_delete]
-    typed.sort(key=lambda source: source.file.directory.max_write_id if source.file.directory else 0)
-    return [source.row_type for source in typed]
+    return [source.row_type for source in sorted(typed, key=lambda source: source.file.max_write_id)]
 
 
 def open_sources(snapshot: Snapshot, on_loss: OnLoss | None = None) -> list[EventFile]:
@@ -137,12 +136,11 @@ def open_sources(snapshot: Snapshot, on_loss: OnLoss | None = None) -> list[Even
         BadDataError, NotFoundError: a file cannot be read and there is no `on_loss`.
     """
     files = snapshot.files()
-    if on_loss is None:
-        return open_event_files(snapshot, files)
     try:
         return open_event_files(snapshot, files)
     except Unreadable:
-        pass
+        if on_loss is None:
+            raise
     good: list[DataFile] = []
     broken: set[tuple[str, int]] = set()
     for file in files:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from acidctl.errors import EnvironmentProblem
+from acidctl.errors import importing
 from acidctl.orc.read.common_type import same_types
 from acidctl.printable import printable
 
@@ -63,13 +62,13 @@ class ArrowRows(ABC):
         Raises:
             EnvironmentProblem: pandas is not installed.
         """
-        with _needs("pandas"):
+        with importing("cannot import pandas", "pip install pandas"):
             import pandas  # noqa: F401, PLC0415 - optional; pyarrow imports it, and says less about it
         return self.to_table().to_pandas(**options)
 
     def to_polars(self) -> polars.DataFrame:
         """All rows as a data frame of polars. Raises EnvironmentProblem when polars is not installed."""
-        with _needs("polars"):
+        with importing("cannot import polars", "pip install polars"):
             import polars  # noqa: PLC0415 - optional
         return polars.DataFrame(self.to_table())
 
@@ -93,11 +92,3 @@ def one_table(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
 
 def _html(text: str) -> str:
     return escape(printable(text))
-
-
-@contextmanager
-def _needs(package: str) -> Iterator[None]:
-    try:
-        yield
-    except ImportError as error:
-        raise EnvironmentProblem(f"cannot import {package}", str(error), f"pip install {package}") from error

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from acidctl.errors import BadDataError, NotFoundError
 from acidctl.nearest import did_you_mean
 from acidctl.orc.arrow import null_where
-from acidctl.orc.types import OrcType, arrow_type
+from acidctl.orc.types import OrcType, arrow_type, row_of
 from acidctl.rows.read.schema_evolution import all_null, conform, fit_text
 from acidctl.rows.scan.compare import Literal, Moment
 from acidctl.rows.scan.partition_values import PartitionValue
@@ -24,17 +24,10 @@ ROW_ID = "ROW__ID"
 ROW_ID_TYPE = pa.struct([("writeid", pa.int64()), ("bucketid", pa.int32()), ("rowid", pa.int64())])
 """Hive's virtual column; the bucket id is the encoded one (format section 4)."""
 
-ROW_ID_ORC = OrcType(
-    "struct",
-    children=(OrcType("bigint"), OrcType("int"), OrcType("bigint")),
-    names=("writeid", "bucketid", "rowid"),
-)
+ROW_ID_ORC = row_of([("writeid", OrcType("bigint")), ("bucketid", OrcType("int")), ("rowid", OrcType("bigint"))])
 
 Place = tuple[int, ...]
 """A column by its position in the row type, and those of the fields inside it."""
-
-_DAY_NS = 86_400_000_000_000
-_EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
 class ColumnSource(Enum):
@@ -70,11 +63,8 @@ class PartitionColumn:
         """The value as conditions know it."""
         if isinstance(self.value, np.datetime64):
             return Moment(int(self.value.astype("datetime64[ns]").astype(np.int64)))
-        if isinstance(self.value, datetime.datetime):
-            since = self.value - datetime.datetime(1970, 1, 1)
-            return Moment(since.days * _DAY_NS + (since.seconds * 10**6 + since.microseconds) * 1000)
         if isinstance(self.value, datetime.date):
-            return Moment((self.value.toordinal() - _EPOCH) * _DAY_NS)
+            return Moment.of(self.value)
         assert not isinstance(self.value, float)
         return self.value
 
@@ -119,7 +109,7 @@ class Namespace:
     def struct(self) -> OrcType:
         """Everything that a condition may use."""
         columns = [*self.tops, self.row_id]
-        return OrcType("struct", children=tuple(c.type for c in columns), names=tuple(c.name for c in columns))
+        return row_of((column.name, column.type) for column in columns)
 
     def find(self, name: str, shown: str) -> ScanColumn:
         """The column of a name, dotted for a field inside a struct.

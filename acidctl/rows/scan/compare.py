@@ -55,6 +55,14 @@ class Moment:
 
     ns: int
 
+    @classmethod
+    def of(cls, value: datetime.date) -> Moment:
+        """That of a date, or of a ``datetime`` without a zone."""
+        if isinstance(value, datetime.datetime):
+            since = value - datetime.datetime(1970, 1, 1)
+            return cls(since.days * _DAY + (since.seconds * 10**6 + since.microseconds) * 1000)
+        return cls((value.toordinal() - _EPOCH) * _DAY)
+
 
 Literal = None | bool | int | Decimal | str | Moment
 """A value in a condition."""
@@ -75,12 +83,10 @@ def parse_moment(text: str) -> Moment:
         raise MismatchError(f"{text!r} is not a date or timestamp, as in 2024-02-29 or 2024-02-29 23:59:59.5")
     year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
     try:
-        days = datetime.date(year, month, day).toordinal() - _EPOCH
-        datetime.time(hour, minute, second)
+        moment = Moment.of(datetime.datetime(year, month, day, hour, minute, second))
     except ValueError as error:
         raise MismatchError(f"{text!r} is not a date or timestamp: {error}") from None
-    seconds = hour * 3600 + minute * 60 + second
-    return Moment(days * _DAY + seconds * _SECOND + int((match[7] or "").ljust(9, "0")))
+    return Moment(moment.ns + int((match[7] or "").ljust(9, "0")))
 
 
 def ticks_of(kind: pa.DataType) -> Fraction | None:

@@ -118,29 +118,22 @@ def _bounds(
 
 
 def _range(tail: Tail, found: pb.ColumnStatistics, own: OrcType, target: OrcType) -> tuple[Any, Any]:
-    """Least and greatest value where they can be trusted; None where not."""
-    read: dict[str, Callable[[], tuple[Any, Any]]] = {}
+    """Least and greatest value where they can be trusted; None where not, or where there are no such statistics."""
     if own.kind in _INTEGERS and target.kind in _INTEGERS:
-        read["intStatistics"] = lambda: _numbers(found.intStatistics)
-    elif own.kind in _FLOATS and target.kind in _FLOATS:
-        read["doubleStatistics"] = lambda: _doubles(found.doubleStatistics, tail.footer.writer)
-    elif own.kind in _TEXTS and target.kind in _TEXTS:
+        return _numbers(found.intStatistics)
+    if own.kind in _FLOATS and target.kind in _FLOATS:
+        return _doubles(found.doubleStatistics, tail.footer.writer)
+    if own.kind in _TEXTS and target.kind in _TEXTS:
         cut = target.kind == "varchar" and not 0 < (own.max_length or 0) <= (target.max_length or 0)
         if not cut and (tail.footer.writer != 0 or tail.writer_version >= _HIVE_8732):
-            read["stringStatistics"] = lambda: _texts(found.stringStatistics)
-    elif own.kind == target.kind == "date":
-        read["dateStatistics"] = lambda: _dates(found.dateStatistics, hybrid=is_hybrid(tail))
-    elif own.kind == target.kind and own.kind in TIMESTAMP_KINDS:
-        read["timestampStatistics"] = lambda: _times(found.timestampStatistics)
-    elif (
-        own.kind == target.kind == "decimal"
-        and own.precision
-        and (own.precision, own.scale) == (target.precision, target.scale)
-    ):
-        read["decimalStatistics"] = lambda: _decimals(found.decimalStatistics, own.scale)
-    for field, function in read.items():
-        if found.HasField(field):
-            return function()
+            return _texts(found.stringStatistics)
+    if own.kind == target.kind == "date":
+        return _dates(found.dateStatistics, hybrid=is_hybrid(tail))
+    if own.kind == target.kind and own.kind in TIMESTAMP_KINDS:
+        return _times(found.timestampStatistics)
+    same_decimals = (own.kind, own.precision, own.scale) == (target.kind, target.precision, target.scale)
+    if own.kind == "decimal" and own.precision and same_decimals:
+        return _decimals(found.decimalStatistics, own.scale)
     return None, None
 
 

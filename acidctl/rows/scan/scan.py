@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.location.snapshot import Snapshot
-from acidctl.orc.types import OrcType, arrow_type
+from acidctl.orc.types import OrcType, arrow_type, row_of
 from acidctl.rows.read.delete_set import Bools, DeleteSet
 from acidctl.rows.read.events import ID_COLUMNS, EventFile, EventReader, Ids, read_ids
 from acidctl.rows.read.schema_evolution import table_row_type
@@ -124,11 +124,7 @@ class Scan:
     @cached_property
     def output_type(self) -> OrcType:
         """The type of the rows that come out, ROW__ID and partition columns included."""
-        return OrcType(
-            "struct",
-            children=tuple(column.type for column in self.columns),
-            names=tuple(column.name for column in self.columns),
-        )
+        return row_of((column.name, column.type) for column in self.columns)
 
     @cached_property
     def schema(self) -> pa.Schema:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -208,12 +209,12 @@ class Table(ArrowRows):
         row_type = table_row_type(snapshots[0].declared, row_types(everything))
         keep = len(everything) <= _KEPT_FILES
         parts = [
-            _Part(snapshot, tuple(self.partition_of(one)), sources if keep else None)
+            Part(snapshot, tuple(self.partition_of(one)), sources if keep else None)
             for snapshot, one, sources, wanted in zip(snapshots, self.found, opened, kept, strict=True)
             if wanted
         ]
 
-        def scan_of(part: _Part, where: str | Predicate | None) -> Scan:
+        def scan_of(part: Part, where: str | Predicate | None) -> Scan:
             return Scan(
                 part.snapshot,
                 columns,
@@ -332,8 +333,7 @@ def _may_be_skipped(hint: str, lost: str = "") -> Iterator[None]:
         raise type(error)(whole.what, whole.why, "; ".join(filter(None, (whole.hint, hint)))) from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class Part(NamedTuple):
     """What is read of one location; `sources` are its files where they were kept."""
 
     snapshot: Snapshot
@@ -345,18 +345,19 @@ class TableScan(ArrowRows):
     """Rows of a snapshot of a table; made by :meth:`Table.scan`. It may be read any number of times.
 
     Attributes:
+        parts: what is read, by location.
         output_type: of the rows, as ORC's types, which tell CHAR from STRING.
         declared: the same as Arrow's types.
     """
 
     def __init__(
         self,
-        parts: Sequence[_Part],
-        scan_of: Callable[[_Part, str | Predicate | None], Scan],
+        parts: Sequence[Part],
+        scan_of: Callable[[Part, str | Predicate | None], Scan],
         where: str | None,
         skip_hint: str,
     ) -> None:
-        self._parts = parts
+        self.parts = parts
         self._scan = scan_of
         self._asked = where
         self._skip_hint = skip_hint
@@ -371,7 +372,7 @@ class TableScan(ArrowRows):
         names = ", ".join(self.declared.names)
         where = f", where {self._asked}" if self._asked else ""
         deleted = ", deleted rows" if self._deleted else ""
-        return f"<acidctl scan of ({names}){where}{deleted}, locations: {len(self._parts)}>"
+        return f"<acidctl scan of ({names}){where}{deleted}, locations: {len(self.parts)}>"
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -384,7 +385,7 @@ class TableScan(ArrowRows):
         if not self._varying:
             return self.declared
         needs = Needs()
-        for part in self._parts:
+        for part in self.parts:
             scan = self._scan(part, self._where)
             look(needs, scan.sources, scan.columns, self._row_type)
         return needs.schema(self.output_type)
@@ -397,12 +398,7 @@ class TableScan(ArrowRows):
     @property
     def snapshots(self) -> list[Snapshot]:
         """Of the locations that are read."""
-        return [part.snapshot for part in self._parts]
-
-    @property
-    def parts(self) -> list[tuple[Snapshot, tuple[PartitionColumn, ...], Sequence[EventFile] | None]]:
-        """Of each location the snapshot, the partition columns, and the opened files where they were kept."""
-        return [(part.snapshot, part.partition, part.sources) for part in self._parts]
+        return [part.snapshot for part in self.parts]
 
     @cached_property
     def warnings(self) -> list[str]:
@@ -430,7 +426,7 @@ class TableScan(ArrowRows):
 
     def _batches(self, first: int) -> Iterator[pa.RecordBatch]:
         """The rows; `first`: see :meth:`Scan.batches`."""
-        for part in self._parts:
+        for part in self.parts:
             batches = self._scan(part, self._where).batches(first)
             while True:
                 with _may_be_skipped(self._skip_hint):
@@ -446,4 +442,4 @@ class TableScan(ArrowRows):
             BadDataError, NotFoundError: as :meth:`to_batches`.
         """
         with _may_be_skipped(self._skip_hint):
-            return sum(self._scan(part, self._where).count() for part in self._parts)
+            return sum(self._scan(part, self._where).count() for part in self.parts)

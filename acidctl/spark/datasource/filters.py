@@ -17,7 +17,6 @@ from acidctl.rows.scan.compare import Literal, Moment
 from acidctl.rows.scan.predicate import AllOf, AnyOf, ColumnComparison, ColumnRef, IsNull, Node, Not, Path, Predicate
 from acidctl.rows.scan.pruning import ColumnBounds
 
-_EPOCH = datetime.date(1970, 1, 1).toordinal()
 _SIGNS = {"EqualTo": "=", "LessThan": "<", "LessThanOrEqual": "<=", "GreaterThan": ">", "GreaterThanOrEqual": ">="}
 
 
@@ -61,13 +60,10 @@ def _node(one: Any, columns: Mapping[str, ColumnRef]) -> Node | None:
 
 def _literal(value: Any) -> Literal:
     """A value of Spark's in terms of :mod:`acidctl.rows.scan.compare`; None for kinds that statistics do not decide."""
-    if isinstance(value, datetime.datetime):
-        if value.tzinfo is not None:
-            return None
-        since = value - datetime.datetime(1970, 1, 1)
-        return Moment(((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000)
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        return None
     if isinstance(value, datetime.date):
-        return Moment((value.toordinal() - _EPOCH) * 86_400 * 1_000_000_000)
+        return Moment.of(value)
     return value if isinstance(value, bool | int | str | Decimal) else None
 
 

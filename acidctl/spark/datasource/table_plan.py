@@ -26,6 +26,9 @@ from acidctl.rows.scan.predicate import Predicate
 from acidctl.rows.scan.table import table_at
 from acidctl.spark.datasource.filters import partition_bounds
 from acidctl.spark.datasource.load_options import SourceOptions
+from acidctl.storage.hdfs.delegation import delegated
+from acidctl.storage.port import FileSystem
+from acidctl.storage.registry import open_file_system
 
 PARALLEL_LOCATIONS = 16
 # Opening a file costs about as much as reading this many bytes.
@@ -208,6 +211,7 @@ def _split_of(location: LocationPlan, only: dict[str, range]) -> LocationSplit:
     tops = {path.partition("/")[0] for path in kept}
     trimmed = replace(
         snapshot,
+        fs=_for_executors(snapshot.fs),
         listing=Listing(
             snapshot.listing.location,
             tuple(entry for entry in snapshot.listing.entries if entry.path.removesuffix(FLUSH_LENGTH_SUFFIX) in kept),
@@ -222,6 +226,16 @@ def _split_of(location: LocationPlan, only: dict[str, range]) -> LocationSplit:
         base_formats={},
     )
     return LocationSplit(trimmed, only, location.partition)
+
+
+def _for_executors(fs: FileSystem) -> FileSystem:
+    """The same store, as a process opens it that has no Kerberos ticket.
+
+    Raises:
+        AccessError: there is no ticket here either.
+    """
+    sent = delegated(fs.spec)
+    return fs if sent == fs.spec else open_file_system(sent)
 
 
 def may_hit(killers: Sequence[StripeRange | None], rows: Sequence[StripeRange | None]) -> bool:

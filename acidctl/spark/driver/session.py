@@ -33,6 +33,7 @@ JAVA_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-X
 STOP_SECONDS = 20.0
 # From a connection that breaks to an exit status: moments, more on a busy machine.
 EXIT_SECONDS = 5.0
+YARNS_EXECUTORS = 2  # where no number is given
 MANY_EXECUTORS = 64  # that Spark is taken to ask for where it may ask for as many as it likes
 
 
@@ -78,7 +79,7 @@ class Session:
         """
         try:
             now = int(self.context.defaultParallelism)
-            return max(1, now if self.is_local else max(now, _most_cores(self.context.getConf())))
+            return max(1, now if self.is_local else max(now, _most_cores(self.context.getConf(), self.master)))
         except Exception as error:  # noqa: BLE001 - Java may be gone
             raise self.explain(error) from None
 
@@ -97,11 +98,12 @@ class Session:
         return spark_failures.explained(error, self.log.text(), self.master, status)
 
 
-def _most_cores(conf: Any) -> int:
+def _most_cores(conf: Any, master: str) -> int:
     """What all executors have together once they are there."""
     each = max(1, int(conf.get("spark.executor.cores", "1")) // int(conf.get("spark.task.cpus", "1")))
     if conf.get("spark.dynamicAllocation.enabled", "false") != "true":
-        return int(conf.get("spark.executor.instances", "0")) * each
+        usual = YARNS_EXECUTORS if master == "yarn" else 0
+        return int(conf.get("spark.executor.instances", str(usual))) * each
     most = conf.get("spark.dynamicAllocation.maxExecutors", "")
     return (int(most) if most.isdigit() and int(most) < MANY_EXECUTORS else MANY_EXECUTORS) * each
 
@@ -231,6 +233,8 @@ def _own_session(pyspark: Any, options: SparkOptions, record_archive: Path | Non
             f"-Djava.io.tmpdir={scratch}",
             f"-Dlog4j2.configurationFile={log4j.absolute().as_uri()}",
         )
+        if kerberos := plan.environ.get("KRB5_CONFIG"):  # MIT's libraries read it, Java does not
+            flags += (f"-Djava.security.krb5.conf={kerberos}",)
         if record_archive is not None:
             plan = replace(plan, archive=None)
             flags += (f"-XX:ArchiveClassesAtExit={record_archive}",)
@@ -307,9 +311,15 @@ def _connected(plan: SessionPlan, connection: dict[str, str]) -> Iterator[None]:
 
 def _context(pyspark: Any, plan: SessionPlan, session: Session) -> Any:
     """Connect to the master; Java is ended when it takes too long."""
-    seconds = session.options.start_timeout
-    assert session.driver is not None
-    with time_limit(seconds, session.driver.kill) as is_late:
+    seconds, driver = session.options.start_timeout, session.driver
+    assert driver is not None
+
+    def hear(line: str) -> None:
+        if spark_failures.NO_LOGIN in line:  # in a thread of its own: this one reads what Java says
+            threading.Thread(target=driver.kill, name="acidctl-spark-end", daemon=True).start()
+
+    session.log.listener = hear
+    with time_limit(seconds, driver.kill) as is_late:
         try:
             conf = pyspark.SparkConf()
             # A file cannot tell of blanks at the ends of a value.
@@ -319,6 +329,8 @@ def _context(pyspark: Any, plan: SessionPlan, session: Session) -> Any:
             if is_late():
                 raise spark_failures.unreachable(plan.master, f"no answer within {seconds:g} seconds") from None
             raise session.explain(error) from None
+        finally:
+            session.log.listener = None
     # When Java ends, or dies, it leaves this server's connection open: no reason to print a traceback.
     context._accumulatorServer.handle_error = lambda *_: None
     return context

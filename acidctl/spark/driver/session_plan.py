@@ -16,8 +16,12 @@ from acidctl.orc.limits import PREFIX
 from acidctl.spark.driver.class_archive import usable_archive
 from acidctl.spark.driver.java import Java, choose_java
 from acidctl.spark.driver.properties import parsed, trimmed
+from acidctl.storage.hdfs.kerberos import wants_kerberos
+from acidctl.storage.port import FileSystemSpec
 
 DEFAULT_MASTER = "local[*]"
+_GIVES_TOKENS = ("yarn", "k8s")
+_TOKENS_FOR = "spark.kerberos.access.hadoopFileSystems"
 # Options of spark-submit for which there is a property.
 _AS_PROPERTY = {"--master": "spark.master", "--driver-java-options": "spark.driver.extraJavaOptions"}
 
@@ -32,6 +36,7 @@ class SparkOptions:
         app_name: the name that the cluster shows.
         queue: the YARN queue.
         start_timeout: seconds to wait for Java, for the master and for the first executor.
+        stores: what tasks read and write: where Kerberos opens it, executors get tokens for it.
     """
 
     master: str | None = None
@@ -39,6 +44,7 @@ class SparkOptions:
     app_name: str = "acidctl"
     queue: str | None = None
     start_timeout: float = 180.0
+    stores: tuple[FileSystemSpec, ...] = ()
 
 
 def is_local(master: str) -> bool:
@@ -119,8 +125,24 @@ def plan_session(options: SparkOptions, environ: Mapping[str, str], package: Pat
     ours = {"spark.app.name", "spark.master"} | ({"spark.yarn.queue"} if options.queue else set())
     conf |= {key: value for key, value in defaults.items() if key not in ours}
     conf |= asked | user | {"spark.master": master}
+    if master.startswith(_GIVES_TOKENS):
+        conf = _logins(options.stores, conf)
     archive = usable_archive(java, spark_home, environ) if own_jars else None
     return SessionPlan(master, java, spark_home, archive, own_jars, environment, conf, rest)
+
+
+def _logins(stores: Iterable[FileSystemSpec], conf: dict[str, str]) -> dict[str, str]:
+    """The properties, with those by which Spark fetches tokens for stores that Kerberos opens."""
+    secured = [(store, dict(store.options)) for store in stores if store.protocol == "hdfs"]
+    secured = [(store, options) for store, options in secured if wants_kerberos(options)]
+    if not secured:
+        return conf
+    known = [url for url in conf.get(_TOKENS_FOR, "").split(",") if url]
+    urls = dict.fromkeys([*known, *(f"hdfs://{store.authority}" for store, _ in secured)])
+    login = {f"spark.kerberos.{name}": secured[0][1].get(name, "") for name in ("keytab", "principal")}
+    if not all(login.values()) or login.keys() & conf.keys():
+        login = {}
+    return conf | login | {_TOKENS_FOR: ",".join(urls)}
 
 
 def _taken_apart(arguments: Iterable[str], folder: Path) -> tuple[tuple[str, ...], dict[str, str], dict[str, str]]:
@@ -179,7 +201,7 @@ def _defaults(master: str, options: SparkOptions, *, loopback: bool, fast_worker
         conf["spark.python.daemon.module"] = "acidctl.spark.daemon"
     if not is_local(master):
         conf["spark.executor.extraJavaOptions"] = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-    if master.startswith(("yarn", "k8s")):
+    if master.startswith(_GIVES_TOKENS):
         # The work is done by Python, outside the heap: about 1.2 GB a task with stripes of 64 MB.
         cores = dict(options.conf).get("spark.executor.cores", "1")
         conf["spark.executor.memoryOverhead"] = f"{1536 * (int(cores) if cores.isdigit() else 1)}m"

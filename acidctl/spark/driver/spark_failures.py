@@ -10,10 +10,13 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from acidctl.errors import AcidctlError, EnvironmentProblem, MemoryProblem, StorageError, UsageProblem
+from acidctl.errors import AccessError, AcidctlError, EnvironmentProblem, MemoryProblem, StorageError, UsageProblem
+from acidctl.kerberos import KINIT, ticket_problem
 from acidctl.spark.driver.gateway import last_words
 
 CONNECT_SECONDS = 5.0
+NO_LOGIN = "Client cannot authenticate via:[TOKEN, KERBEROS]"
+"""What Hadoop's client logs where it finds no ticket that is valid; then it tries for minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +212,14 @@ RULES: tuple[Rule, ...] = (
             f"Spark on {master} needs the cluster's configuration",
             "neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set",
             "Set HADOOP_CONF_DIR to the folder with yarn-site.xml and core-site.xml",
+        ),
+    ),
+    (
+        re.escape(NO_LOGIN),
+        lambda _, master: AccessError(
+            f"Spark cannot log in to {master}",
+            ticket_problem(),
+            f"{KINIT}; Java reads tickets from files alone: KRB5CCNAME=FILE:...",
         ),
     ),
     (

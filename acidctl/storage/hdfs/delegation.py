@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from acidctl.storage.hdfs.kerberos import wants_kerberos
+from acidctl.storage.hdfs.kerberos import wants_kerberos, web_token
 from acidctl.storage.port import FileSystemSpec
 
 _NOT_PASSED_ON = ("kerberos", "keytab", "principal")
@@ -15,8 +15,8 @@ def delegated(spec: FileSystemSpec) -> FileSystemSpec:
     """The spec to send to executors: for WebHDFS with Kerberos a delegation token takes the place of the ticket.
 
     One token serves a process's every task.  The server ends it after its renewal interval, a day where nothing else
-    is configured.  Other stores' specs are returned as they are: over ``hdfs://`` executors use the token file that
-    Spark's own cluster managers give them (``HADOOP_TOKEN_FILE_LOCATION``), or a ticket or keytab of their own.
+    is configured.  Other stores' specs are returned as they are: over ``hdfs://`` executors use the tokens that Spark
+    fetches for them (:func:`acidctl.storage.hdfs.kerberos.rpc_address`), or a ticket or keytab of their own.
 
     Raises:
         AccessError: the server gives no token, or there is no ticket.
@@ -27,6 +27,6 @@ def delegated(spec: FileSystemSpec) -> FileSystemSpec:
         return spec
     from acidctl.storage.hdfs.webhdfs import WebHdfsClient  # noqa: PLC0415 - with requests: only for WebHDFS
 
-    options["token"] = WebHdfsClient(spec).delegation_token()
+    options["token"] = web_token(spec) or WebHdfsClient(spec).delegation_token()
     kept = {key: value for key, value in options.items() if key not in _NOT_PASSED_ON}
     return FileSystemSpec(spec.protocol, tuple(sorted(kept.items())), spec.authority)

@@ -52,6 +52,8 @@ _BY_EXCEPTION: dict[str, _Row] = {
     "UnsupportedOperationException": (StorageError, "the server does not know this operation", ""),
 }
 
+_BY_WORDS = {"Name node is in safe mode": "SafeModeException", "Invalid path name": "InvalidPathException"}
+
 
 def from_remote(what: str, exception: str | None, message: str) -> AcidctlError:
     """A server's exception by its class; an IPC wrapper has the class in its message.
@@ -63,18 +65,13 @@ def from_remote(what: str, exception: str | None, message: str) -> AcidctlError:
     first = message.strip().partition("\n")[0]
     if "InvalidToken" in first:  # within a SecurityException that says less
         exception = "InvalidToken"
-    for name in ((exception or "").rpartition(".")[2], *(word for word in _BY_EXCEPTION if word in first)):
+    said = (name for words, name in _BY_WORDS.items() if words in first)
+    for name in ((exception or "").rpartition(".")[2], *(word for word in _BY_EXCEPTION if word in first), *said):
         if name in _BY_EXCEPTION:
             kind, why, hint = _BY_EXCEPTION[name]
             return kind(what, why, hint)
-    if "Name node is in safe mode" in first:
-        kind, why, hint = _BY_EXCEPTION["SafeModeException"]
-        return kind(what, why, hint)
     if "already exists" in first or "must both be directories" in first:
         return ConflictError(what, "it exists already", "something else made it meanwhile, or an earlier run left it")
-    if "Invalid path name" in first:
-        kind, why, hint = _BY_EXCEPTION["InvalidPathException"]
-        return kind(what, why, hint)
     if "could only be replicated to 0 nodes" in first or "could only be written to 0" in first:
         return StorageError(what, "no DataNode can take it", "look for full disks: hdfs dfsadmin -report")
     return StorageError(what, printable(f"{exception}: {first}"), "see the NameNode's log")

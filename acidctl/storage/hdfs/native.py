@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
-from acidctl.errors import AccessError, EnvironmentProblem, NotFoundError, StorageError, UsageProblem
+from acidctl.errors import AccessError, NotFoundError, StorageError, UsageProblem, importing
 from acidctl.kerberos import KINIT, ticket_problem
 from acidctl.storage import os_errors
 from acidctl.storage.hdfs.callers import Callers
 from acidctl.storage.hdfs.errors import from_remote
-from acidctl.storage.hdfs.kerberos import wants_kerberos
+from acidctl.storage.hdfs.kerberos import is_a_job, rpc_address, wants_kerberos
 from acidctl.storage.hdfs.new_file import NewFile
 from acidctl.storage.os_errors import printable
 from acidctl.storage.port import FileSystemSpec
@@ -44,6 +44,7 @@ _KEYS_HINT = (
     "name it (`hadoop.security.key.provider.path`) in core-site.xml of HADOOP_CONF_DIR; else use webhdfs://, "
     "whose DataNodes decrypt"
 )
+_TOKEN_HINT = "this job has no token for it either: have Spark fetch one, `spark.kerberos.access.hadoopFileSystems={}`"
 _DATA_NODE_HINT = "this machine must reach the DataNodes; hdfs dfsadmin -report says which ones live"
 
 _Result = TypeVar("_Result")
@@ -62,26 +63,23 @@ class NativeClient:
         names = hadoop.get(f"dfs.ha.namenodes.{spec.authority}", "")
         # Each NameNode is asked once in a call; how often a call is repeated is decided here.
         hadoop.setdefault("dfs.client.failover.max.attempts", str(names.count(",")))
-        try:
+        instead = "pip install 'acidctl[hdfs]', or use webhdfs://NAMENODE:9870/path"
+        with importing(f"cannot open {self._url}", instead, "its Python package is missing: "):
             from hdfs_native import Client, WriteOptions  # noqa: PLC0415 - optional
-        except ImportError as error:
-            raise EnvironmentProblem(
-                f"cannot open {self._url}",
-                f"its Python package is missing: {error}",
-                "pip install 'acidctl[hdfs]', or use webhdfs://NAMENODE:9870/path",
-            ) from error
         if wants_kerberos(options):
             hadoop.setdefault("hadoop.security.authentication", "kerberos")
         else:
             _be(options["user"])
+        address = rpc_address(spec.authority) if wants_kerberos(options) else None
         self._user = options.get("principal") or options.get("user", "")
         self._write_options = WriteOptions
         self._callers = Callers("acidctl-hdfs")
         if options.get("keytab") and not options.get("principal"):
             raise UsageProblem("a keytab without a principal", "hdfs:// needs both", "give principal=NAME@REALM too")
-        login = {f"kerberos_{key}": options[key] for key in ("principal", "keytab") if options.get(key)}
+        # Where there is a token neither is needed, and on an executor the keytab need not exist.
+        login = {f"kerberos_{key}": options[key] for key in ("principal", "keytab") if options.get(key) and not address}
         try:
-            self._client: Any = Client(self._url, hadoop, **login)
+            self._client: Any = Client(f"hdfs://{address or spec.authority}", hadoop, **login)
         except (RuntimeError, ValueError, OSError) as error:
             raise UsageProblem(f"cannot open {printable(self._url)}", printable(str(error)), _PORT_HINT) from error
 
@@ -223,7 +221,7 @@ class NativeClient:
         if match := _RPC_ERROR.match(text):
             return from_remote(what, match[1], match[2].encode().decode("unicode_escape", "replace"))
         if "GSSAPI" in text or "SASL" in text or "Kerberos" in text:
-            return AccessError(what, ticket_problem(), KINIT)
+            return AccessError(what, ticket_problem(), _TOKEN_HINT.format(self._url) if is_a_job() else KINIT)
         if "encryption zone" in text and "KMS" in text:
             return StorageError(what, "it lies in an encryption zone, and no server of its keys is known", _KEYS_HINT)
         if "DataTransferError" in text:

@@ -26,16 +26,8 @@ from acidctl.storage.port import FileSystemSpec
 from acidctl.storage.retry import PassingError, RetryPolicy
 
 _ROOT = "/webhdfs/v1"
-_VERBS = {
-    "CREATE": "PUT",
-    "DELETE": "DELETE",
-    "MKDIRS": "PUT",
-    "REMOVEACL": "PUT",
-    "RENAME": "PUT",
-    "SETACL": "PUT",
-    "SETOWNER": "PUT",
-    "SETPERMISSION": "PUT",
-}
+_PUT = ("CREATE", "MKDIRS", "REMOVEACL", "RENAME", "SETACL", "SETOWNER", "SETPERMISSION")
+_VERBS = {"DELETE": "DELETE", **dict.fromkeys(_PUT, "PUT")}
 """Of the operations that change something; all others are GET."""
 
 _LEAD_ON = ("CREATE", "OPEN")
@@ -47,15 +39,8 @@ _NOT_THIS_ONE = ("RetriableException", "StandbyException")
 _PROBE = "/acidctl-no-such-file-%41"
 _PROBE_DECODED = b"/acidctl-no-such-file-A"
 _WRITE_PARAMETERS = {
-    "op",
-    "overwrite",
-    "createflag",
-    "createparent",
-    "permission",
-    "replication",
-    "blocksize",
-    "offset",
-}
+    "op", "overwrite", "createflag", "createparent", "permission", "replication", "blocksize", "offset",
+}  # fmt: skip
 _REDIRECT, _BAD_REQUEST, _UNAUTHORIZED, _SERVER_TROUBLE = 300, 400, 401, 500
 
 _PORT_HINT = "check host and port: WebHDFS is on the NameNode's web port, 9870 or, before Hadoop 3, 50070"

@@ -9,9 +9,9 @@ from http.cookiejar import DefaultCookiePolicy
 import requests
 from hdfs import InsecureClient, TokenClient
 
-from acidctl.errors import AccessError, EnvironmentProblem
+from acidctl.errors import AccessError, importing
 from acidctl.kerberos import KINIT, ticket_problem
-from acidctl.storage.hdfs.kerberos import wants_kerberos
+from acidctl.storage.hdfs.kerberos import wants_kerberos, web_token
 from acidctl.storage.port import FileSystemSpec
 
 # The packages log what they also raise; without a handler Python would print that on stderr.
@@ -27,17 +27,18 @@ def log_in(spec: FileSystemSpec) -> tuple[requests.Session, dict[str, str]]:
 
     PyPI `hdfs` knows how: its clients put the login into a session that is given to them.
 
-    Options: ``user``; ``token``, a delegation token; ``kerberos=true`` with the ticket cache, or ``keytab``, with
-    ``principal`` where there are several; ``doas``, the user to act for; ``gateway``, the path of a proxy such as
-    Knox (``/gateway/default``), and ``password`` when it wants one.
+    Options: ``user``; ``token``, a delegation token; ``kerberos=true`` with a token of this job, else the ticket
+    cache, or ``keytab``, with ``principal`` where there are several; ``doas``, the user to act for; ``gateway``, the
+    path of a proxy such as Knox (``/gateway/default``), and ``password`` when it wants one.
 
     Raises:
         EnvironmentProblem: the Kerberos packages are missing.
     """
     options = dict(spec.options)
+    token = options.get("token") or (web_token(spec) if wants_kerberos(options) else "")
     session = requests.Session()
-    if options.get("token"):
-        TokenClient(spec.authority, options["token"], session=session)
+    if token:
+        TokenClient(spec.authority, token, session=session)
     elif wants_kerberos(options):
         _kerberos(spec.authority, session, options)
     elif options.get("password"):
@@ -46,7 +47,7 @@ def log_in(spec: FileSystemSpec) -> tuple[requests.Session, dict[str, str]]:
         InsecureClient(spec.authority, user=options["user"], session=session)
     parameters = {key: str(value) for key, value in dict(session.params or {}).items()}
     session.params = {}
-    if options.get("doas") and not options.get("token"):  # a token says itself who acts for whom
+    if options.get("doas") and not token:  # a token says itself who acts for whom
         parameters["doas"] = options["doas"]
     return session, parameters
 
@@ -60,12 +61,8 @@ def anonymous() -> requests.Session:
 
 
 def _kerberos(authority: str, session: requests.Session, options: dict[str, str]) -> None:
-    try:
+    with importing(f"cannot log in to {authority} with Kerberos", "pip install 'acidctl[kerberos]'"):
         from hdfs.ext.kerberos import KerberosClient  # noqa: PLC0415 - optional: hdfs[kerberos]
-    except ImportError as error:
-        raise EnvironmentProblem(
-            f"cannot log in to {authority} with Kerberos", str(error), "pip install 'acidctl[kerberos]'"
-        ) from error
     if options.get("keytab"):
         os.environ[_CLIENT_KEYTAB] = options["keytab"]
     named = {"principal": options["principal"]} if options.get("principal") else {}

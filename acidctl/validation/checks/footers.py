@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import ClassVar
 
 from acidctl.acid.layout import DataFile, Role
 from acidctl.acid.names import AcidDirectory, Kind, parse_directory
@@ -98,11 +99,8 @@ class TailTask:
     is_full: bool
     is_compacted: bool
     schema: OrcType | None = None
-
-    @property
-    def weight(self) -> int:
-        """A tail is small."""
-        return 0
+    weight: ClassVar[int] = 0
+    """A tail is small."""
 
     def run(self, _beat: Beat) -> TailFacts:
         """The facts. Raises NotFoundError, AccessError or StorageError when the file cannot be opened."""
@@ -119,11 +117,7 @@ class MarkerTask:
 
     storage: FileSystemSpec
     path: str
-
-    @property
-    def weight(self) -> int:
-        """Some bytes."""
-        return 0
+    weight: ClassVar[int] = 0
 
     def run(self, _beat: Beat) -> int:
         """The version. Raises BadDataError, NotFoundError, AccessError or StorageError."""

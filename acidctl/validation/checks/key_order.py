@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from acidctl.rows.read.events import Ids
 from acidctl.validation.checks.row_facts import Tally, tally_where
-from acidctl.validation.checks.stripe_ids import Events, compare
+from acidctl.validation.checks.stripe_ids import compare
 from acidctl.validation.rules import DEEP, ERROR, WARNING, Rule
 
 V26 = Rule(
@@ -35,9 +36,9 @@ class KeyOrder:
     is_delete: bool
     is_old: bool
 
-    def check(self, before: Events, after: Events) -> Iterator[Tally]:
+    def check(self, before: Ids, after: Ids) -> Iterator[Tally]:
         """What is wrong between each event and the one after it (section 4.1)."""
-        if not len(after) or _ascend(before, after):
+        if not len(after.keys) or _ascend(before, after):
             return
         same, down = compare(before.keys, after.keys)
         yield from tally_where(V26, "events have a lower key than the one before", down, after)
@@ -57,7 +58,7 @@ class KeyOrder:
             yield from tally_where(V34, "delete events name a row again", same & newer, after)
 
 
-def _ascend(before: Events, after: Events) -> bool:
+def _ascend(before: Ids, after: Ids) -> bool:
     """Whether they certainly ascend: most stripes hold rows of one writer, one after another."""
     keys = after.keys
     for then, now in ((before.keys.original, keys.original), (before.keys.bucket, keys.bucket)):

@@ -24,6 +24,7 @@ from acidctl.acid.names import (
     acid_directory,
     is_hidden,
     is_visible_path,
+    manifest_for,
     parse_file,
 )
 from acidctl.acid.reasons import Code
@@ -448,7 +449,8 @@ def _staging(look: ListingToCheck) -> Iterator[Finding]:
     half = {staging for staging, _ in half_published(look.snapshot)}
     for name, modified in sorted(newest.items()):
         age = look.now - modified
-        if name.startswith(("_tmp", ".hive-staging")) and name not in half and age > STALE_SECONDS:
+        is_scratch = name.startswith(("_tmp", ".hive-staging")) or manifest_for(name)
+        if is_scratch and name not in half and age > STALE_SECONDS:
             yield V16.finding(name, f"nothing changed in it for {int(age // 3600)} hours", {"seconds": int(age)})
 
 

@@ -10,8 +10,9 @@ import numpy as np
 from acidctl.acid.layout import DataFile, Role
 from acidctl.acid.names import NO_STATEMENT, Kind
 from acidctl.rows.read.delete_set import Bools
+from acidctl.rows.read.events import Ids
 from acidctl.validation.checks.spans import Spans, united
-from acidctl.validation.checks.stripe_ids import Events, shown_key
+from acidctl.validation.checks.stripe_ids import shown_event, shown_key
 from acidctl.validation.findings import Severity, Unchecked
 from acidctl.validation.rules import DEEP, ERROR, Rule
 
@@ -45,8 +46,8 @@ class RowFacts:
     rows: int = 0
     tallies: list[Tally] = field(default_factory=list)
     counts: tuple[int, int, int] = (0, 0, 0)
-    first: Events | None = None
-    last: Events | None = None
+    first: Ids | None = None
+    last: Ids | None = None
     inserts: Spans = field(default_factory=dict)
     deletes: Spans = field(default_factory=dict)
     changes: Spans = field(default_factory=dict)
@@ -54,12 +55,10 @@ class RowFacts:
     unchecked: list[Unchecked] = field(default_factory=list)
 
 
-def tally_where(
-    rule: Rule, text: str, where: Bools, events: Events, severity: Severity | None = None
-) -> Iterator[Tally]:
+def tally_where(rule: Rule, text: str, where: Bools, events: Ids, severity: Severity | None = None) -> Iterator[Tally]:
     """How often something is so of some events; nothing where it never is."""
     if where.any():
-        yield Tally(rule, text, int(np.count_nonzero(where)), events.event(int(np.argmax(where))), severity)
+        yield Tally(rule, text, int(np.count_nonzero(where)), shown_event(events, int(np.argmax(where))), severity)
 
 
 def added_up(tallies: Iterable[Tally]) -> list[Tally]:
@@ -70,7 +69,7 @@ def added_up(tallies: Iterable[Tally]) -> list[Tally]:
     return list(sums.values())
 
 
-Between = Callable[[Events, Events], Iterable[Tally]]
+Between = Callable[[Ids, Ids], Iterable[Tally]]
 """What is wrong between an event and the one after it."""
 
 

@@ -21,14 +21,14 @@ from acidctl.rows.foreign.format import Format, open_foreign, read_any_tail
 from acidctl.rows.foreign.parquet_and_text import ForeignReader
 from acidctl.rows.read.bucket_values import decode_all, versions_of
 from acidctl.rows.read.delete_set import Bools, Longs, valid_mask
-from acidctl.rows.read.events import ID_COLUMNS
+from acidctl.rows.read.events import ID_COLUMNS, Ids
 from acidctl.storage.port import FileSystemSpec
 from acidctl.validation.checks.footers import V12, V30, V31, V39, opened, severity_of_index
 from acidctl.validation.checks.key_order import KeyOrder
 from acidctl.validation.checks.listing import V24
 from acidctl.validation.checks.row_facts import V29, RowFacts, Tally, added_up, tally_where
 from acidctl.validation.checks.spans import SpanBuilder
-from acidctl.validation.checks.stripe_ids import Bounds, Events, shown_key, whole_events
+from acidctl.validation.checks.stripe_ids import Bounds, shown_key, whole_events
 from acidctl.validation.findings import Severity, Unchecked
 from acidctl.validation.rules import DEEP, ERROR, WARNING, Rule
 from acidctl.worker_pool import Beat
@@ -107,7 +107,7 @@ def _opened_file(
 
 V21 = Rule(
     "V21", ERROR, DEEP, "The bucket in an event is not the bucket of its file's name.",
-    "Hive looks for deletes of bucket N in files of bucket N only: it would ignore this one.",
+    "Hive looks for deletes of bucket N in files of bucket N only: it ignores this one, or refuses to read the table.",
     "Run `compact('major')`: acidctl applies deletes wherever they lie.", "2",
 )  # fmt: skip
 V23 = Rule(
@@ -165,7 +165,7 @@ class _Look:
             missing = [name for name in ID_COLUMNS if batch.column(name).null_count]
             text = f"events have no {', '.join(missing)}"
             self.add(V29, text, int(np.count_nonzero(~there)), f"row {int(np.argmin(there))} of stripe {number}")
-        if ids is None or not len(ids):
+        if ids is None or not len(ids.keys):
             return
         bounds = Bounds.of(ids)
         self._events(ids, bounds, batch if there is None else batch.filter(pa.array(there)))
@@ -179,7 +179,7 @@ class _Look:
         if count:
             self._facts.tallies.append(Tally(rule, text, count, example, severity))
 
-    def _add_where(self, rule: Rule, text: str, where: Bools, ids: Events, severity: Severity | None = None) -> None:
+    def _add_where(self, rule: Rule, text: str, where: Bools, ids: Ids, severity: Severity | None = None) -> None:
         self._facts.tallies += tally_where(rule, text, where, ids, severity)
 
     def _read(self, reader: OrcFile | ForeignReader, number: int) -> pa.RecordBatch | None:
@@ -204,7 +204,7 @@ class _Look:
 
     # --- what each event says ---
 
-    def _events(self, ids: Events, bounds: Bounds, batch: pa.RecordBatch) -> None:
+    def _events(self, ids: Ids, bounds: Bounds, batch: pa.RecordBatch) -> None:
         task, directory = self._task, self._task.file.directory
         is_delete = task.file.role is Role.DELETE
         is_v1 = task.is_old and not is_delete and not (versions_of(_few(ids.keys.bucket, bounds.bucket)) == 1).any()
@@ -241,7 +241,7 @@ class _Look:
         else:
             self._counts += np.bincount(np.clip(operation, 0, 2), minlength=3)
 
-    def _buckets(self, ids: Events, bounds: Bounds) -> None:
+    def _buckets(self, ids: Ids, bounds: Bounds) -> None:
         """The codec of section 2, and the number against the file's name."""
         number = self._task.file.bucket
         bad, other = _bucket_faults(_few(ids.keys.bucket, bounds.bucket), number)
@@ -250,7 +250,7 @@ class _Look:
             self._add_where(V23, "events have an impossible bucket", bad, ids)
             self._add_where(V21, f"events are of another bucket than the file's, {number}", other, ids)
 
-    def _gather(self, ids: Events, *, is_v1: bool) -> None:
+    def _gather(self, ids: Ids, *, is_v1: bool) -> None:
         """Keep the keys for what only all files together show."""
         task, directory = self._task, self._task.file.directory
         if task.file.role is Role.DELETE:
@@ -270,16 +270,16 @@ class _Look:
         else:
             self._inserts.add(ids.keys)
 
-    def _key_order(self, ids: Events) -> None:
+    def _key_order(self, ids: Ids) -> None:
         order = self._task.order
         if self._facts.last is not None:
-            self._facts.tallies += order.check(self._facts.last, ids.at(0))
-        self._facts.tallies += order.check(ids.slice(0, -1), ids.slice(1, None))
-        # Copies: a slice would keep the whole stripe.
-        self._facts.first = self._facts.first or ids.at(0).copy()
-        self._facts.last = ids.at(len(ids) - 1).copy()
+            self._facts.tallies += order.check(self._facts.last, ids.take(slice(1)))
+        self._facts.tallies += order.check(ids.take(slice(-1)), ids.take(slice(1, None)))
+        # By places, which makes copies: a slice would keep the whole stripe.
+        self._facts.first = self._facts.first or ids.take(np.array([0]))
+        self._facts.last = ids.take(np.array([-1]))
 
-    def _write_ids(self, ids: Events, bounds: Bounds) -> None:
+    def _write_ids(self, ids: Ids, bounds: Bounds) -> None:
         task, directory = self._task, self._task.file.directory
         current, original = ids.current, ids.keys.original
         if directory is not None and not _inside(bounds.current, _range(directory)):
@@ -298,7 +298,7 @@ class _Look:
             if valid is not None:
                 self._add_where(V37, "events are of write ids that are not committed", ~valid, ids)
 
-    def _tail_of_stripe(self, ids: Events, bounds: Bounds, number: int) -> None:
+    def _tail_of_stripe(self, ids: Ids, bounds: Bounds, number: int) -> None:
         """The key index and the statistics against the rows."""
         severity = Severity.WARNING if self._task.is_old else None
         of_index = severity_of_index(self._task.file.role) or severity

@@ -8,39 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from acidctl.rows.read.delete_set import Bools, Keys, Longs
-from acidctl.rows.read.events import ID_COLUMNS
-
-
-@dataclass(frozen=True, slots=True)
-class Events:
-    """Events in columns of equal length."""
-
-    operation: Longs
-    keys: Keys
-    current: Longs
-
-    def __len__(self) -> int:
-        return len(self.current)
-
-    def slice(self, start: int, end: int | None) -> Events:
-        """Some of them."""
-        part = slice(start, end)
-        return Events(self.operation[part], self.keys.take(part), self.current[part])
-
-    def at(self, place: int) -> Events:
-        """One of them."""
-        return self.slice(place, place + 1)
-
-    def copy(self) -> Events:
-        """The same, which keeps nothing else in memory."""
-        keys = Keys(self.keys.original.copy(), self.keys.bucket.copy(), self.keys.row_id.copy())
-        return Events(self.operation.copy(), keys, self.current.copy())
-
-    def event(self, place: int) -> str:
-        """One event for people."""
-        key = shown_key((self.keys.original[place], self.keys.bucket[place], self.keys.row_id[place]))
-        return f"{key}, operation {int(self.operation[place])}, currentTransaction {int(self.current[place])}"
+from acidctl.rows.read.delete_set import Bools, Keys
+from acidctl.rows.read.events import ID_COLUMNS, Ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +23,7 @@ class Bounds:
     current: tuple[int, int]
 
     @staticmethod
-    def of(events: Events) -> Bounds:
+    def of(events: Ids) -> Bounds:
         """Those of some events, of which there is one at least."""
         keys = events.keys
         columns = (events.operation, keys.original, keys.bucket, keys.row_id, events.current)
@@ -66,7 +35,13 @@ def shown_key(key: Sequence[int]) -> str:
     return f"({key[0]}, {key[1]}, {key[2]})"
 
 
-def whole_events(batch: pa.RecordBatch) -> tuple[Events | None, Bools | None]:
+def shown_event(events: Ids, place: int) -> str:
+    """One event for people."""
+    key = shown_key((events.keys.original[place], events.keys.bucket[place], events.keys.row_id[place]))
+    return f"{key}, operation {int(events.operation[place])}, currentTransaction {int(events.current[place])}"
+
+
+def whole_events(batch: pa.RecordBatch) -> tuple[Ids | None, Bools | None]:
     """The events that have all of their ids, and which of the batch they are; None for all of them.
 
     Without columns of integers there are no events: the tail's check says so.
@@ -81,7 +56,7 @@ def whole_events(batch: pa.RecordBatch) -> tuple[Events | None, Bools | None]:
     operation, original, bucket, row_id, current = (
         np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64, copy=False) for column in columns
     )
-    return Events(operation, Keys(original, bucket, row_id), current), there
+    return Ids(operation, Keys(original, bucket, row_id), current), there
 
 
 def compare(before: Keys, after: Keys) -> tuple[Bools, Bools]:

@@ -179,6 +179,23 @@ def test_malformed_schemas_are_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("id int, name string", "struct<id:int,name:string>"),
+        (" STRUCT <id : INT, name:string> ", "struct<id:int,name:string>"),
+        ("`a b` integer,\n x: decimal( 10, 2 )", "struct<`a b`:int,x:decimal(10,2)>"),
+        ("m map<string, array < struct<`q``r`:int> >>", "struct<m:map<string,array<struct<`q``r`:int>>>>"),
+        ("at timestamp with local  time zone, struct int", "struct<at:timestamp with local time zone,struct:int>"),
+    ],
+)  # fmt: skip
+def test_columns_are_read_as_create_table_and_types_have_them(text: str, read: str) -> None:
+    from acidctl.orc.types import hive_type
+    from acidctl.validation.checks.column_types import parse_columns
+
+    assert hive_type(parse_columns(text)) == read
+
+
+@pytest.mark.parametrize(
     ("options", "text"),
     [
         (["--master", "local[2]"], "--conf, --queue and --name are for --engine spark"),

@@ -15,6 +15,7 @@ import pytest
 from pyarrow import orc, parquet
 from support.acid_files import damage_stripe, write_deletes, write_delta
 from support.compacting import run_compaction
+from support.tables import mark
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.orc.byte_source import ByteSource
@@ -67,6 +68,7 @@ def test_where_at_deleted_count_limit(acidctl: Call, table: Path) -> None:
 
 
 def test_rows_of_before_a_compaction(acidctl: Call, table: Path) -> None:
+    mark(table / "k=1" / "delta_0000001_0000001_0000")
     assert run_compaction(table / "k=1", CompactionKind.MAJOR) is not None
     found = acidctl("cat", table / "k=1", "--count", "--at", "1")
     assert (found.out, found.status) == ("10\n", 0)

@@ -7,7 +7,18 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from support.acid_files import B0, SMALL_GROUPS, acid_file, events_batch, write_acid, write_delta, write_plain
+from support.acid_files import (
+    B0,
+    B1,
+    SMALL_GROUPS,
+    acid_file,
+    delete,
+    events_batch,
+    insert,
+    write_acid,
+    write_delta,
+    write_plain,
+)
 from support.compacting import copy_table, run_compaction
 from support.orc_bytes import retailed
 from support.past import events_below, remove_obsolete, walkthrough
@@ -15,6 +26,7 @@ from support.random_tables import make_table
 from support.tables import snapshot_of
 from support.written_by_hive import HIVE23
 
+from acidctl.acid.bucket import encode
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.demo.walkthrough import ROW
@@ -22,6 +34,7 @@ from acidctl.orc import orc_pb2 as pb
 from acidctl.rows.past.blame import blame, parse_row_id
 from acidctl.rows.past.history import WriteIdHistory, read_history
 from acidctl.rows.read.files_at_path import event_files_at
+from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
 
 
@@ -74,6 +87,52 @@ def test_a_minor_compaction_hides_nothing(tmp_path: Path) -> None:
     found = read_history(snapshot_of(table))
     assert {line.write_id: counts(line) for line in found.write_ids} == {1: (3, 0, 0), 2: (0, 1, 0), 3: (0, 0, 1)}
     assert found.write_ids[1].compacted_into == ("delete_delta_0000001_0000003", "delta_0000001_0000003")
+
+
+def copied_deletes(table: Path, name: str = "delete_delta_0000001_0000004") -> Path:
+    """What the minor compaction of Hive 3.1 leaves of a table without buckets: every delete event in each file."""
+    for bucket, value in enumerate((B0, B1, encode(2))):
+        rows = [insert(1, row, bucket=value) for row in range(9)]
+        write_acid(table / "delta_0000001_0000004" / f"bucket_{bucket:05}", *rows)
+        events = [delete(1, row, 2 + row % 3, one) for one in (B0, B1, encode(2)) for row in range(0, 9, 2)]
+        write_acid(table / name / f"bucket_{bucket:05}", *events)
+    return table
+
+
+@pytest.mark.parametrize("unsettled", [1, 20, 1 << 20])
+def test_delete_events_that_lie_in_each_file_are_counted_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unsettled: int
+) -> None:
+    monkeypatch.setattr("acidctl.rows.past.history._UNSETTLED", unsettled)
+    found = read_history(snapshot_of(copied_deletes(tmp_path)))
+    # Row ids 0, 6; 4; 2, 8, in each of three buckets.
+    assert {line.write_id: counts(line) for line in found.write_ids} == {
+        1: (27, 0, 0), 2: (0, 0, 6), 3: (0, 0, 3), 4: (0, 0, 6)
+    }  # fmt: skip
+    key = f"1:{B1}:4"
+    (row,) = blame(snapshot_of(tmp_path), parse_row_id(key)).rows
+    assert [(one.write_id, one.is_rewritten) for one in row.changes] == [(3, True)] * 3
+    assert row.status == "deleted"
+    assert Scan(snapshot_of(tmp_path)).count() == 12
+    assert Scan(snapshot_of(tmp_path), deleted=True).count() == 15
+
+
+def test_delete_events_of_one_write_id_that_lie_in_each_file_are_counted_once(tmp_path: Path) -> None:
+    write_acid(tmp_path / "delta_0000001_0000001_0000" / "bucket_00000", *(insert(1, row) for row in range(5)))
+    for bucket in range(2):
+        events = [delete(1, row, 2) for row in range(4)]
+        write_acid(tmp_path / "delete_delta_0000002_0000002" / f"bucket_{bucket:05}", *events)
+    found = read_history(snapshot_of(tmp_path))
+    assert [counts(line) for line in found.write_ids] == [(5, 0, 0), (0, 0, 4)]
+
+
+def test_files_of_their_own_buckets_hold_no_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for bucket, value in enumerate((B0, B1)):
+        events = [delete(1, row, 3, value) for row in range(4)]
+        write_acid(tmp_path / "delete_delta_0000002_0000004" / f"bucket_{bucket:05}", *events)
+    monkeypatch.setattr("acidctl.rows.read.events.EventReader.ids", None)  # footers are enough
+    (line,) = read_history(snapshot_of(tmp_path)).write_ids
+    assert counts(line) == (0, 0, 8)
 
 
 def streamed(own_data: Path, path: Path) -> Path:

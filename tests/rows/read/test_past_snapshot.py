@@ -10,7 +10,7 @@ import pytest
 from support.acid_files import SMALL_GROUPS, ids, write_deletes, write_delta, write_plain
 from support.compacting import run_compaction
 from support.random_tables import Made, Rows, write
-from support.tables import snapshot_of
+from support.tables import mark, snapshot_of
 
 import acidctl
 from acidctl.acid.state import State
@@ -39,6 +39,12 @@ def rows_of(table: Table, at: int) -> Rows | None:
     return found
 
 
+def of_hive_3(table: Path) -> None:
+    """Its markers tell that the table was never converted, so that it had no original files."""
+    for directory in table.glob("*delta_*"):
+        mark(directory)
+
+
 @pytest.fixture
 def compacted(tmp_path: Path) -> Path:
     """Rows 0, 1, 2 of write id 1, of which 2 deletes the first and 3 the second; 4 inserts; then a major compaction."""
@@ -48,6 +54,7 @@ def compacted(tmp_path: Path) -> Path:
     write_deletes(table, 2, 1, [0])
     write_deletes(table, 3, 1, [1])
     write_delta(table, 4, ids(40, 41))
+    of_hive_3(table)
     assert run_compaction(table, CompactionKind.MAJOR) is not None
     return table
 
@@ -118,6 +125,14 @@ def test_original_files_count_too(tmp_path: Path) -> None:
             found(tmp_path, at)
 
 
+def test_of_a_table_of_hive_2_nothing_tells_that_it_had_no_original_files(compacted: Path) -> None:
+    """They may have gone with the delete delta of a write id that updated all of their rows."""
+    (compacted / "delta_0000001_0000001_0000" / "_orc_acid_version").unlink()
+    with pytest.raises(HistoryError, match="original files may be missing"):
+        found(compacted, 2)
+    assert found(compacted, 4) == [2, 40, 41]
+
+
 def test_the_id_of_a_row_that_was_never_here(compacted: Path) -> None:
     """A delete event that names it shows that something is missing, although the base has no such row either."""
     shutil.rmtree(compacted / "delta_0000001_0000001_0000")
@@ -160,6 +175,7 @@ def test_what_an_insert_overwrite_replaced(tmp_path: Path) -> None:
     for write_id in (1, 2):
         write_delta(tmp_path, write_id, ids(write_id))
     write_delta(tmp_path, 3, ids(30), base=True)
+    of_hive_3(tmp_path)
     assert [found(tmp_path, at) for at in range(4)] == [[], [1], [1, 2], [30]]
     shutil.rmtree(tmp_path / "delta_0000001_0000001_0000")
     for at in (1, 2):

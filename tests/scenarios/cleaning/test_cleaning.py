@@ -269,8 +269,9 @@ def test_one_half_of_a_minor_compaction_hides_nothing_for_good(tmp_path: Path) -
     assert [name for name, _ in plan.kept_back] == ["delta_1_1_0"]
 
 
-def test_what_is_being_written_shadows_nothing(tmp_path: Path) -> None:
-    table = make(tmp_path / "t", "delta_1_1_0", "_tmp.base_0000002/000000_0.manifest", "base_0000002")
+@pytest.mark.parametrize("mark", ["_", "-"])
+def test_what_is_being_written_shadows_nothing(tmp_path: Path, mark: str) -> None:
+    table = make(tmp_path / "t", "delta_1_1_0", f"{mark}tmp.base_0000002/000000_0.manifest", "base_0000002")
     plan = plan_at_once(snapshot_of(table))
     assert (plan.removals, [name for name, _ in plan.kept_back]) == ((), ["delta_1_1_0"])
     table = make(tmp_path / "u", "delta_1_1_0")

@@ -182,7 +182,14 @@ def test_unfinished_visibility_directories_are_not_built_on(table: Path) -> None
     refuse_unsafe(snapshot_of(table, ValidWriteIds().for_compactor(), ValidTxns(200)), time.time(), force=False)
 
 
-@pytest.mark.parametrize("sign", ["delta_4_5/bucket_00000_flush_length", "_tmp.delta_9_9_0/000000_0.manifest"])
+@pytest.mark.parametrize(
+    "sign",
+    [
+        "delta_4_5/bucket_00000_flush_length",
+        "_tmp.delta_9_9_0/000000_0.manifest",
+        "-tmp.delta_9_9_0/000000_0.manifest",
+    ],
+)
 def test_writers_at_work_are_noticed(table: Path, sign: str) -> None:
     write_acid(table / "delta_4_5" / "bucket_00000", (0, 4, B0, 0, 4, (1, 1)))
     (table / sign).parent.mkdir(exist_ok=True)

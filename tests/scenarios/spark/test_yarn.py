@@ -14,23 +14,15 @@ import venv
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import pyspark
 import pytest
 from support.served import served
-from support.servers.yarn_server import YarnServer
+from support.servers.yarn_server import SMALL, YarnServer
 from support.spark.processes import wait_until
 from support.tables import read_rows
 
 from acidctl.spark.worker import PACKAGES
 
 pytestmark = [pytest.mark.spark, pytest.mark.server]
-
-JARS = Path(pyspark.__file__).parent / "jars"
-SMALL = (
-    *("spark.executor.memory=512m", "spark.executor.memoryOverhead=512m", "spark.yarn.am.memory=512m"),
-    f"spark.yarn.jars=local:{JARS}/*",  # else all 400 MB of them are sent to each application
-)
-"""For executors of this machine."""
 
 Run = Callable[..., "subprocess.Popen[str]"]
 
@@ -150,10 +142,12 @@ def test_validation_finds_on_a_cluster_what_it_finds_here(run: Run, crud: Path, 
     for number in (3, 7):
         (file,) = (table / f"day={number}").glob("delta_0000001*/bucket_*")
         file.write_bytes(file.read_bytes()[:-40])
+    # Nothing but what was sent can be acidctl there.
+    conf = [f"spark.archives={python_archive(tmp_path)}#env", "spark.pyspark.python=./env/bin/python"]
     found = [
         ended(process)
         for process in (
-            run("validate", "--deep", "--engine", "spark", "--queue", "etl", table, "-o", "jsonl"),
+            run("validate", "--deep", "--engine", "spark", "--queue", "etl", table, "-o", "jsonl", conf=conf),
             subprocess.Popen(
                 [sys.executable, "-m", "acidctl", "validate", "--deep", str(table), "-o", "jsonl"],
                 stdout=subprocess.PIPE,

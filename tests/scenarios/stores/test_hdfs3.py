@@ -147,6 +147,22 @@ def test_a_quota_of_names_leaves_the_table_as_it_was(zones: HdfsServer) -> None:
     assert rows_of(table) == rows
 
 
+def test_a_quota_of_space_leaves_a_coded_table_as_it_was(zones: HdfsServer) -> None:
+    """Of a coded file a first stripe takes a block on each of three DataNodes."""
+    table = demo(zones, "coded")
+    rows, before = rows_of(table), names_of(table)
+    _, path = open_location(table)
+    zones.admin("-setSpaceQuota", str(raw(zones).content(path)["spaceConsumed"] + 1000), path)
+    status, _, err = acidctl(*MAJOR, table)
+    assert status == 6, err
+    assert "quota" in err
+    assert names_of(table) == before
+    assert rows_of(table) == rows
+    zones.admin("-clrSpaceQuota", path)
+    done(*MAJOR, table)
+    assert rows_of(table) == rows
+
+
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HaHdfsServer]:
     with served(lambda: HaHdfsServer(tmp_path_factory.mktemp("pair"), hadoop=3)) as server:

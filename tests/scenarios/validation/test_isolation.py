@@ -16,6 +16,7 @@ from support.acid_files import B0, insert, write_by_pyorc
 from support.spark.processes import wait_until
 from support.validating import check, found, healthy, three_stripes
 
+from acidctl.deadline import Deadline
 from acidctl.errors import EnvironmentProblem, NotFoundError
 from acidctl.validation import location
 from acidctl.worker_pool import Crash, Limits, Pool
@@ -85,7 +86,7 @@ def test_processes_outlive_the_thread_that_started_them() -> None:
 
 def test_bytes_are_told_and_time_is_kept() -> None:
     told: list[tuple[object, int]] = []
-    with Pool(1, until=time.monotonic() + 60, on_done=lambda *what: told.append(what)) as pool:
+    with Pool(1, until=Deadline(time.monotonic() + 60), on_done=lambda *what: told.append(what)) as pool:
         pool.submit("task", crashers.Toy("telling"))
         assert list(pool.results()) == [("task", "telling")]
         assert {key for key, _ in told} == {"task"}

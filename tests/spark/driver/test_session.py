@@ -5,12 +5,13 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 
-from acidctl.errors import StorageError
+from acidctl.errors import AccessError, StorageError
 from acidctl.spark.driver import session as session_module
 from acidctl.spark.driver.gateway import Driver, DriverLog
 from acidctl.spark.driver.session import Session
@@ -93,6 +94,26 @@ def test_what_a_living_java_says_is_not_waited_for(java: Starter, monkeypatch: p
     assert time.monotonic() - began < 60
 
 
+def test_a_login_that_is_missing_ends_the_start_at_once(java: Starter) -> None:
+    said = "AccessControlException: Client cannot authenticate via:[TOKEN, KERBEROS]"
+    session = java(f"read; echo '{said}'; sleep 600")
+
+    def connect(conf: object) -> None:
+        assert session.driver is not None
+        session.driver._stdin.write(b"\n")
+        session.driver._stdin.flush()
+        assert session.driver.wait(60) is not None
+        raise ConnectionResetError
+
+    conf = SimpleNamespace(setAll=lambda pairs: None)
+    pyspark = SimpleNamespace(SparkConf=lambda: conf, SparkContext=connect)
+    plan: Any = SimpleNamespace(conf={}, master="yarn")
+    with pytest.raises(AccessError, match="Spark cannot log in to") as raised:
+        session_module._context(pyspark, plan, session)
+    assert "kinit" in raised.value.hint
+    assert session.log.listener is None
+
+
 YARN = {"spark.executor.cores": "4"}
 DYNAMIC = YARN | {"spark.dynamicAllocation.enabled": "true"}
 
@@ -113,6 +134,8 @@ DYNAMIC = YARN | {"spark.dynamicAllocation.enabled": "true"}
             DYNAMIC | {"spark.dynamicAllocation.maxExecutors": "2147483647"},
             4 * 64,
         ),
+        ("yarn", 2, YARN, 8),
+        ("spark://host:7077", 2, YARN, 2),
         ("local", 0, {}, 1),
     ],
 )

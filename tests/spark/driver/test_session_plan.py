@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 from support.spark.fake_java import banner, fake_java
 
-from acidctl.errors import AcidctlError, EnvironmentProblem, MemoryProblem, StorageError, UsageProblem
+from acidctl.errors import AccessError, AcidctlError, EnvironmentProblem, MemoryProblem, StorageError, UsageProblem
 from acidctl.spark import probe
 from acidctl.spark.driver import class_archive, spark_failures
 from acidctl.spark.driver.cache import cache_dir
 from acidctl.spark.driver.gateway import DriverLog, last_words
 from acidctl.spark.driver.java import Java
 from acidctl.spark.driver.session_plan import SessionPlan, SparkOptions, is_local, plan_session
+from acidctl.storage.port import FileSystemSpec
 
 
 @pytest.fixture
@@ -253,6 +254,11 @@ def test_stage_failure_names_task_host_and_cause() -> None:
             UsageProblem,
             "YARN knows no queue q7",
         ),
+        (
+            "org.apache.hadoop.security.AccessControlException: Client cannot authenticate via:[TOKEN, KERBEROS]",
+            AccessError,
+            "Spark cannot log in to M",
+        ),
         ("Could not parse Master URL: 'x'", UsageProblem, "'M' is not a master that Spark knows"),
         ("java.lang.UnsupportedClassVersionError: a/b", EnvironmentProblem, "Java is too old for this Spark"),
         ("There is insufficient memory for the Java Runtime", MemoryProblem, "Java did not get enough memory"),
@@ -400,3 +406,25 @@ class TestArchive:
         made.write_bytes(bytes(class_archive.SMALLEST))
         assert class_archive.install(made, target)
         assert sorted(p.name for p in tmp_path.iterdir()) == ["spark-new.jsa", "spark-recent.jsa"]
+
+
+def test_executors_get_tokens_for_what_kerberos_opens(environ: dict[str, str], spark_home: Path) -> None:
+    login = (("kerberos", "true"), ("keytab", "/k"), ("principal", "p"))
+    stores = (
+        FileSystemSpec("hdfs", login, "nn:8020"),
+        FileSystemSpec("hdfs", (("kerberos", "true"),), "acid"),
+        FileSystemSpec("hdfs", (("user", "x"),), "open:8020"),
+        FileSystemSpec("webhdfs", login, "nn:9870"),
+        FileSystemSpec("file"),
+    )
+    tokens = "spark.kerberos.access.hadoopFileSystems"
+    made = plan(SparkOptions(master="yarn", stores=stores), environ, spark_home).conf
+    assert made[tokens] == "hdfs://nn:8020,hdfs://acid"
+    assert (made["spark.kerberos.keytab"], made["spark.kerberos.principal"]) == ("/k", "p")
+    own = ((tokens, "hdfs://other,hdfs://acid"), ("spark.kerberos.keytab", "/mine"))
+    made = plan(SparkOptions(master="yarn", conf=own, stores=stores), environ, spark_home).conf
+    assert made[tokens] == "hdfs://other,hdfs://acid,hdfs://nn:8020"
+    assert made["spark.kerberos.keytab"] == "/mine"
+    assert "spark.kerberos.principal" not in made
+    for options in (SparkOptions(master="yarn", stores=stores[2:]), SparkOptions(master="local[2]", stores=stores)):
+        assert not [key for key in plan(options, environ, spark_home).conf if key.startswith("spark.kerberos")]

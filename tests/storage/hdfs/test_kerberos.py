@@ -11,15 +11,19 @@ from pathlib import Path
 
 import pytest
 from support.servers.hdfs_server import ServerUnavailable
+from support.servers.jvm import write_site
 from support.servers.kdc import REALM
 from support.servers.kerberos_packages import python_packages
 from support.servers.kerberos_server import KerberosHdfsServer
+from support.token_files import NEW_FORMAT, OLD_FORMAT, with_service
 
 from acidctl.errors import AccessError, AcidctlError, StorageError
 from acidctl.storage.hdfs import native
 from acidctl.storage.hdfs.delegation import delegated
+from acidctl.storage.hdfs.kerberos import rpc_address, web_token
 from acidctl.storage.port import FileSystem, FileSystemSpec
 from acidctl.storage.registry import open_file_system, open_location
+from acidctl.tokens import Token
 
 WAYS = ["webhdfs", "hdfs"]
 LOGIN = {"kerberos": "true", "retries": "0"}
@@ -33,6 +37,52 @@ def test_only_webhdfs_with_kerberos_needs_a_token() -> None:
         FileSystemSpec("hdfs", (("kerberos", "true"),), "nn:8020"),
     ):
         assert delegated(spec) == spec
+
+
+def test_a_token_of_the_job_is_found_by_its_address(tmp_path: Path) -> None:
+    environ = {"HADOOP_TOKEN_FILE_LOCATION": str(tmp_path / "tokens")}
+    assert rpc_address("localhost:42659", {}) is None
+    for data in (OLD_FORMAT, NEW_FORMAT):
+        (tmp_path / "tokens").write_bytes(data)
+        assert rpc_address("localhost:42659", environ) == "127.0.0.1:42659"
+        assert rpc_address("127.0.0.1:42659", environ) == "127.0.0.1:42659"
+        assert rpc_address("localhost:8020", environ) is None
+        assert rpc_address("no.such.host.invalid:42659", environ) is None
+    (tmp_path / "tokens").write_bytes(with_service("nn.example:8020"))  # where services are names
+    assert rpc_address("NN.example:8020", environ) == "nn.example:8020"
+    (tmp_path / "tokens").write_bytes(with_service("ha-hdfs:acid"))
+    assert rpc_address("acid", environ) == "acid"
+    assert rpc_address("other", environ) is None
+
+
+def test_a_token_of_the_job_opens_webhdfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    environ = {"HADOOP_TOKEN_FILE_LOCATION": str(tmp_path / "tokens")}
+    one, both, tls = (
+        FileSystemSpec(protocol, (("kerberos", "true"),), authority)
+        for protocol, authority in (
+            ("webhdfs", "localhost:9870"),
+            ("webhdfs", "nn1:9870,nn2:9870"),
+            ("swebhdfs", "localhost:9870"),
+        )
+    )
+    assert web_token(one, {}) == ""
+    (tmp_path / "tokens").write_bytes(with_service("127.0.0.1:9870", "WEBHDFS delegation"))
+    assert Token.of_text(web_token(one, environ)).kind == "WEBHDFS delegation"
+    assert web_token(both, environ) == web_token(tls, environ) == ""
+    (tmp_path / "tokens").write_bytes(with_service("127.0.0.1:9870"))  # of RPC, whatever listens there
+    assert web_token(one, environ) == ""
+    (tmp_path / "tokens").write_bytes(with_service("ha-hdfs:acid"))
+    assert web_token(both, environ) == ""
+    names = {"dfs.ha.namenodes.acid": "a,b"}
+    names |= {f"dfs.namenode.http-address.acid.{name}": f"nn{at}:9870" for at, name in enumerate("ab", 1)}
+    write_site(tmp_path / "hdfs-site.xml", names)
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    assert Token.of_text(web_token(both, environ)).service == "ha-hdfs:acid"
+    assert web_token(one, environ) == ""
+    monkeypatch.setenv("HADOOP_TOKEN_FILE_LOCATION", str(tmp_path / "tokens"))
+    sent = dict(delegated(both).options)
+    assert Token.of_text(sent["token"]).service == "ha-hdfs:acid"
+    assert "kerberos" not in sent
 
 
 @pytest.fixture(scope="module")
@@ -150,8 +200,12 @@ class TestRealKerberos:
         realm.tool("org.apache.hadoop.hdfs.tools.DelegationTokenFetcher", "--renewer", "root", str(tmp_path / "tokens"))
         realm.kdestroy()
         monkeypatch.setenv("HADOOP_TOKEN_FILE_LOCATION", str(tmp_path / "tokens"))
-        address = realm.rpc_authority.replace("localhost", "127.0.0.1")  # a token names the address
-        assert open_location(f"hdfs://{address}/", LOGIN)[0].stat("/").is_dir
+        keytab = {"keytab": "/no/such", "principal": f"root@{REALM}"}  # of the machine where it was planned
+        assert open_location(f"hdfs://{realm.rpc_authority}/", LOGIN | keytab)[0].stat("/").is_dir
+        (tmp_path / "tokens").write_bytes(OLD_FORMAT)  # for another one
+        with pytest.raises(AccessError) as raised:
+            open_location(f"hdfs://{realm.rpc_authority}/", LOGIN)[0].stat("/")
+        assert "spark.kerberos.access.hadoopFileSystems" in raised.value.hint
 
     @pytest.mark.spark
     def test_sparks_executors_need_no_ticket(self, realm: KerberosHdfsServer) -> None:

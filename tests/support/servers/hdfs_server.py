@@ -101,7 +101,11 @@ class HdfsServer:
     def _launch_both(self, timeout: float) -> None:
         self._launch("namenode", _NAME_NODE)
         self._launch("datanode", _DATA_NODE)
-        self._wait_for(lambda: _live_data_nodes(self.authority) >= 1, timeout)
+        self._wait_for(lambda: self._live() >= 1, timeout)
+
+    def _live(self) -> int:
+        """How many DataNodes there are."""
+        return _live_data_nodes(self.authority)
 
     def stop(self) -> None:
         """End the processes that were started, and only those."""

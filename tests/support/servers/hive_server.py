@@ -6,12 +6,14 @@ python -m support.servers.hive_server 4 DIRECTORY   # statements on lines of the
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 
-from support.servers.hdfs_server import ServerUnavailable
+from support.servers.hdfs_server import ServerUnavailable, free_ports
 from support.servers.jars import fetch
 from support.servers.jvm import Process, command, write_site
 from support.servers.metastore_schema import database, prepare_schema
@@ -94,6 +96,14 @@ class HiveServer:
         """Let Hive's own ``Initiator``, ``Worker`` or ``Cleaner`` look once at what there is to do, and do it."""
         self._ask(["round", thread])
 
+    @cached_property
+    def metastore(self) -> str:
+        """``thrift://127.0.0.1:PORT``: the metastore in this very process, for others; it begins to listen now."""
+        port = free_ports(1)[0]
+        self._ask(["serve", str(port)])
+        self._process.wait_for(lambda: _is_open(port), 60)
+        return f"thrift://127.0.0.1:{port}"
+
     def open_transaction(self) -> int:
         """A transaction of another client, open until :meth:`end_transaction`."""
         return int(self._ask(["open"])[0])
@@ -145,6 +155,14 @@ class HiveServer:
     def stop(self) -> None:
         """End Hive."""
         self._process.stop()
+
+
+def _is_open(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
 
 
 def _properties(version: int, directory: Path, metastore: str) -> dict[str, str]:

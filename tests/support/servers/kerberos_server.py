@@ -8,9 +8,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from support.servers.hdfs_server import HdfsServer
+from support.servers.jvm import write_site
 from support.servers.kdc import REALM, Kdc
 
 USERS = ("root", "alice")
+
+_KERBEROS = {"hadoop.security.authentication": "kerberos", "hadoop.security.authorization": "true"}
+_PRINCIPALS = {f"dfs.{node}.kerberos.principal": f"hdfs/localhost@{REALM}" for node in ("namenode", "datanode")}
 
 
 class KerberosHdfsServer(HdfsServer):
@@ -57,6 +61,11 @@ class KerberosHdfsServer(HdfsServer):
         if self._own:
             self.kdc.stop()
 
+    def write_client_conf(self, folder: Path, more: dict[str, str]) -> None:
+        """What a client, or another server, must know of it: `core-site.xml`, with `more`, and `hdfs-site.xml`."""
+        write_site(folder / "core-site.xml", {"fs.defaultFS": f"hdfs://{self.rpc_authority}", **_KERBEROS, **more})
+        write_site(folder / "hdfs-site.xml", _PRINCIPALS)
+
     def _configure(self, ports: list[int]) -> None:
         self._jvm = self.kdc.jvm
         super()._configure(ports)
@@ -68,18 +77,28 @@ class KerberosHdfsServer(HdfsServer):
     ) -> None:
         keytab = str(self._keytab)
         secure = {
+            **_PRINCIPALS,
             "dfs.block.access.token.enable": "true",
             "ignore.secure.ports.for.testing": "true",
-            "dfs.namenode.kerberos.principal": f"hdfs/localhost@{REALM}",
             "dfs.namenode.keytab.file": keytab,
-            "dfs.datanode.kerberos.principal": f"hdfs/localhost@{REALM}",
             "dfs.datanode.keytab.file": keytab,
             "dfs.web.authentication.kerberos.principal": f"HTTP/localhost@{REALM}",
             "dfs.web.authentication.kerberos.keytab": keytab,
             "dfs.permissions.superusergroup": "root",
         }
-        core = {"hadoop.security.authentication": "kerberos", "hadoop.security.authorization": "true"}
-        super()._write_conf(conf, default_fs, ports, {**more, **secure}, core)
+        core = {
+            **_KERBEROS,
+            # Hadoop 3 has one login for all its pages, WebHDFS among them.
+            "hadoop.http.filter.initializers": "org.apache.hadoop.hdfs.web.AuthFilterInitializer",
+            "hadoop.http.authentication.type": "kerberos",
+            "hadoop.http.authentication.kerberos.principal": f"HTTP/localhost@{REALM}",
+            "hadoop.http.authentication.kerberos.keytab": keytab,
+        }
+        super()._write_conf(conf, default_fs, ports, {**more, **secure}, _KERBEROS if self.hadoop == 2 else core)
+
+    def _live(self) -> int:
+        """By the log: its pages want a login."""
+        return (self._directory / "log/namenode.log").read_text(errors="replace").count("registerDatanode: from")
 
     def _environment(self) -> dict[str, str]:
         return {**super()._environment(), **self.environment}

@@ -9,9 +9,19 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+import pyspark
+
 from support.servers.hdfs_server import ServerUnavailable, find_java, free_ports
 from support.servers.jars import fetch
 from support.servers.jvm import Process, command, write_site
+from support.servers.kdc import REALM
+from support.servers.kerberos_server import KerberosHdfsServer
+
+SMALL = (
+    *("spark.executor.memory=512m", "spark.executor.memoryOverhead=512m", "spark.yarn.am.memory=512m"),
+    f"spark.yarn.jars=local:{Path(pyspark.__file__).parent}/jars/*",  # else all 400 MB are sent to each application
+)
+"""Settings of Spark for executors of this machine."""
 
 _LOG4J = """log4j.rootLogger=WARN,err
 log4j.appender.err=org.apache.log4j.ConsoleAppender
@@ -26,6 +36,7 @@ class YarnServer:
 
     Args:
         directory: for logs, and the nodes' files.
+        hdfs: the file system of the cluster, and its Kerberos; without, the local disk, and nobody logs in.
 
     Attributes:
         conf: the folder for ``HADOOP_CONF_DIR``.
@@ -36,16 +47,23 @@ class YarnServer:
 
     NODES = 2
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, hdfs: KerberosHdfsServer | None = None) -> None:
         self.conf = directory / "conf"
         self._directory = directory
+        directory.mkdir(parents=True, exist_ok=True)
         folder = fetch("hadoop3")
-        write_site(self.conf / "core-site.xml", {"fs.defaultFS": "file:///", "hadoop.tmp.dir": f"{directory}/tmp"})
-        write_site(self.conf / "yarn-site.xml", _properties())
+        yarn = _properties(hdfs.kdc.jvm if hdfs else [])
+        if hdfs:
+            yarn |= _secure(hdfs, directory / "yarn.keytab")
+            hdfs.write_client_conf(self.conf, {"hadoop.tmp.dir": f"{directory}/tmp"})
+        else:
+            write_site(self.conf / "core-site.xml", {"fs.defaultFS": "file:///", "hadoop.tmp.dir": f"{directory}/tmp"})
+        write_site(self.conf / "yarn-site.xml", yarn)
         write_site(self.conf / "capacity-scheduler.xml", _QUEUES)
         (self.conf / "log4j.properties").write_text(_LOG4J)
         path = [self.conf, folder / "classes", folder / "lib/*"]
-        arguments = command(path, "Yarn", str(directory), str(self.NODES), heap="512m", home=directory)
+        options = hdfs.kdc.jvm if hdfs else []
+        arguments = command(path, "Yarn", str(directory), str(self.NODES), heap="512m", home=directory, options=options)
         self._process = Process(arguments, directory / "yarn.log", pipes=True)
         try:
             assert self._process.popen.stdout
@@ -79,7 +97,8 @@ class YarnServer:
         self._process.stop()
 
 
-def _properties() -> dict[str, str]:
+def _properties(options: list[str]) -> dict[str, str]:
+    """With `options` for every Java that a node starts."""
     names = ("address", "scheduler.address", "resource-tracker.address", "admin.address", "webapp.address")
     ports = free_ports(len(names))
     manager = {f"yarn.resourcemanager.{name}": f"127.0.0.1:{port}" for name, port in zip(names, ports, strict=True)}
@@ -102,9 +121,22 @@ def _properties() -> dict[str, str]:
         "yarn.nodemanager.delete.debug-delay-sec": "600",
         "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "99.9",
         "yarn.nodemanager.env-whitelist": "JAVA_HOME,HADOOP_CONF_DIR",
-        "yarn.nodemanager.admin-env": f"JAVA_HOME={Path(find_java()).resolve().parents[1]}",
+        "yarn.nodemanager.admin-env": ",".join(
+            [f"JAVA_HOME={Path(find_java()).resolve().parents[1]}", *(f"JAVA_TOOL_OPTIONS={one}" for one in options)]
+        ),
         "yarn.am.liveness-monitor.expiry-interval-ms": "20000",
         "yarn.dispatcher.exit-on-error": "false",
+    }
+
+
+def _secure(hdfs: KerberosHdfsServer, keytab: Path) -> dict[str, str]:
+    """One principal for all: they log in once in a process."""
+    hdfs.kdc.add_keys(keytab, "yarn/localhost")
+    login = {"principal": f"yarn/localhost@{REALM}", "keytab": str(keytab)}
+    daemons = ("resourcemanager", "nodemanager")
+    return {f"yarn.{daemon}.{name}": value for daemon in daemons for name, value in login.items()} | {
+        "yarn.acl.enable": "true",
+        "yarn.resourcemanager.webapp.delegation-token-auth-filter.enabled": "false",
     }
 
 

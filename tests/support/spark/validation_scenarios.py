@@ -40,7 +40,7 @@ def checked(folder: Path, options: Options, runner: SparkRunner | None = None) -
 def both(session: Session, folder: Path, depth: Depth) -> dict[str, Any]:
     """Here and on Spark."""
     options = Options(depth, READERS, processes=2, now=NOW)
-    runner = SparkRunner(lambda: session, options.limits)
+    runner = SparkRunner(lambda stores: session, options.limits)
     return {"here": checked(folder, options), "spark": checked(folder, options, runner)}
 
 

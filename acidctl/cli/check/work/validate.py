@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import socket
 import time
@@ -109,10 +108,11 @@ def _runner(engine: EngineChoice, locations: tuple[str, ...], options: Options) 
     from acidctl.spark.isolated import SparkRunner  # noqa: PLC0415 - the same
 
     shown = locations[0].rstrip("/").rpartition("/")[2] if len(locations) == 1 else f"{len(locations)}-locations"
-    wanted = engine.spark(f"{socket.gethostname()}-validator-{shown}")
+    name = f"{socket.gethostname()}-validator-{shown}"
     with ExitStack() as stack:
-        open_session = functools.cache(lambda: stack.enter_context(start_session(wanted)))
-        yield SparkRunner(open_session, options.limits, note)
+        yield SparkRunner(
+            lambda stores: stack.enter_context(start_session(engine.spark(name, stores))), options.limits, note
+        )
 
 
 def _run(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 
-from acidctl.cli.hive.work.listed import Record, age_text, show, status, table_named, time_of, whole
+from acidctl.cli.hive.work.listed import Record, age_text, table_named, time_of, whole
 from acidctl.cli.hive.work.words import what_frees, why_stuck
-from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on_screen
-from acidctl.metastore.activity import find_locks, find_transactions
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, View, fitted, on_screen
+from acidctl.metastore.activity import find_locks, find_transactions, now_by
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.compactions import Compaction, find_compactions
+from acidctl.metastore.compactions import Compaction, find_compactions, is_wanted
 from acidctl.metastore.server import Switches, find_switches
 from acidctl.metastore.stuck import Stuck, find_stuck
 
@@ -32,48 +31,29 @@ def work(
     table: str | None,
     pool: str | None,
     stuck: bool,
-    limit: int | None,
-    exit_code: bool,
     metastore: Metastore,
-    output: str,
+    view: View,
 ) -> int:
     """Show them; the exit status."""
     database, name = table_named(table)
+    wanted = {"database": database, "table": name, "pool": pool, "state": state}
     if stuck:
-        records = [
-            one for one in _stuck(metastore) if _is_wanted(one, state, None if database is None else table, pool)
-        ]
-        show(records, output, _STUCK_COLUMNS, _stuck_table, limit, "nothing is stuck")
-        return status(records, exit_code)
-    found = find_compactions(metastore, database=database, table=name, pool=pool, state=state)
-    now = _now(found)
+        records = _stuck(metastore, wanted)
+        return view.show(records, _STUCK_COLUMNS, _stuck_table, "nothing is stuck")
+    found = find_compactions(metastore, **wanted)
+    now = now_by(when for one in found for when in (one.enqueued, one.started, one.committed, one.ended))
     records = [record_of(one, now) for one in found]
-    show(records, output, _COLUMNS, _table, limit, "the metastore has no such compaction")
-    return status(records, exit_code)
+    return view.show(records, _COLUMNS, _table, "the metastore has no such compaction")
 
 
-def _stuck(metastore: Metastore) -> list[Record]:
+def _stuck(metastore: Metastore, wanted: Mapping[str, str | None]) -> list[Record]:
     # In this order: what the queue says of a transaction that had ended before is certain.
     switches = find_switches(metastore)
     known = find_transactions(metastore)
     entries = find_compactions(metastore)
     locks = () if switches.is_hive4 else find_locks(metastore)
-    return [_stuck_record(one, known.now, switches) for one in find_stuck(entries, known, switches, locks)]
-
-
-def _is_wanted(one: Record, state: str | None, table: str | None, pool: str | None) -> bool:
-    database, name = table_named(table)
-    return (
-        (state is None or one["state"] == state)
-        and (database is None or (one["database"], one["table"]) == (database, name))
-        and (pool is None or one["pool"] == pool)
-    )
-
-
-def _now(found: Iterable[Compaction]) -> float:
-    """Our time, or the newest of the server's where that is ahead."""
-    times = (moment for one in found for moment in (one.enqueued, one.started, one.committed, one.ended))
-    return max([time.time(), *(moment for moment in times if moment is not None)])
+    found = find_stuck(entries, known, switches, locks)
+    return [_stuck_record(one, known.now, switches) for one in found if is_wanted(one.entry, wanted)]
 
 
 def record_of(one: Compaction, now: float) -> Record:
@@ -113,14 +93,19 @@ def _stuck_record(one: Stuck, now: float, switches: Switches) -> Record:
     }
 
 
+_FIRST: Sequence[tuple[ScreenColumn, Callable[[Record], str]]] = (
+    (ScreenColumn("id", True), lambda one: str(one["id"])),
+    (ScreenColumn("table or partition"), itemgetter("on")),
+    (ScreenColumn("kind"), itemgetter("kind")),
+    (ScreenColumn("state"), itemgetter("state")),
+    (ScreenColumn("age", True, is_clear=False), lambda one: age_text(one["age"])),
+)
+
+
 def _table(found: Sequence[Record]) -> FittedTable:
     return fitted(
         [
-            (ScreenColumn("id", True), lambda one: str(one["id"])),
-            (ScreenColumn("table or partition"), itemgetter("on")),
-            (ScreenColumn("kind"), itemgetter("kind")),
-            (ScreenColumn("state"), itemgetter("state")),
-            (ScreenColumn("age", True, is_clear=False), lambda one: age_text(one["age"])),
+            *_FIRST,
             (ScreenColumn("pool", worth=2, beside=True, is_clear=False), lambda one: one["pool"] or ""),
             (ScreenColumn("started (UTC)", worth=3, beside=True), lambda one: on_screen(one["started"])),
             (ScreenColumn("worker", worth=4, is_clear=False), lambda one: one["worker"] or ""),
@@ -142,13 +127,7 @@ def _remark(one: Record) -> str:
 
 def _stuck_table(found: Sequence[Record]) -> FittedTable:
     return fitted(
-        [
-            (ScreenColumn("id", True), lambda one: str(one["id"])),
-            (ScreenColumn("table or partition"), itemgetter("on")),
-            (ScreenColumn("kind"), itemgetter("kind")),
-            (ScreenColumn("state"), itemgetter("state")),
-            (ScreenColumn("age", True, is_clear=False), lambda one: age_text(one["age"])),
-        ],
+        _FIRST,
         "why, and what frees it",
         found,
         lambda one, cells: Row(

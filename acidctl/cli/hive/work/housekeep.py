@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from acidctl.cli.hive.work.listed import age_text, lock_record, locks_text, time_of, whole
@@ -39,7 +40,7 @@ def work(
             put_line(line)
     for txn in dead.kept:
         if not is_table:
-            records.put(_txn_record(txn, dead, "kept"))
+            records.put(_record(txn, dead, "kept"))
     if not dead.txns and not dead.locks:
         if is_table:
             note(f"nothing is silent for {age_text(silent)} or longer")
@@ -102,9 +103,11 @@ def _txn_text(txn: Txn, dead: Dead) -> str:
 
 
 def _ages(begun: float | None, heartbeat: float | None, dead: Dead) -> str:
-    since = None if begun is None else max(dead.now - begun, 0.0)
-    silent = None if heartbeat is None else max(dead.now - heartbeat, 0.0)
-    return f"begun {age_text(since)} ago, silent for {age_text(silent)}"
+    return f"begun {age_text(_since(begun, dead))} ago, silent for {age_text(_since(heartbeat, dead))}"
+
+
+def _since(moment: float | None, dead: Dead) -> float | None:
+    return None if moment is None else max(dead.now - moment, 0.0)
 
 
 def _counts(dead: Dead) -> list[str]:
@@ -114,46 +117,32 @@ def _counts(dead: Dead) -> list[str]:
 
 def _left(dead: Dead, ended: Dead) -> Dead:
     txns, locks = {txn.id for txn in ended.txns}, {lock.id for lock in ended.locks}
-    return Dead(
-        tuple(txn for txn in dead.txns if txn.id not in txns),
-        tuple(lock for lock in dead.locks if lock.id not in locks),
-        (),
-        dead.by_txn,
-        dead.now,
+    return replace(
+        dead,
+        txns=tuple(txn for txn in dead.txns if txn.id not in txns),
+        locks=tuple(lock for lock in dead.locks if lock.id not in locks),
     )
 
 
 def _put(records: Records, dead: Dead, result: str) -> None:
-    for txn in dead.txns:
-        records.put(_txn_record(txn, dead, result))
-    for lock in dead.locks:
-        records.put(_lock_record(lock, dead, result))
+    every: tuple[Txn | Lock, ...] = (*dead.txns, *dead.locks)
+    for one in every:
+        records.put(_record(one, dead, result))
 
 
-def _txn_record(txn: Txn, dead: Dead, result: str) -> dict[str, Any]:
-    locks = [lock_record(lock) for lock in dead.by_txn.get(txn.id, ())]
-    return _record(txn.id, None, txn, txn.started, dead, result) | {"type": txn.type, "locks": locks}
-
-
-def _lock_record(lock: Lock, dead: Dead, result: str) -> dict[str, Any]:
-    return _record(None, lock.id, lock, lock.acquired, dead, result) | {
-        "type": None,
-        "locks": [lock_record(lock)],
-    }
-
-
-def _record(
-    id_: int | None, lock: int | None, one: Txn | Lock, begun: float | None, dead: Dead, result: str
-) -> dict[str, Any]:
-    silent = None if one.last_heartbeat is None else whole(max(dead.now - one.last_heartbeat, 0.0))
+def _record(one: Txn | Lock, dead: Dead, result: str) -> dict[str, Any]:
+    txn = one if isinstance(one, Txn) else None
+    begun, locks = (one.started, dead.by_txn.get(one.id, ())) if isinstance(one, Txn) else (one.acquired, (one,))
     return {
-        "id": id_,
-        "lock": lock,
+        "id": txn and txn.id,
+        "lock": None if txn else one.id,
         "user": one.user,
         "host": one.host,
         "agent": one.agent or None,
         "started": time_of(begun),
         "lastHeartbeat": time_of(one.last_heartbeat),
-        "silent": silent,
+        "silent": whole(_since(one.last_heartbeat, dead)),
         "result": result,
+        "type": txn and txn.type,
+        "locks": [lock_record(lock) for lock in locks],
     }

@@ -2,69 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from acidctl.cli.output.console import Records, console, note
-from acidctl.cli.output.screen import FittedTable
-from acidctl.errors import ExitStatus, UsageProblem
+from acidctl.errors import UsageProblem
 from acidctl.location.hive_names import HIVE
 from acidctl.metastore.activity import Lock
 from acidctl.wording import duration, iso_time
 
-SCHEMA_VERSION = 1
-_SHOWN = 100
-"""Lines of a table for people, unless a limit says more."""
-
 _NAMED = 3
 Record = dict[str, Any]
-
-
-def show(
-    found: Sequence[Record],
-    output: str,
-    columns: Sequence[str],
-    table: Callable[[Sequence[Record]], FittedTable],
-    limit: int | None,
-    nothing: str,
-) -> None:
-    """Print records in the form that was asked for.
-
-    Args:
-        columns: of CSV.
-        table: of people's.
-        nothing: what is said to people where there is none.
-    """
-    limit = limit or (_SHOWN if output == "table" else None)
-    if output == "table":
-        if not found:
-            note(nothing)
-            return
-        table(found[:limit]).print(console())
-    else:
-        records = Records(output, columns)
-        records.put_header()
-        for record in found[:limit]:
-            if output == "csv":
-                records.put({name: flat(record.get(name)) for name in columns})
-            else:
-                records.put({**record})
-    if limit and len(found) > limit:
-        note(f"{len(found) - limit:,} more, which come after these; --limit shows them")
-
-
-def flat(value: Any) -> Any:
-    """A cell of CSV: lists and objects in short."""
-    if isinstance(value, dict):
-        return " ".join(f"{key}={one}" for key, one in value.items())
-    if isinstance(value, list):
-        return " ".join(str(one.get("on", one)) if isinstance(one, dict) else str(one) for one in value)
-    return value
-
-
-def status(found: Sequence[object], exit_code: bool) -> int:
-    """The exit status of a view."""
-    return ExitStatus.NOTHING_TO_DO if exit_code and not found else ExitStatus.DONE
 
 
 def age_text(seconds: float | None) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 
-from acidctl.cli.hive.work.listed import Record, age_text, show, status, table_named, time_of, whole
-from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on_screen
-from acidctl.metastore.activity import Lock, find_locks
+from acidctl.cli.hive.work.listed import Record, age_text, table_named, time_of, whole
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, View, fitted, on_screen
+from acidctl.metastore.activity import Lock, find_locks, now_by
 from acidctl.metastore.client import Metastore
 
 _COLUMNS = (
@@ -18,15 +17,7 @@ _COLUMNS = (
 _STYLES = {"ACQUIRED": "green", "WAITING": "yellow"}
 
 
-def work(
-    *,
-    table: str | None,
-    waiting: bool,
-    limit: int | None,
-    exit_code: bool,
-    metastore: Metastore,
-    output: str,
-) -> int:
+def work(*, table: str | None, waiting: bool, metastore: Metastore, view: View) -> int:
     """Show them; the exit status."""
     database, name = table_named(table)
     found = find_locks(metastore, database, name)
@@ -34,10 +25,9 @@ def work(
     if database and any((lock.blocked_by, lock.blocked_by_part) not in by_id for lock in found if lock.blocked_by):
         # It waits for a lock on the database.
         by_id = {(lock.id, lock.part): lock for lock in find_locks(metastore)}
-    now = max([time.time(), *(moment or 0.0 for lock in found for moment in (lock.acquired, lock.last_heartbeat))])
+    now = now_by(moment for lock in found for moment in (lock.acquired, lock.last_heartbeat))
     records = [_record(lock, by_id, now) for lock in found if not waiting or lock.is_waiting]
-    show(records, output, _COLUMNS, _table, limit, "there is no such lock")
-    return status(records, exit_code)
+    return view.show(records, _COLUMNS, _table, "there is no such lock")
 
 
 def _record(lock: Lock, by_id: Mapping[tuple[int, int], Lock], now: float) -> Record:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -91,16 +92,7 @@ def _wishes(warehouse: Warehouse, names: Sequence[str], asked: Wish) -> Iterator
             if table.sort_columns:
                 warn(f"{table.full_name} is sorted: Hive's workers refuse to compact it")
             for part in parts:
-                wish = Wish(
-                    table.database,
-                    table.name,
-                    part,
-                    asked.kind,
-                    asked.pool,
-                    asked.properties,
-                    asked.buckets,
-                    asked.order_by,
-                )
+                wish = replace(asked, database=table.database, table=table.name, partition=part)
                 if wish.name not in seen:
                     seen.add(wish.name)
                     yield wish
@@ -215,7 +207,7 @@ def _wait(metastore: Metastore, asked: dict[int, Wish], said: _Said, deadline: f
 
 def _states(metastore: Metastore, ids: Sequence[int]) -> dict[int, Compaction]:
     if metastore.features.txn_types and len(ids) <= _ONE_BY_ONE:
-        return {one.id: one for id_ in ids for one in find_compactions(metastore, id_=id_)}
+        return {one.id: one for id_ in ids for one in find_compactions(metastore, id=id_)}
     return {one.id: one for one in find_compactions(metastore)}
 
 

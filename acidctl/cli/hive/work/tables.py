@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 
-from acidctl.cli.hive.work.listed import Record, show, status
-from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted
+from acidctl.cli.hive.work.listed import Record
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, View, fitted
 from acidctl.errors import NotFoundError
 from acidctl.location.hive_names import HIVE
 from acidctl.location.wishes import wishes_of
@@ -27,15 +27,12 @@ def work(
     patterns: tuple[str, ...],
     counts_partitions: bool,
     exclude: tuple[str, ...],
-    limit: int | None,
-    exit_code: bool,
     metastore: Metastore,
-    output: str,
+    view: View,
 ) -> int:
     """List them; the exit status."""
     found = [_record(metastore, table, of, counts_partitions) for table, of in _tables(metastore, patterns, exclude)]
-    show(found, output, _COLUMNS, _table, limit, "the metastore has no such transactional table")
-    return status(found, exit_code)
+    return view.show(found, _COLUMNS, _table, "the metastore has no such transactional table")
 
 
 def _tables(

@@ -9,16 +9,14 @@ from acidctl.cli.hive.work.listed import (
     Record,
     age_text,
     lock_record,
-    show,
     some,
-    status,
     time_of,
     whole,
 )
 from acidctl.cli.hive.work.words import what_to_do
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import human_bytes, note
-from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on_screen
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, View, fitted, on_screen
 from acidctl.cli.report.outcomes import show_failure
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.hive.blocking import Blocker, find_blockers
@@ -49,18 +47,14 @@ def work(
     user: str | None,
     blocking: bool,
     sizes: bool,
-    limit: int | None,
-    exit_code: bool,
     metastore: Metastore,
     storage: dict[str, str],
-    output: str,
+    view: View,
 ) -> int:
     """Show them; the exit status."""
     if blocking:
         refuse_unused("--blocking", "only")
-        return _blocking(
-            metastore, tables, storage, older_than, user, sizes=sizes, limit=limit, exit_code=exit_code, output=output
-        )
+        return _blocking(metastore, tables, storage, older_than, user, sizes=sizes, view=view)
     if tables:
         raise UsageProblem(
             "tables are given, and transactions are of no table", "", "give --blocking, or see acidctl locks --table"
@@ -69,27 +63,23 @@ def work(
     by_txn = locks_by_txn(find_locks(metastore))
     found = [
         txn
-        for txn in _open_first(known)
+        for txn in sorted(known.txns, key=lambda txn: (txn.state is not State.OPEN, txn.id))
         if (only is None or txn.state.value == only) and _is_wanted(txn.user, known.age(txn.started), user, older_than)
     ]
-    records = [_record(txn, known, by_txn) for txn in found]
-    show(records, output, _COLUMNS, _table, limit, "the metastore has no such transaction")
-    if output == "table" and records:
+    records = [{**txn_record(txn, known), "locks": _locks(by_txn.get(txn.id, ()))} for txn in found]
+    status = view.show(records, _COLUMNS, _table, "the metastore has no such transaction")
+    if view.is_table and records:
         aborted = len(known.aborted_ids)
         note(f"{len(known.open):,} open, {aborted:,} aborted; the next transaction is {known.high_watermark + 1}")
-    return status(records, exit_code)
-
-
-def _open_first(known: KnownTxns) -> Sequence[Txn]:
-    return sorted(known.txns, key=lambda txn: (txn.state is not State.OPEN, txn.id))
+    return status
 
 
 def _is_wanted(name: str, age: float | None, user: str | None, older_than: float | None) -> bool:
     return (user is None or name == user) and (older_than is None or (age is not None and age >= older_than))
 
 
-def _record(txn: Txn, known: KnownTxns, by_txn: Mapping[int, Sequence[Lock]]) -> Record:
-    return {**txn_record(txn, known), "locks": [lock_record(lock) for lock in by_txn.get(txn.id, ())]}
+def _locks(locks: Sequence[Lock]) -> list[Record]:
+    return list(map(lock_record, locks))
 
 
 def txn_record(txn: Txn, known: KnownTxns) -> Record:
@@ -143,9 +133,7 @@ def _blocking(
     user: str | None,
     *,
     sizes: bool,
-    limit: int | None,
-    exit_code: bool,
-    output: str,
+    view: View,
 ) -> int:
     worst = 0
 
@@ -166,10 +154,10 @@ def _blocking(
     ]
     records = [_blocker_record(one, known, switches) for one in blockers]
     nothing = "nothing holds back a cleaning" if waiting else "nothing waits for cleaning"
-    show(records, output, _BLOCKING_COLUMNS, _blocking_table, limit, nothing)
-    if output == "table":
+    status = view.show(records, _BLOCKING_COLUMNS, _blocking_table, nothing)
+    if view.is_table:
         _sum_up(waiting, switches)
-    return worst or status(records, exit_code)
+    return worst or status
 
 
 def _hive_names(tables: Sequence[str]) -> list[str]:
@@ -200,7 +188,7 @@ def _blocker_record(one: Blocker, known: KnownTxns, switches: Switches) -> Recor
         "lastHeartbeat": time_of(one.last_heartbeat),
         "age": whole(known.age(one.started)),
         "silent": whole(known.age(one.last_heartbeat)),
-        "locks": [lock_record(lock) for lock in one.locks],
+        "locks": _locks(one.locks),
         "waiting": one.count,
         "bytes": one.bytes,
         "holds": [_held(held) for held in one.holds],

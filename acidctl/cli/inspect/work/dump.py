@@ -12,7 +12,7 @@ from acidctl.cli.inspect.work.rows_out import begin_document, write_rows
 from acidctl.errors import NotFoundError, UsageProblem
 from acidctl.location.walk import walk_locations
 from acidctl.nearest import did_you_mean
-from acidctl.orc.types import OrcType, arrow_type
+from acidctl.orc.types import OrcType, arrow_type, row_of
 from acidctl.rows.read.bucket_values import decode_all
 from acidctl.rows.read.events import ID_COLUMNS, EventFile, ids_batch, read_ids
 from acidctl.rows.read.files_at_path import event_files_at
@@ -81,11 +81,8 @@ class _Selection:
         fields = [(name, OrcType(kinds[names.index(name)])) for name in self._ids]
         if self._wants_rows:
             kept = [(n, t) for n, t in rows.fields() if self._row_fields is None or n in self._row_fields]
-            row = OrcType("struct", children=tuple(t for _, t in kept), names=tuple(n for n, _ in kept))
-            fields.append(("row", row))
-        self.types: OrcType = OrcType(
-            "struct", children=tuple(type_ for _, type_ in fields), names=tuple(name for name, _ in fields)
-        )
+            fields.append(("row", row_of(kept)))
+        self.types: OrcType = row_of(fields)
         self.schema: pa.Schema = pa.schema(list(arrow_type(self.types)))
 
     def batches(self, wanted: int | None = None) -> Iterator[pa.RecordBatch]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -19,8 +19,9 @@ from acidctl.cli.options.engine_choice import EngineChoice
 from acidctl.cli.options.key_value import key_and_value
 from acidctl.cli.options.param_types import DailyWindow
 from acidctl.cli.options.shared import refuse_unused
-from acidctl.cli.output.console import can_ask, human_bytes, note, say, warn
+from acidctl.cli.output.console import can_ask, note, say, warn
 from acidctl.cli.output.progress import Bar, progress
+from acidctl.cli.report.compaction_text import compaction_text
 from acidctl.cli.report.outcomes import Outcomes
 from acidctl.cli.report.run_report import RunReport
 from acidctl.compaction.local_engine import LocalEngine
@@ -39,13 +40,14 @@ from acidctl.compaction.request import (
 )
 from acidctl.compaction.run import Compacted, Engine
 from acidctl.compaction.tasks import JoinTask, Task
+from acidctl.deadline import Deadline
 from acidctl.errors import RefusedError
-from acidctl.location.find import find, once
+from acidctl.location.find import Found, find, once
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.lock import Locking
 from acidctl.location.neighbours import Surroundings
 from acidctl.orc.write.writer_settings import WriterSettings
-from acidctl.outcome import TIME_IS_UP, Outcome
+from acidctl.outcome import TIME_IS_UP
 from acidctl.wording import duration, human_count, text_of
 
 _DECIDING = ("compactorthreshold.", "hive.compactor.")
@@ -79,6 +81,8 @@ def work(
     row_index_stride: int | None,
     bloom_filter: str | None,
     locking: Locking,
+    take_over: bool,
+    wait: float | None,
     exit_code: bool,
     lists: SnapshotLists,
     storage: dict[str, str],
@@ -105,15 +109,18 @@ def work(
         force,
         offline,
         dry_run,
-        _writing(compression, stripe_size, row_index_stride, bloom_filter, task_bytes, verify),
-        replace(locking, age=lists.age),
+        take_over=take_over,
+        wait=wait or 0.0,
+        writing=_writing(compression, stripe_size, row_index_stride, bloom_filter, task_bytes, verify),
+        locking=replace(locking, age=lists.age),
     )
     printer = CompactionPrinter(output, run)
     planned: list[Planned] = []
     queues: dict[str, str] = {}
+    by_place: dict[str, Found] = {}
     places = once(find(locations, storage, lists, printer.observer, surroundings=Surroundings()))
     for found in printer.changeable(places, request.table_type):
-        if closed or (until is not None and time.monotonic() >= until):
+        if closed or until.is_over:
             printer.postponed(found.shown, closed or TIME_IS_UP)
             continue
         answer = plan_location(found, lists, request)
@@ -121,6 +128,7 @@ def work(
         if isinstance(answer, Planned):
             planned.append(answer)
             queues[answer.location] = lists.wishes_of(found.hive).queue
+            by_place[answer.location] = found
     planned, left = (planned, []) if max_bytes is None else within_budget(planned, max_bytes)
     for one in left:
         printer.postponed(one.location, reason(Code.BUDGET_IS_USED, bytes=one.plan.input_bytes))
@@ -139,7 +147,7 @@ def work(
             _agree(planned)
         engine = engine.in_queue_of([queues[one.location] for one in planned])
         with _open_engine(engine, jobs, until, planned) as (bar, running):
-            _carry_out(planned, request, running, bar, printer)
+            _carry_out([(by_place[one.location], one) for one in planned], lists, request, running, bar, printer)
     return printer.exit_status(exit_code)
 
 
@@ -190,16 +198,16 @@ def _agree(planned: Sequence[Planned]) -> None:
         )
 
 
-def _until(window: DailyWindow | None, deadline: float | None) -> tuple[float | None, Reason | None]:
-    """When to end, by ``time.monotonic()``; and why nothing may be done now, if so."""
+def _until(window: DailyWindow | None, deadline: float | None) -> tuple[Deadline, Reason | None]:
+    """When to end; and why nothing may be done now, if so."""
     ends = [] if deadline is None else [deadline]
     if window is not None:
         now = datetime.now()
         left = window.seconds_left(now)
         if left is None:
-            return None, reason(Code.OUT_OF_HOURS, window=str(window), now=f"{now:%H:%M}")
+            return Deadline(), reason(Code.OUT_OF_HOURS, window=str(window), now=f"{now:%H:%M}")
         ends.append(left)
-    return (time.monotonic() + min(ends) if ends else None), None
+    return (Deadline(time.monotonic() + min(ends)) if ends else Deadline()), None
 
 
 def _thresholds(properties: dict[str, str], min_deltas: int | None, max_ratio: float | None) -> Thresholds:
@@ -233,12 +241,12 @@ def _writing(
 
 @contextmanager
 def _open_engine(
-    choice: EngineChoice, jobs: int | None, until: float | None, planned: Sequence[Planned]
+    choice: EngineChoice, jobs: int | None, until: Deadline, planned: Sequence[Planned]
 ) -> Iterator[tuple[Working, Engine]]:
     """Where tasks run, on Spark or in processes of this machine, and what shows how far they are.
 
     Args:
-        until: ``time.monotonic()`` at which what still runs is ended.
+        until: when what still runs is ended.
     """
     plans = [one.plan for one in planned]
     with working(plans) as bar:
@@ -247,20 +255,43 @@ def _open_engine(
             return
         from acidctl.spark.compaction_engine import application_name, spark_engine  # noqa: PLC0415 - py4j, PySpark
 
-        with spark_engine(choice.spark(application_name(plans)), until, note) as engine:
+        wanted = choice.spark(application_name(plans), [plan.snapshot.fs.spec for plan in plans])
+        with spark_engine(wanted, until, note) as engine:
             yield bar, engine
 
 
 def _carry_out(
-    planned: Sequence[Planned], request: CompactionRequest, engine: Engine, bar: Working, printer: CompactionPrinter
+    planned: Sequence[tuple[Found, Planned]],
+    lists: SnapshotLists,
+    request: CompactionRequest,
+    engine: Engine,
+    bar: Working,
+    printer: CompactionPrinter,
 ) -> None:
     # Closed at once when interrupted: that removes what was staged.
-    with closing(carry_out(planned, request, engine, bar.ended)) as outcomes:
+    with closing(_outcomes(planned, lists, request, engine, bar.ended)) as outcomes:
         for outcome in outcomes:
+            if not isinstance(outcome, Compacted):
+                printer.answered(outcome)
+                continue
             if outcome.error:
                 for task in outcome.plan.tasks:  # of a location that somebody else holds none has begun
                     bar.ended(task)
             printer.done(outcome)
+
+
+def _outcomes(
+    planned: Sequence[tuple[Found, Planned]],
+    lists: SnapshotLists,
+    request: CompactionRequest,
+    engine: Engine,
+    on_task: Callable[[Task], None],
+) -> Generator[Answer | Compacted, None, None]:
+    if any(found.hive for found, _ in planned):
+        from acidctl.hive.compacting import compact_locations  # noqa: PLC0415 - Thrift, only with a metastore
+
+        return compact_locations(planned, lists, request, engine, on_task)
+    return carry_out([one for _, one in planned], request, engine, on_task)
 
 
 # --- what it says ---
@@ -302,7 +333,7 @@ class CompactionPrinter(Outcomes):
     """Outcomes of compactions."""
 
     def __init__(self, output: str, run: RunReport) -> None:
-        super().__init__(output, run, _text_of)
+        super().__init__(output, run, compaction_text)
         self._to_clean: list[str] = []
         self._noted: set[str] = set()
 
@@ -342,33 +373,3 @@ class CompactionPrinter(Outcomes):
             more = f" (and {len(self._to_clean) - 1} more)" if len(self._to_clean) > 1 else ""
             note(f"the inputs are obsolete now and stay until: acidctl clean {self._to_clean[0]}{more}")
         return super().exit_status(speaks)
-
-
-def _text_of(outcome: Outcome) -> str:
-    if isinstance(outcome, Planned):
-        return _planned(outcome)
-    return _compacted(outcome) if isinstance(outcome, Compacted) and outcome.is_changed else ""
-
-
-def _planned(outcome: Planned) -> str:
-    plan = outcome.plan
-    because = f" ({outcome.reason})" if outcome.is_decided else ""
-    most = "" if plan.cut_buckets else "at most "
-    cut = f" in {most}{human_count(outcome.segments, 'segment')}" if outcome.segments else ""
-    return (
-        f"{outcome.location}: {plan.kind.value}{because}: {human_count(len(plan.inputs), 'input')}, "
-        f"{human_count(outcome.buckets, 'bucket')}{cut}, "
-        f"{human_count(plan.rows, 'row')} and {human_count(plan.delete_events, 'delete event')}, "
-        f"{human_bytes(plan.input_bytes)} -> {' + '.join(plan.output_names)}"
-    )
-
-
-def _compacted(outcome: Compacted) -> str:
-    plan = outcome.plan
-    return (
-        f"{outcome.location}: {plan.kind.value}: {human_count(len(plan.inputs), 'input')} -> "
-        f"{' + '.join(outcome.published)}, {human_bytes(plan.input_bytes)} -> {human_bytes(outcome.bytes)}, "
-        f"{human_count(outcome.rows, 'row')}, {outcome.rows_dropped:,} dropped, "
-        f"{human_count(outcome.stripes[0], 'stripe')} copied, {outcome.stripes[1]:,} encoded, "
-        f"{plan.verify.told}, {outcome.seconds:.1f} s of work"
-    )

@@ -8,8 +8,10 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.hadoop.hive.common.ValidReaderWriteIdList;
 import org.apache.hadoop.hive.conf.HiveConf;
+import org.apache.hadoop.hive.metastore.HiveMetaStore;
 import org.apache.hadoop.hive.metastore.IMetaStoreClient;
 import org.apache.hadoop.hive.metastore.api.TableValidWriteIds;
+import org.apache.hadoop.hive.metastore.security.HadoopThriftAuthBridge;
 import org.apache.hadoop.hive.metastore.txn.TxnUtils;
 import org.apache.hadoop.hive.ql.metadata.Hive;
 
@@ -50,6 +52,9 @@ public class Actions {
       case "reset":
         reset(conf);
         return Collections.emptyList();
+      case "serve":
+        serve(conf, Integer.parseInt(words.get(1)));
+        return Collections.emptyList();
       case "open":
         return row(client.openTxn("tests"));
       case "allocate":
@@ -67,6 +72,22 @@ public class Actions {
       default:
         throw new IllegalArgumentException("no such action: " + words);
     }
+  }
+
+  /** The metastore of this very process, for others, on loopback. */
+  private static void serve(HiveConf conf, int port) {
+    HiveConf own = new HiveConf(conf);
+    own.set("metastore.thrift.bind.host", "127.0.0.1");
+    own.set("hive.metastore.thrift.bind.host", "127.0.0.1");
+    Thread thread = new Thread(() -> {
+      try {
+        HiveMetaStore.startMetaStore(port, HadoopThriftAuthBridge.getBridge(), own);
+      } catch (Throwable error) {
+        error.printStackTrace();
+      }
+    });
+    thread.setDaemon(true);
+    thread.start();
   }
 
   private static List<Object> row(Object value) {

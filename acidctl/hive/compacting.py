@@ -1,0 +1,109 @@
+"""Compactions of tables that a metastore knows, under Hive's transactions; of others without: one call for both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+
+from acidctl.compaction.plan import CompactionPlan
+from acidctl.compaction.request import CompactionRequest, Nothing, Planned, Refused, carry_out
+from acidctl.compaction.run import Compacted, Engine
+from acidctl.compaction.tasks import Task
+from acidctl.errors import AcidctlError
+from acidctl.hive.turn import Desk, Turn
+from acidctl.location.find import Found
+from acidctl.location.lists import SnapshotLists
+from acidctl.metastore.client import batches
+from acidctl.metastore.locked_transaction import Heartbeats
+
+AT_ONCE = 50
+"""Locations whose transactions are open at once."""
+
+
+def is_under_hive(found: Found, lists: SnapshotLists, request: CompactionRequest) -> bool:
+    """Whether a location is compacted under a transaction of Hive's.
+
+    It is where a metastore knows its table and says what counts; who gives lists or a transaction sees to it himself.
+    """
+    return found.hive is not None and lists.asks_metastore and not request.visibility_txn
+
+
+def compact_locations(
+    planned: Sequence[tuple[Found, Planned]],
+    lists: SnapshotLists,
+    request: CompactionRequest,
+    engine: Engine | None = None,
+    on_task: Callable[[Task], None] | None = None,
+) -> Generator[Compacted | Nothing | Refused, None, None]:
+    """Carry plans out: those of tables that a metastore knows in their turn, so many at once, others all together.
+
+    Such a location is planned once more when its turn has come. Closed early, or interrupted, no entry of Hive's queue,
+    no transaction and no lock stays.
+
+    Args:
+        engine, on_task: as of :func:`acidctl.compaction.request.carry_out`.
+
+    Yields:
+        One outcome or answer for each.
+    """
+    theirs = [(found, one) for found, one in planned if is_under_hive(found, lists, request)]
+    others = [one for found, one in planned if not is_under_hive(found, lists, request)]
+    if others:
+        with closing(carry_out(others, request, engine, on_task)) as outcomes:
+            yield from outcomes
+    if not theirs:
+        return
+    warehouse = lists.require_warehouse("")
+    heartbeats = Heartbeats(warehouse.metastore)
+    try:
+        desk = Desk(warehouse.metastore, heartbeats)
+        carry = partial(carry_out, request=request, engine=engine, on_task=on_task)
+        for some in batches(theirs, AT_ONCE):
+            with closing(_in_turn(desk, some, lists, request, carry)) as answers:
+                yield from answers
+    finally:
+        heartbeats.close()
+
+
+def _in_turn(
+    desk: Desk,
+    planned: Sequence[tuple[Found, Planned]],
+    lists: SnapshotLists,
+    request: CompactionRequest,
+    carry: Callable[..., Generator[Compacted, None, None]],
+) -> Generator[Compacted | Nothing | Refused, None, None]:
+    turns: dict[str, Turn] = {}
+    ready: list[Planned] = []
+
+    def check(plan: CompactionPlan) -> None:
+        turns[plan.staging].check()
+
+    try:
+        for found, one in planned:
+            turn: Turn | None = None
+            try:
+                turn = Turn.take(desk, found, lists, one.plan.kind, request)
+                turns[found.shown] = turn  # ended with the others, whatever happens
+                answer = turn.plan(one.plan.kind, request)
+                if isinstance(answer, Nothing):
+                    turn.nothing(answer)
+                elif isinstance(answer, Refused):
+                    turn.give_up(answer.error)
+            except AcidctlError as error:
+                if turn:
+                    turn.give_up(error)
+                answer = Refused(location=one.location, error=error, snapshot=one.snapshot)
+            if isinstance(answer, Planned):
+                turns[answer.plan.staging] = turns.pop(found.shown)
+                ready.append(replace(answer, reasons=one.reasons, figures=one.figures))
+            else:
+                yield answer
+        with closing(carry(ready, check=check)) as outcomes:
+            for outcome in outcomes:
+                yield turns[outcome.plan.staging].settle(outcome)
+    except BaseException as error:
+        for turn in turns.values():
+            turn.give_up(error)
+        raise

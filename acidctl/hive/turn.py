@@ -1,0 +1,360 @@
+"""One location's compaction as Hive knows it: an entry of its queue, a transaction with a shared lock, and their end.
+
+On Hive 4 the entry stands in a pool that nobody else looks into, the result is named ``_v<txn>`` after the transaction,
+and appears for readers with its commit. Before Hive 4 the queue is not for others: the transaction keeps the cleaner
+away, and the result appears by its rename.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from acidctl.acid.names import partition_name
+from acidctl.acid.state import State
+from acidctl.acid.triggers import CompactionKind
+from acidctl.compaction.publish import take_back
+from acidctl.compaction.request import (
+    CompactionRequest,
+    Mode,
+    Nothing,
+    Planned,
+    Refused,
+    in_the_way,
+    plan_location,
+    refuse_beside_hive,
+)
+from acidctl.compaction.run import Compacted, failed
+from acidctl.errors import AcidctlError, ConflictError, RefusedError
+from acidctl.hive.worker_id import worker_id
+from acidctl.location.find import Found
+from acidctl.location.lists import SnapshotLists
+from acidctl.location.snapshot import Snapshot
+from acidctl.metastore import interface, queue_work
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.compactions import (
+    INITIATED,
+    READY,
+    WORKING,
+    Compaction,
+    Wish,
+    abort_compactions,
+    find_compactions,
+    request_compaction,
+)
+from acidctl.metastore.locked_transaction import Asked, Heartbeats, LockedTransaction
+from acidctl.metastore.tables import HiveTable
+
+ABORTED_COMPACTION = 50006
+"""Hive's code for the abort of a compaction's transaction."""
+
+_PAUSE, _LONGEST_PAUSE = 1.0, 15.0
+_NOTHING_DUE = "None of the compaction thresholds met, compaction request is refused!"
+"""Hive's own words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Where turns are taken: a metastore, and who keeps their transactions alive there."""
+
+    metastore: Metastore
+    heartbeats: Heartbeats
+
+    @property
+    def has_queue(self) -> bool:
+        """Whether workers outside of the metastore may take from its queue."""
+        return self.metastore.features.txn_types
+
+
+@dataclass(slots=True)
+class Turn:
+    """Begun by :meth:`take` or :meth:`of_entry`; ended by :meth:`settle`, :meth:`nothing` or :meth:`give_up`.
+
+    Attributes:
+        entry: of the queue; None before Hive 4.
+        worker: who works on it, as the queue has it.
+        transaction: of the compaction.
+        lists: by which it is planned, taken after the lock.
+    """
+
+    desk: Desk
+    found: Found
+    worker: str
+    entry: interface.QueueEntry | None
+    transaction: LockedTransaction
+    lists: SnapshotLists
+    _has_ended: bool = field(default=False)
+
+    @classmethod
+    def take(
+        cls, desk: Desk, found: Found, lists: SnapshotLists, kind: CompactionKind, request: CompactionRequest
+    ) -> Turn:
+        """Ask for a compaction of a location, and take it before anybody else can.
+
+        Raises:
+            RefusedError: another compaction of it stands in the queue.
+            ConflictError: somebody's lock excludes it.
+            MetastoreError: the metastore cannot be reached, or failed.
+        """
+        worker = worker_id()
+        if not desk.has_queue:
+            _wait_beside(found, lists, request.wait)
+            return cls.of_entry(desk, found, lists, worker)
+        table = _table(found)
+        wish = Wish(table.database, table.name, partition_of(found), kind.value, pool=f"acidctl-{uuid.uuid4()}")
+        try:
+            _ask(desk.metastore, wish, request)
+            entry = queue_work.claim(desk.metastore, worker, wish.pool)
+        except AcidctlError:
+            _withdraw(desk.metastore, wish.pool, worker)
+            raise
+        if entry is None:
+            raise ConflictError(f"the compaction of {wish.name} was taken out of Hive's queue", "", "run it again")
+        return cls.of_entry(desk, found, lists, worker, entry=entry)
+
+    @classmethod
+    def of_entry(
+        cls,
+        desk: Desk,
+        found: Found,
+        lists: SnapshotLists,
+        worker: str,
+        *,
+        entry: interface.QueueEntry | None = None,
+        on_lost: Callable[[AcidctlError], None] | None = None,
+    ) -> Turn:
+        """Open the transaction of an entry that was taken, or of a compaction beside the queue.
+
+        Args:
+            on_lost: called from another thread when the transaction is lost: what is done is for nothing.
+
+        Raises:
+            ConflictError: somebody's lock excludes it; the entry has failed then.
+            MetastoreError: the metastore cannot be reached, or failed.
+        """
+        table, partition = _table(found), partition_of(found)
+        level = interface.LockLevel.PARTITION if partition else interface.LockLevel.TABLE
+        part = interface.LockComponent(
+            level=level, database=table.database, table=table.name, partition=partition or None
+        )
+        asked = Asked((part,), interface.TxnType.COMPACTION)
+        try:
+            transaction = LockedTransaction(desk.metastore, desk.heartbeats, asked, on_lost)
+        except BaseException as error:
+            if entry:
+                queue_work.mark_failed(desk.metastore, entry, _words(error))
+            raise
+        return cls(desk, found, worker, entry, transaction, lists.renewed())
+
+    def plan(self, kind: CompactionKind, request: CompactionRequest) -> Planned | Nothing | Refused:
+        """What is to be done in the location now, by lists that were taken after the lock.
+
+        Raises:
+            MetastoreError: the metastore cannot be reached, or failed.
+        """
+        own = replace(
+            request, mode=Mode(kind), in_queue=True, visibility_txn=self.transaction.id if self.desk.has_queue else 0
+        )
+        answer = plan_location(self.found.afresh(), self.lists.begun(), own)
+        if self.entry and isinstance(answer, Planned):
+            self._record(answer.plan.snapshot.write_ids.high_watermark)
+        return answer
+
+    def check(self) -> None:
+        """Before a result is shown: is it still our turn?
+
+        Raises:
+            LostTransaction: the transaction is not open any more.
+            ConflictError: the entry was given to another worker.
+            RefusedError: before Hive 4: Hive's own compaction has begun meanwhile.
+            MetastoreError: the metastore cannot be reached, or failed.
+        """
+        self.transaction.beat()
+        if self.entry:
+            queue_work.require_ours(self.desk.metastore, self.entry, self.worker)
+        else:
+            refuse_beside_hive(self.found, self.lists.renewed())
+
+    def settle(self, outcome: Compacted) -> Compacted:
+        """End it by what became of the work; the outcome, which fails where the end does."""
+        if not outcome.is_changed:
+            self.give_up(outcome.error)
+            return outcome
+        try:
+            self._finish()
+        except AcidctlError as error:
+            if self.entry is None or self._is_committed():
+                self.give_up(error)  # which changes nothing of what readers see
+                return outcome
+            if self.give_up(error):
+                _take_back(outcome)
+            return failed(outcome.plan, error)
+        return outcome
+
+    def nothing(self, answer: Nothing) -> None:
+        """End it where there is nothing to be done: what is obsolete there is handed to Hive's cleaner.
+
+        Raises:
+            AcidctlError: it cannot be ended so; it has failed then.
+        """
+        try:
+            if self.entry and answer.snapshot and _is_to_be_cleaned(answer.snapshot):
+                self._record(answer.snapshot.write_ids.high_watermark)
+                self._finish()
+                return
+            self._has_ended = True
+            if self.entry:
+                queue_work.mark_refused(self.desk.metastore, self.entry, _NOTHING_DUE)
+            self.transaction.commit()
+        except AcidctlError as error:
+            self.give_up(error)
+            raise
+
+    def give_up(self, why: BaseException | None) -> bool:
+        """End it as failed; whether its transaction is known to be aborted.
+
+        Where that is not known, and a commit was asked for, the entry is left as it is: it belongs to what became of
+        the transaction.
+        """
+        if self._has_ended:
+            return False
+        self._has_ended = True
+        is_aborted = self.transaction.abort(ABORTED_COMPACTION if self.desk.has_queue else None)
+        if self.entry and (is_aborted or not self.transaction.is_committing) and self._is_ours():
+            queue_work.mark_failed(self.desk.metastore, self.entry, _words(why))
+        return is_aborted
+
+    def give_back(self, why: str) -> None:
+        """End it unfinished: the same is asked for again."""
+        if self._has_ended:
+            return
+        self._has_ended = True
+        self.transaction.abort(ABORTED_COMPACTION)
+        if self.entry and self._is_ours():
+            give_back(self.desk.metastore, self.entry, why)
+
+    def _record(self, highest_write_id: int) -> None:
+        assert self.entry
+        user = self.desk.metastore.settings.user_name
+        self.entry = queue_work.record_state(
+            self.desk.metastore, self.entry, highest_write_id, user, self.transaction.id
+        )
+
+    def _is_ours(self) -> bool:
+        """Whether the entry may be marked: the server would let anybody."""
+        entry = self._as_queued()
+        if entry is None:
+            return False
+        if entry.state == READY:
+            return entry.txn == self.transaction.id and not entry.committed
+        return entry.state == WORKING and entry.worker == self.worker
+
+    def _is_committed(self) -> bool:
+        """Whether the queue says so, where the commit's own answer was lost."""
+        entry = self._as_queued() if self.transaction.is_committing else None
+        return bool(entry and entry.committed and entry.txn == self.transaction.id)
+
+    def _as_queued(self) -> Compaction | None:
+        """The entry as the queue has it now; None where it has it no more, or cannot be asked."""
+        with suppress(AcidctlError):
+            if self.entry:
+                return next(iter(find_compactions(self.desk.metastore, id=self.entry.id)), None)
+        return None
+
+    def _finish(self) -> None:
+        if self.entry:
+            queue_work.require_ours(self.desk.metastore, self.entry, self.worker)
+            queue_work.mark_compacted(self.desk.metastore, self.entry)
+        self.transaction.commit()
+        self._has_ended = True
+
+
+def give_back(metastore: Metastore, entry: interface.QueueEntry, why: str) -> None:
+    """Ask for the same compaction again, in the same pool, in place of an entry: none goes back to waiting.
+
+    It counts as refused and not as failed: after some failures Hive gives a table up.
+    """
+    if queue_work.mark_refused(metastore, entry, why):
+        kind = interface.CompactionType(entry.type).name.lower()
+        wish = Wish(entry.database, entry.table, entry.partition or "", kind, pool=entry.pool or "")
+        with suppress(AcidctlError):
+            request_compaction(metastore, wish)
+
+
+def partition_of(found: Found) -> str:
+    """The name of a location's partition as Hive has it; empty for a whole table."""
+    return "/".join(partition_name(key, value) for key, value in found.location.partition)
+
+
+def _is_to_be_cleaned(snapshot: Snapshot) -> bool:
+    return any(verdict.state in (State.OBSOLETE, State.ABORTED) for verdict in snapshot.state.verdicts)
+
+
+def _table(found: Found) -> HiveTable:
+    assert found.hive  # who takes a turn knows its table
+    return found.hive
+
+
+def _words(error: BaseException | None) -> str:
+    if error is None:
+        return "acidctl did not come to it"
+    return str(error) if isinstance(error, AcidctlError) else f"acidctl was ended by {type(error).__name__}"
+
+
+def _ask(metastore: Metastore, wish: Wish, request: CompactionRequest) -> None:
+    """Put it into the queue, once what is in the way is gone."""
+    until, pause = time.monotonic() + request.wait, _PAUSE
+    take_over = request.take_over
+    while True:
+        answer = request_compaction(metastore, wish)
+        if answer.accepted:
+            return
+        if take_over and answer.state == INITIATED and answer.id:
+            take_over = False
+            abort_compactions(metastore, [answer.id])
+            continue
+        left = until - time.monotonic()
+        if left <= 0:
+            found = find_compactions(metastore, id=answer.id) if answer.id else []
+            worker = found[0].worker if found else ""
+            if not answer.id:
+                raise RefusedError(
+                    f"Hive's queue does not take {wish.name}", answer.message, "SHOW COMPACTIONS tells more"
+                )
+            raise in_the_way(wish.name, answer.id, answer.state, worker)
+        time.sleep(min(pause, left))
+        pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+
+def _withdraw(metastore: Metastore, pool: str, worker: str) -> None:
+    """What nobody knows to be in the queue, as an answer was lost, is not to be found there half a day later."""
+    with suppress(AcidctlError):
+        for one in find_compactions(metastore, pool=pool):
+            if one.state == INITIATED:
+                abort_compactions(metastore, [one.id])
+            elif one.state == WORKING and one.worker == worker:
+                queue_work.mark_failed(metastore, interface.QueueEntry(one.id, one.database, one.table), "never begun")
+
+
+def _wait_beside(found: Found, lists: SnapshotLists, seconds: float) -> None:
+    """Until Hive's own compaction has ended; it cannot be taken over before Hive 4."""
+    until, pause = time.monotonic() + seconds, _PAUSE
+    while True:
+        try:
+            return refuse_beside_hive(found, lists.renewed())
+        except RefusedError:
+            left = until - time.monotonic()
+            if left <= 0:
+                raise
+        time.sleep(min(pause, left))
+        pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+
+def _take_back(outcome: Compacted) -> None:
+    """Remove what a transaction that was aborted hides for ever; what cannot be removed harms nobody."""
+    if outcome.plan.visibility_txn:
+        with suppress(AcidctlError):
+            take_back(outcome.plan, outcome.published)

@@ -1,0 +1,377 @@
+"""A worker for Hive's queue of compactions: it takes entries as Hive's own do, and compacts what they name (Hive 4).
+
+Every slot has a connection and a thread of its own and works on one entry at a time: a table that fails, or takes long,
+holds up nobody else.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+
+from acidctl.acid.triggers import CompactionKind
+from acidctl.compaction.request import CompactionRequest, Mode, Nothing, Planned, carry_out
+from acidctl.compaction.run import Engine
+from acidctl.compaction.tasks import Task
+from acidctl.deadline import Deadline
+from acidctl.errors import AcidctlError, NotFoundError, RefusedError, UsageProblem
+from acidctl.hive.turn import ABORTED_COMPACTION, Desk, Turn, give_back
+from acidctl.hive.worker_id import is_dead, worker_id
+from acidctl.location.find import Found, find
+from acidctl.location.hive_names import HIVE
+from acidctl.location.lists import SnapshotLists
+from acidctl.location.warehouse import Warehouse
+from acidctl.metastore import interface, queue_work
+from acidctl.metastore.activity import name_of
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.compactions import WORKING, find_compactions
+from acidctl.metastore.interface import CompactionType
+from acidctl.metastore.locked_transaction import Heartbeats
+from acidctl.outcome import Outcome, Result
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
+_LOOK = 0.1
+"""Seconds between two looks at whether the slots have ended."""
+_KINDS = {CompactionType.MAJOR: CompactionKind.MAJOR, CompactionType.MINOR: CompactionKind.MINOR}
+_PATTERN = re.compile(r"[*?\[]")
+
+
+Engines = Callable[[Deadline, Callable[[Task, int], None]], Engine]
+"""Makes an engine for one entry: its tasks end with the deadline, and it tells what it has done, where it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a worker does.
+
+    Attributes:
+        pool: of which entries are taken; empty for those without a pool.
+        slots: entries at once.
+        max_bytes: of the inputs of all entries at once; one that is larger waits until it is alone.
+        once: it ends when nothing waits.
+        grace: seconds that entries have to be done when the worker is ended; then they are given back.
+        request: how results are written and proven.
+        job: what the queue says that it runs as.
+        storage: options of stores.
+    """
+
+    pool: str = ""
+    slots: int = 1
+    max_bytes: int | None = None
+    once: bool = False
+    grace: float = 25.0
+    request: CompactionRequest = field(default_factory=CompactionRequest)
+    job: str = ""
+    storage: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worked(Outcome):
+    """What became of an entry.
+
+    Attributes:
+        entry: its id in the queue.
+        kind: of the compaction.
+        took: seconds since it was taken.
+        of: the outcome of its compaction; None where it did not come to one.
+    """
+
+    entry: int
+    kind: str
+    took: float
+    of: Outcome | None = None
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a worker has done so far.
+
+    Attributes:
+        results: entries by what became of them.
+        running: entries that it works on now.
+        looked: when it last asked for an entry and was answered, seconds since the epoch.
+        failing: whether the metastore did not answer last time.
+    """
+
+    results: dict[str, int] = field(default_factory=dict)
+    bytes_read: int = 0
+    bytes_written: int = 0
+    seconds: float = 0.0
+    running: int = 0
+    looked: float = 0.0
+    failing: bool = False
+
+
+class Worker:
+    """Runs until it is told to stop, or nothing waits.
+
+    Args:
+        metastore: a connection is made for every slot.
+        on_outcome: told of every entry, one at a time.
+        on_error: told what goes wrong with the metastore itself; the slot tries again.
+    """
+
+    def __init__(
+        self,
+        metastore: Metastore,
+        work: Work,
+        engines: Engines,
+        on_outcome: Callable[[Worked], None],
+        on_error: Callable[[AcidctlError], None],
+    ) -> None:
+        self._metastore, self._work, self._engines = metastore, work, engines
+        self._on_outcome, self._on_error = on_outcome, on_error
+        self._stopping = threading.Event()
+        self._lock = threading.Condition()
+        self._in_work = 0
+        self._left = 0
+        self._broken: BaseException | None = None
+        self._deadlines: dict[int, Deadline] = {}
+        self.counts = Counts()
+
+    def run(self) -> None:
+        """Work.
+
+        Raises:
+            UsageProblem: the metastore has no queue for others.
+            MetastoreError: it cannot be reached at the start.
+        """
+        if not self._metastore.features.txn_types:
+            raise UsageProblem(
+                f"the metastore {self._metastore.shown} gives no compactions to workers outside of it",
+                "that came with Hive 4",
+                "compact its tables: `compact('auto')`",
+            )
+        heartbeats = Heartbeats(self._metastore)
+        self._left = self._work.slots
+        for number in range(1, self._work.slots + 1):
+            threading.Thread(
+                target=self._guarded, args=(heartbeats,), name=f"acidctl-slot-{number}", daemon=True
+            ).start()
+        try:
+            self._wait()
+        except BaseException:
+            self.stop()
+            try:
+                self._wait(self._work.grace)
+            finally:
+                self.stop(now=True)
+                self._wait()
+            raise
+        finally:
+            heartbeats.close()
+        if self._broken:
+            raise self._broken
+
+    def _wait(self, seconds: float = math.inf) -> None:
+        """Until all slots have ended. Not by their threads: interrupted, a join takes them for ended."""
+        end = time.monotonic() + seconds
+        while self._left and time.monotonic() < end:
+            time.sleep(_LOOK)
+
+    def stop(self, *, now: bool = False) -> None:
+        """Take no entry any more.
+
+        Args:
+            now: those that are worked on are given back to the queue.
+        """
+        self._stopping.set()
+        if now:
+            with self._lock:
+                for until in self._deadlines.values():
+                    until.end_now()
+                self._lock.notify_all()
+
+    def free_dead(self) -> list[int]:
+        """Give entries back that workers of this machine have left behind, who ended without a word.
+
+        Returns:
+            Their ids.
+
+        Raises:
+            MetastoreError: the metastore cannot be reached, or failed.
+        """
+        freed = []
+        for one in find_compactions(self._metastore, state=WORKING):
+            if not is_dead(one.worker):
+                continue
+            if one.txn:
+                with suppress(AcidctlError):
+                    self._metastore.call(interface.ABORT_TXN, interface.AbortTxnRequest(one.txn, ABORTED_COMPACTION))
+            entry = interface.QueueEntry(
+                one.id,
+                one.database,
+                one.table,
+                one.partition or None,
+                CompactionType[one.kind.upper().replace("-", "_")],
+                pool=one.pool or None,
+            )
+            give_back(self._metastore, entry, f"its worker {one.worker} died")
+            freed.append(one.id)
+        return freed
+
+    # -- a slot ------------------------------------------------------------------------------------------------
+
+    def _guarded(self, heartbeats: Heartbeats) -> None:
+        try:
+            self._slot(heartbeats)
+        except BaseException as error:  # noqa: BLE001 - raised again by who waits for all slots
+            self._broken = error
+            self.stop()
+        finally:
+            with self._lock:
+                self._left -= 1
+
+    def _slot(self, heartbeats: Heartbeats) -> None:
+        pause = _FIRST_PAUSE
+        with closing(self._metastore.another()) as metastore:
+            desk = Desk(metastore, heartbeats)
+            while not self._stopping.is_set():
+                worker = worker_id()
+                try:
+                    entry = queue_work.claim(metastore, worker, self._work.pool)
+                    self.counts.looked, self.counts.failing = time.time(), False
+                except AcidctlError as error:
+                    self.counts.failing = True
+                    self._on_error(error)
+                    entry = None
+                    if self._work.once:
+                        return
+                if entry is None:
+                    if self._work.once:
+                        return
+                    self._stopping.wait(pause)
+                    pause = min(pause * 1.5, _LONGEST_PAUSE)
+                    continue
+                pause = _FIRST_PAUSE
+                self._do(desk, worker, entry)
+
+    def _do(self, desk: Desk, worker: str, entry: interface.QueueEntry) -> None:
+        began = time.monotonic()
+        until = Deadline()
+        with self._lock:
+            self._deadlines[entry.id] = until
+            self.counts.running += 1
+        name = name_of(entry.database, entry.table, entry.partition or "")
+        try:
+            outcome = self._compact(desk, worker, entry, until)
+        except AcidctlError as error:
+            outcome = Outcome(location=name, result=Result.FAILED, error=error)
+        except Exception as error:  # noqa: BLE001 - a bug in one entry is not to end the others
+            what = AcidctlError(f"unexpected {type(error).__name__}: {error}", f"while {name} was compacted")
+            queue_work.mark_failed(desk.metastore, entry, str(what))
+            outcome = Outcome(location=name, result=Result.FAILED, error=what)
+        finally:
+            with self._lock:
+                del self._deadlines[entry.id]
+                self.counts.running -= 1
+        took = time.monotonic() - began
+        kind = _KINDS.get(entry.type)  # type: ignore[call-overload]
+        done = Worked(
+            location=outcome.location,
+            result=outcome.result,
+            reasons=outcome.reasons,
+            error=outcome.error,
+            entry=entry.id,
+            kind=kind.value if kind else str(entry.type),
+            took=took,
+            of=outcome,
+        )
+        with self._lock:
+            self._count(done)
+            self._on_outcome(done)
+
+    def _count(self, done: Worked) -> None:
+        counts = self.counts
+        counts.results[done.result] = counts.results.get(done.result, 0) + 1
+        counts.seconds += done.took
+        used = done.of.bytes_by_use() if done.of else {}
+        counts.bytes_read += used.get("read", 0)
+        counts.bytes_written += used.get("written", 0)
+
+    def _compact(self, desk: Desk, worker: str, entry: interface.QueueEntry, until: Deadline) -> Outcome:
+        lists = SnapshotLists(warehouse=Warehouse(desk.metastore))
+        try:
+            found, kind = self._place(entry, lists)
+        except RefusedError as error:
+            queue_work.mark_refused(desk.metastore, entry, str(error))
+            name = name_of(entry.database, entry.table, entry.partition or "")
+            return Outcome(location=name, result=Result.REFUSED, error=error)
+        except AcidctlError as error:
+            queue_work.mark_failed(desk.metastore, entry, str(error))
+            raise
+        turn = Turn.of_entry(desk, found, lists, worker, entry=entry, on_lost=lambda _: until.end_now())
+        try:
+            return self._in_turn(turn, entry, kind, until)
+        except BaseException as error:
+            turn.give_up(error)
+            raise
+
+    def _place(self, entry: interface.QueueEntry, lists: SnapshotLists) -> tuple[Found, CompactionKind]:
+        """The location of an entry, and what is to be done there.
+
+        Raises:
+            RefusedError: it is gone, or nothing that acidctl compacts: Hive's own worker refuses such an entry, too.
+        """
+        name = name_of(entry.database, entry.table, entry.partition or "")
+        kind = _KINDS.get(entry.type)  # type: ignore[call-overload]
+        if kind is None:
+            raise RefusedError(f"{name} is not compacted", f"acidctl does no compaction of type {entry.type}", "")
+        if _PATTERN.search(entry.database + entry.table):
+            raise RefusedError(f"{name} is not compacted", "it is not the name of a table", "")
+        try:
+            places = list(find([f"{HIVE}{name}"], self._work.storage, lists))
+        except NotFoundError as error:
+            raise RefusedError(f"{name} is not compacted", str(error), "") from error
+        if len(places) != 1:
+            raise RefusedError(f"{name} is not compacted", f"it is {len(places)} locations, not one", "")
+        return places[0], kind
+
+    def _in_turn(self, turn: Turn, entry: interface.QueueEntry, kind: CompactionKind, until: Deadline) -> Outcome:
+        request = replace(self._work.request, mode=Mode(kind))
+        if self._work.job:
+            queue_work.record_job(turn.desk.metastore, entry, self._work.job)
+        answer = turn.plan(kind, request)
+        if isinstance(answer, Nothing):
+            turn.nothing(answer)
+            return answer
+        if not isinstance(answer, Planned):
+            turn.give_up(answer.error)
+            return answer
+
+        def still_ours(_: object, __: int) -> None:
+            turn.transaction.check()
+
+        with self._share(answer.plan.input_bytes, until):
+            engine = self._engines(until, still_ours)
+            running = carry_out([answer], request, engine, check=lambda _: turn.check())
+            with closing(running) as outcomes:
+                (outcome,) = outcomes
+        if self._stopping.is_set() and outcome.result is Result.POSTPONED:
+            turn.give_back("its worker was told to stop")
+            return outcome
+        if turn.transaction.lost and not outcome.is_changed:
+            turn.give_up(turn.transaction.lost)
+            return Outcome(location=outcome.location, result=Result.FAILED, error=turn.transaction.lost)
+        return turn.settle(outcome)
+
+    @contextmanager
+    def _share(self, size: int, until: Deadline) -> Iterator[None]:
+        """Wait until so many bytes may be worked on besides those of the others, and hold them."""
+        most = self._work.max_bytes or math.inf
+        share = int(min(size, most))
+        with self._lock:
+            while self._in_work and self._in_work + share > most and not until.is_over:
+                self._lock.wait(0.5)
+            self._in_work += share
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._in_work -= share
+                self._lock.notify_all()

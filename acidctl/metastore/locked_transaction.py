@@ -1,0 +1,249 @@
+"""Transactions of our own that hold a lock: kept alive by heartbeats, and ended with what became of it known."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from acidctl.errors import AcidctlError, ConflictError
+from acidctl.metastore import interface
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.errors import LostTransaction, MetastoreError, Unreachable
+from acidctl.metastore.own_transaction import OwnTransaction
+from acidctl.metastore.server import txn_timeout
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
+_COMMITS = 4
+"""So often a commit is tried whose answer was lost."""
+
+
+class UnknownOutcome(MetastoreError):
+    """A commit was asked for and nobody said what became of it."""
+
+
+@dataclass(slots=True)
+class _Beating:
+    """What is known of one that is kept alive."""
+
+    on_lost: Callable[[AcidctlError], None]
+    failing: float | None = None
+
+
+class Heartbeats:
+    """Tells a metastore that transactions are alive, over a connection of its own, three times in its time-out.
+
+    One thread for all of them, which begins with the first; :meth:`close` ends it.
+    """
+
+    def __init__(self, metastore: Metastore) -> None:
+        self._metastore = metastore.another()
+        self._timeout = txn_timeout(metastore)
+        self._alive: dict[int, _Beating] = {}
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def keep(self, txn: int, on_lost: Callable[[AcidctlError], None]) -> None:
+        """Keep one alive from now on.
+
+        Args:
+            on_lost: called from another thread, once, when it is not there any more, or nobody could be told of it for
+                the whole time-out.
+        """
+        with self._lock:
+            self._alive[txn] = _Beating(on_lost)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._beat, name="acidctl-heartbeat", daemon=True)
+                self._thread.start()
+
+    def let_go(self, txn: int) -> None:
+        """It has ended."""
+        with self._lock:
+            self._alive.pop(txn, None)
+
+    def close(self) -> None:
+        """No more."""
+        self._ended.set()
+        if self._thread:
+            self._thread.join(timeout=1)
+        if not (self._thread and self._thread.is_alive()):  # else its last question has no answer yet
+            self._metastore.close()
+
+    def _beat(self) -> None:
+        while not self._ended.wait(self._timeout / 3):
+            with self._lock:
+                alive = dict(self._alive)
+            for txn, beating in alive.items():
+                if error := self._lost(txn, beating):
+                    self.let_go(txn)
+                    beating.on_lost(error)
+
+    def _lost(self, txn: int, beating: _Beating) -> AcidctlError | None:
+        try:
+            self._metastore.call(interface.HEARTBEAT, interface.HeartbeatRequest(None, txn))
+            beating.failing = None
+        except LostTransaction as error:
+            return error
+        except AcidctlError as error:  # it may come back before the time-out is over
+            beating.failing = beating.failing or time.monotonic()
+            if time.monotonic() - beating.failing > self._timeout:
+                return error
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a transaction is for.
+
+    Attributes:
+        components: what it locks.
+        txn_type: where the server knows types.
+        wait: so many seconds a lock is waited for that somebody's excludes.
+    """
+
+    components: Sequence[interface.LockComponent]
+    txn_type: interface.TxnType
+    wait: float = 0.0
+
+
+class LockedTransaction:
+    """Opened, with its lock, by the constructor; ended by :meth:`commit` or :meth:`abort`.
+
+    Attributes:
+        id: of the transaction.
+        lost: why it is not there any more, where that is known.
+        is_committing: whether a commit was asked for.
+
+    Raises:
+        ConflictError: somebody else's lock excludes it; nothing is held then.
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
+
+    def __init__(
+        self,
+        metastore: Metastore,
+        heartbeats: Heartbeats,
+        asked: Asked,
+        on_lost: Callable[[AcidctlError], None] | None = None,
+    ) -> None:
+        self._metastore, self._heartbeats = metastore, heartbeats
+        self._on_lost = on_lost
+        self.lost: AcidctlError | None = None
+        self.is_committing = False
+        self._own = OwnTransaction(metastore)
+        self._is_open = True
+        try:
+            self.id = self._own.open(asked.txn_type)
+            self._acquire(asked)
+            heartbeats.keep(self.id, self._lose)
+        except BaseException:
+            self._own.end(commit=False)
+            raise
+
+    def check(self) -> None:
+        """Say so where it was lost.
+
+        Raises:
+            LostTransaction: it timed out, or somebody aborted it.
+        """
+        if self.lost:
+            raise LostTransaction(f"the transaction {self.id} was lost", str(self.lost), "run it again")
+
+    def beat(self) -> None:
+        """Ask the server now whether it is alive.
+
+        Raises:
+            LostTransaction: it is not.
+            MetastoreError: the metastore cannot be reached, or failed.
+        """
+        self.check()
+        self._metastore.call(interface.HEARTBEAT, interface.HeartbeatRequest(None, self.id))
+
+    def commit(self) -> None:
+        """Commit it. Where the answer is lost, the transaction is asked after, and committed again if it is open.
+
+        Raises:
+            LostTransaction: it was aborted before.
+            UnknownOutcome: the server cannot be reached, or does not know it any more: it was committed, or aborted.
+        """
+        self._end()
+        self.is_committing = True
+        request = interface.CommitTxnRequest(self.id)
+        for attempt in range(_COMMITS):
+            try:
+                self._metastore.call(interface.COMMIT_TXN, request)
+                return
+            except LostTransaction as error:
+                if attempt and not self._is_aborted():
+                    raise UnknownOutcome(
+                        f"whether the transaction {self.id} was committed is not known", str(error), ""
+                    ) from error
+                raise
+            except Unreachable as error:
+                if attempt == _COMMITS - 1:
+                    raise UnknownOutcome(
+                        f"whether the transaction {self.id} was committed is not known",
+                        str(error),
+                        "SHOW TRANSACTIONS tells, when the metastore is there again",
+                    ) from error
+                time.sleep(2.0**attempt)
+
+    def abort(self, error_code: int | None = None) -> bool:
+        """Abort it, and give its lock back with it; whether that is known to be done.
+
+        Args:
+            error_code: why, as one of Hive's codes.
+        """
+        self._end()
+        try:
+            self._metastore.call(interface.ABORT_TXN, interface.AbortTxnRequest(self.id, error_code))
+            return True
+        except LostTransaction:  # it was aborted before, or was committed
+            with suppress(AcidctlError):
+                return self._is_aborted()
+        except AcidctlError:
+            pass  # left to the server's time-out
+        return False
+
+    def release(self, *, commit: bool = True) -> None:
+        """End it, whatever comes of that: committed where nothing depends on it, else aborted."""
+        self._is_open = False
+        self._heartbeats.let_go(self.id)
+        self._own.end(commit=commit and not self.lost)
+
+    def _end(self) -> None:
+        self._is_open = False
+        self._own.forget()
+        self._heartbeats.let_go(self.id)
+
+    def _lose(self, error: AcidctlError) -> None:
+        self.lost = error
+        if self._on_lost and self._is_open:
+            self._on_lost(error)
+
+    def _is_aborted(self) -> bool:
+        answer = self._metastore.call(
+            interface.HEARTBEAT_TXN_RANGE, interface.HeartbeatTxnRangeRequest(self.id, self.id)
+        )
+        return self.id in answer.aborted
+
+    def _acquire(self, asked: Asked) -> None:
+        zero_wait = True if self._metastore.features.txn_types and not asked.wait else None
+        user, own = self._metastore.settings.user_name, self._own
+        request = interface.LockRequest(tuple(asked.components), self.id, user, own.host, own.agent, zero_wait)
+        answer = self._metastore.call(interface.LOCK, request)
+        until, pause = time.monotonic() + asked.wait, _FIRST_PAUSE
+        while answer.state == interface.LockState.WAITING and time.monotonic() < until:
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+            answer = self._metastore.call(interface.CHECK_LOCK, interface.CheckLockRequest(answer.lock, self.id))
+        if answer.state != interface.LockState.ACQUIRED:
+            names = {f"{one.database}.{one.table}" for one in asked.components}
+            raise ConflictError(
+                f"no lock on {', '.join(sorted(names))} was to be had",
+                answer.message or f"somebody has held one that excludes it for {asked.wait:g} seconds",
+                "SHOW LOCKS tells who; try again when it has ended",
+            )

@@ -1,0 +1,111 @@
+"""What a worker tells Hive's queue of compactions: that it takes an entry, and what became of it (Hive 4).
+
+The server checks neither who says so nor, mostly, whether the entry is still his: a worker looks first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from acidctl import __version__
+from acidctl.errors import AcidctlError, ConflictError
+from acidctl.metastore import interface
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.compactions import WORKING, Compaction, find_compactions
+from acidctl.metastore.errors import Unreachable
+from acidctl.metastore.wire import Method
+
+_MOST_MESSAGE = 512
+
+
+def claim(metastore: Metastore, worker: str, pool: str = "") -> interface.QueueEntry | None:
+    """Take the oldest entry that waits in a pool; without a pool one that has none, or has waited for half a day.
+
+    Returns:
+        None where nothing waits.
+
+    Raises:
+        UnknownMethod: the server is older than Hive 4.
+        Unreachable: no answer: one may have been taken nevertheless, in this worker's name.
+        MetastoreError: the metastore failed.
+    """
+    request = interface.FindNextCompactRequest(worker, __version__, pool or None)
+    entry: interface.QueueEntry | None = metastore.call(interface.FIND_NEXT_COMPACT, request).entry
+    return entry
+
+
+def record_state(
+    metastore: Metastore, entry: interface.QueueEntry, highest_write_id: int, run_as: str, txn: int
+) -> interface.QueueEntry:
+    """Say up to which write id an entry compacts, as whom, and in which transaction.
+
+    Without it the commit would not tell the cleaner whom to wait for.
+
+    Returns:
+        The entry with it.
+
+    Raises:
+        MetastoreError: the metastore cannot be reached, or does not have the entry any more.
+    """
+    entry = replace(entry, highest_write_id=highest_write_id, run_as=run_as)
+    metastore.call(interface.UPDATE_COMPACTOR_STATE, entry, txn)
+    return entry
+
+
+def record_job(metastore: Metastore, entry: interface.QueueEntry, job: str) -> None:
+    """Say as what it runs in the cluster.
+
+    Raises:
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
+    metastore.call(interface.SET_HADOOP_JOBID, job, entry.id)
+
+
+def require_ours(metastore: Metastore, entry: interface.QueueEntry, worker: str) -> Compaction:
+    """The entry as the queue has it now.
+
+    Raises:
+        ConflictError: it is not there any more, not worked on, or given to another worker.
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
+    found = find_compactions(metastore, id=entry.id)
+    if found and found[0].state == WORKING and found[0].worker == worker:
+        return found[0]
+    why = (
+        f"it is {found[0].state}, by {found[0].worker or 'nobody'}" if found else "the queue does not have it any more"
+    )
+    raise ConflictError(f"the compaction {entry.id} of Hive's queue was taken from {worker}", why, "run it again")
+
+
+def mark_compacted(metastore: Metastore, entry: interface.QueueEntry) -> None:
+    """Hand an entry to the cleaner; the commit of its transaction must follow.
+
+    Raises:
+        MetastoreError: the metastore cannot be reached, or does not have the entry any more.
+    """
+    metastore.call(interface.MARK_COMPACTED, entry)
+
+
+def mark_failed(metastore: Metastore, entry: interface.QueueEntry, why: str) -> bool:
+    """Take an entry out of the queue, as failed; whether that is known to be done."""
+    return _mark(metastore, interface.MARK_FAILED, entry, why)
+
+
+def mark_refused(metastore: Metastore, entry: interface.QueueEntry, why: str) -> bool:
+    """Take an entry out of the queue, as refused; whether that is known to be done."""
+    return _mark(metastore, interface.MARK_REFUSED, entry, why)
+
+
+def _mark(metastore: Metastore, method: Method, entry: interface.QueueEntry, why: str) -> bool:
+    if not entry.id:
+        return False  # the server would make a new row of it
+    message = " ".join(why.split())[:_MOST_MESSAGE]
+    for _ in range(2):
+        try:
+            metastore.call(method, replace(entry, error=message))
+        except Unreachable:
+            continue
+        except AcidctlError:
+            return False  # it is gone
+        return True
+    return False

@@ -1,0 +1,368 @@
+"""Compactions in Hive's own protocol: seen in its queue, visible with their commit, and nothing stays open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.acid_files import delete, insert, write_acid
+from support.command_line import Result
+from support.fake_hive import FakeHive
+from support.tables import CLEAN_NOW
+
+from acidctl import Location
+from acidctl.acid.triggers import CompactionKind
+from acidctl.compaction.request import CompactionRequest, Planned, plan_location
+from acidctl.errors import ConflictError
+from acidctl.hive.compacting import compact_locations
+from acidctl.hive.turn import ABORTED_COMPACTION
+from acidctl.location.find import find
+from acidctl.location.lists import SnapshotLists
+from acidctl.location.warehouse import Warehouse
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.interface import TxnState, TxnType
+from acidctl.metastore.settings import find_settings
+
+Acidctl = Callable[..., Result]
+COMPACT = ("compact", "--engine", "local")
+
+
+class Table:
+    """``s.t`` with three deltas and a delete delta, each of a transaction that was committed."""
+
+    def __init__(self, fake: FakeHive, location: Path, acidctl: Acidctl) -> None:
+        self.fake, self.location, self._acidctl = fake, location, acidctl
+        fake.table("s", "t", f"file:{location}")
+        for number in (1, 2, 3):
+            rows = [insert(number, row, (10 * number + row,)) for row in range(3)]
+            write_acid(location / f"delta_{number:07d}_{number:07d}_0000" / "bucket_00000", *rows)
+            self._commit()
+        write_acid(location / "delete_delta_0000004_0000004_0000" / "bucket_00000", delete(1, 0, 4), delete(2, 1, 4))
+        self._commit()
+        self.rows = self.read()
+        assert len(self.rows) == 7
+
+    def _commit(self) -> None:
+        txn = self.fake.begin()
+        self.fake.write_ids.setdefault("s.t", []).append(txn)
+        self.fake.end(txn)
+
+    def read(self) -> list[dict[str, Any]]:
+        """What a reader sees now."""
+        found = self._acidctl("cat", "--row-id", "--metastore", self.fake.address, "hive:s.t")
+        assert found.status == 0, found.err
+        return sorted(found.lines(), key=str)
+
+    def compact(self, *options: str) -> Result:
+        """``acidctl compact``, in this process."""
+        return self._acidctl(*COMPACT, *options, "--metastore", self.fake.address, "hive:s.t")
+
+    @property
+    def names(self) -> set[str]:
+        """The directories that are there, hidden ones too."""
+        return {path.name for path in self.location.iterdir()}
+
+    def require_ended(self) -> None:
+        """Rows are what they were; no transaction of ours, no lock, and no entry is left at work."""
+        assert self.read() == self.rows
+        assert not self.fake.locks
+        assert [txn.id for txn in self.fake.txns.values() if txn.state == TxnState.OPEN] == []
+        assert {one.state for one in self.fake.queue} <= {"ready for cleaning", "failed", "refused", "aborted"}
+        assert not [name for name in self.names if name.startswith("_tmp")]
+
+
+@pytest.fixture(params=[3, 4], ids=["hive-3", "hive-4"])
+def fake(request: pytest.FixtureRequest) -> Iterator[FakeHive]:
+    with FakeHive(request.param) as one:
+        yield one
+
+
+@pytest.fixture
+def table(fake: FakeHive, tmp_path: Path, acidctl: Acidctl) -> Table:
+    return Table(fake, tmp_path / "t", acidctl)
+
+
+@pytest.fixture
+def table_4(tmp_path: Path, acidctl: Acidctl) -> Iterator[Table]:
+    with FakeHive(4) as one:
+        yield Table(one, tmp_path / "t", acidctl)
+
+
+def seen_types(fake: FakeHive) -> list[int]:
+    """Of the transactions that are opened from now on."""
+    types: list[int] = []
+    begin = fake.begin
+
+    def begun(*given: Any, **more: Any) -> int:
+        types.append(more.get("type", TxnType.DEFAULT))
+        return begin(*given, **more)
+
+    fake.begin = begun  # type: ignore[method-assign]
+    return types
+
+
+# --- what becomes of a compaction -------------------------------------------------------------------------------------
+
+
+def test_a_major_compaction_is_an_entry_and_a_transaction(table: Table) -> None:
+    types = seen_types(table.fake)
+    found = table.compact("--major", "-o", "json")
+    assert found.status == 0, found.err
+    (new,) = [name for name in table.names if name.startswith("base")]
+    table.require_ended()
+    if table.fake.version == 3:
+        assert (new, types, table.fake.queue) == ("base_0000004", [TxnType.DEFAULT], [])
+        return
+    (entry,) = table.fake.queue
+    assert types == [TxnType.COMPACTION]
+    assert new == f"base_0000004_v{entry.txn:07d}"
+    assert (entry.state, entry.type, entry.highest_write_id) == ("ready for cleaning", 2, 4)
+    assert (entry.pool or "").startswith("acidctl-")
+    assert entry.committed
+    assert entry.next_txn
+
+
+def test_both_kinds_of_delta_appear_with_the_commit(table: Table) -> None:
+    found = table.compact("--minor")
+    if table.fake.version == 3:
+        assert found.status == 7
+        assert "`offline`" not in found.err
+        assert "--offline" in found.err
+        table.require_ended()
+        return
+    assert found.status == 0, found.err
+    (entry,) = table.fake.queue
+    new = {name for name in table.names if "_v" in name}
+    assert new == {f"delta_0000001_0000004_v{entry.txn:07d}", f"delete_delta_0000001_0000004_v{entry.txn:07d}"}
+    assert entry.type == 1
+    table.require_ended()
+
+
+def test_cleaning_afterwards_leaves_the_rows(table: Table, acidctl: Acidctl) -> None:
+    assert table.compact("--major").status == 0
+    cleaned = acidctl(*CLEAN_NOW, "--metastore", table.fake.address, "hive:s.t")
+    assert cleaned.status == 0, cleaned.err
+    assert len([name for name in table.names if not name.startswith(".")]) == 1
+    table.require_ended()
+
+
+def test_nothing_to_do_leaves_no_trace(table: Table) -> None:
+    assert table.compact("--major").status == 0
+    before = list(table.fake.queue)
+    opened = table.fake.calls.count("open_txns")
+    again = table.compact("--major")
+    assert again.status == 0
+    assert table.fake.queue == before
+    assert table.fake.calls.count("open_txns") == opened
+    table.require_ended()
+
+
+def test_a_dry_run_asks_for_nothing(table: Table) -> None:
+    assert table.compact("--major", "--dry-run").status == 0
+    assert not {"compact2", "open_txns", "lock"} & set(table.fake.calls)
+
+
+def test_who_gives_lists_stays_out_of_the_queue(table: Table) -> None:
+    found = table.compact("--major", "--write-ids", f"s.t:4:{2**63 - 1}::")
+    assert found.status == 0, found.err
+    assert not {"compact2", "open_txns"} & set(table.fake.calls)
+    assert "base_0000004" in table.names
+
+
+def test_python_takes_the_same_road(table: Table) -> None:
+    location = Location("hive:s.t", metastore=table.fake.address)
+    outcome = location.compact("major")
+    assert outcome.result == "compacted"
+    assert table.fake.calls.count("commit_txn") == 1
+    table.require_ended()
+
+
+def test_many_partitions_each_have_their_turn(tmp_path: Path, acidctl: Acidctl) -> None:
+    with FakeHive(4) as fake:
+        fake.table("s", "p", f"file:{tmp_path / 'p'}", ["day"])
+        for day in ("1", "a:b"):
+            name = f"day={day.replace(':', '%3A')}"
+            fake.partition("s", "p", name)
+            for number in (1, 2):
+                path = tmp_path / "p" / name / f"delta_{number:07d}_{number:07d}_0000" / "bucket_00000"
+                write_acid(path, insert(number, 0, (number,)))
+        for _ in range(2):
+            txn = fake.begin()
+            fake.write_ids.setdefault("s.p", []).append(txn)
+            fake.end(txn)
+        found = acidctl(*COMPACT, "--major", "--metastore", fake.address, "hive:s.p")
+        assert found.status == 0, found.err
+        assert [(one.partition, one.state) for one in fake.queue] == [
+            ("day=1", "ready for cleaning"),
+            ("day=a%3Ab", "ready for cleaning"),
+        ]
+        assert len({one.pool for one in fake.queue}) == len({one.txn for one in fake.queue}) == 2
+        assert not fake.locks
+        assert not fake.txns
+
+
+# --- others in the queue ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("state", ["initiated", "working"])
+def test_an_entry_in_the_way_is_named(table: Table, state: str) -> None:
+    there = table.fake.entry("s", "t", state, worker="host9-12")
+    found = table.compact("--major")
+    assert found.status == 7
+    assert f"compaction {there} of Hive's queue is {state}" in found.err
+    assert ("--take-over" if state == "initiated" else "--wait") in found.err
+    assert len([name for name in table.names if name.startswith("base")]) == 0
+    assert "open_txns" not in table.fake.calls
+
+
+def test_what_waits_in_the_queue_is_taken_over(table_4: Table) -> None:
+    there = table_4.fake.entry("s", "t", "initiated")
+    found = table_4.compact("--major", "--take-over")
+    assert found.status == 0, found.err
+    assert [(one.id, one.state) for one in table_4.fake.queue] == [
+        (there, "aborted"),
+        (there + 1, "ready for cleaning"),
+    ]
+    table_4.require_ended()
+
+
+def test_what_is_worked_on_is_not_taken_over(table_4: Table) -> None:
+    table_4.fake.entry("s", "t", "working", worker="host9-12")
+    found = table_4.compact("--major", "--take-over")
+    assert found.status == 7
+    assert "by host9-12" in found.err
+    assert "open_txns" not in table_4.fake.calls
+
+
+def test_it_waits_for_hives_own(table: Table) -> None:
+    there = table.fake.entry("s", "t", "working", worker="host9-12")
+    asked = 0
+    method = "show_compact" if table.fake.version == 3 else "compact2"
+
+    def ends() -> None:
+        nonlocal asked
+        asked += 1
+        if asked < 3:
+            table.fake.before[method] = ends
+        else:
+            table.fake.set_entry(there, state="ready for cleaning")
+
+    table.fake.before[method] = ends
+    found = table.compact("--major", "--wait", "1m")
+    assert found.status == 0, found.err
+    table.require_ended()
+
+
+def test_an_exclusive_lock_is_in_the_way(table: Table) -> None:
+    dropping = table.fake.begin()
+    table.fake.lock("s", "t", txn=dropping, type=3)
+    found = table.compact("--major")
+    assert found.status != 0
+    assert "no lock on s.t" in found.err
+    assert [txn.id for txn in table.fake.txns.values() if txn.state == TxnState.OPEN] == [dropping]
+    assert [one.txn for one in table.fake.locks] == [dropping]
+    assert not [name for name in table.names if name.startswith("base")]
+
+
+# --- bad days ---------------------------------------------------------------------------------------------------------
+
+STEPS = (
+    "compact2", "find_next_compact2", "open_txns", "lock", "get_open_txns_req", "get_valid_write_ids",
+    "update_compactor_state", "heartbeat", "show_compact", "mark_compacted", "commit_txn",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["lost", "done", "failed"])
+@pytest.mark.parametrize("step", STEPS)
+def test_whatever_call_goes_wrong_rows_stay_and_nothing_is_left_open(table_4: Table, step: str, kind: str) -> None:
+    fake = table_4.fake
+    if step in ("show_compact", "get_open_txns_req", "get_valid_write_ids"):  # which are asked before the turn, too
+        fake.before["find_next_compact2"] = lambda: fake.fault(step, kind)
+    else:
+        fake.fault(step, kind)
+    found = table_4.compact("--major")
+    assert "Traceback" not in found.err
+    assert found.err or not found.status
+    assert table_4.read() == table_4.rows
+    table_4.require_ended()
+    states = [one.state for one in fake.queue]
+    if found.status:
+        assert set(states) <= {"failed", "aborted"}
+    else:
+        assert states == ["ready for cleaning"]
+        assert fake.queue[0].committed
+
+
+@pytest.mark.parametrize("step", ["heartbeat", "show_compact", "mark_compacted", "commit_txn"])
+def test_a_transaction_that_is_aborted_from_outside_shows_nothing(table_4: Table, step: str) -> None:
+    fake = table_4.fake
+
+    def aborted() -> None:
+        (ours,) = [txn for txn in fake.txns.values() if txn.type == TxnType.COMPACTION]
+        fake.end(ours.id, commit=False)
+
+    fake.before["update_compactor_state"] = lambda: fake.before.__setitem__(step, aborted)
+    found = table_4.compact("--major")
+    assert found.status != 0
+    assert "transaction" in found.err
+    assert [one.state for one in fake.queue] == ["failed"]
+    assert not [name for name in table_4.names if "_v" in name]
+    table_4.require_ended()
+
+
+def test_an_entry_that_hive_gave_to_another_is_left_to_it(table_4: Table) -> None:
+    """As when an initiator starts, and takes back what it believes to be dead."""
+    fake = table_4.fake
+
+    def given() -> None:
+        fake.set_entry(1, worker="host9-12")
+
+    fake.before["mark_compacted"] = lambda: pytest.fail("it is not ours any more")
+    fake.before["heartbeat"] = given
+    found = table_4.compact("--major")
+    assert found.status == ConflictError.exit_status
+    assert "host9-12" in found.err
+    assert [(one.state, one.worker) for one in fake.queue] == [("working", "host9-12")]
+    fake.set_entry(1, state="failed")
+    table_4.require_ended()
+
+
+def test_on_hive_3_a_compaction_that_began_meanwhile_is_not_met(tmp_path: Path, acidctl: Acidctl) -> None:
+    with FakeHive(3) as fake:
+        table = Table(fake, tmp_path / "t", acidctl)
+        fake.before["heartbeat"] = lambda: fake.entry("s", "t", "working", worker="host9-12") and None
+        found = table.compact("--major")
+        assert found.status == 7
+        assert "by host9-12" in found.err
+        assert not [name for name in table.names if name.startswith("base")]
+        fake.set_entry(1, state="failed")
+        table.require_ended()
+
+
+def test_interrupted_it_ends_what_it_began(table: Table) -> None:
+    settings = find_settings({"uris": table.fake.address}, {})
+    assert settings
+    lists = SnapshotLists(warehouse=Warehouse(Metastore(settings)))
+    request = CompactionRequest("major")
+    (found,) = find(["hive:s.t"], {}, lists)
+    planned = plan_location(found, lists, request)
+    assert isinstance(planned, Planned)
+
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(compact_locations([(found, planned)], lists, request, on_task=interrupted))
+    assert planned.plan.kind is CompactionKind.MAJOR
+    assert {txn.state for txn in table.fake.txns.values()} == {TxnState.ABORTED}
+    if table.fake.version == 4:
+        (entry,) = table.fake.queue
+        assert entry.state == "failed"
+        assert "KeyboardInterrupt" in (entry.error or "")
+    table.require_ended()
+
+
+def test_the_code_of_the_abort_is_hives() -> None:
+    assert ABORTED_COMPACTION == 50006

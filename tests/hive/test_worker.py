@@ -1,0 +1,357 @@
+"""A worker for Hive's queue: what it takes, what becomes of it, and what is left when it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.acid_files import insert, write_acid
+from support.command_line import Result
+from support.fake_hive import FakeHive
+from support.paths import PYTHONPATH
+
+from acidctl.compaction.local_engine import LocalEngine
+from acidctl.errors import AcidctlError
+from acidctl.hive.worker import Work, Worked, Worker
+from acidctl.hive.worker_id import is_dead, worker_id
+from acidctl.location.owner import Owner
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.interface import CompactionType, TxnState
+from acidctl.metastore.settings import find_settings
+
+Acidctl = Callable[..., Result]
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Iterator[FakeHive]:
+    with FakeHive(4) as one:
+        for name in ("t", "u"):
+            table(one, tmp_path / name, name)
+        yield one
+
+
+def table(fake: FakeHive, location: Path, name: str, **storage: Any) -> None:
+    """``s.<name>`` with two deltas that are committed."""
+    fake.table("s", name, f"file:{location}", **storage)
+    for number in (1, 2):
+        path = location / f"delta_{number:07d}_{number:07d}_0000" / "bucket_00000"
+        write_acid(path, insert(number, 0, (number,)))
+        txn = fake.begin()
+        fake.write_ids.setdefault(f"s.{name}", []).append(txn)
+        fake.end(txn)
+
+
+def client(fake: FakeHive) -> Metastore:
+    settings = find_settings({"uris": fake.address}, {})
+    assert settings
+    return Metastore(settings)
+
+
+def work(fake: FakeHive, **more: Any) -> tuple[list[Worked], list[AcidctlError]]:
+    """What a worker that ends with the queue does."""
+    done: list[Worked] = []
+    errors: list[AcidctlError] = []
+    engines = more.pop("engines", lambda until, on_progress: LocalEngine(1, until, on_progress))
+    worker = Worker(client(fake), Work(once=True, **more), engines, done.append, errors.append)
+    worker.free_dead()
+    worker.run()
+    return done, errors
+
+
+def states(fake: FakeHive) -> list[tuple[int | None, str]]:
+    return [(one.id, one.state) for one in fake.queue]
+
+
+def require_ended(fake: FakeHive) -> None:
+    assert not fake.locks
+    assert not [txn for txn in fake.txns.values() if txn.state == TxnState.OPEN]
+    assert not [one for one in fake.queue if one.state == "working"]
+
+
+def rows(fake: FakeHive, acidctl: Acidctl, name: str) -> list[dict[str, Any]]:
+    found = acidctl("cat", "--metastore", fake.address, f"hive:s.{name}")
+    assert found.status == 0, found.err
+    return sorted(found.lines(), key=str)
+
+
+# --- what is taken, and what becomes of it ----------------------------------------------------------------------------
+
+
+def test_it_does_what_waits_and_ends(fake: FakeHive, tmp_path: Path, acidctl: Acidctl) -> None:
+    before = rows(fake, acidctl, "t")
+    fake.entry("s", "t", "initiated", type=int(CompactionType.MAJOR))
+    fake.entry("s", "u", "initiated", type=int(CompactionType.MINOR))
+    fake.entry("s", "u", "initiated", pool="others")
+    done, errors = work(fake)
+    assert (errors, [(one.entry, one.kind, one.result) for one in done]) == (
+        [],
+        [(1, "major", "compacted"), (2, "minor", "compacted")],
+    )
+    assert states(fake) == [(1, "ready for cleaning"), (2, "ready for cleaning"), (3, "initiated")]
+    assert (tmp_path / f"t/base_0000002_v{fake.queue[0].txn:07d}").exists()
+    assert rows(fake, acidctl, "t") == before
+    require_ended(fake)
+
+
+def test_it_takes_entries_of_its_pool(fake: FakeHive) -> None:
+    fake.entry("s", "t", "initiated")
+    fake.entry("s", "u", "initiated", pool="mine")
+    work(fake, pool="mine", job="app-7")
+    assert states(fake) == [(1, "initiated"), (2, "ready for cleaning")]
+    assert fake.queue[1].job == "app-7"
+
+
+def test_one_that_is_not_due_is_refused_in_hives_words(fake: FakeHive) -> None:
+    fake.entry("s", "t", "initiated")
+    work(fake)
+    fake.set_entry(1, state="succeeded")
+    for name in ("delta_0000001_0000001_0000", "delta_0000002_0000002_0000"):
+        for path in sorted(Path(fake.tables["s", "t"].storage.location.removeprefix("file:"), name).iterdir()):
+            path.unlink()
+        path.parent.rmdir()
+    fake.entry("s", "t", "initiated")
+    ((one,), _) = work(fake)
+    assert one.result == "nothing-to-do"
+    assert fake.queue[1].state == "refused"
+    assert "thresholds" in (fake.queue[1].error or "")
+    require_ended(fake)
+
+
+def test_where_only_old_files_are_left_they_are_handed_to_the_cleaner(fake: FakeHive) -> None:
+    fake.entry("s", "t", "initiated")
+    work(fake)
+    fake.set_entry(1, state="failed")
+    fake.entry("s", "t", "initiated")
+    ((one,), _) = work(fake)
+    assert one.result == "nothing-to-do"
+    assert fake.queue[1].state == "ready for cleaning"
+    assert fake.queue[1].highest_write_id == 2
+    assert fake.queue[1].committed
+    require_ended(fake)
+
+
+@pytest.mark.parametrize(
+    ("name", "partition", "kind", "words"),
+    [
+        ("gone", None, CompactionType.MAJOR, "gone"),
+        ("t", "day=1", CompactionType.MAJOR, "t"),
+        ("*", None, CompactionType.MAJOR, "not the name of a table"),
+        ("t", None, CompactionType.REBALANCE, "type 3"),
+        ("sorted", None, CompactionType.MAJOR, "sorted"),
+    ],
+)
+def test_what_cannot_be_compacted_is_refused_and_the_rest_goes_on(
+    fake: FakeHive, tmp_path: Path, name: str, partition: str | None, kind: CompactionType, words: str
+) -> None:
+    from acidctl.metastore.interface import Order
+
+    table(fake, tmp_path / "sorted", "sorted", sort_columns=(Order("id", 1),))
+    fake.entry("s", name, "initiated", partition, type=int(kind))
+    fake.entry("s", "u", "initiated")
+    done, _ = work(fake)
+    assert [one.result for one in done] in (["refused", "compacted"], ["failed", "compacted"])
+    assert fake.queue[0].state in ("refused", "failed")
+    assert words in (fake.queue[0].error or "")
+    assert fake.queue[1].state == "ready for cleaning"
+    require_ended(fake)
+
+
+def test_a_bug_in_one_entry_does_not_end_the_others(fake: FakeHive) -> None:
+    fake.entry("s", "t", "initiated")
+    fake.entry("s", "u", "initiated")
+    made = 0
+
+    def engines(until: Any, on_progress: Any) -> LocalEngine:
+        nonlocal made
+        made += 1
+        if made == 1:
+            raise ZeroDivisionError("a bug")
+        return LocalEngine(1, until, on_progress)
+
+    done, _ = work(fake, engines=engines)
+    assert [one.result for one in done] == ["failed", "compacted"]
+    assert fake.queue[0].state == "failed"
+    require_ended(fake)
+
+
+def test_slots_work_side_by_side_within_their_bytes(fake: FakeHive, tmp_path: Path) -> None:
+    for number in range(6):
+        table(fake, tmp_path / f"many{number}", f"many{number}")
+        fake.entry("s", f"many{number}", "initiated")
+    done, errors = work(fake, slots=3, max_bytes=1)
+    assert sorted(one.entry for one in done) == list(range(1, 7))
+    assert {one.result for one in done} == {"compacted"}
+    assert not errors
+    assert len({one.worker for one in fake.queue} | {one.txn for one in fake.queue}) >= 6
+    require_ended(fake)
+
+
+def test_a_transaction_that_is_lost_ends_its_entry(fake: FakeHive) -> None:
+    fake.entry("s", "t", "initiated")
+
+    def lost() -> None:
+        (ours,) = [txn for txn in fake.txns.values() if txn.state == TxnState.OPEN]
+        fake.end(ours.id, commit=False)
+
+    fake.before["heartbeat"] = lost
+    ((one,), _) = work(fake)
+    assert one.result == "failed"
+    assert fake.queue[0].state == "failed"
+    require_ended(fake)
+
+
+def test_hive_3_has_no_queue_for_others(tmp_path: Path, acidctl: Acidctl) -> None:
+    with FakeHive(3) as old:
+        found = acidctl("worker", "--once", "--engine", "local", "--metastore", old.address)
+    assert found.status == 2
+    assert "Hive 4" in found.err
+    assert "--auto" in found.err
+
+
+def test_a_metastore_that_fails_is_told_once(fake: FakeHive) -> None:
+    fake.entry("s", "t", "initiated")
+    fake.fault("find_next_compact2", "failed", 1)
+    done, errors = work(fake)
+    assert (done, len(errors)) == ([], 1)
+
+
+# --- the dead ---------------------------------------------------------------------------------------------------------
+
+
+def test_names_tell_whether_their_process_is_dead() -> None:
+    mine = worker_id()
+    assert mine.startswith(f"acidctl-{socket.gethostname()}-{os.getpid()}.")
+    assert not is_dead(mine)
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    assert is_dead(f"acidctl-{socket.gethostname()}-{ended.pid}.77-1")
+    assert is_dead(f"acidctl-{socket.gethostname()}-{os.getpid()}.{Owner.this().started + 1}-1")
+    assert not is_dead(f"acidctl-elsewhere-{ended.pid}.77-1")
+    assert not is_dead(f"{socket.gethostname()}-12")
+
+
+def test_entries_of_the_dead_are_given_back_and_done(fake: FakeHive) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    txn = fake.begin(type=3)
+    dead = fake.entry(
+        "s", "t", "working", type=int(CompactionType.MINOR), txn=txn,
+        worker=f"acidctl-{socket.gethostname()}-{ended.pid}.77-1",
+    )  # fmt: skip
+    others = fake.entry("s", "u", "working", worker="acidctl-elsewhere-12.77-1")
+    ((one,), _) = work(fake)
+    assert (one.entry, one.kind, one.result) == (others + 1, "minor", "compacted")
+    assert states(fake) == [(dead, "refused"), (others, "working"), (others + 1, "ready for cleaning")]
+    assert fake.txns[txn].state == TxnState.ABORTED
+
+
+# --- as a process -----------------------------------------------------------------------------------------------------
+
+
+class Process:
+    """``acidctl worker`` of its own."""
+
+    def __init__(self, fake: FakeHive, *options: str) -> None:
+        line = [sys.executable, "-m", "acidctl", "worker", "--engine", "local", "-o", "jsonl", *options]
+        self.running = subprocess.Popen(
+            [*line, "--metastore", fake.address],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": PYTHONPATH},
+        )
+
+    def end(self, how: int = signal.SIGTERM) -> tuple[list[dict[str, Any]], str]:
+        self.running.send_signal(how)
+        out, err = self.running.communicate(timeout=60)
+        return [json.loads(line) for line in out.splitlines()], err
+
+
+def until(condition: Callable[[], object], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_it_waits_serves_its_figures_and_ends_when_told(fake: FakeHive) -> None:
+    worker = Process(fake, "--listen", "0")
+    try:
+        assert worker.running.stderr
+        said = worker.running.stderr.readline()
+        address = said.rpartition("http://")[2].strip().removesuffix("/metrics")
+        until(lambda: "find_next_compact2" in fake.calls)
+        fake.entry("s", "t", "initiated")
+        until(lambda: fake.queue[0].state == "ready for cleaning")
+        text = urllib.request.urlopen(f"http://{address}/metrics", timeout=10).read().decode()
+        assert urllib.request.urlopen(f"http://{address}/healthz", timeout=10).read() == b"ok\n"
+        assert 'acidctl_worker_entries_total{result="compacted"} 1.0' in text
+        with pytest.raises(urllib.error.HTTPError):
+            urllib.request.urlopen(f"http://{address}/", timeout=10)
+        records, err = worker.end()
+        assert [(one["entry"], one["result"]) for one in records] == [(1, "compacted")]
+        assert "Traceback" not in err
+        assert worker.running.returncode == 0
+    finally:
+        worker.running.kill()
+    require_ended(fake)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_what_it_works_on_is_given_back_when_it_is_ended(fake: FakeHive, how: int) -> None:
+    """The metastore holds the last question back: the compaction cannot end before the worker is told to."""
+    fake.entry("s", "t", "initiated", pool="mine")
+    worker = Process(fake, "--pool", "mine", "--grace", "0")
+    try:
+
+        def told() -> None:
+            worker.running.send_signal(how)
+            time.sleep(1.0)
+
+        fake.before["update_compactor_state"] = told
+        worker.running.wait(60)
+    finally:
+        worker.running.kill()
+    _, err = worker.running.communicate()
+    assert "Traceback" not in err, err
+    assert worker.running.returncode == 0, err
+    assert [(one.state, one.pool) for one in fake.queue] in (
+        [("refused", "mine"), ("initiated", "mine")],
+        [("ready for cleaning", "mine")],
+    )
+    require_ended(fake)
+
+
+def test_killed_it_leaves_an_entry_that_the_next_one_does(fake: FakeHive, acidctl: Acidctl) -> None:
+    before = rows(fake, acidctl, "t")
+    fake.entry("s", "t", "initiated")
+    worker = Process(fake)
+
+    def killed() -> None:
+        worker.running.kill()
+        worker.running.wait()
+
+    fake.before["mark_compacted"] = killed
+    worker.running.wait(60)
+    worker.running.communicate()
+    (txn,) = [txn.id for txn in fake.txns.values() if txn.state == TxnState.OPEN]
+    assert rows(fake, acidctl, "t") == before
+    if fake.queue[0].state == "ready for cleaning":  # the dead one's last word was heard
+        fake.end(txn, commit=False)
+        assert rows(fake, acidctl, "t") == before
+        return
+    ((one,), _) = work(fake)
+    assert one.result == "compacted"
+    assert rows(fake, acidctl, "t") == before
+    require_ended(fake)

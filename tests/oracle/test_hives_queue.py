@@ -1,0 +1,233 @@
+"""Compactions by acidctl in Hive's own protocol, seen by a whole Hive 3.1.3 or 4.0.1 with its metastore.
+
+Its SHOW COMPACTIONS, SHOW TRANSACTIONS, SHOW LOCKS, SELECT, Worker and Cleaner say what became of them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+from support.acid_files import damage_stripe
+from support.command_line import Result
+from support.hive_compactor import READY, clean_by_hive, compact_by_hive, compactions, names
+from support.hive_histories import History
+from support.servers.hive_server import HiveServer
+
+from acidctl import Location
+from acidctl.errors import AcidctlError, ConflictError, RefusedError
+
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
+
+Acidctl = Callable[..., Result]
+
+
+def entries(hive: HiveServer, table: str) -> list[dict[str, str]]:
+    """SHOW COMPACTIONS, the newest first."""
+    head, *rows = hive.sql("show compactions")
+    found = [dict(zip(head, row, strict=True)) for row in rows]
+    return sorted((one for one in found if one["Table"] == table), key=lambda one: -int(one["CompactionId"]))
+
+
+def open_transactions(hive: HiveServer) -> list[list[str]]:
+    _, *rows = hive.sql("show transactions")
+    return [row for row in rows if row[1] == "OPEN"]
+
+
+def locks(hive: HiveServer, table: str) -> list[list[str]]:
+    _, *rows = hive.sql("show locks")
+    return [row for row in rows if table in row]
+
+
+def changed(hive: HiveServer, name: str, seed: int) -> History:
+    history = History(hive, name, seed)
+    for number in range(6):
+        history.aborted_step() if number == 3 else history.step()
+        history.judge()
+    return history
+
+
+def compact(acidctl: Acidctl, hive: HiveServer, name: str, *options: str) -> Result:
+    return acidctl("compact", "--engine", "local", *options, "--metastore", hive.metastore, f"hive:default.{name}")
+
+
+@pytest.mark.parametrize("kind", ["major", "minor"])
+def test_hive_sees_it_in_its_queue_and_cleans_after_it(
+    real_hives: Callable[[int], HiveServer], acidctl: Acidctl, kind: str
+) -> None:
+    hive = real_hives(4)
+    history = changed(hive, f"queue_{kind}", 5)
+    before = history.judge()
+    found = compact(acidctl, hive, history.name, f"--{kind}")
+    assert found.status == 0, found.err
+    (entry,) = entries(hive, history.name)
+    assert (entry["State"], entry["Type"]) == (READY, kind.upper())
+    assert entry["Pool name"].startswith("acidctl-")
+    assert entry["Error message"].strip() in ("---", "")
+    (txn,) = {name.rpartition("_v")[2] for name in names(history.path) if "_v" in name}
+    assert int(txn) == int(entry["TxnId"])
+    assert not open_transactions(hive)
+    assert not locks(hive, history.name)
+    assert history.judge() == before
+    replaced = {name for name in names(history.path) if "_v" not in name and not name.startswith("base")}
+    clean_by_hive(hive, history.name)
+    assert not replaced & names(history.path)
+    assert compactions(hive, history.name) == ["succeeded"]
+    assert history.judge() == before
+    history.step()
+    history.judge()
+    assert compact_by_hive(hive, history.name, "major") == READY
+    clean_by_hive(hive, history.name)
+    history.judge()
+
+
+@pytest.mark.parametrize("kind", ["major", "minor"])
+def test_hive_3_goes_on_after_a_compaction_beside_its_queue(
+    real_hives: Callable[[int], HiveServer], acidctl: Acidctl, kind: str
+) -> None:
+    hive = real_hives(3)
+    history = changed(hive, f"beside_{kind}", 6)
+    before = history.judge()
+    found = compact(acidctl, hive, history.name, f"--{kind}", *(["--offline"] if kind == "minor" else []))
+    assert found.status == 0, found.err
+    assert entries(hive, history.name) == []
+    assert not open_transactions(hive)
+    assert history.judge() == before
+    assert compact_by_hive(hive, history.name, "major") == READY
+    clean_by_hive(hive, history.name)
+    assert history.judge() == before
+    history.step()
+    history.judge()
+
+
+def test_hives_own_request_is_in_the_way_until_it_is_taken_over(
+    real_hives: Callable[[int], HiveServer], acidctl: Acidctl
+) -> None:
+    hive = real_hives(4)
+    history = changed(hive, "queue_in_the_way", 7)
+    before = history.judge()
+    hive.sql(f"alter table {history.name} compact 'major'")
+    (theirs,) = entries(hive, history.name)
+    refused = compact(acidctl, hive, history.name, "--major")
+    assert refused.status == 7
+    assert theirs["CompactionId"] in refused.err
+    assert "--take-over" in refused.err
+    assert compact(acidctl, hive, history.name, "--major", "--take-over").status == 0
+    ours, theirs = entries(hive, history.name)
+    assert (ours["State"], theirs["State"]) == (READY, "aborted")
+    assert history.judge() == before
+    clean_by_hive(hive, history.name)
+    assert history.judge() == before
+
+
+def test_a_failed_compaction_leaves_an_entry_that_says_why(
+    real_hives: Callable[[int], HiveServer], acidctl: Acidctl
+) -> None:
+    """A task that fails, as by a damaged file: the entry has failed, the transaction is aborted, rows are there."""
+    hive = real_hives(4)
+    history = changed(hive, "queue_failed", 8)
+    before = history.judge()
+    damaged = sorted(history.path.glob("delta_*/bucket_*"))[0]
+    content = damaged.read_bytes()
+    damage_stripe(damaged, 0)
+    found = compact(acidctl, hive, history.name, "--major")
+    damaged.write_bytes(content)
+    assert found.status not in (0, 7), found.out
+    (entry,) = entries(hive, history.name)
+    assert entry["State"] == "failed"
+    assert entry["Error message"].strip()
+    assert not open_transactions(hive)
+    assert not locks(hive, history.name)
+    assert history.judge() == before
+    assert compact(acidctl, hive, history.name, "--major").status == 0
+    assert history.judge() == before
+    clean_by_hive(hive, history.name)
+    assert history.judge() == before
+
+
+def test_readers_and_writers_of_hive_go_on_meanwhile(real_hives: Callable[[int], HiveServer]) -> None:
+    """Statements while compactions come and go: rows change by statements only."""
+    hive = real_hives(4)
+    history = changed(hive, "queue_meanwhile", 9)
+    location = Location(f"hive:default.{history.name}", metastore=hive.metastore)
+    failed: list[AcidctlError] = []
+    done: list[str] = []
+    over = threading.Event()
+
+    def compact_on() -> None:
+        while not over.is_set():
+            for kind in ("minor", "major"):
+                try:
+                    done.append(location.compact(kind).result)
+                except (RefusedError, ConflictError):
+                    done.append("conflict")
+                except AcidctlError as error:
+                    failed.append(error)
+                    return
+
+    thread = threading.Thread(target=compact_on)
+    thread.start()
+    try:
+        for number in range(8):
+            history.aborted_step() if number % 4 == 3 else history.step()
+            assert history.rows() == history.rows()
+            if READY in compactions(hive, history.name):
+                before = history.rows()
+                hive.round("Cleaner")
+                assert history.rows() == before
+    finally:
+        over.set()
+        thread.join(120)
+    assert not failed, failed
+    assert "compacted" in done
+    assert not open_transactions(hive)
+    before = history.judge()
+    for _ in entries(hive, history.name):  # the cleaner takes one of a table at a time
+        hive.round("Cleaner")
+    assert history.judge() == before
+    for entry in entries(hive, history.name):
+        # Hive 4.0's cleaner does not get over an entry once what a later one has replaced is gone, whoever compacted.
+        assert entry["State"] == "succeeded" or "Not enough history" in entry["Error message"]
+
+
+def test_a_worker_does_what_hive_was_asked_for(real_hives: Callable[[int], HiveServer], acidctl: Acidctl) -> None:
+    """Entries of SQL, in a pool and in none, with a partition and without; one of them a table that is gone."""
+    hive = real_hives(4)
+    history = changed(hive, "queue_worker", 10)
+    before = history.judge()
+    hive.sql(
+        "create table queue_days (id int) partitioned by (day string) stored as orc"
+        " tblproperties('transactional'='true')",
+        "insert into queue_days partition (day='a:b') values (1), (2)",
+        "insert into queue_days partition (day='a:b') values (3)",
+        "insert into queue_days partition (day='c') values (4)",
+        "create table queue_gone (id int) stored as orc tblproperties('transactional'='true')",
+        "insert into queue_gone values (1)",
+        "alter table queue_gone compact 'major'",
+        f"alter table {history.name} compact 'minor'",
+        "alter table queue_days partition (day='a:b') compact 'major' pool 'nightly'",
+        "alter table queue_days partition (day='c') compact 'major' pool 'nightly'",
+        "drop table queue_gone",
+    )
+    done = acidctl("worker", "--once", "--engine", "local", "-o", "jsonl", "--metastore", hive.metastore)
+    assert done.status == 0, done.err
+    assert "compacted" in {one["result"] for one in done.lines()}
+    assert compactions(hive, history.name) == [READY]
+    assert {one["State"] for one in entries(hive, "queue_days")} == {"initiated"}
+    nightly = acidctl(
+        "worker", "--once", "--pool", "nightly", "--engine", "local", "--max-parallel", "2", "-o", "jsonl",
+        "--metastore", hive.metastore,
+    )  # fmt: skip
+    assert nightly.status == 0, nightly.err
+    assert sorted(one["result"] for one in nightly.lines()) == ["compacted", "nothing-to-do"]
+    by_partition = {one["Partition"]: one["State"] for one in entries(hive, "queue_days")}
+    assert by_partition == {"day=a%3Ab": READY, "day=c": "refused"}
+    assert not open_transactions(hive)
+    assert history.judge() == before
+    days = "select id from queue_days order by id"
+    assert hive.sql(days) == [["1"], ["2"], ["3"], ["4"]]
+    for name in ("queue_days", history.name):
+        clean_by_hive(hive, name)
+    assert hive.sql(days) == [["1"], ["2"], ["3"], ["4"]]
+    assert history.judge() == before
