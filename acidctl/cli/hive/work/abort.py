@@ -97,8 +97,6 @@ def _end(
             records.put({**shown[id_], "result": "failed", "error": error.code})
             if left := wanted[place + 1 :]:
                 note(f"{human_count(len(left), noun)} not asked for any more: {some([str(one) for one in left])}")
-                for one in left:
-                    records.put({**shown[one], "result": "planned"})
             return max(status, error.exit_status)
         except AcidctlError as error:
             status = max(status, error.exit_status)
