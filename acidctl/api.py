@@ -37,11 +37,11 @@ from acidctl.compaction.request import (
 )
 from acidctl.compaction.run import Compacted, Engine
 from acidctl.errors import NotFoundError, RefusedError, UsageProblem
+from acidctl.location.change.lock import Locking
 from acidctl.location.evidence import Evidence, not_known
 from acidctl.location.find import Found, find, found_again
 from acidctl.location.hive_names import HIVE
 from acidctl.location.lists import SnapshotLists, lists_of, read_lists
-from acidctl.location.lock import Locking
 from acidctl.location.named_metastore import open_warehouse
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.snapshot import Snapshot

@@ -23,7 +23,7 @@ from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.request import Nothing, Planned, Refused
 from acidctl.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, RefusedError, UsageProblem
-from acidctl.location.lock import Locking
+from acidctl.location.change.lock import Locking
 from acidctl.outcome import Result
 from acidctl.rows.scan.scan import Scan
 from acidctl.wording import text_of

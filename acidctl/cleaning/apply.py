@@ -12,7 +12,7 @@ from acidctl.cleaning.outcomes import Cleaned
 from acidctl.cleaning.plan import CleaningPlan, Removal, plan_cleaning
 from acidctl.cleaning.trash import TrashRun
 from acidctl.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, RefusedError
-from acidctl.location.lock import refuse_locked
+from acidctl.location.change.lock import refuse_locked
 from acidctl.location.snapshot import Snapshot
 from acidctl.storage.port import FileSystem, base_name, join
 

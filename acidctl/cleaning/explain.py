@@ -30,7 +30,7 @@ from acidctl.cleaning.leftovers import what_is_hidden
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.errors import HistoryError, RefusedError
-from acidctl.location.publication import half_published
+from acidctl.location.change.publication import half_published
 from acidctl.location.snapshot import Snapshot
 
 

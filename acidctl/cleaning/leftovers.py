@@ -16,8 +16,8 @@ from acidctl.acid.state import select
 from acidctl.acid.writeids import Range, ValidWriteIds
 from acidctl.cleaning.retention import Policy
 from acidctl.errors import AcidctlError
-from acidctl.location.lock import LOCK
-from acidctl.location.owner import OWNER, owner_at
+from acidctl.location.change.lock import LOCK
+from acidctl.location.change.owner import OWNER, owner_at
 from acidctl.location.snapshot import Snapshot
 from acidctl.storage.port import FileSystem
 

@@ -19,7 +19,7 @@ from acidctl.cleaning.readers import ReaderLists, broken_reader, may_supersede
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.soundness import Contents
 from acidctl.errors import RefusedError
-from acidctl.location.publication import refuse_half_published
+from acidctl.location.change.publication import refuse_half_published
 from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.wording import text_of
 

@@ -11,9 +11,9 @@ from acidctl.cleaning.outcomes import Cleaned, PlannedCleaning
 from acidctl.cleaning.plan import CleaningPlan, Removal, plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.errors import AcidctlError
+from acidctl.location.change.lock import Locking
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
-from acidctl.location.lock import Locking
 from acidctl.outcome import Outcome, Result
 
 

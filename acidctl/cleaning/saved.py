@@ -26,11 +26,11 @@ from acidctl.cleaning.leftovers import is_query_staging, query_staging
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.errors import AcidctlError, BadDataError, ConflictError, RefusedError
+from acidctl.location.change.own_files import replace_file
 from acidctl.location.evidence import not_known, refuse_part_of_others
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
-from acidctl.location.own_files import replace_file
 from acidctl.location.snapshot import Snapshot, SnapshotSource, take_snapshot
 from acidctl.location.walk import location_at
 from acidctl.storage.os_errors import mapped, printable

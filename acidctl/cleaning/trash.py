@@ -16,9 +16,21 @@ from acidctl.acid.listing import Entry
 from acidctl.acid.reasons import Code
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import ConflictError, NotFoundError
-from acidctl.location import journal
-from acidctl.location.journal import MANIFEST, Act, Run, RunState, Step, begin, drop, mark, take_back, unusable, write
-from acidctl.location.own_files import TORN, new_run_id
+from acidctl.location.change import journal
+from acidctl.location.change.journal import (
+    MANIFEST,
+    Act,
+    Run,
+    RunState,
+    Step,
+    begin,
+    drop,
+    mark,
+    take_back,
+    unusable,
+    write,
+)
+from acidctl.location.change.own_files import TORN, new_run_id
 from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.storage.port import FileSystem
 

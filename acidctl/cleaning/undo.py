@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from acidctl.cleaning.outcomes import InTrash, Restored, in_trash
 from acidctl.cleaning.trash import TrashRun, changes_since, purge, restore, trash_runs
 from acidctl.errors import AcidctlError, ConflictError
-from acidctl.location.journal import RunState
-from acidctl.location.lock import Locking
+from acidctl.location.change.journal import RunState
+from acidctl.location.change.lock import Locking
 from acidctl.outcome import Result
 from acidctl.storage.port import FileSystem
 

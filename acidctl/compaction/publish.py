@@ -19,10 +19,10 @@ from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.compaction.proof.checksum import RowProof
 from acidctl.compaction.tasks import ATTEMPTS, BucketResult, OutputFile
 from acidctl.errors import AcidctlError, ConflictError, RefusedError, StorageError, VerifyError
-from acidctl.location.lock import require_locked
-from acidctl.location.own_files import not_ours, write_checked
-from acidctl.location.owner import OWNER, Owner, owner_at
-from acidctl.location.publication import (
+from acidctl.location.change.lock import require_locked
+from acidctl.location.change.own_files import not_ours, write_checked
+from acidctl.location.change.owner import OWNER, Owner, owner_at
+from acidctl.location.change.publication import (
     INTENT,
     Copy,
     half_published,

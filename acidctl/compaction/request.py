@@ -30,15 +30,15 @@ from acidctl.compaction.publish import remove_dead_staging
 from acidctl.compaction.run import Compacted, Engine, compact, failed, refuse_before_work
 from acidctl.compaction.tasks import BucketTask, Task
 from acidctl.errors import AcidctlError, RefusedError
-from acidctl.location.find import Found
-from acidctl.location.lists import SnapshotLists
-from acidctl.location.lock import Locking
-from acidctl.location.publication import (
+from acidctl.location.change.lock import Locking
+from acidctl.location.change.publication import (
     finish_half_published,
     half_published,
     refuse_half_published,
     shows_by_copies,
 )
+from acidctl.location.find import Found
+from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.location.wishes import Wishes
 from acidctl.nearest import member

@@ -16,7 +16,7 @@ from acidctl.hive.turn import Desk, Turn
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.metastore.client import batches
-from acidctl.metastore.locked_transaction import Heartbeats
+from acidctl.metastore.own.locked_transaction import Heartbeats
 
 AT_ONCE = 50
 """Locations whose transactions are open at once."""

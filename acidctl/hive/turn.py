@@ -33,9 +33,11 @@ from acidctl.hive.worker_id import worker_id
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
-from acidctl.metastore import interface, queue_work
+from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.compactions import (
+from acidctl.metastore.own.locked_transaction import Asked, Heartbeats, LockedTransaction
+from acidctl.metastore.queue import queue_work
+from acidctl.metastore.queue.compactions import (
     INITIATED,
     READY,
     WORKING,
@@ -45,7 +47,6 @@ from acidctl.metastore.compactions import (
     find_compactions,
     request_compaction,
 )
-from acidctl.metastore.locked_transaction import Asked, Heartbeats, LockedTransaction
 from acidctl.metastore.tables import HiveTable
 
 ABORTED_COMPACTION = 50006

@@ -16,7 +16,7 @@ from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.activity import name_of
-from acidctl.metastore.compactions import READY, Compaction
+from acidctl.metastore.queue.compactions import READY, Compaction
 
 _THREADS = 8
 """That list locations."""

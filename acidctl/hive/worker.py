@@ -26,12 +26,13 @@ from acidctl.location.find import Found, find
 from acidctl.location.hive_names import HIVE
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.warehouse import Warehouse
-from acidctl.metastore import interface, queue_work
+from acidctl.metastore import interface
 from acidctl.metastore.activity import name_of
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.compactions import WORKING, find_compactions
 from acidctl.metastore.interface import CompactionType
-from acidctl.metastore.locked_transaction import Heartbeats
+from acidctl.metastore.own.locked_transaction import Heartbeats
+from acidctl.metastore.queue import queue_work
+from acidctl.metastore.queue.compactions import WORKING, find_compactions
 from acidctl.outcome import Outcome, Result
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0

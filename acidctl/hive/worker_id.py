@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 
-from acidctl.location.owner import Owner
+from acidctl.location.change.owner import Owner
 
 _NUMBERS = itertools.count(1)
 _NAME = re.compile(r"acidctl-(.+)-(\d+)\.(\d+)-\d+")

@@ -27,7 +27,7 @@ from acidctl.location.wishes import Wishes, is_kept, wishes_of
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import UnknownMethod, Unreachable
-from acidctl.metastore.read_lock import ReadLock
+from acidctl.metastore.own.read_lock import ReadLock
 from acidctl.metastore.tables import (
     HivePartition,
     HiveTable,

@@ -18,9 +18,9 @@ from acidctl.errors import out_of_memory
 from acidctl.metastore import interface
 from acidctl.metastore.errors import MetastoreError, NoAnswer, UnknownMethod, Unreachable, Unreadable, refusal_of
 from acidctl.metastore.settings import Address, MetastoreSettings
-from acidctl.metastore.stream import MOST_BYTES
-from acidctl.metastore.tls import not_trusted
-from acidctl.metastore.transports import transport_of
+from acidctl.metastore.transport.stream import MOST_BYTES
+from acidctl.metastore.transport.tls import not_trusted
+from acidctl.metastore.transport.transports import transport_of
 from acidctl.metastore.wire import Answer, Method
 from acidctl.printable import printable
 

@@ -14,7 +14,7 @@ from acidctl.metastore import interface
 from acidctl.metastore.activity import Lock, Txn, find_locks, find_transactions, locks_by_txn
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import LostTransaction, MetastoreError
-from acidctl.metastore.own_transaction import OwnTransaction
+from acidctl.metastore.own.own_transaction import OwnTransaction
 
 _ABORT_TIMEOUT = 50004
 """Hive's own number for why: it had timed out."""

@@ -11,10 +11,10 @@ from typing import TypeVar
 from acidctl.errors import AcidctlError
 from acidctl.metastore.activity import find_locks, find_transactions
 from acidctl.metastore.client import Features, Metastore
-from acidctl.metastore.compactions import WAITING_STATES, find_compactions
 from acidctl.metastore.discovery import addresses_of
 from acidctl.metastore.errors import Unreachable
 from acidctl.metastore.housekeeping import server_time
+from acidctl.metastore.queue.compactions import WAITING_STATES, find_compactions
 from acidctl.metastore.server import Switches, find_switches
 from acidctl.metastore.settings import Address, MetastoreSettings
 

@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import replace
 
 from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, StorageError
-from acidctl.location.journal import Act, RunState, Step, begin, drop
-from acidctl.location.lock import Locking
-from acidctl.location.own_files import new_run_id
+from acidctl.location.change.journal import Act, RunState, Step, begin, drop
+from acidctl.location.change.lock import Locking
+from acidctl.location.change.own_files import new_run_id
 from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.repair.backup import BACKUP, RepairRun, backup_runs, finish, settle, sweep, undo, write_note
 from acidctl.repair.copying import stage

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 from acidctl.errors import ConflictError, NotFoundError
-from acidctl.location import journal
-from acidctl.location.journal import Act, Run, RunState, Step, do, drop, mark, take_back, unusable, write
+from acidctl.location.change import journal
+from acidctl.location.change.journal import Act, Run, RunState, Step, do, drop, mark, take_back, unusable, write
 from acidctl.storage.port import FileSystem, join, parent_of
 
 BACKUP = ".acidctl-backup"

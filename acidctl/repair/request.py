@@ -8,10 +8,10 @@ from typing import Any
 
 from acidctl.acid.names import acid_directory
 from acidctl.errors import AcidctlError, NotFoundError
+from acidctl.location.change.journal import RunState
+from acidctl.location.change.lock import Locking
 from acidctl.location.find import Found
-from acidctl.location.journal import RunState
 from acidctl.location.lists import SnapshotLists
-from acidctl.location.lock import Locking
 from acidctl.location.snapshot import Snapshot
 from acidctl.outcome import Outcome, Result
 from acidctl.repair.apply import apply_repair, plan_repair, require_offline, require_renames, unfinished

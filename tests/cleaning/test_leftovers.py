@@ -18,7 +18,7 @@ from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import restore
 from acidctl.errors import RefusedError
-from acidctl.location.owner import Owner
+from acidctl.location.change.owner import Owner
 from acidctl.wording import text_of
 
 WITH = Policy(leftovers=True)

@@ -25,7 +25,7 @@ from acidctl.compaction.local_engine import LocalEngine
 from acidctl.errors import AcidctlError
 from acidctl.hive.worker import Work, Worked, Worker
 from acidctl.hive.worker_id import is_dead, worker_id
-from acidctl.location.owner import Owner
+from acidctl.location.change.owner import Owner
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import CompactionType, TxnState
 from acidctl.metastore.settings import find_settings

@@ -19,7 +19,7 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.cleaning.outcomes import PlannedCleaning
 from acidctl.compaction.request import CompactionRequest, Mode
 from acidctl.compaction.run import Compacted
-from acidctl.location.lock import Locking
+from acidctl.location.change.lock import Locking
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
 

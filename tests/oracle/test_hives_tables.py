@@ -17,7 +17,7 @@ from acidctl.acid.layout import TableType
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.request import CompactionRequest, Mode
 from acidctl.compaction.run import Compacted
-from acidctl.location.lock import Locking
+from acidctl.location.change.lock import Locking
 from acidctl.rows.scan.scan import Scan
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]

@@ -11,11 +11,12 @@ from support.command_line import Result
 from support.servers.hdfs_server import ServerUnavailable
 from support.servers.metastore_server import MetastoreServer
 
-from acidctl.metastore import client, interface, own_transaction
+from acidctl.metastore import client, interface
 from acidctl.metastore.activity import find_locks, find_transactions
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import MetastoreError
-from acidctl.metastore.own_transaction import OwnTransaction
+from acidctl.metastore.own import own_transaction
+from acidctl.metastore.own.own_transaction import OwnTransaction
 from acidctl.metastore.settings import find_settings
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(600)]

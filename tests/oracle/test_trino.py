@@ -33,7 +33,7 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.request import CompactionRequest, Mode
 from acidctl.compaction.run import Compacted
-from acidctl.location.lock import Locking
+from acidctl.location.change.lock import Locking
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
 

@@ -12,9 +12,9 @@ from support.repairing import DELTA, FS, NOW, interrupted, planned, repair, scop
 from support.tables import age
 
 from acidctl.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, StorageError
-from acidctl.location.journal import RunState
-from acidctl.location.lock import LOCK, Locking
-from acidctl.location.owner import Owner
+from acidctl.location.change.journal import RunState
+from acidctl.location.change.lock import LOCK, Locking
+from acidctl.location.change.owner import Owner
 from acidctl.location.snapshot import take_snapshot
 from acidctl.orc.tail import KEY_INDEX
 from acidctl.repair import apply

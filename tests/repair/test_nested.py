@@ -12,7 +12,7 @@ from support.repairing import FS, planned, repair, rows, rules, tree
 from support.validating import healthy
 
 from acidctl.errors import ConflictError
-from acidctl.location.journal import RunState
+from acidctl.location.change.journal import RunState
 from acidctl.repair.apply import undo_last
 from acidctl.repair.backup import backup_runs
 from acidctl.repair.plan import RepairKind

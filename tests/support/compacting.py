@@ -12,9 +12,9 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.request import CompactionRequest, Mode, Nothing, Refused, carry_out, plan_location
 from acidctl.compaction.run import Compacted
+from acidctl.location.change.lock import Locking
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
-from acidctl.location.lock import Locking
 
 
 def copy_table(source: Path, target: Path) -> Path:

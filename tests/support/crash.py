@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from acidctl.location.owner import Owner
+from acidctl.location.change.owner import Owner
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.port import join
 from support.memory_store import MemoryFileSystem

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from acidctl.location.lock import Locking
+from acidctl.location.change.lock import Locking
 from acidctl.storage.port import FileSystem
 
 

@@ -81,5 +81,5 @@ def command() -> None:
 
     Queries that are running may still read what is obsolete for new ones. So an entry stays until what supersedes it is
     as old as --older-than, by the newest time in it; that must be longer than the longest query and the
-    time that a writer takes from its last file to its commit, shared.together.
+    time that a writer takes from its last file to its commit, together.
     """

@@ -14,8 +14,8 @@ import click
 
 from acidctl.cli.output.console import can_ask
 from acidctl.errors import AcidctlError, RefusedError
+from acidctl.location.change.lock import Locking
 from acidctl.location.find import Found
-from acidctl.location.lock import Locking
 from acidctl.location.walk import WalkedLocation
 from acidctl.storage.port import parent_of
 from acidctl.storage.registry import open_location

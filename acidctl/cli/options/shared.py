@@ -23,8 +23,8 @@ from acidctl.storage.options import StorageOptions
 if TYPE_CHECKING:
     from acidctl.acid.layout import TableType
     from acidctl.cli.options.many_locations import Procedure
+    from acidctl.location.change.lock import Locking
     from acidctl.location.lists import SnapshotLists
-    from acidctl.location.lock import Locking
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -356,7 +356,7 @@ def _columns(columns: str | None) -> list[str] | None:
 
 def _locking(lock: bool | None, lock_wait: float, break_lock: bool) -> Locking:
     from acidctl.cli.output.console import warn  # noqa: PLC0415 - --help does without
-    from acidctl.location.lock import Locking  # noqa: PLC0415 - --help does without
+    from acidctl.location.change.lock import Locking  # noqa: PLC0415 - --help does without
 
     if lock is False and (lock_wait or break_lock):
         raise click.UsageError("--no-lock takes no lock: leave out --lock-wait and --break-lock.")

@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from acidctl.cli.output.console import warn
 from acidctl.cli.output.redact import hidden
 from acidctl.cli.report.run_report import LocationResult, RunReport
-from acidctl.location.own_files import followed, replace_file
+from acidctl.location.change.own_files import followed, replace_file
 from acidctl.printable import printable
 from acidctl.storage.local.openat2 import held
 

@@ -21,7 +21,7 @@ from acidctl.errors import (
     RefusedError,
     StorageError,
 )
-from acidctl.location.own_files import followed, open_folder, replace_file
+from acidctl.location.change.own_files import followed, open_folder, replace_file
 from acidctl.storage.os_errors import mapped
 
 _HEAD = 65536

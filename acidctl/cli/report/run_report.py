@@ -18,8 +18,8 @@ from acidctl.acid.triggers import SMALL_FILE
 from acidctl.cli.output.console import SCHEMA_VERSION
 from acidctl.cli.output.redact import hidden, hidden_in
 from acidctl.errors import AcidctlError, ExitStatus
+from acidctl.location.change.owner import Owner
 from acidctl.location.contents import children_of
-from acidctl.location.owner import Owner
 from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.outcome import Outcome
 from acidctl.wording import iso_time

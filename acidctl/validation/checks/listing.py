@@ -32,7 +32,7 @@ from acidctl.acid.state import EntryKind, State, Verdict
 from acidctl.acid.triggers import Thresholds, decide, figures_of
 from acidctl.acid.writeids import holes
 from acidctl.errors import AcidctlError
-from acidctl.location.publication import half_published
+from acidctl.location.change.publication import half_published
 from acidctl.location.snapshot import Snapshot
 from acidctl.validation.findings import Finding
 from acidctl.validation.rules import ERROR, INFO, LISTING, WARNING, Rule

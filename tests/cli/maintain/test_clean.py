@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from support.tables import CLEAN_NOW, age, make, on_terminal
 
-from acidctl.location.lock import LOCK
-from acidctl.location.owner import Owner
+from acidctl.location.change.lock import LOCK
+from acidctl.location.change.owner import Owner
 
 TRASH = ".acidctl-trash"
 

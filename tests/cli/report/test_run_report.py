@@ -21,7 +21,7 @@ from acidctl.cli.report import metrics, run_report
 from acidctl.cli.report.metrics import samples_of, write_metrics
 from acidctl.cli.report.run_report import RunReport, standing_of
 from acidctl.errors import StorageError
-from acidctl.location.own_files import replace_file
+from acidctl.location.change.own_files import replace_file
 from acidctl.location.snapshot import take_snapshot
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.port import FileSystemSpec
@@ -264,7 +264,7 @@ def test_a_disk_that_is_full_at_the_end(
             raise OSError(28, "No space left on device")
 
     # Not the function itself: the compaction calls it too.
-    monkeypatch.setattr("acidctl.location.own_files.os", SimpleNamespace(**vars(os) | {"fsync": full}))
+    monkeypatch.setattr("acidctl.location.change.own_files.os", SimpleNamespace(**vars(os) | {"fsync": full}))
     (tmp_path / "run.json").write_text('{"schema_version": 0}')
     found = acidctl(*MAJOR, *files, crud if works else tmp_path / "missing")
     assert found.status == (6 if works else 3), "the run's own failure is its status"
@@ -402,7 +402,7 @@ def test_a_location_that_vanished_meanwhile(crud: Path) -> None:
 def test_sigterm_twice_leaves_whole_files(crud: Path, tmp_path: Path, files: tuple[str, ...]) -> None:
     program = f"""
 import os, signal
-import acidctl.compaction.run as run, acidctl.location.own_files as own_files
+import acidctl.compaction.run as run, acidctl.location.change.own_files as own_files
 from acidctl.cli.main import main
 def stop(*_, **__):
     os.kill(os.getpid(), signal.SIGTERM)

@@ -16,7 +16,7 @@ from support.tables import CLEAN_NOW, age, on_terminal, read_rows
 
 from acidctl.acid.names import MAXL
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.location import lock
+from acidctl.location.change import lock
 
 Call = Callable[..., Any]
 COMPACT = ("compact", "--engine", "local")

@@ -1,4 +1,4 @@
-"""Every file that a command writes for its user takes the road of acidctl.location.own_files."""
+"""Every file that a command writes for its user takes the road of acidctl.location.change.own_files."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from acidctl.compaction.plan import CompactionPlan, plan_compaction, refuse_unsa
 from acidctl.compaction.publish import stage_directories
 from acidctl.compaction.run import Compacted, compact
 from acidctl.errors import BadDataError, ConflictError, NotFoundError, RefusedError
-from acidctl.location.publication import finish_half_published, half_published
+from acidctl.location.change.publication import finish_half_published, half_published
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.storage.local.filesystem import LocalFileSystem

@@ -17,8 +17,8 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.plan import plan_compaction
 from acidctl.compaction.run import Compacted, compact
 from acidctl.errors import StorageError
-from acidctl.location.owner import OWNER
-from acidctl.location.publication import INTENT, half_published
+from acidctl.location.change.owner import OWNER
+from acidctl.location.change.publication import INTENT, half_published
 from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.storage.port import base_name, join
 from acidctl.storage.registry import open_location

@@ -19,8 +19,8 @@ from acidctl.cleaning.readers import what_is_read
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import TRASH, TrashRun, changes_since, purge, restore, trash_runs
 from acidctl.errors import AccessError, AcidctlError, NotFoundError, StorageError
-from acidctl.location.lock import LOCK
-from acidctl.location.owner import Owner
+from acidctl.location.change.lock import LOCK
+from acidctl.location.change.owner import Owner
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.port import FileSystemSpec
 

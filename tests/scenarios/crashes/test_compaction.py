@@ -18,8 +18,8 @@ from acidctl.cleaning.trash import TRASH, purge, restore, trash_runs
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.publish import remove_dead_staging
 from acidctl.errors import AcidctlError, NotFoundError
-from acidctl.location.owner import Owner
-from acidctl.location.publication import half_published
+from acidctl.location.change.owner import Owner
+from acidctl.location.change.publication import half_published
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 MAJOR, MINOR = CompactionKind

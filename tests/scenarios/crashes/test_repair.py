@@ -14,7 +14,7 @@ from support.repairing import FS, repair, rows, streamed, tree
 from support.stream import FILE, FIRST, SECOND
 
 from acidctl.errors import NotFoundError
-from acidctl.location.journal import RunState
+from acidctl.location.change.journal import RunState
 from acidctl.orc.tail import KEY_INDEX
 from acidctl.repair.apply import forget, undo_last
 from acidctl.repair.backup import backup_runs

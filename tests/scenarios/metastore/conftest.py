@@ -9,7 +9,8 @@ import pytest
 from support.bad_days import BadDay, make_warehouse
 from support.command_line import Result
 
-from acidctl.metastore import client, own_transaction
+from acidctl.metastore import client
+from acidctl.metastore.own import own_transaction
 
 
 @pytest.fixture(scope="session")

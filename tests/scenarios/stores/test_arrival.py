@@ -18,7 +18,7 @@ from support import memory_store as memory
 from support.stores import Store
 
 from acidctl.errors import AcidctlError, ConflictError, StorageError
-from acidctl.location.own_files import write_checked, write_whole
+from acidctl.location.change.own_files import write_checked, write_whole
 from acidctl.storage import fsspec_fs
 from acidctl.storage.hdfs.errors import QuotaError, from_remote
 from acidctl.storage.hdfs.quota import used_up

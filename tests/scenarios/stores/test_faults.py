@@ -13,7 +13,7 @@ from support.faults import HINT, Faults, Rule, rules_for
 from support.tables import CLEAN_NOW, json_rows, snapshot_of
 
 from acidctl.cleaning.trash import TRASH, trash_runs
-from acidctl.location.publication import half_published
+from acidctl.location.change.publication import half_published
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.port import join
 from acidctl.storage.registry import open_location

@@ -12,8 +12,8 @@ from support.servers.hdfs_tables import acidctl, names_of, rows_of, start
 from support.tables import CLEAN_NOW
 
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
-from acidctl.location.lock import LOCK
-from acidctl.location.owner import Owner
+from acidctl.location.change.lock import LOCK
+from acidctl.location.change.owner import Owner
 from acidctl.storage.registry import open_location
 
 pytestmark = pytest.mark.server

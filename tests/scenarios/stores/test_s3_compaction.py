@@ -21,7 +21,7 @@ from support.tables import CLEAN_NOW, json_rows
 import acidctl as library
 from acidctl.acid.triggers import CompactionKind
 from acidctl.errors import StorageError
-from acidctl.location.lock import LOCK
+from acidctl.location.change.lock import LOCK
 from acidctl.location.snapshot import take_snapshot
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.fsspec_fs import FsspecFileSystem

@@ -13,11 +13,11 @@ from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
 from acidctl.cli.report.outcomes import Outcomes, Visits
 from acidctl.cli.report.run_report import RunReport
 from acidctl.errors import AcidctlError, ExitStatus
+from acidctl.location.change.journal import RunState
+from acidctl.location.change.lock import Locking
 from acidctl.location.evidence import Evidence, refuse_part_of_others
 from acidctl.location.find import Found, find
-from acidctl.location.journal import RunState
 from acidctl.location.lists import SnapshotLists
-from acidctl.location.lock import Locking
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.walk import WalkedLocation
 from acidctl.outcome import Outcome, Result

@@ -13,10 +13,10 @@ from acidctl.cli.report.outcomes import show_failure
 from acidctl.errors import AcidctlError, ExitStatus, RefusedError, UsageProblem
 from acidctl.metastore.activity import KnownTxns, State, Txn, find_locks, find_transactions, locks_by_txn
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.compactions import INITIATED, READY, WORKING, Compaction, find_compactions
-from acidctl.metastore.compactions import abort_compactions as take_out
 from acidctl.metastore.errors import Unreachable, Unreadable
 from acidctl.metastore.housekeeping import abort_txn
+from acidctl.metastore.queue.compactions import INITIATED, READY, WORKING, Compaction, find_compactions
+from acidctl.metastore.queue.compactions import abort_compactions as take_out
 from acidctl.wording import human_count
 
 

@@ -10,9 +10,9 @@ from acidctl.cli.hive.work.words import what_frees, why_stuck
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, View, fitted, on_screen
 from acidctl.metastore.activity import find_locks, find_transactions, now_by
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.compactions import Compaction, find_compactions, is_wanted
+from acidctl.metastore.queue.compactions import Compaction, find_compactions, is_wanted
+from acidctl.metastore.queue.stuck import Stuck, find_stuck
 from acidctl.metastore.server import Switches, find_switches
-from acidctl.metastore.stuck import Stuck, find_stuck
 
 _COLUMNS = (
     "id", "on", "kind", "state", "pool", "worker", "job", "runAs", "initiator", "enqueued", "started", "committed",

@@ -17,7 +17,8 @@ from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.location.hive_names import HIVE, HiveName, at_its_line, is_hive_name
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.compactions import (
+from acidctl.metastore.errors import Unreachable, Unreadable
+from acidctl.metastore.queue.compactions import (
     FAILED_STATES,
     INITIATED,
     READY,
@@ -29,7 +30,6 @@ from acidctl.metastore.compactions import (
     find_compactions,
     request_compaction,
 )
-from acidctl.metastore.errors import Unreachable, Unreadable
 from acidctl.metastore.tables import partition_names
 from acidctl.wording import human_count
 

@@ -25,7 +25,7 @@ from acidctl.location.hive_names import HiveName, is_hive_name
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.activity import KnownTxns, Lock, State, Txn, find_locks, find_transactions, locks_by_txn
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.compactions import find_compactions
+from acidctl.metastore.queue.compactions import find_compactions
 from acidctl.metastore.server import Switches, find_switches
 from acidctl.wording import human_count
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from acidctl.cli.hive.work.listed import age_text
 from acidctl.hive.blocking import Blocker
 from acidctl.metastore.activity import KnownTxns
+from acidctl.metastore.queue.stuck import Cause, Stuck
 from acidctl.metastore.server import Switches
-from acidctl.metastore.stuck import Cause, Stuck
 
 _OF_COMPACTION = ("COMPACTION", "REBALANCE_COMPACTION")
 

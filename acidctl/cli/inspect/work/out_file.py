@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from acidctl.cli.report.run_files import refuse_in_table
 from acidctl.errors import AcidctlError, ConflictError, NotFoundError
-from acidctl.location.own_files import open_folder
+from acidctl.location.change.own_files import open_folder
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
 from acidctl.storage.registry import open_location
 

@@ -25,10 +25,10 @@ from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
 from acidctl.cli.report.outcomes import Outcomes
 from acidctl.cli.report.run_files import refuse_replacing
 from acidctl.cli.report.run_report import RunReport
+from acidctl.location.change.own_files import new_run_id
 from acidctl.location.find import Found, find, once
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
-from acidctl.location.own_files import new_run_id
 from acidctl.outcome import Outcome
 from acidctl.wording import human_count, some_of, text_of
 

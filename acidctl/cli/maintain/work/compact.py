@@ -42,9 +42,9 @@ from acidctl.compaction.run import Compacted, Engine
 from acidctl.compaction.tasks import JoinTask, Task
 from acidctl.deadline import Deadline
 from acidctl.errors import RefusedError
+from acidctl.location.change.lock import Locking
 from acidctl.location.find import Found, find, once
 from acidctl.location.lists import SnapshotLists
-from acidctl.location.lock import Locking
 from acidctl.location.neighbours import Surroundings
 from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.outcome import TIME_IS_UP

@@ -12,8 +12,8 @@ from acidctl.cli.output.console import human_bytes, note, put_line
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import Outcomes
 from acidctl.cli.report.run_report import RunReport
+from acidctl.location.change.journal import unusable
 from acidctl.location.find import Found, find, once
-from acidctl.location.journal import unusable
 from acidctl.location.lists import SnapshotLists
 from acidctl.outcome import Outcome, Result
 from acidctl.wording import human_count

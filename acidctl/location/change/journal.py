@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, TypeVar
 
 from acidctl.errors import AcidctlError, BadDataError, NotFoundError
-from acidctl.location.own_files import (
+from acidctl.location.change.own_files import (
     MOST_BYTES,
     foreign,
     not_ours,

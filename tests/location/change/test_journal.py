@@ -10,9 +10,9 @@ import pytest
 
 from acidctl.cleaning import trash
 from acidctl.errors import AcidctlError, BadDataError
-from acidctl.location import journal
-from acidctl.location.journal import Act, RunState, Step
-from acidctl.location.publication import INTENT, finish_half_published, half_published
+from acidctl.location.change import journal
+from acidctl.location.change.journal import Act, RunState, Step
+from acidctl.location.change.publication import INTENT, finish_half_published, half_published
 from acidctl.location.snapshot import take_snapshot
 from acidctl.repair import backup
 from acidctl.storage.local.filesystem import LocalFileSystem

@@ -8,7 +8,7 @@ from io import BytesIO
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.transport.TTransport import CReadableTransport, TTransportBase
 
-from acidctl.metastore.stream import MOST_BYTES, Stream
+from acidctl.metastore.transport.stream import MOST_BYTES, Stream
 
 _EMPTY = 100
 """So many frames without anything in a row are no answer."""

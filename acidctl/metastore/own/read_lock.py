@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction
-from acidctl.metastore.locked_transaction import Asked, Heartbeats, LockedTransaction
+from acidctl.metastore.own.locked_transaction import Asked, Heartbeats, LockedTransaction
 from acidctl.metastore.tables import HiveTable
 
 

@@ -9,11 +9,12 @@ from support.bad_line import BadLine
 from support.fake_hive import FakeHive
 
 from acidctl.metastore import client as module
-from acidctl.metastore import interface, own_transaction
+from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction, MetastoreError
 from acidctl.metastore.interface import TxnState, TxnType
-from acidctl.metastore.own_transaction import OwnTransaction
+from acidctl.metastore.own import own_transaction
+from acidctl.metastore.own.own_transaction import OwnTransaction
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.wire import Method
 

@@ -11,8 +11,8 @@ from acidctl import __version__
 from acidctl.errors import AcidctlError, ConflictError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.compactions import WORKING, Compaction, find_compactions
 from acidctl.metastore.errors import Unreachable
+from acidctl.metastore.queue.compactions import WORKING, Compaction, find_compactions
 from acidctl.metastore.wire import Method
 
 _MOST_MESSAGE = 512

@@ -8,9 +8,9 @@ from typing import Protocol
 from thrift.protocol.TProtocol import TProtocolException
 
 from acidctl.errors import AccessError, RefusedError
-from acidctl.metastore.frames import Frames
 from acidctl.metastore.settings import Protection
-from acidctl.metastore.stream import Stream
+from acidctl.metastore.transport.frames import Frames
+from acidctl.metastore.transport.stream import Stream
 from acidctl.printable import printable
 
 _START, _OK, _BAD, _ERROR, _COMPLETE = range(1, 6)

@@ -15,9 +15,9 @@ from thrift.transport.TTransport import TTransportException
 
 from acidctl.errors import AccessError
 from acidctl.metastore.errors import MetastoreError
-from acidctl.metastore.frames import Frames
 from acidctl.metastore.settings import Address
-from acidctl.metastore.stream import MOST_BYTES, Stream
+from acidctl.metastore.transport.frames import Frames
+from acidctl.metastore.transport.stream import MOST_BYTES, Stream
 from acidctl.printable import printable
 
 _MOST_WORDS = 300

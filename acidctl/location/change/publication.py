@@ -16,9 +16,9 @@ from typing import Any
 
 from acidctl.acid.names import other_kind, parse_directory
 from acidctl.errors import AcidctlError, NotFoundError, RefusedError, StorageError
-from acidctl.location.journal import Act, Step, do, is_inside, read_note, remove_run, take_back, undid_torn
-from acidctl.location.own_files import require_ours, write_checked
-from acidctl.location.owner import OWNER
+from acidctl.location.change.journal import Act, Step, do, is_inside, read_note, remove_run, take_back, undid_torn
+from acidctl.location.change.own_files import require_ours, write_checked
+from acidctl.location.change.owner import OWNER
 from acidctl.location.snapshot import Snapshot
 from acidctl.storage.port import FileSystem, base_name, join
 from acidctl.wording import some_of

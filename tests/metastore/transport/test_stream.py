@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.transport.TTransport import TTransportException
 
-from acidctl.metastore import stream as module
 from acidctl.metastore.errors import MetastoreError
-from acidctl.metastore.frames import Frames
-from acidctl.metastore.stream import MOST_BYTES, Stream
+from acidctl.metastore.transport import stream as module
+from acidctl.metastore.transport.frames import Frames
+from acidctl.metastore.transport.stream import MOST_BYTES, Stream
 
 
 @contextmanager

@@ -19,9 +19,9 @@ from acidctl.cleaning.apply import apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.errors import ConflictError, NotFoundError, StorageError
-from acidctl.location import owner as owner_module
-from acidctl.location.lock import LOCK, Locking, refuse_locked
-from acidctl.location.owner import Owner
+from acidctl.location.change import owner as owner_module
+from acidctl.location.change.lock import LOCK, Locking, refuse_locked
+from acidctl.location.change.owner import Owner
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.registry import open_location
@@ -373,7 +373,7 @@ def test_a_living_process_is_not_seen_from_a_container(tmp_path: Path) -> None:
 
 TRY_LOCK = """
 import sys
-from acidctl.location.lock import Locking
+from acidctl.location.change.lock import Locking
 from acidctl.storage.local.filesystem import LocalFileSystem
 with Locking(True).at(LocalFileSystem(), sys.argv[1]):
     pass

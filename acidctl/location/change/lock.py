@@ -25,8 +25,8 @@ from acidctl.errors import (
     RefusedError,
     StorageError,
 )
-from acidctl.location.own_files import write_checked
-from acidctl.location.owner import Owner, owner_at
+from acidctl.location.change.own_files import write_checked
+from acidctl.location.change.owner import Owner, owner_at
 from acidctl.spelling import spelled
 from acidctl.storage.port import FileSystem, join
 

@@ -12,8 +12,8 @@ from hashlib import md5
 from thrift.protocol.TProtocol import TProtocolException
 
 from acidctl.errors import AccessError
-from acidctl.metastore.sasl import Layer, chosen_protection
 from acidctl.metastore.settings import Protection
+from acidctl.metastore.transport.sasl import Layer, chosen_protection
 from acidctl.tokens import Token
 
 _QOP = {Protection.AUTHENTICATION: "auth", Protection.INTEGRITY: "auth-int", Protection.PRIVACY: "auth-conf"}

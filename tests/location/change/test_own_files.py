@@ -12,8 +12,8 @@ import pytest
 from support.retries import asked_again_at_once  # noqa: F401  (the fixture)
 
 from acidctl.errors import RefusedError
-from acidctl.location import own_files
-from acidctl.location.own_files import replace_file
+from acidctl.location.change import own_files
+from acidctl.location.change.own_files import replace_file
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 
@@ -141,7 +141,7 @@ def test_a_pipe_of_ones_own(tmp_path: Path) -> None:
 def test_what_became_a_file_is_not_emptied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "report"
     path.write_text("mine")
-    monkeypatch.setattr("acidctl.location.own_files._is_stream", lambda *_: True)
+    monkeypatch.setattr("acidctl.location.change.own_files._is_stream", lambda *_: True)
     with pytest.raises(FileExistsError):
         replace_file(path, b"new")
     assert path.read_text() == "mine"

@@ -12,7 +12,7 @@ from acidctl.errors import AcidctlError, ConflictError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction, MetastoreError, Unreachable
-from acidctl.metastore.own_transaction import OwnTransaction
+from acidctl.metastore.own.own_transaction import OwnTransaction
 from acidctl.metastore.server import txn_timeout
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0

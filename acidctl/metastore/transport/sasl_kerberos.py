@@ -10,8 +10,8 @@ from thrift.protocol.TProtocol import TProtocolException
 
 from acidctl.errors import AccessError, UsageProblem
 from acidctl.kerberos import KINIT, credentials, gssapi_for, reason_of
-from acidctl.metastore.sasl import chosen_protection
 from acidctl.metastore.settings import Protection
+from acidctl.metastore.transport.sasl import chosen_protection
 from acidctl.printable import printable
 
 _BITS = {Protection.AUTHENTICATION: 1, Protection.INTEGRITY: 2, Protection.PRIVACY: 4}

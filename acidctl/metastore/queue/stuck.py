@@ -10,7 +10,7 @@ from enum import StrEnum
 from itertools import takewhile
 
 from acidctl.metastore.activity import KnownTxns, Lock
-from acidctl.metastore.compactions import INITIATED, READY, WAITING_STATES, WORKING, Compaction
+from acidctl.metastore.queue.compactions import INITIATED, READY, WAITING_STATES, WORKING, Compaction
 from acidctl.metastore.server import Switches
 
 SANE_SECONDS = 3600.0

@@ -1,0 +1,1 @@
+"""What keeps a change of a location whole: lock, journal, publication."""

@@ -1,0 +1,1 @@
+"""Transactions and locks of our own in a metastore."""

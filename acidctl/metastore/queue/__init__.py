@@ -1,0 +1,1 @@
+"""Hive's queue of compactions: seen, asked for, worked on."""

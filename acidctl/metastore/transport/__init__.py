@@ -1,0 +1,1 @@
+"""How bytes come to a metastore: streams, frames, logins, HTTP."""
