@@ -117,7 +117,7 @@ def _work(views: Views, theirs: Any, types: Any, name: str) -> None:
     entry = views.compactions(name)[0]
     assert (entry["id"], entry["state"], entry["worker"]) == (taken.id, "working", "elsewhere-17")
     refused = views.ask("abort", "compaction", "--yes", str(taken.id), status=7)
-    assert "working" in refused.err
+    assert "at work with elsewhere-17" in refused.err
     taken.errorMessage = "no disk is left"
     theirs.mark_failed(taken)
     entry = views.compactions(name)[0]
