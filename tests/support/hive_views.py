@@ -107,6 +107,7 @@ class Views:
         seen = {
             id_: one
             | {"worker": one["worker"] or "", "initiator": one["initiator"] or ""}
+            | {"error": " ".join((one["error"] or "").split()) or None}
             | {"txn": one["txn"] or 0, "nextTxn": one["nextTxn"] or 0, "highestWriteId": one["highestWriteId"] or 0}
             for id_, one in found.items()
         }
@@ -117,7 +118,7 @@ class Views:
 def _of_hive_4(row: Mapping[str, str]) -> Shown:
     return {
         "enqueued": whole(row["Enqueue Time"]),
-        "error": row["Error message"] or None,
+        "error": " ".join(row["Error message"].split()) or None,
         "pool": row["Pool name"] or None,
         "worker": "-".join(filter(None, (row["Worker host"], row["Worker"]))),
         "initiator": "-".join(filter(None, (row["Initiator host"], row["Initiator"]))),

@@ -228,7 +228,8 @@ def test_what_blocks_is_what_hives_cleaner_waits_for(views: Views) -> None:
     assert [one["id"] for one in found] == [blocker]
     assert f"default.{name}" in [held["on"] for held in found[0]["holds"]]
     assert found[0]["bytes"] > 0
-    assert str(blocker) in views.ask("why", f"hive:default.{name}").out
+    if hive.version > 3:
+        assert str(blocker) in views.ask("why", f"hive:default.{name}").out
     (stuck,) = [one for one in views.told("compactions", "--stuck") if one["table"] == name]
     assert stuck["cause"] == "blocked"
     views.ask("abort", "txn", "--yes", str(blocker))
