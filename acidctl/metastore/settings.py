@@ -13,7 +13,7 @@ from enum import StrEnum
 from urllib.parse import urlsplit
 
 from acidctl.errors import AcidctlError, UsageProblem
-from acidctl.metastore.transport.tokens import token_of_file
+from acidctl.metastore.tokens import token_of_file
 from acidctl.printable import printable
 from acidctl.site_files import SiteFiles
 

@@ -7,11 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from acidctl.metastore.transport.tokens import token_of_file, token_of_text
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acidctl.errors import UsageProblem
+from acidctl.metastore.tokens import token_of_file, token_of_text
 from acidctl.tokens import VARIABLE, Token
 
 TOKENS = st.builds(

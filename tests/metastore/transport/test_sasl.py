@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from hashlib import md5
 
 import pytest
-from acidctl.metastore.transport.tokens import Token
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from thrift.protocol.TProtocol import TProtocolException
@@ -20,6 +19,7 @@ from acidctl.errors import AccessError, AcidctlError, RefusedError
 from acidctl.metastore.connection import Connection
 from acidctl.metastore.errors import MetastoreError, Unreachable
 from acidctl.metastore.settings import MetastoreSettings, Protection, find_settings
+from acidctl.metastore.tokens import Token
 from acidctl.metastore.transport import sasl_digest, transports
 from acidctl.metastore.transport.sasl import Plain, chosen_protection
 from acidctl.metastore.transport.sasl_digest import Digest, Sealed, Signed, _pairs, _rc4
