@@ -215,9 +215,9 @@ class Turn:
             raise
 
     def give_up(self, why: BaseException | None) -> bool:
-        """End it as failed; whether its transaction is known to be aborted.
+        """End it unfinished; whether its transaction is known to be aborted.
 
-        Where that is not known, and a commit was asked for, the entry is left as it is: it belongs to what became of
+        The entry has failed, but where nothing went wrong: after some failures Hive gives a table up. Where that is not known, and a commit was asked for, the entry is left as it is: it belongs to what became of
         the transaction.
         """
         if self._has_ended:
@@ -225,7 +225,9 @@ class Turn:
         self._has_ended = True
         is_aborted = self.transaction.abort(ABORTED_COMPACTION if self.desk.has_queue else None)
         if self.entry and (is_aborted or not self.transaction.is_committing) and self._is_ours():
-            queue_work.mark_failed(self.desk.metastore, self.entry, _words(why))
+            is_failure = why is not None and not isinstance(why, KeyboardInterrupt)
+            mark = queue_work.mark_failed if is_failure else queue_work.mark_refused
+            mark(self.desk.metastore, self.entry, _words(why))
         return is_aborted
 
     def give_back(self, why: str) -> None:
@@ -301,7 +303,7 @@ def _table(found: Found) -> HiveTable:
 
 def _words(error: BaseException | None) -> str:
     if error is None:
-        return "acidctl did not come to it"
+        return "acidctl's time was up"
     return str(error) if isinstance(error, AcidctlError) else f"acidctl was ended by {type(error).__name__}"
 
 
