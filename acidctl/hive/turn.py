@@ -7,6 +7,7 @@ away, and the result appears by its rename.
 
 from __future__ import annotations
 
+import re
 import time
 import uuid
 from collections.abc import Callable
@@ -35,6 +36,7 @@ from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
+from acidctl.metastore.errors import MetastoreError
 from acidctl.metastore.own.locked_transaction import Asked, Heartbeats, LockedTransaction
 from acidctl.metastore.queue import queue_work
 from acidctl.metastore.queue.compactions import (
@@ -51,6 +53,9 @@ from acidctl.metastore.tables import HiveTable
 
 ABORTED_COMPACTION = 50006
 """Hive's code for the abort of a compaction's transaction."""
+
+_OWN_POOL = re.compile(r"acidctl-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""Pools of :meth:`Turn.take`."""
 
 _PAUSE, _LONGEST_PAUSE = 1.0, 15.0
 _NOTHING_DUE = "None of the compaction thresholds met, compaction request is refused!"
@@ -107,9 +112,16 @@ class Turn:
         table = _table(found)
         wish = Wish(table.database, table.name, partition_of(found), kind.value, pool=f"acidctl-{uuid.uuid4()}")
         try:
-            _ask(desk.metastore, wish, request)
+            asked = _ask(desk.metastore, wish, request)
             entry = queue_work.claim(desk.metastore, worker, wish.pool)
-        except AcidctlError:
+            if entry and asked and entry.id != asked:
+                give_back(desk.metastore, entry, "it was not asked for")
+                raise MetastoreError(
+                    f"the metastore {desk.metastore.shown} gave the compaction {entry.id}, not {asked}",
+                    "it seems to know no pools",
+                    "give `write_ids` to compact beside its queue",
+                )
+        except BaseException:
             _withdraw(desk.metastore, wish.pool, worker)
             raise
         if entry is None:
@@ -217,15 +229,15 @@ class Turn:
     def give_up(self, why: BaseException | None) -> bool:
         """End it unfinished; whether its transaction is known to be aborted.
 
-        The entry has failed, but where nothing went wrong: after some failures Hive gives a table up. Where that is not known, and a commit was asked for, the entry is left as it is: it belongs to what became of
-        the transaction.
+        The entry has failed, but where nothing went wrong: after some failures Hive gives a table up. Where that is not
+        known, and a commit was asked for, the entry is left as it is: it belongs to what became of the transaction.
         """
         if self._has_ended:
             return False
         self._has_ended = True
         is_aborted = self.transaction.abort(ABORTED_COMPACTION if self.desk.has_queue else None)
         if self.entry and (is_aborted or not self.transaction.is_committing) and self._is_ours():
-            is_failure = why is not None and not isinstance(why, KeyboardInterrupt)
+            is_failure = isinstance(why, Exception) and not isinstance(why, RefusedError)
             mark = queue_work.mark_failed if is_failure else queue_work.mark_refused
             mark(self.desk.metastore, self.entry, _words(why))
         return is_aborted
@@ -275,16 +287,26 @@ class Turn:
         self._has_ended = True
 
 
-def give_back(metastore: Metastore, entry: interface.QueueEntry, why: str) -> None:
+def give_back(metastore: Metastore, entry: interface.QueueEntry, why: str) -> bool:
     """Ask for the same compaction again, in the same pool, in place of an entry: none goes back to waiting.
 
-    It counts as refused and not as failed: after some failures Hive gives a table up.
+    It counts as refused and not as failed: after some failures Hive gives a table up. In the pool of a single
+    compaction nobody looks any more, and it is not asked for again.
+
+    Returns:
+        Whether the entry is known to be out of the queue.
     """
-    if queue_work.mark_refused(metastore, entry, why):
-        kind = interface.CompactionType(entry.type).name.lower()
-        wish = Wish(entry.database, entry.table, entry.partition or "", kind, pool=entry.pool or "")
+    if not queue_work.mark_refused(metastore, entry, why):
+        return False
+    if entry.type not in list(interface.CompactionType) or _OWN_POOL.fullmatch(entry.pool or ""):
+        return True
+    kind = interface.CompactionType(entry.type).name.lower()
+    wish = Wish(entry.database, entry.table, entry.partition or "", kind, pool=entry.pool or "")
+    for _ in range(2):  # were the first one heard, the second would be refused
         with suppress(AcidctlError):
             request_compaction(metastore, wish)
+            break
+    return True
 
 
 def partition_of(found: Found) -> str:
@@ -307,14 +329,14 @@ def _words(error: BaseException | None) -> str:
     return str(error) if isinstance(error, AcidctlError) else f"acidctl was ended by {type(error).__name__}"
 
 
-def _ask(metastore: Metastore, wish: Wish, request: CompactionRequest) -> None:
-    """Put it into the queue, once what is in the way is gone."""
+def _ask(metastore: Metastore, wish: Wish, request: CompactionRequest) -> int:
+    """Put it into the queue, once what is in the way is gone; its id."""
     until, pause = time.monotonic() + request.wait, _PAUSE
     take_over = request.take_over
     while True:
         answer = request_compaction(metastore, wish)
         if answer.accepted:
-            return
+            return answer.id
         if take_over and answer.state == INITIATED and answer.id:
             take_over = False
             abort_compactions(metastore, [answer.id])

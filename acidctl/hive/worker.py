@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
+from acidctl.acid.names import unescape
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.request import CompactionRequest, Mode, Nothing, Planned, carry_out
 from acidctl.compaction.run import Engine
 from acidctl.compaction.tasks import Task
 from acidctl.deadline import Deadline
-from acidctl.errors import AcidctlError, NotFoundError, RefusedError, UsageProblem
-from acidctl.hive.turn import ABORTED_COMPACTION, Desk, Turn, give_back
+from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
+from acidctl.hive.turn import ABORTED_COMPACTION, Desk, Turn, give_back, partition_of
 from acidctl.hive.worker_id import is_dead, worker_id
 from acidctl.location.find import Found, find
 from acidctl.location.hive_names import HIVE
@@ -32,7 +33,7 @@ from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import CompactionType
 from acidctl.metastore.own.locked_transaction import Heartbeats
 from acidctl.metastore.queue import queue_work
-from acidctl.metastore.queue.compactions import WORKING, find_compactions
+from acidctl.metastore.queue.compactions import WORKING, Compaction, find_compactions
 from acidctl.outcome import Outcome, Result
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
@@ -132,7 +133,9 @@ class Worker:
         self._in_work = 0
         self._left = 0
         self._broken: BaseException | None = None
-        self._deadlines: dict[int, Deadline] = {}
+        self._deadlines: dict[str, Deadline] = {}
+        self._ends_now = False
+        self._unsure: dict[str, bool] = {}
         self.counts = Counts()
 
     def run(self) -> None:
@@ -184,6 +187,7 @@ class Worker:
         self._stopping.set()
         if now:
             with self._lock:
+                self._ends_now = True
                 for until in self._deadlines.values():
                     until.end_now()
                 self._lock.notify_all()
@@ -197,24 +201,8 @@ class Worker:
         Raises:
             MetastoreError: the metastore cannot be reached, or failed.
         """
-        freed = []
-        for one in find_compactions(self._metastore, state=WORKING):
-            if not is_dead(one.worker):
-                continue
-            if one.txn:
-                with suppress(AcidctlError):
-                    self._metastore.call(interface.ABORT_TXN, interface.AbortTxnRequest(one.txn, ABORTED_COMPACTION))
-            entry = interface.QueueEntry(
-                one.id,
-                one.database,
-                one.table,
-                one.partition or None,
-                CompactionType[one.kind.upper().replace("-", "_")],
-                pool=one.pool or None,
-            )
-            give_back(self._metastore, entry, f"its worker {one.worker} died")
-            freed.append(one.id)
-        return freed
+        dead = [one for one in find_compactions(self._metastore, state=WORKING) if is_dead(one.worker)]
+        return [one.id for one in dead if _free(self._metastore, one, f"its worker {one.worker} died")]
 
     # -- a slot ------------------------------------------------------------------------------------------------
 
@@ -232,32 +220,61 @@ class Worker:
         pause = _FIRST_PAUSE
         with closing(self._metastore.another()) as metastore:
             desk = Desk(metastore, heartbeats)
+            worker = worker_id()
             while not self._stopping.is_set():
-                worker = worker_id()
                 try:
+                    self._free_unsure(metastore)
                     entry = queue_work.claim(metastore, worker, self._work.pool)
                     self.counts.looked, self.counts.failing = time.time(), False
                 except AcidctlError as error:
+                    self._unsure[worker] = True  # one may have been taken nevertheless
                     self.counts.failing = True
                     self._on_error(error)
                     entry = None
                     if self._work.once:
-                        return
+                        break
                 if entry is None:
                     if self._work.once:
-                        return
+                        break
                     self._stopping.wait(pause)
                     pause = min(pause * 1.5, _LONGEST_PAUSE)
                     continue
                 pause = _FIRST_PAUSE
+                if self._stopping.is_set():
+                    give_back(metastore, entry, "its worker was told to stop")
+                    break
                 self._do(desk, worker, entry)
+                worker = worker_id()
+            with suppress(AcidctlError):
+                self._free_unsure(metastore)
+
+    def _free_unsure(self, metastore: Metastore) -> None:
+        """End entries that the queue may have as worked on by this worker, though nobody does: an answer was lost.
+
+        Raises:
+            MetastoreError: the metastore cannot be reached, or failed.
+        """
+        if not self._unsure:
+            return
+        with self._lock:
+            unsure, self._unsure = self._unsure, {}
+        try:
+            for one in find_compactions(metastore, state=WORKING):
+                if one.worker in unsure:
+                    _free(metastore, one, "its worker could not tell what became of it", again=unsure[one.worker])
+        except AcidctlError:
+            with self._lock:
+                self._unsure = unsure | self._unsure
+            raise
 
     def _do(self, desk: Desk, worker: str, entry: interface.QueueEntry) -> None:
         began = time.monotonic()
         until = Deadline()
         with self._lock:
-            self._deadlines[entry.id] = until
+            self._deadlines[worker] = until
             self.counts.running += 1
+            if self._ends_now:
+                until.end_now()
         name = name_of(entry.database, entry.table, entry.partition or "")
         try:
             outcome = self._compact(desk, worker, entry, until)
@@ -265,11 +282,10 @@ class Worker:
             outcome = Outcome(location=name, result=Result.FAILED, error=error)
         except Exception as error:  # noqa: BLE001 - a bug in one entry is not to end the others
             what = AcidctlError(f"unexpected {type(error).__name__}: {error}", f"while {name} was compacted")
-            queue_work.mark_failed(desk.metastore, entry, str(what))
             outcome = Outcome(location=name, result=Result.FAILED, error=what)
         finally:
             with self._lock:
-                del self._deadlines[entry.id]
+                del self._deadlines[worker]
                 self.counts.running -= 1
         took = time.monotonic() - began
         kind = _KINDS.get(entry.type)  # type: ignore[call-overload]
@@ -284,6 +300,8 @@ class Worker:
             of=outcome,
         )
         with self._lock:
+            if not outcome.is_changed:
+                self._unsure[worker] = False  # whether the queue was told is not known
             self._count(done)
             self._on_outcome(done)
 
@@ -303,7 +321,7 @@ class Worker:
             queue_work.mark_refused(desk.metastore, entry, str(error))
             name = name_of(entry.database, entry.table, entry.partition or "")
             return Outcome(location=name, result=Result.REFUSED, error=error)
-        except AcidctlError as error:
+        except Exception as error:
             queue_work.mark_failed(desk.metastore, entry, str(error))
             raise
         turn = Turn.of_entry(desk, found, lists, worker, entry=entry, on_lost=lambda _: until.end_now())
@@ -331,6 +349,8 @@ class Worker:
             raise RefusedError(f"{name} is not compacted", str(error), "") from error
         if len(places) != 1:
             raise RefusedError(f"{name} is not compacted", f"it is {len(places)} locations, not one", "")
+        if not _is_same(partition_of(places[0]), entry.partition or ""):
+            raise RefusedError(f"{name} is not compacted", "the table has partitions, and this is not one of them", "")
         return places[0], kind
 
     def _in_turn(self, turn: Turn, entry: interface.QueueEntry, kind: CompactionKind, until: Deadline) -> Outcome:
@@ -343,7 +363,7 @@ class Worker:
             return answer
         if not isinstance(answer, Planned):
             turn.give_up(answer.error)
-            return answer
+            return replace(answer, result=Result.REFUSED) if isinstance(answer.error, RefusedError) else answer
 
         def still_ours(_: object, __: int) -> None:
             turn.transaction.check()
@@ -376,3 +396,25 @@ class Worker:
             with self._lock:
                 self._in_work -= share
                 self._lock.notify_all()
+
+
+def _free(metastore: Metastore, one: Compaction, why: str, *, again: bool = True) -> bool:
+    """End an entry that nobody works on, and its transaction; whether that is known to be done.
+
+    Args:
+        again: ask for it once more; else it has failed.
+    """
+    kind = CompactionType.__members__.get(one.kind.upper().replace("-", "_"), 0)
+    entry = interface.QueueEntry(one.id, one.database, one.table, one.partition or None, kind, pool=one.pool or None)
+    with suppress(ConflictError):  # meanwhile it was given to another worker
+        queue_work.require_ours(metastore, entry, one.worker)
+        if one.txn:
+            with suppress(AcidctlError):
+                metastore.call(interface.ABORT_TXN, interface.AbortTxnRequest(one.txn, ABORTED_COMPACTION))
+        return give_back(metastore, entry, why) if again else queue_work.mark_failed(metastore, entry, why)
+    return False
+
+
+def _is_same(partition: str, other: str) -> bool:
+    """Whether two spellings name one partition."""
+    return unescape(partition).lower() == unescape(other).lower()

@@ -8,7 +8,9 @@ import re
 from acidctl.location.change.owner import Owner
 
 _NUMBERS = itertools.count(1)
-_NAME = re.compile(r"acidctl-(.+)-(\d+)\.(\d+)-\d+")
+_NAME = re.compile(r"acidctl-(.+)-([0-9]{1,10})\.([0-9]{1,20})-[0-9]+")
+_NO_PID = 1 << 31
+"""Process ids are below this."""
 
 
 def worker_id() -> str:
@@ -24,4 +26,6 @@ def worker_id() -> str:
 def is_dead(worker: str) -> bool:
     """Whether it is a worker of ours, on this machine, whose process has certainly ended."""
     found = _NAME.fullmatch(worker)
-    return bool(found and Owner(found[1], int(found[2]), int(found[3]), "", 0.0).is_dead())
+    if not found or not 0 < int(found[2]) < _NO_PID:
+        return False
+    return Owner(found[1], int(found[2]), int(found[3]), "", 0.0).is_dead()

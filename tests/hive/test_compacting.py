@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -339,6 +340,49 @@ def test_on_hive_3_a_compaction_that_began_meanwhile_is_not_met(tmp_path: Path, 
         assert not [name for name in table.names if name.startswith("base")]
         fake.set_entry(1, state="failed")
         table.require_ended()
+
+
+@pytest.mark.parametrize("step", ["abort_txn", "mark_failed"])
+@pytest.mark.parametrize("kind", ["lost", "done"])
+def test_the_end_of_what_failed_may_go_wrong_once(table_4: Table, step: str, kind: str) -> None:
+    table_4.fake.fault("heartbeat", "failed", 1)
+    table_4.fake.fault(step, kind, 1)
+    assert table_4.compact("--major").status != 0
+    assert [one.state for one in table_4.fake.queue] == ["failed"]
+    table_4.require_ended()
+
+
+def test_interrupted_before_its_turn_it_leaves_no_entry(table_4: Table) -> None:
+    location = Location("hive:s.t", metastore=table_4.fake.address)
+    call = Metastore.call
+
+    def stopped(metastore: Metastore, method: Any, *arguments: Any) -> Any:
+        if method.name == "find_next_compact2":
+            raise KeyboardInterrupt
+        return call(metastore, method, *arguments)
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Metastore, "call", stopped)
+        location.compact("major")
+    assert [one.state for one in table_4.fake.queue] == ["aborted"]
+    table_4.require_ended()
+
+
+def test_a_server_without_pools_gets_back_what_is_not_ours(table_4: Table) -> None:
+    fake = table_4.fake
+    other = fake.entry("s", "other", "initiated")
+    find = fake._do_find_next_compact2
+    fake._do_find_next_compact2 = lambda request: find(replace(request, pool=None))  # type: ignore[method-assign]
+    found = table_4.compact("--major")
+    assert found.status != 0
+    assert "to know no pools" in found.err
+    assert [(one.id, one.table, one.state) for one in fake.queue] == [
+        (other, "other", "refused"),
+        (other + 1, "t", "aborted"),
+        (other + 2, "other", "initiated"),
+    ]
+    fake.set_entry(other + 2, state="aborted")
+    table_4.require_ended()
 
 
 def test_interrupted_it_ends_what_it_began(table: Table) -> None:

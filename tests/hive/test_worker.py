@@ -8,9 +8,11 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -167,6 +169,21 @@ def test_what_cannot_be_compacted_is_refused_and_the_rest_goes_on(
     require_ended(fake)
 
 
+@pytest.mark.parametrize("entry", [None, "day=1"])
+def test_an_entry_is_of_what_it_names(fake: FakeHive, tmp_path: Path, entry: str | None) -> None:
+    """One of a table with partitions, or of a part of a partition's name, is not of the only partition there is."""
+    keys, name = (["day"], "day=1") if entry is None else (["day", "hour"], "day=1/hour=2")
+    table(fake, tmp_path / f"p/{name}", "p")
+    storage = f"file:{tmp_path}/p"
+    fake.table("s", "p", storage, keys)
+    fake.partition("s", "p", name)
+    fake.entry("s", "p", "initiated", entry)
+    ((one,), _) = work(fake)
+    assert (one.result, fake.queue[0].state) == ("refused", "refused")
+    assert not [path for path in (tmp_path / f"p/{name}").iterdir() if path.name.startswith("base")]
+    require_ended(fake)
+
+
 def test_a_bug_in_one_entry_does_not_end_the_others(fake: FakeHive) -> None:
     fake.entry("s", "t", "initiated")
     fake.entry("s", "u", "initiated")
@@ -226,6 +243,69 @@ def test_a_metastore_that_fails_is_told_once(fake: FakeHive) -> None:
     assert (done, len(errors)) == ([], 1)
 
 
+def test_an_entry_whose_claim_was_not_answered_is_given_back(fake: FakeHive) -> None:
+    fake.entry("s", "t", "initiated", pool="mine")
+    fake.fault("find_next_compact2", "done", 1)
+    done, errors = work(fake, pool="mine")
+    assert (done, len(errors)) == ([], 1)
+    assert [(one.state, one.pool) for one in fake.queue] == [("refused", "mine"), ("initiated", "mine")]
+
+
+def test_an_entry_whose_end_was_not_heard_fails_later(fake: FakeHive) -> None:
+    """The metastore was away for as long as an entry was given up."""
+    fake.entry("s", "t", "initiated")
+    fake.fault("update_compactor_state", "failed", 1)
+    fake.fault("mark_failed", "lost", 2)
+    ((one,), errors) = work(fake)
+    assert (one.result, errors) == ("failed", [])
+    assert states(fake) == [(1, "failed")]
+    require_ended(fake)
+
+
+def test_one_entry_taken_twice_ends_no_other(fake: FakeHive) -> None:
+    """An initiator takes an entry back while it is worked on, and another slot takes it."""
+    fake.entry("s", "t", "initiated")
+    both = threading.Barrier(2)
+    done: list[Worked] = []
+
+    def engines(*_: Any) -> LocalEngine:
+        if not done and not both.n_waiting:
+            fake.set_entry(1, state="initiated", worker=None)
+        both.wait(30)
+        return LocalEngine(1)
+
+    def ended(one: Worked) -> None:
+        done.append(one)
+        if len(done) == 2:
+            worker.stop()
+
+    worker = Worker(client(fake), Work(slots=2), engines, ended, lambda _: None)
+    worker.run()
+    results = sorted(one.result.value for one in done)
+    assert results in (["compacted", "failed"], ["failed", "failed"])  # a location is changed by one at a time
+    assert states(fake) == [(1, "ready for cleaning" if "compacted" in results else "failed")]
+    require_ended(fake)
+
+
+def test_what_is_taken_when_it_was_told_to_stop_is_given_back(fake: FakeHive) -> None:
+    fake.entry("s", "t", "initiated")
+    done: list[Worked] = []
+    worker = Worker(client(fake), Work(), lambda *_: LocalEngine(1), done.append, lambda _: None)
+    fake.before["find_next_compact2"] = lambda: worker.stop(now=True)
+    worker.run()
+    assert done == []
+    assert states(fake) == [(1, "refused"), (2, "initiated")]
+
+
+def test_what_is_refused_later_has_not_failed(fake: FakeHive, tmp_path: Path) -> None:
+    from acidctl.metastore.interface import Order
+
+    table(fake, tmp_path / "sorted", "sorted", sort_columns=(Order("id", 1),))
+    fake.entry("s", "sorted", "initiated")
+    ((one,), _) = work(fake)
+    assert (one.result, fake.queue[0].state) == ("refused", "refused")
+
+
 # --- the dead ---------------------------------------------------------------------------------------------------------
 
 
@@ -239,6 +319,8 @@ def test_names_tell_whether_their_process_is_dead() -> None:
     assert is_dead(f"acidctl-{socket.gethostname()}-{os.getpid()}.{Owner.this().started + 1}-1")
     assert not is_dead(f"acidctl-elsewhere-{ended.pid}.77-1")
     assert not is_dead(f"{socket.gethostname()}-12")
+    for pid in ("0", str(1 << 31), "9" * 30, "9" * 5000):
+        assert not is_dead(f"acidctl-{socket.gethostname()}-{pid}.77-1")
 
 
 def test_entries_of_the_dead_are_given_back_and_done(fake: FakeHive) -> None:
@@ -254,6 +336,33 @@ def test_entries_of_the_dead_are_given_back_and_done(fake: FakeHive) -> None:
     assert (one.entry, one.kind, one.result) == (others + 1, "minor", "compacted")
     assert states(fake) == [(dead, "refused"), (others, "working"), (others + 1, "ready for cleaning")]
     assert fake.txns[txn].state == TxnState.ABORTED
+
+
+def dead_worker() -> str:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    return f"acidctl-{socket.gethostname()}-{ended.pid}.77-1"
+
+
+def test_what_a_dead_compact_left_is_not_asked_for_again(fake: FakeHive) -> None:
+    """Nobody looks into its pool; it would be in everybody's way there."""
+    fake.entry("s", "t", "working", pool=f"acidctl-{uuid.uuid4()}", worker=dead_worker())
+    assert work(fake) == ([], [])
+    assert states(fake) == [(1, "refused")]
+
+
+def test_what_another_worker_has_by_now_is_not_taken_from_it(fake: FakeHive) -> None:
+    first = fake.entry("s", "t", "working", worker=dead_worker())
+    second = fake.entry("s", "u", "working", worker=dead_worker())
+    fake.before["mark_refused"] = lambda: fake.set_entry(second, worker="host9-12")
+    work(fake)
+    assert states(fake)[:2] == [(first, "refused"), (second, "working")]
+
+
+def test_a_dead_one_of_a_kind_that_nobody_knows_is_only_ended(fake: FakeHive) -> None:
+    fake.entry("s", "t", "working", type=99, worker=dead_worker())
+    assert work(fake) == ([], [])
+    assert states(fake) == [(1, "refused")]
 
 
 # --- as a process -----------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from acidctl.errors import AcidctlError, ConflictError
 from acidctl.metastore import interface
@@ -16,6 +16,9 @@ from acidctl.metastore.own.own_transaction import OwnTransaction
 from acidctl.metastore.server import txn_timeout
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
+_LONGEST_TIMEOUT = 86400.0
+"""Seconds: nobody waits longer between two heartbeats, whatever a server says."""
+
 _COMMITS = 4
 """So often a commit is tried whose answer was lost."""
 
@@ -39,8 +42,16 @@ class Heartbeats:
     """
 
     def __init__(self, metastore: Metastore) -> None:
-        self._metastore = metastore.another()
-        self._timeout = txn_timeout(metastore)
+        self._timeout = min(txn_timeout(metastore), _LONGEST_TIMEOUT)
+        settings, patience = metastore.settings, max(1.0, self._timeout / 3)
+        # An answer that does not come is not to hold up the others until all have timed out.
+        self._metastore = metastore.another(
+            replace(
+                settings,
+                timeout=min(settings.timeout, patience),
+                connect_timeout=min(settings.connect_timeout, patience),
+            )
+        )
         self._alive: dict[int, _Beating] = {}
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -198,14 +209,15 @@ class LockedTransaction:
             error_code: why, as one of Hive's codes.
         """
         self._end()
-        try:
-            self._metastore.call(interface.ABORT_TXN, interface.AbortTxnRequest(self.id, error_code))
-            return True
-        except LostTransaction:  # it was aborted before, or was committed
-            with suppress(AcidctlError):
-                return self._is_aborted()
-        except AcidctlError:
-            pass  # left to the server's time-out
+        for _ in range(2):  # the connection may just have been lost
+            try:
+                self._metastore.call(interface.ABORT_TXN, interface.AbortTxnRequest(self.id, error_code))
+                return True
+            except LostTransaction:  # it was aborted before, or was committed
+                with suppress(AcidctlError):
+                    return self._is_aborted()
+            except AcidctlError:
+                continue  # left to the server's time-out
         return False
 
     def release(self, *, commit: bool = True) -> None:
