@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from acidctl.location.hive_names import HiveName
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction
-from acidctl.metastore.interface import LockType, TxnType
+from acidctl.metastore.interface import HeartbeatRequest, LockType, TxnType
 from acidctl.metastore.own.read_lock import ReadLock
 from acidctl.metastore.server import txn_timeout
 from acidctl.metastore.settings import find_settings
@@ -118,3 +119,32 @@ def test_cat_takes_it_and_lets_it_go(fake: FakeHive, acidctl: Callable[..., Resu
     assert refused.status == 2
     assert "name the table" in refused.err
     assert acidctl("cat", "--read-lock", "--metastore", "none", tmp_path / "orders").status == 2
+
+
+def test_a_heartbeat_without_an_answer_does_not_hold_up_the_next(fake: FakeHive) -> None:
+    fake.config["metastore.txn.timeout"] = fake.config["hive.txn.timeout"] = "1s"
+    answer, held, next_one = fake.answers["heartbeat"], threading.Event(), threading.Event()
+
+    def heard(request: HeartbeatRequest) -> None:
+        next_one.set()
+        answer(request)
+
+    def silent(_: HeartbeatRequest) -> None:
+        fake.answers["heartbeat"] = heard
+        held.wait(60)
+
+    fake.answers["heartbeat"] = silent
+    lock = ReadLock(client(fake), [orders(fake)])
+    try:
+        assert next_one.wait(30)
+    finally:
+        held.set()
+        lock.release()
+
+
+def test_no_time_out_of_a_server_ends_the_heartbeats(fake: FakeHive, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake.config["metastore.txn.timeout"] = fake.config["hive.txn.timeout"] = "9" * 30 + "s"
+    ended: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", ended.append)
+    ReadLock(client(fake), [orders(fake)]).release()
+    assert not ended

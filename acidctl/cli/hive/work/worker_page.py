@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import socket
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -17,13 +19,23 @@ from acidctl.errors import EnvironmentProblem, UsageProblem
 from acidctl.hive.worker import Counts
 
 _STALE_SECONDS = 300.0
+_PORT = re.compile(r"[0-9]{1,5}")
 
 
 class _Server(ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
+    def handle_error(self, *_: Any) -> None:
+        """Whoever hangs up, or says nothing, is of no interest."""
+
+
+class _Server6(_Server):
+    address_family = socket.AF_INET6
+
 
 class _Quiet(WSGIRequestHandler):
+    timeout = 30.0
+
     def log_message(self, *_: Any) -> None:
         """Nothing is written for a request."""
 
@@ -78,7 +90,7 @@ def serve(listen: str, counts: Counts) -> Iterator[str]:
         EnvironmentProblem: nothing can listen there.
     """
     host, _, port = listen.rpartition(":")
-    if not port.isdigit() or int(port) > 65535:
+    if not _PORT.fullmatch(port) or int(port) > 65535:
         raise UsageProblem(f"not an address: {listen}", "", "write PORT or HOST:PORT")
     registry = CollectorRegistry()
     registry.register(Collector(counts))
@@ -98,7 +110,7 @@ def serve(listen: str, counts: Counts) -> Iterator[str]:
 
     host = host.strip("[]") or "127.0.0.1"
     try:
-        server = make_server(host, int(port), answer, _Server, _Quiet)
+        server = make_server(host, int(port), answer, _Server6 if ":" in host else _Server, _Quiet)
     except OSError as error:
         raise EnvironmentProblem(
             f"cannot listen at {listen}", (error.strerror or str(error)).lower(), "give another port"
@@ -106,7 +118,7 @@ def serve(listen: str, counts: Counts) -> Iterator[str]:
     thread = threading.Thread(target=server.serve_forever, name="acidctl-listen", daemon=True)
     thread.start()
     try:
-        yield f"{host}:{server.server_port}"
+        yield f"{f'[{host}]' if ':' in host else host}:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()
