@@ -218,10 +218,10 @@ class Turn:
                 self._record(answer.snapshot.write_ids.high_watermark)
                 self._finish()
                 return
-            self._has_ended = True
             if self.entry:
                 queue_work.mark_refused(self.desk.metastore, self.entry, _NOTHING_DUE)
             self.transaction.commit()
+            self._has_ended = True
         except AcidctlError as error:
             self.give_up(error)
             raise

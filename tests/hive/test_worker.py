@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -127,6 +128,18 @@ def test_one_that_is_not_due_is_refused_in_hives_words(fake: FakeHive) -> None:
     assert one.result == "nothing-to-do"
     assert fake.queue[1].state == "refused"
     assert "thresholds" in (fake.queue[1].error or "")
+    require_ended(fake)
+
+
+def test_one_that_is_not_due_leaves_no_transaction_where_its_commit_fails(fake: FakeHive) -> None:
+    fake.entry("s", "t", "initiated")
+    work(fake)
+    for name in ("delta_0000001_0000001_0000", "delta_0000002_0000002_0000"):
+        shutil.rmtree(Path(fake.tables["s", "t"].storage.location.removeprefix("file:"), name))
+    fake.entry("s", "t", "initiated")
+    fake.fault("commit_txn", "failed", 1)
+    ((one,), _) = work(fake)
+    assert (one.result, fake.queue[1].state) == ("failed", "refused")
     require_ended(fake)
 
 
