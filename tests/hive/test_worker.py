@@ -310,6 +310,18 @@ def test_what_is_taken_when_it_was_told_to_stop_is_given_back(fake: FakeHive) ->
     assert states(fake) == [(1, "refused"), (2, "initiated")]
 
 
+def test_why_it_failed_is_said_whatever_names_are_there(fake: FakeHive) -> None:
+    fake.entry("s", "t", "initiated")
+
+    def engines(*_: Any) -> LocalEngine:
+        raise AcidctlError("cannot read a\udcff\x00\x1bb", "", "")
+
+    ((one,), _) = work(fake, engines=engines)
+    assert (one.result, fake.queue[0].state) == ("failed", "failed")
+    assert fake.queue[0].error == "cannot read a\\xff\\x00\\x1bb"
+    require_ended(fake)
+
+
 def test_what_is_refused_later_has_not_failed(fake: FakeHive, tmp_path: Path) -> None:
     from acidctl.metastore.interface import Order
 

@@ -14,6 +14,7 @@ from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import Unreachable
 from acidctl.metastore.queue.compactions import WORKING, Compaction, find_compactions
 from acidctl.metastore.wire import Method
+from acidctl.printable import printable
 
 _MOST_MESSAGE = 512
 
@@ -99,7 +100,7 @@ def mark_refused(metastore: Metastore, entry: interface.QueueEntry, why: str) ->
 def _mark(metastore: Metastore, method: Method, entry: interface.QueueEntry, why: str) -> bool:
     if not entry.id:
         return False  # the server would make a new row of it
-    message = " ".join(why.split())[:_MOST_MESSAGE]
+    message = printable(" ".join(why.split()))[:_MOST_MESSAGE]  # a name may have bytes that no database takes
     for _ in range(2):
         try:
             metastore.call(method, replace(entry, error=message))
