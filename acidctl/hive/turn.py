@@ -158,7 +158,7 @@ class Turn:
             transaction = LockedTransaction(desk.metastore, desk.heartbeats, asked, on_lost)
         except BaseException as error:
             if entry:
-                queue_work.mark_failed(desk.metastore, entry, _words(error))
+                _mark_for(error)(desk.metastore, entry, _words(error))
             raise
         return cls(desk, found, worker, entry, transaction, lists.renewed())
 
@@ -237,9 +237,7 @@ class Turn:
         self._has_ended = True
         is_aborted = self.transaction.abort(ABORTED_COMPACTION if self.desk.has_queue else None)
         if self.entry and (is_aborted or not self.transaction.is_committing) and self._is_ours():
-            is_failure = isinstance(why, Exception) and not isinstance(why, RefusedError)
-            mark = queue_work.mark_failed if is_failure else queue_work.mark_refused
-            mark(self.desk.metastore, self.entry, _words(why))
+            _mark_for(why)(self.desk.metastore, self.entry, _words(why))
         return is_aborted
 
     def give_back(self, why: str) -> None:
@@ -321,6 +319,11 @@ def _is_to_be_cleaned(snapshot: Snapshot) -> bool:
 def _table(found: Found) -> HiveTable:
     assert found.hive  # who takes a turn knows its table
     return found.hive
+
+
+def _mark_for(why: BaseException | None) -> Callable[[Metastore, interface.QueueEntry, str], bool]:
+    is_failure = isinstance(why, Exception) and not isinstance(why, RefusedError)
+    return queue_work.mark_failed if is_failure else queue_work.mark_refused
 
 
 def _words(error: BaseException | None) -> str:

@@ -37,6 +37,7 @@ from acidctl.metastore.queue.compactions import WORKING, Compaction, find_compac
 from acidctl.outcome import Outcome, Result
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
+_MOMENT = 10.0
 _LOOK = 0.1
 """Seconds between two looks at whether the slots have ended."""
 _KINDS = {CompactionType.MAJOR: CompactionKind.MAJOR, CompactionType.MINOR: CompactionKind.MINOR}
@@ -165,7 +166,7 @@ class Worker:
                 self._wait(self._work.grace)
             finally:
                 self.stop(now=True)
-                self._wait()
+                self._wait_for_the_last()
             raise
         finally:
             heartbeats.close()
@@ -177,6 +178,21 @@ class Worker:
         end = time.monotonic() + seconds
         while self._left and time.monotonic() < end:
             time.sleep(_LOOK)
+
+    def _wait_for_the_last(self) -> None:
+        """Entries are given back, which takes a moment: another interruption is not to leave them at work."""
+        end = time.monotonic() + _MOMENT
+        while self._left:
+            try:
+                self._wait()
+            except KeyboardInterrupt:
+                if time.monotonic() > end:
+                    raise
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether all slots have: no entry is left at work."""
+        return not self._left
 
     def stop(self, *, now: bool = False) -> None:
         """Take no entry any more.
@@ -227,7 +243,8 @@ class Worker:
                     entry = queue_work.claim(metastore, worker, self._work.pool)
                     self.counts.looked, self.counts.failing = time.time(), False
                 except AcidctlError as error:
-                    self._unsure[worker] = True  # one may have been taken nevertheless
+                    with self._lock:
+                        self._unsure[worker] = True  # one may have been taken nevertheless
                     self.counts.failing = True
                     self._on_error(error)
                     entry = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import signal
@@ -25,6 +26,7 @@ from support.fake_hive import FakeHive
 from support.paths import PYTHONPATH
 
 from acidctl.compaction.local_engine import LocalEngine
+from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError
 from acidctl.hive.worker import Work, Worked, Worker
 from acidctl.hive.worker_id import is_dead, worker_id
@@ -464,6 +466,39 @@ def test_what_it_works_on_is_given_back_when_it_is_ended(fake: FakeHive, how: in
         [("refused", "mine"), ("initiated", "mine")],
         [("ready for cleaning", "mine")],
     )
+    require_ended(fake)
+
+
+def test_told_again_and_again_it_still_gives_back(fake: FakeHive) -> None:
+    """While it waits for its slots a second signal comes, and a third."""
+    fake.entry("s", "t", "initiated")
+    go_on = threading.Event()
+
+    def engines(*_: Any) -> LocalEngine:
+        assert go_on.wait(30)
+        return LocalEngine(1, Deadline(0.0))
+
+    done: list[Worked] = []
+    worker = Worker(client(fake), Work(grace=0), engines, done.append, lambda _: None)
+    interruptions = 0
+    wait = worker._wait
+
+    def interrupted(seconds: float = math.inf) -> None:
+        nonlocal interruptions
+        interruptions += 1
+        if interruptions == 1:
+            until(lambda: "update_compactor_state" in fake.calls)
+        if interruptions < 5:
+            raise KeyboardInterrupt
+        go_on.set()
+        wait(seconds)
+
+    worker._wait = interrupted  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        worker.run()
+    assert worker.has_ended
+    assert [one.result for one in done] == ["postponed"]
+    assert states(fake) == [(1, "refused"), (2, "initiated")]
     require_ended(fake)
 
 

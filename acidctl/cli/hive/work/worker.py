@@ -73,7 +73,8 @@ def work(
         try:
             worker.run()
         except KeyboardInterrupt:  # a service is ended so, and that is no failure
-            note("told to end: what was not done is given back to the queue")
+            left = "is given back to the queue" if worker.has_ended else "is left at work, for the next worker here"
+            note(f"told to end: what was not done {left}")
             return ExitStatus.DONE
     return said.status
 
