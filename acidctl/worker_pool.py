@@ -303,6 +303,7 @@ def _start(memory: int, *, is_quiet: bool) -> _Worker:
     """A Python that serves: tasks and results go through one pipe; the other, its input, only shows that we live."""
     ours, theirs = multiprocessing.Pipe()
     stream = subprocess.DEVNULL if is_quiet else None
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # Ctrl-C is ours, while it comes up, too
     try:
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", _CODE, str(theirs.fileno()), str(memory), *import_path()],
@@ -316,6 +317,7 @@ def _start(memory: int, *, is_quiet: bool) -> _Worker:
         ours.close()
         raise
     finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         theirs.close()
     return _Worker(process, ours)
 

@@ -16,6 +16,7 @@ from support.acid_files import B0, insert, write_by_pyorc
 from support.spark.processes import wait_until
 from support.validating import check, found, healthy, three_stripes
 
+from acidctl import worker_pool
 from acidctl.deadline import Deadline
 from acidctl.errors import EnvironmentProblem, NotFoundError
 from acidctl.validation import location
@@ -53,6 +54,19 @@ def test_task_without_a_sign_of_life_is_a_crash() -> None:
 
 def test_signs_of_life_count() -> None:
     assert run("slow", limits=Limits(seconds=5), size=1) == {"slow": "slow"}
+
+
+def test_ctrl_c_is_not_for_processes_that_come_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal sends it to all of them; the parent decides what becomes of its work."""
+    start = worker_pool._start
+
+    def interrupted(memory: int, *, is_quiet: bool) -> worker_pool._Worker:
+        worker = start(memory, is_quiet=is_quiet)
+        os.kill(worker.process.pid, signal.SIGINT)
+        return worker
+
+    monkeypatch.setattr(worker_pool, "_start", interrupted)
+    assert run("fine", size=1) == {"fine": "fine"}
 
 
 def test_closing_ends_the_processes() -> None:
