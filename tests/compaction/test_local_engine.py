@@ -17,6 +17,7 @@ from acidctl.compaction import local_engine
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.run import compact
+from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError, BadDataError, EnvironmentProblem
 
 
@@ -60,7 +61,7 @@ def test_the_deadline_ends_what_runs_and_changes_nothing(tmp_path: Path) -> None
 
     class Sleepy(LocalEngine):
         def __call__(self, tasks, _):  # type: ignore[no-untyped-def]
-            return LocalEngine(2, time.monotonic() + 0.5)(tasks, sleep_long)
+            return LocalEngine(2, Deadline(time.monotonic() + 0.5))(tasks, sleep_long)
 
     outcomes = list(compact(made, Sleepy(2)))
     assert [outcome.result for outcome in outcomes] == ["postponed", "postponed"]
@@ -69,7 +70,7 @@ def test_the_deadline_ends_what_runs_and_changes_nothing(tmp_path: Path) -> None
 
 def test_no_further_task_is_begun_here_when_the_time_is_up(tmp_path: Path) -> None:
     tasks = [task for plan in plans(tmp_path) for task in plan.tasks]
-    assert list(LocalEngine(1, time.monotonic())(tasks, run_task)) == []
+    assert list(LocalEngine(1, Deadline(time.monotonic()))(tasks, run_task)) == []
 
 
 ORPHAN = """

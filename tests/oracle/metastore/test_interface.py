@@ -50,6 +50,7 @@ OTHER_WORDS = {
     "committed": "commit", "acquired": "acquiredat", "first": "min", "last": "max", "unknown": "nosuch",
     "count": "num", "entries": "compacts", "message": "errormessage", "part": "internal", "table": "tb",
     "tables": "tbl", "last_heartbeat": "lastheartbeat", "aborted": "abortedcompacts",
+    "entry": "ci", "too_many_aborts": "toomanyaborts", "has_old_abort": "hasoldabort",
 }  # fmt: skip
 """Words of acidctl's names, and what Hive says for them."""
 

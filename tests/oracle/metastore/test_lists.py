@@ -19,6 +19,7 @@ import pytest
 from support.servers.hdfs_server import ServerUnavailable
 from support.servers.metastore_judge import MetastoreJudge
 from support.servers.metastore_server import MetastoreServer
+from support.write_ids import ALLOCATE_WRITE_IDS, AllocateWriteIdsRequest
 
 from acidctl.acid.names import MAXL
 from acidctl.acid.writeids import ListReader, ValidTxns, ValidWriteIds
@@ -87,8 +88,8 @@ class Judged:
                 part = interface.LockComponent(kind, database=database, table=table, operation=does)
                 self.metastore.call(interface.LOCK, interface.LockRequest((part,), txn, "tests", "here"))
             if self.version > 2:
-                request = interface.AllocateWriteIdsRequest(database, table, (txn,))
-                self.metastore.call(interface.ALLOCATE_WRITE_IDS, request)
+                request = AllocateWriteIdsRequest(database, table, (txn,))
+                self.metastore.call(ALLOCATE_WRITE_IDS, request)
 
     def _end(self, chance: random.Random) -> None:
         if not self.open:
@@ -112,8 +113,8 @@ class Judged:
             request = interface.OpenTxnRequest(1, "tests", "here")
             txns += self.metastore.call(interface.OPEN_TXNS, request).txn_ids
         if self.version > 2:
-            request = interface.AllocateWriteIdsRequest(database, table, tuple(txns))
-            self.metastore.call(interface.ALLOCATE_WRITE_IDS, request)
+            request = AllocateWriteIdsRequest(database, table, tuple(txns))
+            self.metastore.call(ALLOCATE_WRITE_IDS, request)
         left = txns[chance.randrange(1, len(txns)) :] if chance.random() < 0.3 else []
         self.open |= dict.fromkeys(left, True)
         ended = tuple(txn for txn in txns if txn not in left)

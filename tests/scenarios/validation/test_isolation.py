@@ -106,7 +106,7 @@ def test_bytes_are_told_and_time_is_kept() -> None:
         assert {key for key, _ in told} == {"task"}
         assert 0 < sum(count for _, count in told) <= 12
         pool.submit("late", crashers.Toy("hang"))
-        pool.until = time.monotonic() + 0.2
+        pool.until = Deadline(time.monotonic() + 0.2)
         assert list(pool.results()) == []
         assert pool.is_over
 
