@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from acidctl.acid.names import unescape
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.request import CompactionRequest, Mode, Nothing, Planned, carry_out
-from acidctl.compaction.run import Engine
+from acidctl.compaction.run import Engine, failed
 from acidctl.compaction.tasks import Task
 from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
@@ -34,7 +34,7 @@ from acidctl.metastore.interface import CompactionType
 from acidctl.metastore.own.locked_transaction import Heartbeats
 from acidctl.metastore.queue import queue_work
 from acidctl.metastore.queue.compactions import WORKING, Compaction, find_compactions
-from acidctl.outcome import Outcome, Result
+from acidctl.outcome import TIME_IS_UP, Outcome, Result
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 _MOMENT = 10.0
@@ -46,6 +46,10 @@ _PATTERN = re.compile(r"[*?\[]")
 
 Engines = Callable[[Deadline, Callable[[Task, int], None]], Engine]
 """Makes an engine for one entry: its tasks end with the deadline, and it tells what it has done, where it can."""
+
+
+class _TimeIsUp(AcidctlError):
+    """A task is ended that was begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,12 +388,19 @@ class Worker:
 
         def still_ours(_: object, __: int) -> None:
             turn.transaction.check()
+            if until.is_over:  # a task in this process cannot be ended otherwise
+                raise _TimeIsUp("its worker was told to stop", "", "")
 
-        with self._share(answer.plan.input_bytes, until):
-            engine = self._engines(until, still_ours)
-            running = carry_out([answer], request, engine, check=lambda _: turn.check())
-            with closing(running) as outcomes:
-                (outcome,) = outcomes
+        try:
+            with self._share(answer.plan.input_bytes, until):
+                engine = self._engines(until, still_ours)
+                running = carry_out([answer], request, engine, check=lambda _: turn.check())
+                with closing(running) as outcomes:
+                    (outcome,) = outcomes
+        except _TimeIsUp as error:
+            outcome = failed(answer.plan, error)
+        if isinstance(outcome.error, _TimeIsUp):
+            outcome = replace(outcome, result=Result.POSTPONED, error=None, reasons=(TIME_IS_UP,))
         if self._stopping.is_set() and outcome.result is Result.POSTPONED:
             turn.give_back("its worker was told to stop")
             return outcome

@@ -324,6 +324,24 @@ def test_why_it_failed_is_said_whatever_names_are_there(fake: FakeHive) -> None:
     require_ended(fake)
 
 
+def test_a_task_in_this_process_ends_when_it_is_told_to(fake: FakeHive) -> None:
+    fake.entry("s", "t", "initiated")
+    done: list[Worked] = []
+
+    def engines(ends: Deadline, on_progress: Callable[[Any, int], None]) -> LocalEngine:
+        def told(task: Any, count: int) -> None:
+            worker.stop(now=True)
+            on_progress(task, count)
+
+        return LocalEngine(1, ends, told)
+
+    worker = Worker(client(fake), Work(), engines, done.append, lambda _: None)
+    worker.run()
+    assert [one.result for one in done] == ["postponed"]
+    assert states(fake) == [(1, "refused"), (2, "initiated")]
+    require_ended(fake)
+
+
 def test_what_is_refused_later_has_not_failed(fake: FakeHive, tmp_path: Path) -> None:
     from acidctl.metastore.interface import Order
 
