@@ -41,7 +41,7 @@ WRITTEN = [
     ("diff", "{t}", "--from", "1", "--out"),
 ]  # fmt: skip
 """Which write a file."""
-ASK_A_METASTORE = {"tables", "txns", "locks", "compactions", "request", "abort", "housekeep"}
+ASK_A_METASTORE = {"tables", "txns", "locks", "compactions", "request", "abort", "worker", "housekeep"}
 ELSEWHERE = {"config", "doctor", "demo"} | ASK_A_METASTORE
 """Commands without any of these."""
 
