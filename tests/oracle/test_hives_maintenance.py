@@ -68,7 +68,7 @@ def test_what_hives_cleaner_removes_was_removable_and_nothing_removable_is_left(
     history.judge()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(1))
 def test_lists_of_hive_say_what_is_open_and_what_was_aborted(real_hive: HiveServer, seed: int) -> None:
     chance = random.Random(seed)
     history = History(real_hive, f"lists_{seed}", seed)

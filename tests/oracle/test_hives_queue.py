@@ -169,8 +169,8 @@ def test_readers_and_writers_of_hive_go_on_meanwhile(real_hives: Callable[[int],
     thread = threading.Thread(target=compact_on)
     thread.start()
     try:
-        for number in range(8):
-            history.aborted_step() if number % 4 == 3 else history.step()
+        for number in range(6):
+            history.aborted_step() if number % 3 == 2 else history.step()
             assert history.rows() == history.rows()
             if READY in compactions(hive, history.name):
                 before = history.rows()

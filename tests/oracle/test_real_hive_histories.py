@@ -13,7 +13,7 @@ import pytest
 from support.random_history import RandomHistory
 from support.servers.hive_server import HiveServer
 
-COUNT = int(os.environ.get("ACIDCTL_HIVE_HISTORIES", "2"))
+COUNT = int(os.environ.get("ACIDCTL_HIVE_HISTORIES", "1"))
 FIRST = int(os.environ.get("ACIDCTL_HIVE_SEED", "1"))
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]

@@ -231,6 +231,8 @@ class Writer(threading.Thread):
 @pytest.mark.parametrize("lock", [False, True], ids=["unlocked", "locked"])
 def test_rows_are_those_of_some_moment_while_hive_writes_compacts_and_cleans(views: Views, lock: bool) -> None:
     hive, name = views.hive, f"busy_{int(lock)}"
+    if hive.version == 3 and not lock:
+        pytest.skip("most of a minute; Hive 4 shows the same")
     hive.sql(f"create table {name} (id int, name string) stored as orc tblproperties('transactional'='true')")
     hive.sql(f"insert into {name} values (1, 'a'), (2, 'b'), (3, 'c')")
 

@@ -132,7 +132,7 @@ def states(views: Views, table: str) -> list[str]:
     return [one["state"] for one in views.compactions(table)]
 
 
-@pytest.mark.parametrize("kind", ["major", "minor"])
+@pytest.mark.parametrize("kind", ["minor"])
 def test_what_is_asked_for_is_what_alter_table_asks_for_and_lives_as_long(views: Views, kind: str) -> None:
     hive = views.hive
     ours, hives = made(hive, f"ours_{kind}", 3), made(hive, f"hives_{kind}", 3)
