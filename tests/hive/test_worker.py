@@ -542,3 +542,24 @@ def test_killed_it_leaves_an_entry_that_the_next_one_does(fake: FakeHive, acidct
     assert one.result == "compacted"
     assert rows(fake, acidctl, "t") == before
     require_ended(fake)
+
+
+@pytest.mark.spark
+def test_one_session_of_spark_serves_all_slots(fake: FakeHive, acidctl: Acidctl) -> None:
+    before = rows(fake, acidctl, "t")
+    for name in ("t", "u"):
+        fake.entry("s", name, "initiated")
+    line = ["worker", "--once", "--max-parallel", "2", "--master", "local[2]", "--metastore", fake.address]
+    done = subprocess.run(
+        [sys.executable, "-m", "acidctl", *line],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": PYTHONPATH},
+    )
+    assert done.returncode == 0, done.stderr
+    assert {one.state for one in fake.queue} == {"ready for cleaning"}
+    (application,) = {one.job for one in fake.queue}
+    assert (application or "").startswith("local-")
+    assert rows(fake, acidctl, "t") == before
+    require_ended(fake)
