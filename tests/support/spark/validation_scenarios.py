@@ -8,6 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 from acidctl.cli.check.work.findings_printer import as_json
+from acidctl.location.snapshot import EVERYTHING
 from acidctl.location.walk import walk_locations
 from acidctl.spark.driver.session import Session
 from acidctl.spark.isolated import SparkRunner
@@ -34,7 +35,7 @@ def places(folder: Path) -> Iterator[Place]:
 
 def checked(folder: Path, options: Options, runner: SparkRunner | None = None) -> list[dict[str, Any]]:
     """The reports as programs get them."""
-    return [as_json(report) for report in validate(places(folder), options, runner=runner)]
+    return [as_json(report, EVERYTHING) for report in validate(places(folder), options, runner=runner)]
 
 
 def both(session: Session, folder: Path, depth: Depth) -> dict[str, Any]:
