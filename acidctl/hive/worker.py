@@ -114,6 +114,21 @@ class Counts:
     failing: bool = False
 
 
+def require_queue(metastore: Metastore) -> None:
+    """Refuse a server before Hive 4.
+
+    Raises:
+        UsageProblem: it has no queue for others.
+        MetastoreError: it cannot be reached.
+    """
+    if not metastore.features.txn_types:
+        raise UsageProblem(
+            f"the metastore {metastore.shown} gives no compactions to workers outside of it",
+            "that came with Hive 4",
+            "compact its tables: `compact('auto')`",
+        )
+
+
 class Worker:
     """Runs until it is told to stop, or nothing waits.
 
@@ -150,12 +165,7 @@ class Worker:
             UsageProblem: the metastore has no queue for others.
             MetastoreError: it cannot be reached at the start.
         """
-        if not self._metastore.features.txn_types:
-            raise UsageProblem(
-                f"the metastore {self._metastore.shown} gives no compactions to workers outside of it",
-                "that came with Hive 4",
-                "compact its tables: `compact('auto')`",
-            )
+        require_queue(self._metastore)
         heartbeats = Heartbeats(self._metastore)
         self._left = self._work.slots
         for number in range(1, self._work.slots + 1):

@@ -110,7 +110,7 @@ class SerDeInfo(Struct):
     """How rows are written in files."""
 
     name: str | None = field(1, STRING)
-    library: str | None = field(2, STRING)
+    serialization_lib: str | None = field(2, STRING)
     parameters: Mapping[str, str] = field(3, map_of(STRING, STRING), {})
 
 

@@ -326,7 +326,7 @@ def _stored_as(storage: interface.StorageDescriptor | interface.PartitionFiles) 
     serde = storage.serde or interface.SerDeInfo()
     return StoredAs(
         format=_format(storage),
-        serde=serde.library or "",
+        serde=serde.serialization_lib or "",
         input_format=storage.input_format or "",
         properties=dict(serde.parameters),
         columns=_columns(storage.columns),
@@ -342,8 +342,8 @@ def _table_type(parameters: Mapping[str, str]) -> TableType | None:
 
 
 def _format(storage: interface.StorageDescriptor | interface.PartitionFiles) -> str:
-    library = (storage.serde.library or "") if storage.serde else ""
-    return _FORMATS.get(library, library.rpartition(".")[2])
+    name = (storage.serde.serialization_lib or "") if storage.serde else ""
+    return _FORMATS.get(name, name.rpartition(".")[2])
 
 
 def _columns(fields: Sequence[interface.FieldSchema]) -> tuple[Column, ...]:

@@ -131,7 +131,7 @@ class FakeHive:
     ) -> None:
         """A transactional table."""
         self.databases.setdefault(database, wire.Database(database))
-        orc = wire.SerDeInfo(library="org.apache.hadoop.hive.ql.io.orc.OrcSerde")
+        orc = wire.SerDeInfo(serialization_lib="org.apache.hadoop.hive.ql.io.orc.OrcSerde")
         self.tables[database, name] = wire.Table(
             name,
             database,

@@ -45,7 +45,7 @@ CODES = {
 }
 OTHER_WORDS = {
     "database": "db", "partition": "part", "txn": "txnid", "lock": "lockid", "host": "hostname", "storage": "sd",
-    "columns": "cols", "column": "col", "library": "serialization", "catalog": "cat", "run": "runas",
+    "columns": "cols", "column": "col", "catalog": "cat", "run": "runas",
     "worker": "workerid", "started": "start", "ended": "end", "enqueued": "enqueue", "created": "create",
     "committed": "commit", "acquired": "acquiredat", "first": "min", "last": "max", "unknown": "nosuch",
     "count": "num", "entries": "compacts", "message": "errormessage", "part": "internal", "table": "tb",

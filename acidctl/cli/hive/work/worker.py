@@ -21,7 +21,7 @@ from acidctl.compaction.run import Engine
 from acidctl.compaction.tasks import Task
 from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError, ExitStatus
-from acidctl.hive.worker import Engines, Work, Worked, Worker
+from acidctl.hive.worker import Engines, Work, Worked, Worker, require_queue
 from acidctl.metastore.client import Metastore
 from acidctl.outcome import Result
 from acidctl.wording import human_count
@@ -47,6 +47,7 @@ def work(
 ) -> int:
     """Work until it is ended; the exit status, with `once`."""
     engine.check("--jobs", jobs)
+    require_queue(metastore)  # before Spark starts
     said = _Said(output)
     with ExitStack() as stack:
         engines, job = stack.enter_context(_engines(engine, jobs))

@@ -71,7 +71,7 @@ class Collector:
 
 
 def is_well(counts: Counts, now: float) -> bool:
-    """Whether the metastore answers, or all slots are at work."""
+    """Whether the metastore answers, or some slot is at work."""
     return counts.running > 0 or (not counts.failing and now - counts.looked < _STALE_SECONDS)
 
 
