@@ -313,6 +313,25 @@ def test_a_transaction_that_is_aborted_from_outside_shows_nothing(table_4: Table
     table_4.require_ended()
 
 
+def test_what_was_committed_is_never_taken_back_whoever_cannot_be_asked(table_4: Table) -> None:
+    """The answer to the commit is lost, and nobody says afterwards what became of it: the result stays."""
+    fake = table_4.fake
+
+    def deaf() -> None:
+        fake.fault("show_compact", "failed", 9)
+        fake.fault("heartbeat_txn_range", "failed", 9)
+
+    fake.before["commit_txn"] = deaf
+    fake.fault("commit_txn", "done")
+    found = table_4.compact("--major")
+    assert found.status != 0
+    assert "is not known" in found.err
+    fake.faults.clear()
+    assert [name for name in table_4.names if name.startswith("base")]
+    assert fake.queue[0].state == "ready for cleaning"
+    table_4.require_ended()
+
+
 def test_an_entry_that_hive_gave_to_another_is_left_to_it(table_4: Table) -> None:
     """As when an initiator starts, and takes back what it believes to be dead."""
     fake = table_4.fake

@@ -17,6 +17,11 @@ from support.servers.hive_server import HiveServer
 
 from acidctl import Location
 from acidctl.errors import AcidctlError, ConflictError, RefusedError
+from acidctl.metastore import interface
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.errors import LostTransaction
+from acidctl.metastore.own.locked_transaction import Asked, Heartbeats, LockedTransaction
+from acidctl.metastore.settings import find_settings
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
 
@@ -231,3 +236,22 @@ def test_a_worker_does_what_hive_was_asked_for(real_hives: Callable[[int], HiveS
         clean_by_hive(hive, name)
     assert hive.sql(days) == [["1"], ["2"], ["3"], ["4"]]
     assert history.judge() == before
+
+
+def test_a_transaction_that_was_committed_is_never_taken_for_aborted(real_hive: HiveServer) -> None:
+    """On this hangs whether a result may be taken back."""
+    settings = find_settings({"uris": real_hive.metastore}, {})
+    assert settings
+    metastore = Metastore(settings)
+    heartbeats = Heartbeats(metastore)
+    part = interface.LockComponent(database="default", table="nobodys")
+    asked = Asked((part,), interface.TxnType.COMPACTION)
+    committed, aborted = (LockedTransaction(metastore, heartbeats, asked) for _ in range(2))
+    committed.commit()
+    assert not committed.abort()
+    assert aborted.abort()
+    assert aborted.abort(), "once more"
+    with pytest.raises(LostTransaction):
+        aborted.commit()
+    heartbeats.close()
+    metastore.close()

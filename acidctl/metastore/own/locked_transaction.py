@@ -214,8 +214,7 @@ class LockedTransaction:
                 self._metastore.call(interface.ABORT_TXN, interface.AbortTxnRequest(self.id, error_code))
                 return True
             except LostTransaction:  # it was aborted before, or was committed
-                with suppress(AcidctlError):
-                    return self._is_aborted()
+                return self._is_aborted()
             except AcidctlError:
                 continue  # left to the server's time-out
         return False
@@ -237,10 +236,11 @@ class LockedTransaction:
             self._on_lost(error)
 
     def _is_aborted(self) -> bool:
-        answer = self._metastore.call(
-            interface.HEARTBEAT_TXN_RANGE, interface.HeartbeatTxnRangeRequest(self.id, self.id)
-        )
-        return self.id in answer.aborted
+        """Whether the server says so; not where it cannot be asked."""
+        request = interface.HeartbeatTxnRangeRequest(self.id, self.id)
+        with suppress(AcidctlError):
+            return self.id in self._metastore.call(interface.HEARTBEAT_TXN_RANGE, request).aborted
+        return False
 
     def _acquire(self, asked: Asked) -> None:
         zero_wait = True if self._metastore.features.txn_types and not asked.wait else None
