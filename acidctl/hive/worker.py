@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from acidctl.acid.names import unescape
 from acidctl.acid.triggers import CompactionKind
@@ -375,11 +376,12 @@ class Worker:
         if _PATTERN.search(entry.database + entry.table):
             raise RefusedError(f"{name} is not compacted", "it is not the name of a table", "")
         try:
-            places = list(find([f"{HIVE}{name}"], self._work.storage, lists))
+            places = list(islice(find([f"{HIVE}{name}"], self._work.storage, lists), 2))  # not all of a table's
         except NotFoundError as error:
             raise RefusedError(f"{name} is not compacted", str(error), "") from error
         if len(places) != 1:
-            raise RefusedError(f"{name} is not compacted", f"it is {len(places)} locations, not one", "")
+            what = "several locations" if places else "no location"
+            raise RefusedError(f"{name} is not compacted", f"it is {what}", "")
         if not _is_same(partition_of(places[0]), entry.partition or ""):
             raise RefusedError(f"{name} is not compacted", "the table has partitions, and this is not one of them", "")
         return places[0], kind
