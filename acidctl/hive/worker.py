@@ -49,7 +49,7 @@ Engines = Callable[[Deadline, Callable[[Task, int], None]], Engine]
 """Makes an engine for one entry: its tasks end with the deadline, and it tells what it has done, where it can."""
 
 
-class _TimeIsUp(AcidctlError):
+class _TimeIsUp(ConflictError):
     """A task is ended that was begun."""
 
 
