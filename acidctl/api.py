@@ -40,7 +40,7 @@ from acidctl.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.location.change.lock import Locking
 from acidctl.location.evidence import Evidence, not_known
 from acidctl.location.find import Found, find, found_again
-from acidctl.location.hive_names import HIVE
+from acidctl.location.given import HIVE
 from acidctl.location.lists import SnapshotLists, lists_of, read_lists
 from acidctl.location.named_metastore import open_warehouse
 from acidctl.location.neighbours import Surroundings

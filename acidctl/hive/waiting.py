@@ -11,7 +11,7 @@ from acidctl.acid.state import State
 from acidctl.errors import AcidctlError
 from acidctl.location.contents import children_of
 from acidctl.location.find import Found, find
-from acidctl.location.hive_names import HIVE
+from acidctl.location.given import HIVE
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.location.warehouse import Warehouse

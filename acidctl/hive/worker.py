@@ -25,7 +25,7 @@ from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedEr
 from acidctl.hive.turn import ABORTED_COMPACTION, Desk, Turn, give_back, partition_of
 from acidctl.hive.worker_id import is_dead, worker_id
 from acidctl.location.find import Found, find
-from acidctl.location.hive_names import HIVE
+from acidctl.location.given import HIVE
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore import interface

@@ -18,7 +18,8 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError, ConflictError, RefusedError, UsageProblem
 from acidctl.location.declared import Declared, declared_by
 from acidctl.location.evidence import Evidence, evidence_of, refuse_part_of_others
-from acidctl.location.hive_names import HiveName, at_its_line, is_hive_name
+from acidctl.location.given import at_its_line, is_hive_name
+from acidctl.location.hive_names import HiveName
 from acidctl.location.lists import Lists, SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.snapshot import Look, Snapshot, look_at, take_snapshot

@@ -12,7 +12,7 @@ from acidctl.cli.config.layers import merged_settings
 from acidctl.cli.config.setting_files import read_files
 from acidctl.cli.options.metastore import metastore_of
 from acidctl.errors import AcidctlError
-from acidctl.location.hive_names import HIVE
+from acidctl.location.given import HIVE
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.tables import find_partitions, find_tables, get_table

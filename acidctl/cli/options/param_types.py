@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from acidctl.errors import NotFoundError
-from acidctl.location.hive_names import is_hive_name
+from acidctl.location.given import is_hive_name
 from acidctl.printable import printable
 
 if TYPE_CHECKING:

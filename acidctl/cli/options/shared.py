@@ -17,7 +17,7 @@ from acidctl.cli.options.param_types import COUNT, COUNT_OR_NONE, DURATION, FILE
 from acidctl.cli.options.tables_file import place_argument, places_from, tables_option
 from acidctl.cli.output.redact import HIDDEN, is_secret_name
 from acidctl.errors import AcidctlError
-from acidctl.location.hive_names import at_its_line, is_hive_name
+from acidctl.location.given import at_its_line, is_hive_name
 from acidctl.storage.options import StorageOptions
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import click
 
 from acidctl.cli.options.param_types import FILE, LOCATION
 from acidctl.errors import UsageProblem
-from acidctl.location.hive_names import HIVE, Listed, is_hive_name, table_in
+from acidctl.location.given import HIVE, Listed, is_hive_name, table_in
 from acidctl.printable import printable
 
 _MOST_BYTES = 64 << 20

@@ -16,7 +16,7 @@ from acidctl.acid.names import DEFAULT_PARTITION
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import BadDataError, NotFoundError, UsageProblem
 from acidctl.location.find import Found, ever_changing, find_table, is_overtaken
-from acidctl.location.hive_names import is_hive_name
+from acidctl.location.given import is_hive_name
 from acidctl.location.lists import SnapshotLists, lists_of, read_lists
 from acidctl.location.named_metastore import open_warehouse
 from acidctl.location.snapshot import Snapshot

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from acidctl.acid.writeids import Form
 from acidctl.errors import UsageProblem
-from acidctl.location.hive_names import HIVE, is_hive_name
+from acidctl.location.given import HIVE, is_hive_name
 from acidctl.location.lists import SnapshotLists, read_lists
 from acidctl.location.named_metastore import open_warehouse
 from acidctl.nearest import did_you_mean

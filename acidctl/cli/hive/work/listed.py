@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from acidctl.errors import UsageProblem
-from acidctl.location.hive_names import HIVE
+from acidctl.location.given import HIVE
 from acidctl.metastore.activity import Lock
 from acidctl.wording import duration, iso_time
 

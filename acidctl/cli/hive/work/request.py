@@ -14,7 +14,8 @@ from acidctl.cli.output.console import Records, note, put_line, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import show_failure
 from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
-from acidctl.location.hive_names import HIVE, HiveName, at_its_line, is_hive_name
+from acidctl.location.given import HIVE, at_its_line, is_hive_name
+from acidctl.location.hive_names import HiveName
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import Unreachable, Unreadable

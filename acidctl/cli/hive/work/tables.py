@@ -8,7 +8,7 @@ from operator import itemgetter
 from acidctl.cli.hive.work.listed import Record
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, View, fitted
 from acidctl.errors import NotFoundError
-from acidctl.location.hive_names import HIVE
+from acidctl.location.given import HIVE
 from acidctl.location.wishes import wishes_of
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore

@@ -21,7 +21,8 @@ from acidctl.cli.report.outcomes import show_failure
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.hive.blocking import Blocker, find_blockers
 from acidctl.hive.waiting import Waiting, find_waiting, ready_entries
-from acidctl.location.hive_names import HiveName, is_hive_name
+from acidctl.location.given import is_hive_name
+from acidctl.location.hive_names import HiveName
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.activity import KnownTxns, Lock, State, Txn, find_locks, find_transactions, locks_by_txn
 from acidctl.metastore.client import Metastore

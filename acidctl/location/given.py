@@ -1,0 +1,46 @@
+"""What a user gives in place of a path: the name of a table in a metastore, or a line of a list.
+
+Every command loads this before it knows which one it is.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from acidctl.errors import AcidctlError
+
+HIVE = "hive:"
+"""How such a name begins."""
+
+
+class Listed(str):
+    """A name or a path from a list.
+
+    Attributes:
+        origin: the list and the line, for people.
+    """
+
+    __slots__ = ("origin",)
+    origin: str
+
+    def __new__(cls, text: str, origin: str) -> Self:
+        made = super().__new__(cls, text)
+        made.origin = origin
+        return made
+
+
+def at_its_line(error: AcidctlError, place: str) -> AcidctlError:
+    """The error about a place, with the line of the list that it is from."""
+    if isinstance(place, Listed):
+        error.what = f"{place.origin}: {error.what}"
+    return error
+
+
+def table_in(name: str) -> str:
+    """``db.table`` of a name, or the pattern that it is."""
+    return name[len(HIVE) :].partition("/")[0].strip().lower()
+
+
+def is_hive_name(path: str) -> bool:
+    """Whether what a user gives names tables of a metastore, not a path."""
+    return path[: len(HIVE)].lower() == HIVE
