@@ -106,8 +106,9 @@ def run(checkout: Path, command: Sequence[str]) -> Run:
 
 
 def environment(checkout: Path) -> Mapping[str, str]:
-    """This one, with modules from the checkout and no settings for acidctl."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("ACIDCTL_")}
+    """This one, with modules from the checkout, kept compiled as installed ones are, and no settings for acidctl."""
+    dropped = ("ACIDCTL_", "PYTHONDONTWRITEBYTECODE")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
     return {**kept, "PYTHONPATH": str(checkout)}
 
 
