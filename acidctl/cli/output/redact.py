@@ -14,11 +14,12 @@ _WORDS = frozenset({
     "key", "keys", "secret", "secrets", "token", "tokens", "password", "passwords", "passwd", "passphrase", "pass",
     "pwd", "credential", "credentials", "sas", "delegation", "signature", "headers", "authorization",
 })  # fmt: skip
-_JOINED = re.compile(r"(?i)(apikey|accesskey|secretkey|authtoken|connection_?string)")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_USER_INFO = re.compile(r"(?<=://)([^/\s:@]*):[^/\s]*@")
+# Compiled when they are used: most commands say nothing that may be one.
+_JOINED = r"(?i)(apikey|accesskey|secretkey|authtoken|connection_?string)"
+_PART = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+"
+_USER_INFO = r"(?<=://)([^/\s:@]*):[^/\s]*@"
 # Not after a slash: token=5 is the directory of a partition, too.
-_PAIR = re.compile(r"(?<![/\w.-])([A-Za-z][\w.-]*)=([^\s&'\",;)]+)")
+_PAIR = r"(?<![/\w.-])([A-Za-z][\w.-]*)=([^\s&'\",;)]+)"
 _PLACEHOLDERS = ("...", "FILE", "NAME", "VALUE", "TOKEN", "PASSWORD", "KEY", "SECRET")
 """What hints say."""
 
@@ -31,7 +32,7 @@ _known: set[str] = set()
 
 def is_secret_name(name: str) -> bool:
     """Whether a value of this name is one to hide: ``fs.s3a.secret.key``, ``accountKey``, ``token``; not ``keytab``."""
-    return bool(_JOINED.search(name)) or any(part.lower() in _WORDS for part in _PART.findall(name))
+    return bool(re.search(_JOINED, name)) or any(part.lower() in _WORDS for part in re.findall(_PART, name))
 
 
 def remember(value: str) -> None:
@@ -49,8 +50,8 @@ def remember_pair(name: str, value: str) -> None:
 def hidden(text: str) -> str:
     """A message without secrets: known ones, passwords in URLs, and ``token=...`` outside of paths."""
     text = _without(text, frozenset(_known | _of_the_environment()))
-    text = _USER_INFO.sub(rf"{HIDDEN}@", text)
-    return _PAIR.sub(_pair_hidden, text)
+    text = re.sub(_USER_INFO, rf"{HIDDEN}@", text)
+    return re.sub(_PAIR, _pair_hidden, text)
 
 
 def hidden_in(value: Any) -> Any:
