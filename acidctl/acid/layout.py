@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import (
@@ -25,7 +26,9 @@ from acidctl.acid.names import (
     is_visible_path,
     parse_file,
 )
-from acidctl.acid.state import AcidState
+
+if TYPE_CHECKING:
+    from acidctl.acid.state import AcidState
 
 _DATA = re.compile(r"[0-9]{6,}_[0-9]+(?:_copy_[0-9]+)?")
 """A file without synthetic columns, as Hive names it: the number of its task has at least six digits."""

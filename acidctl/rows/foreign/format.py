@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from acidctl.acid.layout import DataFile
 from acidctl.errors import BadDataError
-from acidctl.location.declared import Declared
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import MAGIC, Tail, read_tail
 
 if TYPE_CHECKING:
+    from acidctl.location.declared import Declared
     from acidctl.location.snapshot import Snapshot
     from acidctl.rows.foreign.parquet_and_text import ForeignReader, ParquetReader, TextReader
 

@@ -22,7 +22,6 @@ from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, files_
 from acidctl.acid.names import AcidDirectory, Kind, acid_directory
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError, BadDataError
-from acidctl.location.declared import Declared
 from acidctl.orc.arrow import struct_of
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.calendars import is_hybrid, proleptic_batch
@@ -37,6 +36,7 @@ from acidctl.storage.port import FileSystem
 from acidctl.storage.tail_cache import fetch_tails
 
 if TYPE_CHECKING:
+    from acidctl.location.declared import Declared
     from acidctl.location.snapshot import Snapshot
     from acidctl.rows.foreign.parquet_and_text import ForeignReader
 

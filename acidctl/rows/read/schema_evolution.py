@@ -10,18 +10,21 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError
-from acidctl.location.declared import Declared
 from acidctl.orc.arrow import below, cut_text, struct_of, tags_of, with_children
 from acidctl.orc.hive_types import row_type_of
 from acidctl.orc.read.union_nulls import has_null_member, null_unions, with_nulls
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType, arrow_type
+
+if TYPE_CHECKING:
+    from acidctl.location.declared import Declared
 
 _POSITIONAL = re.compile(r"_col[0-9]+")
 _WIDER = {kind: rank for rank, kind in enumerate(("tinyint", "smallint", "int", "bigint", "float", "double"))}
