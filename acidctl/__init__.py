@@ -1,7 +1,8 @@
 """acidctl: see, dump, compact and clean Apache Hive ACID tables without Hive.
 
 ``acidctl.open_table(url)`` reads the rows of a table; ``acidctl.Location(url)`` has the verbs of the command line for a
-table or a partition. See :mod:`acidctl.rows.scan.table` and :mod:`acidctl.api`.
+table or a partition, and ``acidctl.Hive(address)`` those for a metastore. See :mod:`acidctl.rows.scan.table`,
+:mod:`acidctl.api` and :mod:`acidctl.hive.hive`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ __version__ = "0.1.0"
 
 _LAZY = {
     "CompactionRequest": "acidctl.compaction.request",
+    "Hive": "acidctl.hive.hive",
     "Location": "acidctl.api",
     "Table": "acidctl.rows.scan.table",
     "TableLocation": "acidctl.rows.scan.table",
@@ -23,6 +25,7 @@ _LAZY = {
 
 __all__ = [
     "CompactionRequest",
+    "Hive",
     "Location",
     "Table",
     "TableLocation",
@@ -36,7 +39,14 @@ __all__ = [
 def __getattr__(name: str) -> object:
     # Arrow and all else is imported when the first table is opened: the commands start without it.
     if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
+        try:
+            return getattr(import_module(_LAZY[name]), name)
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] == "thrift":
+                errors = import_module("acidctl.errors")
+                what, hint = "no metastore can be asked", "pip install 'acidctl[metastore]'"
+                raise errors.EnvironmentProblem(what, "the package thrift is not installed", hint) from error
+            raise
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,6 +1,7 @@
 from acidctl.api import Location as Location
 from acidctl.api import find_locations as find_locations
 from acidctl.compaction.request import CompactionRequest as CompactionRequest
+from acidctl.hive.hive import Hive as Hive
 from acidctl.rows.scan.table import Table as Table
 from acidctl.rows.scan.table import TableLocation as TableLocation
 from acidctl.rows.scan.table import TableScan as TableScan
@@ -8,6 +9,7 @@ from acidctl.rows.scan.table import open_table as open_table
 
 __all__ = [
     "CompactionRequest",
+    "Hive",
     "Location",
     "Table",
     "TableLocation",

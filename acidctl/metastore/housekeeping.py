@@ -5,16 +5,18 @@ Ages are told by the server's clock, which its time-outs go by: a short transact
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from acidctl.errors import NotFoundError, UsageProblem
+from acidctl.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.metastore import interface
 from acidctl.metastore.activity import Lock, Txn, find_locks, find_transactions, locks_by_txn
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import LostTransaction, MetastoreError
 from acidctl.metastore.own.own_transaction import OwnTransaction
+from acidctl.metastore.server import Switches, each_server
+from acidctl.wording import duration
 
 _ABORT_TIMEOUT = 50004
 """Hive's own number for why: it had timed out."""
@@ -65,6 +67,45 @@ def server_time(metastore: Metastore) -> float:
             "see the metastore's log",
         )
     return float(begun) / 1000
+
+
+def silent_for(older_than: float | None, switches: Switches) -> float:
+    """Seconds after which a client counts as dead: those that are given, or the server's time-out.
+
+    Raises:
+        UsageProblem: fewer than its time-out.
+    """
+    if older_than is None:
+        return switches.txn_timeout
+    if older_than < switches.txn_timeout:
+        raise UsageProblem(
+            f"{duration(older_than)} is shorter than the server's time-out",
+            f"a client may be silent for {duration(switches.txn_timeout)}, and would be ended while it is at work",
+            "give that time, or more",
+        )
+    return older_than
+
+
+def refuse_where_it_is_done(metastore: Metastore, on_silent: Callable[[str], None] = lambda _: None) -> None:
+    """Ask every server that is known: one of them may keep house for all.
+
+    Args:
+        on_silent: told of one that does not answer.
+
+    Raises:
+        RefusedError: one of them keeps house itself.
+        MetastoreError: ZooKeeper, which knows them, does not answer.
+    """
+    for address, found in each_server(metastore):
+        if not isinstance(found, Switches):
+            on_silent(address.url)
+        elif found.keeps_house:
+            switch = "metastore.housekeeping.threads.on" if found.is_hive4 else "hive.compactor.initiator.on"
+            raise RefusedError(
+                f"the metastore {address.url} keeps house itself",
+                f"{switch} is true there, or AcidHouseKeeperService is one of its tasks",
+                "wait for it; where it does not do so, see its log, or give `force`",
+            )
 
 
 def find_dead(metastore: Metastore, older_than: float, now: float | None = None) -> Dead:

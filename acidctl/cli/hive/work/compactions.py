@@ -8,11 +8,12 @@ from operator import itemgetter
 from acidctl.cli.hive.work.listed import Record, age_text, table_named, time_of, whole
 from acidctl.cli.hive.work.words import what_frees, why_stuck
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, View, fitted, on_screen
-from acidctl.metastore.activity import find_locks, find_transactions, now_by
+from acidctl.hive.hive import look_for_stuck
+from acidctl.metastore.activity import now_by
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.queue.compactions import Compaction, find_compactions, is_wanted
-from acidctl.metastore.queue.stuck import Stuck, find_stuck
-from acidctl.metastore.server import Switches, find_switches
+from acidctl.metastore.queue.stuck import Stuck
+from acidctl.metastore.server import Switches
 
 _COLUMNS = (
     "id", "on", "kind", "state", "pool", "worker", "job", "runAs", "initiator", "enqueued", "started", "committed",
@@ -47,13 +48,10 @@ def work(
 
 
 def _stuck(metastore: Metastore, wanted: Mapping[str, str | None]) -> list[Record]:
-    # In this order: what the queue says of a transaction that had ended before is certain.
-    switches = find_switches(metastore)
-    known = find_transactions(metastore)
-    entries = find_compactions(metastore)
-    locks = () if switches.is_hive4 else find_locks(metastore)
-    found = find_stuck(entries, known, switches, locks)
-    return [_stuck_record(one, known.now, switches) for one in found if is_wanted(one.entry, wanted)]
+    found = look_for_stuck(metastore)
+    return [
+        _stuck_record(one, found.known.now, found.switches) for one in found.entries if is_wanted(one.entry, wanted)
+    ]
 
 
 def record_of(one: Compaction, now: float) -> Record:

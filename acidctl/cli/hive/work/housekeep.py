@@ -9,11 +9,11 @@ from typing import Any
 from acidctl.cli.hive.work.listed import age_text, lock_record, locks_text, time_of, whole
 from acidctl.cli.options.many_locations import Procedure
 from acidctl.cli.output.console import Records, note, put_line, warn
-from acidctl.errors import ExitStatus, RefusedError, UsageProblem
+from acidctl.errors import ExitStatus
 from acidctl.metastore.activity import Lock, Txn
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.housekeeping import Dead, end_dead, find_dead
-from acidctl.metastore.server import Switches, each_server, find_switches
+from acidctl.metastore.housekeeping import Dead, end_dead, find_dead, refuse_where_it_is_done, silent_for
+from acidctl.metastore.server import find_switches
 from acidctl.wording import human_count
 
 
@@ -29,9 +29,9 @@ def work(
 ) -> int:
     """Keep house; the exit status."""
     switches = find_switches(metastore)
-    silent = _silent_for(older_than, switches)
+    silent = silent_for(older_than, switches)
     if not force:
-        _refuse_where_it_is_done(metastore)
+        refuse_where_it_is_done(metastore, _warn_of_silent)
     dead = find_dead(metastore, silent)
     records = Records(output)
     is_table = output == "table"
@@ -60,30 +60,8 @@ def work(
     return ExitStatus.DONE
 
 
-def _silent_for(older_than: float | None, switches: Switches) -> float:
-    if older_than is None:
-        return switches.txn_timeout
-    if older_than < switches.txn_timeout:
-        raise UsageProblem(
-            f"{age_text(older_than)} is shorter than the server's time-out",
-            f"a client may be silent for {age_text(switches.txn_timeout)}, and would be ended while it is at work",
-            "give that time, or more",
-        )
-    return older_than
-
-
-def _refuse_where_it_is_done(metastore: Metastore) -> None:
-    """Every server that is known is asked: one of them may keep house for all."""
-    for address, found in each_server(metastore):
-        if not isinstance(found, Switches):
-            warn(f"{address.url} does not answer: whether it keeps house is not known")
-        elif found.keeps_house:
-            switch = "metastore.housekeeping.threads.on" if found.is_hive4 else "hive.compactor.initiator.on"
-            raise RefusedError(
-                f"the metastore {address.url} keeps house itself",
-                f"{switch} is true there, or AcidHouseKeeperService is one of its tasks",
-                "wait for it; where it does not do so, see its log, or give `force`",
-            )
+def _warn_of_silent(url: str) -> None:
+    warn(f"{url} does not answer: whether it keeps house is not known")
 
 
 def _lines(dead: Dead) -> Iterator[str]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -14,8 +13,7 @@ from acidctl.cli.output.console import Records, note, put_line, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import show_failure
 from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
-from acidctl.location.given import HIVE, at_its_line, is_hive_name
-from acidctl.location.hive_names import HiveName
+from acidctl.hive.hive import wishes_for
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import Unreachable, Unreadable
@@ -31,7 +29,7 @@ from acidctl.metastore.queue.compactions import (
     find_compactions,
     request_compaction,
 )
-from acidctl.metastore.tables import partition_names
+from acidctl.metastore.tables import HiveTable
 from acidctl.wording import human_count
 
 _POLL_SECONDS = 1.0
@@ -63,7 +61,7 @@ def work(
         raise click.UsageError("--buckets and --order-by are for --rebalance.")
     asked = Wish("", "", "", kind, pool or "", properties, buckets, order_by or "")
     check_wish(metastore, asked)
-    wishes = list(_wishes(Warehouse(metastore, exclude), names, asked))
+    wishes = list(wishes_for(Warehouse(metastore, exclude), names, asked, _warn_of_sorted))
     said = _Said(output)
     if dry_run:
         for wish in wishes:
@@ -77,26 +75,8 @@ def work(
     return said.status
 
 
-def _wishes(warehouse: Warehouse, names: Sequence[str], asked: Wish) -> Iterator[Wish]:
-    """One for each location that is named, once."""
-    seen: set[str] = set()
-    for text in names:
-        try:
-            name = HiveName.parse(text if is_hive_name(text) else HIVE + text)
-            tables = list(warehouse.tables(name))
-        except AcidctlError as error:
-            raise at_its_line(error, text) from error
-        for table in tables:
-            parts = [""]
-            if table.partition_keys or name.partition:
-                parts = partition_names(warehouse.metastore, table, name.partition)
-            if table.sort_columns:
-                warn(f"{table.full_name} is sorted: Hive's workers refuse to compact it")
-            for part in parts:
-                wish = replace(asked, database=table.database, table=table.name, partition=part)
-                if wish.name not in seen:
-                    seen.add(wish.name)
-                    yield wish
+def _warn_of_sorted(table: HiveTable) -> None:
+    warn(f"{table.full_name} is sorted: Hive's workers refuse to compact it")
 
 
 class _Said:

@@ -19,15 +19,13 @@ from acidctl.cli.output.console import human_bytes, note
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, View, fitted, on_screen
 from acidctl.cli.report.outcomes import show_failure
 from acidctl.errors import AcidctlError, UsageProblem
-from acidctl.hive.blocking import Blocker, find_blockers
-from acidctl.hive.waiting import Waiting, find_waiting, ready_entries
-from acidctl.location.given import is_hive_name
-from acidctl.location.hive_names import HiveName
+from acidctl.hive.blocking import Blocker
+from acidctl.hive.hive import hive_names, look_for_blockers
+from acidctl.hive.waiting import Waiting
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.activity import KnownTxns, Lock, State, Txn, find_locks, find_transactions, locks_by_txn
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.queue.compactions import find_compactions
-from acidctl.metastore.server import Switches, find_switches
+from acidctl.metastore.server import Switches
 from acidctl.wording import human_count
 
 _COLUMNS = (
@@ -143,29 +141,15 @@ def _blocking(
         worst = max(worst, error.exit_status)
         show_failure(name, error)
 
-    names = _hive_names(tables)
-    switches = find_switches(metastore)
-    ready = ready_entries(find_compactions(metastore))
-    waiting = find_waiting(Warehouse(metastore), ready, names, storage, sizes=sizes, on_error=failed)
-    known, locks = find_transactions(metastore), find_locks(metastore)
-    blockers = [
-        one
-        for one in find_blockers(waiting, known, locks, switches)
-        if _is_wanted(one.user, known.age(one.started), user, older_than)
-    ]
+    found = look_for_blockers(Warehouse(metastore), hive_names(tables), storage, sizes=sizes, on_error=failed)
+    known, switches, waiting = found.known, found.switches, found.waiting
+    blockers = [one for one in found.blockers if _is_wanted(one.user, known.age(one.started), user, older_than)]
     records = [_blocker_record(one, known, switches) for one in blockers]
     nothing = "nothing holds back a cleaning" if waiting else "nothing waits for cleaning"
     status = view.show(records, _BLOCKING_COLUMNS, _blocking_table, nothing)
     if view.is_table:
         _sum_up(waiting, switches)
     return worst or status
-
-
-def _hive_names(tables: Sequence[str]) -> list[str]:
-    names = [name if is_hive_name(name) else f"hive:{name}" for name in tables]
-    for name in names:
-        HiveName.parse(name)
-    return names
 
 
 def _sum_up(waiting: Sequence[Waiting], switches: Switches) -> None:
