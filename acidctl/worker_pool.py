@@ -37,8 +37,8 @@ _LOOK_SECONDS = 1.0
 _AHEAD = 4
 """Tasks in the queue for every process; below that, there is room for more."""
 _CODE = (
-    "import sys; sys.path[:] = sys.argv[3:]; from acidctl.worker_pool import serve; "
-    "serve(int(sys.argv[1]), int(sys.argv[2]))"
+    "import sys; sys.path[:] = sys.argv[3:]; from acidctl.worker_pool import serve_tasks; "
+    "serve_tasks(int(sys.argv[1]), int(sys.argv[2]))"
 )
 
 
@@ -325,7 +325,7 @@ def _start(memory: int, *, is_quiet: bool) -> _Worker:
 # --- in the worker ---
 
 
-def serve(descriptor: int, memory: int) -> None:
+def serve_tasks(descriptor: int, memory: int) -> None:
     """The life of a worker process: tasks come through a pipe, which closes when the parent ends."""
     leave_out_pandas()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's: it ends us

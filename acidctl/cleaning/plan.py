@@ -54,7 +54,7 @@ class Removal:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class LaterEntry:
     """An entry that goes later, when nothing else happens.
 
     Attributes:
@@ -85,7 +85,7 @@ class CleaningPlan:
     removals: tuple[Removal, ...]
     kept_back: tuple[tuple[str, Reason], ...] = ()
     policy: Policy = field(default_factory=Policy)
-    waiting: tuple[Waiting, ...] = ()
+    waiting: tuple[LaterEntry, ...] = ()
     postponed: tuple[str, ...] = ()
 
     @property
@@ -168,7 +168,7 @@ def plan_cleaning(snapshot: Snapshot, policy: Policy | None = None, now: float |
         found = find_leftovers(snapshot, ages, gone, policy, now)
         removals += [_removal(name, EntryKind.STAGING, State.IGNORED, why, children) for name, why in found.removable]
         kept_back |= dict(found.kept_back)
-        waiting += [Waiting(name, since, policy.until(since), why) for name, since, why in found.young]
+        waiting += [LaterEntry(name, since, policy.until(since), why) for name, since, why in found.young]
     plan = CleaningPlan(snapshot, tuple(removals), tuple(sorted(kept_back.items())), policy, tuple(waiting))
     _prove(plan, ages, lists, now)
     return plan
@@ -230,16 +230,16 @@ class _Judge:
         unneeded = {verdict.name for verdict in _removable(self._snapshot.state)} - self.at(None)
         return {name: self._reasons.get(name) or self._beyond_cleaner() for name in unneeded}
 
-    def waiting(self, name: str, policy: Policy, now: float) -> Waiting:
+    def waiting(self, name: str, policy: Policy, now: float) -> LaterEntry:
         """Since when a name has been free to go, and until when it stays."""
         since = self._since(name)
         if since is None:
-            return Waiting(name, None, None, reason(Code.AGE_UNKNOWN))
+            return LaterEntry(name, None, None, reason(Code.AGE_UNKNOWN))
         until = policy.until(since)
         if since > now + CLOCKS_SECONDS:  # its time, or that of what supersedes it, lies in the future
-            return Waiting(name, since, until, reason(Code.CLOCKS_DIFFER, since=since, until=until))
+            return LaterEntry(name, since, until, reason(Code.CLOCKS_DIFFER, since=since, until=until))
         is_obsolete = self._verdicts[name].state is State.OBSOLETE
-        return Waiting(name, since, until, reason(Code.TOO_YOUNG, since=since, until=until, is_obsolete=is_obsolete))
+        return LaterEntry(name, since, until, reason(Code.TOO_YOUNG, since=since, until=until, is_obsolete=is_obsolete))
 
     def held(self, names: set[str]) -> dict[str, Reason]:
         """Those that somebody may still read who took a lock before they became obsolete, with the reason; all of them

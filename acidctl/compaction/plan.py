@@ -19,7 +19,7 @@ from acidctl.compaction.outcome import require_read
 from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.segments import FINEST, cut
-from acidctl.compaction.split import Piece, split
+from acidctl.compaction.split import StripeGroup, split
 from acidctl.compaction.table_type import type_of
 from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask
 from acidctl.errors import BadDataError, ConflictError, RefusedError
@@ -355,7 +355,7 @@ def _known_buckets(source: EventFile) -> tuple[set[int], bool]:
     return set(decode_all(np.array(values, np.int64)).bucket.tolist()), None not in source.ranges
 
 
-def _pieces(files: Sequence[EventFile], least: int) -> tuple[Piece, ...]:
+def _pieces(files: Sequence[EventFile], least: int) -> tuple[StripeGroup, ...]:
     """Into what a bucket can be cut; nothing where it is small, or its keys interleave everywhere."""
     pieces = split(files, least) if sum(file.file.size for file in files) > least else []
     return tuple(pieces) if len(pieces) > 1 else ()

@@ -202,7 +202,7 @@ def _wrong(shown: str, why: str) -> VerifyError:
     return VerifyError(f"the compaction of {shown} does not add up", why, "nothing was published; report this")
 
 
-def take_back(plan: CompactionPlan, published: Sequence[str]) -> None:
+def remove_hidden(plan: CompactionPlan, published: Sequence[str]) -> None:
     """Remove what was published under a transaction that is known to be aborted: readers never see it.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from acidctl.compaction.split import joined
+from acidctl.compaction.split import joined_groups
 from acidctl.compaction.tasks import BucketTask, ConcatTask
 
 FINEST = 64 << 20
@@ -22,7 +22,7 @@ def cut(task: BucketTask, limit: int) -> list[BucketTask]:
         The task itself, where it is small, or cannot be cut.
     """
     whole = replace(task, pieces=())
-    pieces = joined(task.pieces, limit)
+    pieces = joined_groups(task.pieces, limit)
     if len(pieces) < 2:
         return [whole]
     tasks = []

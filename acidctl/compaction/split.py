@@ -26,7 +26,7 @@ StripeSpan = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class StripeGroup:
     """Stripes of one bucket's files, all of whose keys are above those of the piece before it.
 
     Attributes:
@@ -39,12 +39,12 @@ class Piece:
     bytes: int
     rows: int
 
-    def __add__(self, after: Piece) -> Piece:
+    def __add__(self, after: StripeGroup) -> StripeGroup:
         """Both, as one."""
         spans = dict(self.spans)
         for file, (first, end) in after.spans.items():
             spans[file] = (spans.get(file, (first, end))[0], end)
-        return Piece(spans, self.bytes + after.bytes, self.rows + after.rows)
+        return StripeGroup(spans, self.bytes + after.bytes, self.rows + after.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class _Stripe:
     rows: int
 
 
-def split(files: Sequence[EventFile], limit: int) -> list[Piece]:
+def split(files: Sequence[EventFile], limit: int) -> list[StripeGroup]:
     """Cut the stripes of one bucket's files into pieces of ascending keys.
 
     Args:
@@ -66,10 +66,10 @@ def split(files: Sequence[EventFile], limit: int) -> list[Piece]:
     Returns:
         The pieces; one when the bucket is small, or its keys interleave everywhere.
     """
-    pieces: list[Piece] = []
+    pieces: list[StripeGroup] = []
     reached = _LEAST
     for stripe in sorted(_stripes(files), key=lambda stripe: (stripe.low, stripe.file, stripe.number)):
-        piece = Piece({stripe.file: (stripe.number, stripe.number + 1)}, stripe.bytes, stripe.rows)
+        piece = StripeGroup({stripe.file: (stripe.number, stripe.number + 1)}, stripe.bytes, stripe.rows)
         if not pieces or (pieces[-1].bytes >= limit and reached < stripe.low):
             pieces.append(piece)
         else:
@@ -78,9 +78,9 @@ def split(files: Sequence[EventFile], limit: int) -> list[Piece]:
     return pieces
 
 
-def joined(pieces: Iterable[Piece], limit: int) -> list[Piece]:
+def joined_groups(pieces: Iterable[StripeGroup], limit: int) -> list[StripeGroup]:
     """Fewer and larger pieces: each of as many as reach `limit` stored bytes."""
-    larger: list[Piece] = []
+    larger: list[StripeGroup] = []
     for piece in pieces:
         if larger and larger[-1].bytes < limit:
             larger[-1] += piece

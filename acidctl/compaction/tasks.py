@@ -12,7 +12,7 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.proof.checksum import RowProof
 from acidctl.compaction.proof.keys import Key
 from acidctl.compaction.proof.verify import Verify
-from acidctl.compaction.split import Piece, StripeSpan
+from acidctl.compaction.split import StripeGroup, StripeSpan
 from acidctl.orc.read.id_runs import IdBytes
 from acidctl.orc.tail import Tail, stripe_length
 from acidctl.orc.types import OrcType
@@ -104,7 +104,7 @@ class BucketTask(FileTask):
     write_ids: ValidWriteIds
     acid_version: int
     segment: int | None = None
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[StripeGroup, ...] = ()
     sorts_deletes_by: tuple[int, ...] = ()
 
     @property

@@ -18,8 +18,8 @@ from acidctl.metastore.activity import KnownTxns, Lock, find_locks, find_transac
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.housekeeping import Dead, abort_txn, end_dead, find_dead, refuse_where_it_is_done, silent_for
 from acidctl.metastore.queue.compactions import (
-    Answer,
     Compaction,
+    QueueAnswer,
     Wish,
     abort_compactions,
     check_wish,
@@ -110,7 +110,7 @@ class Hive:
             MetastoreError: the metastore cannot be reached, or failed. (So for all other methods.)
         """
         found = Warehouse(self.metastore, tuple(exclude))
-        return [table for name in hive_names(names or ["*.*"]) for table in found.tables(HiveName.parse(name))]
+        return [table for name in as_hive_names(names or ["*.*"]) for table in found.tables(HiveName.parse(name))]
 
     def transactions(self) -> KnownTxns:
         """Its transactions that are open, and those that were aborted and are not forgotten yet."""
@@ -139,12 +139,12 @@ class Hive:
             sizes: list the locations, for the bytes.
             on_error: told of a location that cannot be listed.
         """
-        names = hive_names(tables)
+        names = as_hive_names(tables)
         return look_for_blockers(self._warehouse, names, self._storage, sizes=sizes, on_error=on_error)
 
     def request(
         self, *names: str, kind: str = "major", pool: str = "", exclude: Sequence[str] = ()
-    ) -> list[tuple[Wish, Answer]]:
+    ) -> list[tuple[Wish, QueueAnswer]]:
         """Ask Hive's workers for a compaction of every location of some tables.
 
         Args:
@@ -185,7 +185,7 @@ class Hive:
         return end_dead(self.metastore, dead, silent_for(older_than, find_switches(self.metastore)))
 
 
-def hive_names(names: Sequence[str]) -> list[str]:
+def as_hive_names(names: Sequence[str]) -> list[str]:
     """Names of tables, each with ``hive:`` before it.
 
     Raises:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from acidctl.acid.names import partition_name
 from acidctl.acid.state import State
 from acidctl.acid.triggers import CompactionKind
-from acidctl.compaction.publish import take_back
+from acidctl.compaction.publish import remove_hidden
 from acidctl.compaction.request import (
     CompactionRequest,
     Mode,
@@ -187,7 +187,7 @@ class Turn:
         """
         self.transaction.beat()
         if self.entry:
-            queue_work.require_ours(self.desk.metastore, self.entry, self.worker)
+            queue_work.require_worked_on_by(self.desk.metastore, self.entry, self.worker)
         else:
             refuse_beside_hive(self.found, self.lists.renewed())
 
@@ -279,7 +279,7 @@ class Turn:
 
     def _finish(self) -> None:
         if self.entry:
-            queue_work.require_ours(self.desk.metastore, self.entry, self.worker)
+            queue_work.require_worked_on_by(self.desk.metastore, self.entry, self.worker)
             queue_work.mark_compacted(self.desk.metastore, self.entry)
         self.transaction.commit()
         self._has_ended = True
@@ -385,4 +385,4 @@ def _take_back(outcome: Compacted) -> None:
     """Remove what a transaction that was aborted hides for ever; what cannot be removed harms nobody."""
     if outcome.plan.visibility_txn:
         with suppress(AcidctlError):
-            take_back(outcome.plan, outcome.published)
+            remove_hidden(outcome.plan, outcome.published)

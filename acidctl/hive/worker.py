@@ -447,7 +447,7 @@ def _free(metastore: Metastore, one: Compaction, why: str, *, again: bool = True
     kind = CompactionType.__members__.get(one.kind.upper().replace("-", "_"), 0)
     entry = interface.QueueEntry(one.id, one.database, one.table, one.partition or None, kind, pool=one.pool or None)
     with suppress(ConflictError):  # meanwhile it was given to another worker
-        queue_work.require_ours(metastore, entry, one.worker)
+        queue_work.require_worked_on_by(metastore, entry, one.worker)
         if one.txn:
             with suppress(AcidctlError):
                 metastore.call(interface.ABORT_TXN, interface.AbortTxnRequest(one.txn, ABORTED_COMPACTION))

@@ -32,7 +32,7 @@ from acidctl.acid.names import (
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import parse_flush_length
 from acidctl.errors import AcidctlError, RefusedError
-from acidctl.location.neighbours import Surroundings, within
+from acidctl.location.neighbours import Surroundings, other_format_within
 from acidctl.location.snapshot import Look
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import FileSystem, base_name, join
@@ -116,7 +116,7 @@ def evidence_of(fs: FileSystem, path: str, look: Look, said: TableType | None = 
     below = next(iter(tables_below(look.listing)), None)
     if below is not None:
         return _unknown(Code.TABLES_BELOW, path=below)
-    if found := within(fs, path, look.listing):
+    if found := other_format_within(fs, path, look.listing):
         return _unknown(Code.OTHER_FORMAT_BELOW, path=found[0], what=found[1])
     children = entries_by_child(look.listing)
     if said is not None:

@@ -136,7 +136,7 @@ class Found:
         found = self
         for _ in range(_ROUNDS):
             newer = lists.renewed(asked_again=True)
-            if not is_overtaken([found], lists, newer):
+            if not is_any_overtaken([found], lists, newer):
                 return found, lists
             lists, found = newer, found.afresh()
         raise ever_changing(self.shown)
@@ -168,7 +168,7 @@ class Found:
         return replace(self, top=None, ahead=None)
 
 
-def is_overtaken(places: Sequence[Found], lists: SnapshotLists, newer: SnapshotLists) -> bool:
+def is_any_overtaken(places: Sequence[Found], lists: SnapshotLists, newer: SnapshotLists) -> bool:
     """Whether what was found may lack what lists count that a metastore gave before, as newer ones show."""
     unseen = [(found.hive, found.unseen(lists)) for found in places if found.hive]
     return any(newer.is_overtaken(directories, hive) for hive, directories in unseen if directories)

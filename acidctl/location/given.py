@@ -13,7 +13,7 @@ HIVE = "hive:"
 """How such a name begins."""
 
 
-class Listed(str):
+class FromList(str):
     """A name or a path from a list.
 
     Attributes:
@@ -31,7 +31,7 @@ class Listed(str):
 
 def at_its_line(error: AcidctlError, place: str) -> AcidctlError:
     """The error about a place, with the line of the list that it is from."""
-    if isinstance(place, Listed):
+    if isinstance(place, FromList):
         error.what = f"{place.origin}: {error.what}"
     return error
 

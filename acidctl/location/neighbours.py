@@ -57,7 +57,7 @@ def other_format(fs: FileSystem, path: str, listing: Listing) -> str:
     return "an export of Hive" if "_metadata" in names and _is_json(fs, join(path, "_metadata")) else ""
 
 
-def within(fs: FileSystem, path: str, tree: Listing) -> tuple[str, str] | None:
+def other_format_within(fs: FileSystem, path: str, tree: Listing) -> tuple[str, str] | None:
     """A table of another format inside of a location: its path relative to that, and what it is; None as a rule.
 
     Args:

@@ -56,7 +56,7 @@ _Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class KnownPlace:
     """A location that the metastore knows."""
 
     fs: FileSystem
@@ -277,7 +277,9 @@ class Warehouse:
             return again
         raise ConflictError(f"{table.full_name} is not the table that it was", why, "look for its locations again")
 
-    def places(self, name: HiveName, storage: Mapping[str, str], on_error: OnError | None = None) -> Iterator[Place]:
+    def places(
+        self, name: HiveName, storage: Mapping[str, str], on_error: OnError | None = None
+    ) -> Iterator[KnownPlace]:
         """The locations of all of its tables, table by table, partitions by their values.
 
         Args:
@@ -330,10 +332,10 @@ class Warehouse:
 
     def _places_of(
         self, table: HiveTable, wanted: Mapping[str, str], storage: Mapping[str, str], on_error: OnError | None
-    ) -> Iterator[Place]:
+    ) -> Iterator[KnownPlace]:
         fs, root = _opened(table.location, storage, table.full_name)
         if not table.partition_keys and not wanted:
-            yield Place(fs, WalkedLocation(root, table.full_name), table)
+            yield KnownPlace(fs, WalkedLocation(root, table.full_name), table)
             return
         beginning = table.location.rstrip("/") + "/"
         for partition in find_partitions(self.metastore, table, wanted):
@@ -348,7 +350,7 @@ class Warehouse:
                     raise
                 on_error(error)
                 continue
-            yield Place(elsewhere, WalkedLocation(path, table.full_name, partition.values), table, partition)
+            yield KnownPlace(elsewhere, WalkedLocation(path, table.full_name, partition.values), table, partition)
 
     def _remember_roots(self, tables: Iterable[HiveTable]) -> None:
         for table in tables:

@@ -14,7 +14,7 @@ from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import Unreachable
 
 
-class State(StrEnum):
+class TxnStatus(StrEnum):
     """Of a transaction that a metastore still knows; committed ones it forgets."""
 
     OPEN = "open"
@@ -22,7 +22,10 @@ class State(StrEnum):
     UNKNOWN = "unknown"
 
 
-_STATES: Mapping[int, State] = {interface.TxnState.OPEN: State.OPEN, interface.TxnState.ABORTED: State.ABORTED}
+_STATES: Mapping[int, TxnStatus] = {
+    interface.TxnState.OPEN: TxnStatus.OPEN,
+    interface.TxnState.ABORTED: TxnStatus.ABORTED,
+}
 _SPECIAL = (
     interface.TxnType.READ_ONLY,
     interface.TxnType.COMPACTION,
@@ -42,7 +45,7 @@ class Txn:
     """
 
     id: int
-    state: State
+    state: TxnStatus
     type: str | None
     user: str
     host: str
@@ -109,12 +112,12 @@ class KnownTxns:
     @property
     def open(self) -> tuple[Txn, ...]:
         """Those that are open, oldest first."""
-        return tuple(txn for txn in self.txns if txn.state is State.OPEN)
+        return tuple(txn for txn in self.txns if txn.state is TxnStatus.OPEN)
 
     @property
     def aborted_ids(self) -> frozenset[int]:
         """The ids of those that are aborted."""
-        return frozenset(txn.id for txn in self.txns if txn.state is State.ABORTED)
+        return frozenset(txn.id for txn in self.txns if txn.state is TxnStatus.ABORTED)
 
     def age(self, since: float | None) -> float | None:
         """Seconds since a time of the server's; None where there is none."""
@@ -152,8 +155,8 @@ def now_by(times: Iterable[float | None]) -> float:
 
 
 def _txn(one: interface.TxnInfo, types: Mapping[int, str] | None) -> Txn:
-    state = _STATES.get(one.state, State.UNKNOWN)
-    is_open = state is State.OPEN
+    state = _STATES.get(one.state, TxnStatus.UNKNOWN)
+    is_open = state is TxnStatus.OPEN
     return Txn(
         id=one.id,
         state=state,

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from acidctl.errors import AcidctlError
 from acidctl.metastore import interface
 from acidctl.metastore.connection import Connection
-from acidctl.metastore.discovery import addresses_of
+from acidctl.metastore.discovery import server_addresses
 from acidctl.metastore.errors import MetastoreError, NoAnswer, UnknownMethod, Unreachable, Unreadable
 from acidctl.metastore.settings import Address, Login, MetastoreSettings
 from acidctl.metastore.wire import Method
@@ -149,7 +149,7 @@ class Metastore:
 
     def _in_order(self, silent: set[str]) -> list[Address]:
         """The servers, by chance or as they are given, without those that do not answer."""
-        found = [address for address in addresses_of(self.settings) if address.url not in silent]
+        found = [address for address in server_addresses(self.settings) if address.url not in silent]
         return found if self.settings.in_order else random.sample(found, len(found))
 
     def _introduce(self, connection: Connection) -> None:

@@ -21,7 +21,7 @@ from acidctl.metastore.settings import Address, MetastoreSettings
 from acidctl.metastore.transport.stream import MOST_BYTES
 from acidctl.metastore.transport.tls import not_trusted
 from acidctl.metastore.transport.transports import transport_of
-from acidctl.metastore.wire import Answer, Method
+from acidctl.metastore.wire import Method, Reply
 from acidctl.printable import printable
 
 _UNREADABLE = (
@@ -150,7 +150,7 @@ class Connection:
         out.writeMessageEnd()
         self._transport.flush()
 
-    def _receive(self, method: Method) -> Answer:
+    def _receive(self, method: Method) -> Reply:
         source = self._loose if method.loose else self._protocol
         name, kind, number = source.readMessageBegin()
         if kind == TMessageType.EXCEPTION:

@@ -14,7 +14,7 @@ _MOST_SERVERS = 1000
 _MOST_BYTES = 4096
 
 
-def addresses_of(settings: MetastoreSettings) -> tuple[Address, ...]:
+def server_addresses(settings: MetastoreSettings) -> tuple[Address, ...]:
     """The servers to be asked: those of the settings, or those that ZooKeeper has now.
 
     Raises:

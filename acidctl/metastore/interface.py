@@ -22,7 +22,7 @@ from acidctl.metastore.wire import (
     method,
     set_of,
     struct,
-    struct_of,
+    struct_type,
 )
 
 
@@ -126,13 +126,13 @@ class Order(Struct):
 class StorageDescriptor(Struct):
     """Where and how a table or a partition is stored."""
 
-    columns: tuple[FieldSchema, ...] = field(1, list_of(struct_of(FieldSchema)), ())
+    columns: tuple[FieldSchema, ...] = field(1, list_of(struct_type(FieldSchema)), ())
     location: str | None = field(2, STRING)
     input_format: str | None = field(3, STRING)
     buckets: int = field(6, I32, -1)
-    serde: SerDeInfo | None = field(7, struct_of(SerDeInfo))
+    serde: SerDeInfo | None = field(7, struct_type(SerDeInfo))
     bucket_columns: tuple[str, ...] = field(8, list_of(STRING), ())
-    sort_columns: tuple[Order, ...] = field(9, list_of(struct_of(Order)), ())
+    sort_columns: tuple[Order, ...] = field(9, list_of(struct_type(Order)), ())
     parameters: Mapping[str, str] = field(10, map_of(STRING, STRING), {})
 
 
@@ -144,8 +144,8 @@ class Table(Struct):
     database: str = field(2, STRING, "")
     owner: str | None = field(3, STRING)
     created: int = field(4, I32, 0)
-    storage: StorageDescriptor | None = field(7, struct_of(StorageDescriptor))
-    partition_keys: tuple[FieldSchema, ...] = field(8, list_of(struct_of(FieldSchema)), ())
+    storage: StorageDescriptor | None = field(7, struct_type(StorageDescriptor))
+    partition_keys: tuple[FieldSchema, ...] = field(8, list_of(struct_type(FieldSchema)), ())
     parameters: Mapping[str, str] = field(9, map_of(STRING, STRING), {})
     table_type: str | None = field(12, STRING)
     catalog: str | None = field(17, STRING)
@@ -164,7 +164,7 @@ class Partition(Struct):
     """A partition, as the metastore has it: only what does not repeat its table."""
 
     values: tuple[str, ...] = field(1, list_of(STRING), ())
-    storage: PartitionStorage | None = field(6, struct_of(PartitionStorage))
+    storage: PartitionStorage | None = field(6, struct_type(PartitionStorage))
     parameters: Mapping[str, str] = field(7, map_of(STRING, STRING), {})
 
 
@@ -172,10 +172,10 @@ class Partition(Struct):
 class PartitionFiles(Struct):
     """How the files of a partition are written, too."""
 
-    columns: tuple[FieldSchema, ...] = field(1, list_of(struct_of(FieldSchema)), ())
+    columns: tuple[FieldSchema, ...] = field(1, list_of(struct_type(FieldSchema)), ())
     location: str | None = field(2, STRING)
     input_format: str | None = field(3, STRING)
-    serde: SerDeInfo | None = field(7, struct_of(SerDeInfo))
+    serde: SerDeInfo | None = field(7, struct_type(SerDeInfo))
 
 
 @struct
@@ -183,7 +183,7 @@ class PartitionWithFiles(Struct):
     """A partition with what may differ from its table in how its files are written."""
 
     values: tuple[str, ...] = field(1, list_of(STRING), ())
-    storage: PartitionFiles | None = field(6, struct_of(PartitionFiles))
+    storage: PartitionFiles | None = field(6, struct_type(PartitionFiles))
     parameters: Mapping[str, str] = field(7, map_of(STRING, STRING), {})
 
 
@@ -218,7 +218,7 @@ class GetTableRequest(Struct):
 
     database: str = field(1, STRING, "")
     name: str = field(2, STRING, "")
-    capabilities: ClientCapabilities = field(3, struct_of(ClientCapabilities), ClientCapabilities())
+    capabilities: ClientCapabilities = field(3, struct_type(ClientCapabilities), ClientCapabilities())
     processor_capabilities: tuple[str, ...] | None = field(8, list_of(STRING))
     processor: str | None = field(9, STRING)
 
@@ -227,7 +227,7 @@ class GetTableRequest(Struct):
 class GetTableResult(Struct):
     """The table that was asked for."""
 
-    table: Table | None = field(1, struct_of(Table))
+    table: Table | None = field(1, struct_type(Table))
 
 
 @struct
@@ -236,7 +236,7 @@ class GetTablesRequest(Struct):
 
     database: str = field(1, STRING, "")
     names: tuple[str, ...] = field(2, list_of(STRING), ())
-    capabilities: ClientCapabilities = field(3, struct_of(ClientCapabilities), ClientCapabilities())
+    capabilities: ClientCapabilities = field(3, struct_type(ClientCapabilities), ClientCapabilities())
     processor_capabilities: tuple[str, ...] | None = field(5, list_of(STRING))
     processor: str | None = field(6, STRING)
 
@@ -245,13 +245,13 @@ class GetTablesRequest(Struct):
 class GetTablesResult(Struct):
     """Those of them that there are."""
 
-    tables: tuple[Table, ...] = field(1, list_of(struct_of(Table)), ())
+    tables: tuple[Table, ...] = field(1, list_of(struct_type(Table)), ())
 
 
 GET_ALL_DATABASES = method("get_all_databases", (), list_of(STRING), "MetaException")
-GET_DATABASE = method("get_database", (STRING,), struct_of(Database), "NoSuchObjectException MetaException")
+GET_DATABASE = method("get_database", (STRING,), struct_type(Database), "NoSuchObjectException MetaException")
 GET_TABLE_META = method(
-    "get_table_meta", (STRING, STRING, list_of(STRING)), list_of(struct_of(TableMeta)), "MetaException"
+    "get_table_meta", (STRING, STRING, list_of(STRING)), list_of(struct_type(TableMeta)), "MetaException"
 )
 GET_TABLE_NAMES_BY_FILTER = method(
     "get_table_names_by_filter",
@@ -260,12 +260,12 @@ GET_TABLE_NAMES_BY_FILTER = method(
     "MetaException InvalidOperationException UnknownDBException",
 )
 GET_TABLE = method(
-    "get_table_req", (struct_of(GetTableRequest),), struct_of(GetTableResult), "MetaException NoSuchObjectException"
+    "get_table_req", (struct_type(GetTableRequest),), struct_type(GetTableResult), "MetaException NoSuchObjectException"
 )
 GET_TABLES = method(
     "get_table_objects_by_name_req",
-    (struct_of(GetTablesRequest),),
-    struct_of(GetTablesResult),
+    (struct_type(GetTablesRequest),),
+    struct_type(GetTablesResult),
     "MetaException InvalidOperationException UnknownDBException",
 )
 GET_PARTITION_NAMES = method(
@@ -281,13 +281,13 @@ GET_PARTITION_NAMES_PS = method(
 GET_PARTITIONS_BY_NAMES = method(
     "get_partitions_by_names",
     (STRING, STRING, list_of(STRING)),
-    list_of(struct_of(Partition)),
+    list_of(struct_type(Partition)),
     "MetaException NoSuchObjectException InvalidObjectException",
 )
 GET_PARTITIONS_WITH_FILES = method(
     "get_partitions_by_names",
     (STRING, STRING, list_of(STRING)),
-    list_of(struct_of(PartitionWithFiles)),
+    list_of(struct_type(PartitionWithFiles)),
     "MetaException NoSuchObjectException InvalidObjectException",
 )
 
@@ -377,7 +377,7 @@ class OpenTxnsInfo(Struct):
     """All of them."""
 
     high_watermark: int = field(1, I64, 0)
-    txns: tuple[TxnInfo, ...] = field(2, list_of(struct_of(TxnInfo)), ())
+    txns: tuple[TxnInfo, ...] = field(2, list_of(struct_type(TxnInfo)), ())
 
 
 @struct
@@ -408,7 +408,7 @@ class TableWriteIds(Struct):
 class ValidWriteIdsResponse(Struct):
     """Those of all tables."""
 
-    tables: tuple[TableWriteIds, ...] = field(1, list_of(struct_of(TableWriteIds)), ())
+    tables: tuple[TableWriteIds, ...] = field(1, list_of(struct_type(TableWriteIds)), ())
 
 
 @struct
@@ -437,24 +437,24 @@ class HeartbeatTxnRangeResponse(Struct):
 
 _GONE = "NoSuchTxnException TxnAbortedException"
 
-GET_OPEN_TXNS = method("get_open_txns", (), struct_of(OpenTxns), loose=True)
-GET_OPEN_TXNS_REQ = method("get_open_txns_req", (struct_of(GetOpenTxnsRequest),), struct_of(OpenTxns))
-GET_OPEN_TXNS_INFO = method("get_open_txns_info", (), struct_of(OpenTxnsInfo))
+GET_OPEN_TXNS = method("get_open_txns", (), struct_type(OpenTxns), loose=True)
+GET_OPEN_TXNS_REQ = method("get_open_txns_req", (struct_type(GetOpenTxnsRequest),), struct_type(OpenTxns))
+GET_OPEN_TXNS_INFO = method("get_open_txns_info", (), struct_type(OpenTxnsInfo))
 GET_VALID_WRITE_IDS = method(
     "get_valid_write_ids",
-    (struct_of(ValidWriteIdsRequest),),
-    struct_of(ValidWriteIdsResponse),
+    (struct_type(ValidWriteIdsRequest),),
+    struct_type(ValidWriteIdsResponse),
     "NoSuchTxnException MetaException",
 )
-OPEN_TXNS = method("open_txns", (struct_of(OpenTxnRequest),), struct_of(OpenTxnsResponse), repeatable=False)
-ABORT_TXN = method("abort_txn", (struct_of(AbortTxnRequest),), None, "NoSuchTxnException", repeatable=False)
-ABORT_TXNS = method("abort_txns", (struct_of(AbortTxnsRequest),), None, "NoSuchTxnException", repeatable=False)
-COMMIT_TXN = method("commit_txn", (struct_of(CommitTxnRequest),), None, _GONE, repeatable=False)
+OPEN_TXNS = method("open_txns", (struct_type(OpenTxnRequest),), struct_type(OpenTxnsResponse), repeatable=False)
+ABORT_TXN = method("abort_txn", (struct_type(AbortTxnRequest),), None, "NoSuchTxnException", repeatable=False)
+ABORT_TXNS = method("abort_txns", (struct_type(AbortTxnsRequest),), None, "NoSuchTxnException", repeatable=False)
+COMMIT_TXN = method("commit_txn", (struct_type(CommitTxnRequest),), None, _GONE, repeatable=False)
 HEARTBEAT = method(
-    "heartbeat", (struct_of(HeartbeatRequest),), None, "NoSuchLockException NoSuchTxnException TxnAbortedException"
+    "heartbeat", (struct_type(HeartbeatRequest),), None, "NoSuchLockException NoSuchTxnException TxnAbortedException"
 )
 HEARTBEAT_TXN_RANGE = method(
-    "heartbeat_txn_range", (struct_of(HeartbeatTxnRangeRequest),), struct_of(HeartbeatTxnRangeResponse)
+    "heartbeat_txn_range", (struct_type(HeartbeatTxnRangeRequest),), struct_type(HeartbeatTxnRangeResponse)
 )
 
 
@@ -478,7 +478,7 @@ class LockComponent(Struct):
 class LockRequest(Struct):
     """A lock that is asked for."""
 
-    components: tuple[LockComponent, ...] = field(1, list_of(struct_of(LockComponent)), ())
+    components: tuple[LockComponent, ...] = field(1, list_of(struct_type(LockComponent)), ())
     txn: int | None = field(2, I64)
     user: str = field(3, STRING, "")
     host: str = field(4, STRING, "")
@@ -545,15 +545,15 @@ class LockInfo(Struct):
 class ShowLocksResponse(Struct):
     """All of them."""
 
-    locks: tuple[LockInfo, ...] = field(1, list_of(struct_of(LockInfo)), ())
+    locks: tuple[LockInfo, ...] = field(1, list_of(struct_type(LockInfo)), ())
 
 
-LOCK = method("lock", (struct_of(LockRequest),), struct_of(LockResponse), _GONE, repeatable=False)
+LOCK = method("lock", (struct_type(LockRequest),), struct_type(LockResponse), _GONE, repeatable=False)
 CHECK_LOCK = method(
-    "check_lock", (struct_of(CheckLockRequest),), struct_of(LockResponse), f"{_GONE} NoSuchLockException"
+    "check_lock", (struct_type(CheckLockRequest),), struct_type(LockResponse), f"{_GONE} NoSuchLockException"
 )
-UNLOCK = method("unlock", (struct_of(UnlockRequest),), None, "NoSuchLockException TxnOpenException", repeatable=False)
-SHOW_LOCKS = method("show_locks", (struct_of(ShowLocksRequest),), struct_of(ShowLocksResponse))
+UNLOCK = method("unlock", (struct_type(UnlockRequest),), None, "NoSuchLockException TxnOpenException", repeatable=False)
+SHOW_LOCKS = method("show_locks", (struct_type(ShowLocksRequest),), struct_type(ShowLocksResponse))
 
 
 # --- the queue of compactions ---------------------------------------------------------------------------------------
@@ -634,7 +634,7 @@ class CompactionInfo(Struct):
 class ShowCompactResponse(Struct):
     """All of them."""
 
-    entries: tuple[CompactionInfo, ...] = field(1, list_of(struct_of(CompactionInfo)), ())
+    entries: tuple[CompactionInfo, ...] = field(1, list_of(struct_type(CompactionInfo)), ())
 
 
 @struct
@@ -657,13 +657,16 @@ class AbortedCompaction(Struct):
 class AbortCompactionsResponse(Struct):
     """Of all, by id."""
 
-    aborted: Mapping[int, AbortedCompaction] = field(1, map_of(I64, struct_of(AbortedCompaction)), {})
+    aborted: Mapping[int, AbortedCompaction] = field(1, map_of(I64, struct_type(AbortedCompaction)), {})
 
 
-COMPACT = method("compact2", (struct_of(CompactionRequest),), struct_of(CompactionResponse), repeatable=False)
-SHOW_COMPACT = method("show_compact", (struct_of(ShowCompactRequest),), struct_of(ShowCompactResponse))
+COMPACT = method("compact2", (struct_type(CompactionRequest),), struct_type(CompactionResponse), repeatable=False)
+SHOW_COMPACT = method("show_compact", (struct_type(ShowCompactRequest),), struct_type(ShowCompactResponse))
 ABORT_COMPACTIONS = method(
-    "abort_Compactions", (struct_of(AbortCompactionsRequest),), struct_of(AbortCompactionsResponse), repeatable=False
+    "abort_Compactions",
+    (struct_type(AbortCompactionsRequest),),
+    struct_type(AbortCompactionsResponse),
+    repeatable=False,
 )
 
 
@@ -701,7 +704,7 @@ class QueueEntry(Struct):
 class MaybeQueueEntry(Struct):
     """One, or none where nothing waits."""
 
-    entry: QueueEntry | None = field(1, struct_of(QueueEntry))
+    entry: QueueEntry | None = field(1, struct_type(QueueEntry))
 
 
 @struct
@@ -715,16 +718,16 @@ class FindNextCompactRequest(Struct):
 
 FIND_NEXT_COMPACT = method(
     "find_next_compact2",
-    (struct_of(FindNextCompactRequest),),
-    struct_of(MaybeQueueEntry),
+    (struct_type(FindNextCompactRequest),),
+    struct_type(MaybeQueueEntry),
     "MetaException",
     repeatable=False,
 )
-UPDATE_COMPACTOR_STATE = method("update_compactor_state", (struct_of(QueueEntry), I64))
+UPDATE_COMPACTOR_STATE = method("update_compactor_state", (struct_type(QueueEntry), I64))
 SET_HADOOP_JOBID = method("set_hadoop_jobid", (STRING, I64))
-MARK_COMPACTED = method("mark_compacted", (struct_of(QueueEntry),), None, "MetaException", repeatable=False)
-MARK_FAILED = method("mark_failed", (struct_of(QueueEntry),), None, "MetaException", repeatable=False)
-MARK_REFUSED = method("mark_refused", (struct_of(QueueEntry),), None, "MetaException", repeatable=False)
+MARK_COMPACTED = method("mark_compacted", (struct_type(QueueEntry),), None, "MetaException", repeatable=False)
+MARK_FAILED = method("mark_failed", (struct_type(QueueEntry),), None, "MetaException", repeatable=False)
+MARK_REFUSED = method("mark_refused", (struct_type(QueueEntry),), None, "MetaException", repeatable=False)
 
 
 # --- the server itself ----------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import TypeVar
 from acidctl.errors import AcidctlError
 from acidctl.metastore.activity import find_locks, find_transactions
 from acidctl.metastore.client import Features, Metastore
-from acidctl.metastore.discovery import addresses_of
+from acidctl.metastore.discovery import server_addresses
 from acidctl.metastore.errors import Unreachable
 from acidctl.metastore.housekeeping import server_time
 from acidctl.metastore.queue.compactions import WAITING_STATES, find_compactions
@@ -63,7 +63,7 @@ def look_at_servers(settings: MetastoreSettings) -> Iterator[ServerFacts]:
         EnvironmentProblem: ZooKeeper is to be asked, and its package is missing.
         MetastoreError: ZooKeeper does not answer, or knows no metastore.
     """
-    for address in addresses_of(settings):
+    for address in server_addresses(settings):
         metastore = Metastore(replace(settings, addresses=(address,), quorum=""), rounds=1)
         try:
             yield _look_at(metastore, address)

@@ -8,7 +8,7 @@ from functools import partial
 
 from acidctl.errors import AcidctlError
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.discovery import addresses_of
+from acidctl.metastore.discovery import server_addresses
 from acidctl.metastore.settings import Address, seconds_in
 
 _HOUSE_KEEPER = "AcidHouseKeeperService"
@@ -94,7 +94,7 @@ def each_server(metastore: Metastore) -> list[tuple[Address, Switches | AcidctlE
         MetastoreError: ZooKeeper, which knows them, does not answer.
     """
     found: list[tuple[Address, Switches | AcidctlError]] = []
-    for address in addresses_of(metastore.settings):
+    for address in server_addresses(metastore.settings):
         one = Metastore(replace(metastore.settings, addresses=(address,), quorum=""), rounds=1)
         try:
             found.append((address, find_switches(one)))

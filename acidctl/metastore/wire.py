@@ -52,7 +52,7 @@ def map_of(key: WireType, value: WireType) -> WireType:
     return WireType(TType.MAP, (key.code, key.detail, value.code, value.detail, False))
 
 
-def struct_of(struct: type[Struct]) -> WireType:
+def struct_type(struct: type[Struct]) -> WireType:
     """A struct that was declared before."""
     return WireType(TType.STRUCT, [struct, struct.thrift_spec])  # its accelerator takes nothing but a list
 
@@ -103,7 +103,7 @@ class Refusal(Struct):
     message: str = field(1, STRING, "")
 
 
-class Answer(TBase):  # type: ignore[misc]
+class Reply(TBase):  # type: ignore[misc]
     """What a call brings back: its result, or one of its exceptions."""
 
     __slots__ = ("raised1", "raised2", "raised3", "raised4", "success")
@@ -139,7 +139,7 @@ class Method:
     name: str
     arguments: tuple[WireType, ...]
     raises: tuple[str, ...]
-    answer: type[Answer]
+    answer: type[Reply]
     repeatable: bool
     loose: bool
 
@@ -159,8 +159,8 @@ def method(
         raises: names of exceptions, separated by blanks.
     """
     names = tuple(raises.split())
-    fields = {at + 1: (f"raised{at + 1}", struct_of(Refusal)) for at in range(len(names))}
+    fields = {at + 1: (f"raised{at + 1}", struct_type(Refusal)) for at in range(len(names))}
     if result:
         fields[0] = ("success", result)
-    answer = type(f"{name}_answer", (Answer,), {"__slots__": (), "thrift_spec": _specification(fields)})
+    answer = type(f"{name}_answer", (Reply,), {"__slots__": (), "thrift_spec": _specification(fields)})
     return Method(name, tuple(arguments), names, answer, repeatable, loose)

@@ -19,7 +19,7 @@ from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import CompactionPlan, plan_compaction
 from acidctl.compaction.run import compact
 from acidctl.compaction.segments import cut, shared_out
-from acidctl.compaction.split import Piece, joined
+from acidctl.compaction.split import StripeGroup, joined_groups
 from acidctl.compaction.tasks import BucketTask, ConcatTask
 from acidctl.orc.write.writer_settings import WriterSettings
 
@@ -126,8 +126,8 @@ PIECES = st.lists(st.builds(lambda size, rows: (size, rows), st.integers(0, 50),
 
 @given(PIECES, st.integers(1, 200))
 def test_joined_pieces_hold_what_they_held(sizes: list[tuple[int, int]], limit: int) -> None:
-    pieces = [Piece({at % 3: (at // 3, at // 3 + 1)}, size, rows) for at, (size, rows) in enumerate(sizes)]
-    larger = joined(pieces, limit)
+    pieces = [StripeGroup({at % 3: (at // 3, at // 3 + 1)}, size, rows) for at, (size, rows) in enumerate(sizes)]
+    larger = joined_groups(pieces, limit)
     assert sum(piece.bytes for piece in larger) == sum(size for size, _ in sizes)
     assert sum(piece.rows for piece in larger) == sum(rows for _, rows in sizes)
     assert all(piece.bytes >= limit for piece in larger[:-1])

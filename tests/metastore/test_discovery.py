@@ -13,7 +13,7 @@ from kazoo.exceptions import ConnectionLoss, NoAuthError, NoNodeError  # noqa: E
 from kazoo.handlers.threading import KazooTimeoutError  # noqa: E402
 
 from acidctl.errors import UsageProblem  # noqa: E402
-from acidctl.metastore.discovery import addresses_of  # noqa: E402
+from acidctl.metastore.discovery import server_addresses  # noqa: E402
 from acidctl.metastore.errors import MetastoreError, Unreachable  # noqa: E402
 from acidctl.metastore.settings import MetastoreSettings, find_settings  # noqa: E402
 
@@ -68,7 +68,7 @@ def settings() -> MetastoreSettings:
 
 def test_servers_are_those_that_wrote_their_address_and_are_still_there() -> None:
     Zoo.nodes = {"b-1": b"two:9084", "a-1": b"one:9083\n", "gone": NoNodeError()}
-    assert [one.url for one in addresses_of(settings())] == ["thrift://one:9083", "thrift://two:9084"]
+    assert [one.url for one in server_addresses(settings())] == ["thrift://one:9083", "thrift://two:9084"]
     assert Zoo.closed == 1
 
 
@@ -77,22 +77,22 @@ def test_strange_nodes_are_left_out() -> None:
         "empty": b"", "binary": b"\xff\xfe\0", "user": b"u:p@h:1", "file": b"file:///etc/passwd", "long": b"x" * 10**6,
         "port": b"h:99999", "json": b'{"host": "h"}', "good": b"one:9083",
     }  # fmt: skip
-    assert "thrift://one:9083" in [one.url for one in addresses_of(settings())]
-    assert all(len(one.host) < 5000 and one.host != "" for one in addresses_of(settings()))
+    assert "thrift://one:9083" in [one.url for one in server_addresses(settings())]
+    assert all(len(one.host) < 5000 and one.host != "" for one in server_addresses(settings()))
 
 
 @given(st.lists(st.binary(max_size=30), max_size=4))
 def test_whatever_stands_in_the_nodes_the_error_is_ours(data: list[bytes]) -> None:
     Zoo.nodes = {str(at): one for at, one in enumerate(data)}
     try:
-        assert addresses_of(settings())
+        assert server_addresses(settings())
     except MetastoreError as error:
         assert "knows no metastore" in str(error)
 
 
 def test_a_million_nodes_are_not_all_asked_for() -> None:
     Zoo.nodes = {f"{at:07}": b"one:9083" for at in range(5000)}
-    assert len(addresses_of(settings())) == 1000
+    assert len(server_addresses(settings())) == 1000
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_zookeeper_that_fails_is_told_and_closed(
 ) -> None:
     Zoo.fails = {name: error}
     with pytest.raises(kind, match=said) as failed:
-        addresses_of(settings())
+        server_addresses(settings())
     assert "\x1b" not in str(failed.value)
     assert Zoo.closed == 1
 

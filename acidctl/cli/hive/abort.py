@@ -52,7 +52,7 @@ def txn_command() -> None:
 )
 @_ids
 @_common
-@shared.by_work("abort_compactions")
+@shared.by_work("take_compactions_out")
 def compaction_command() -> None:
     """Take entries that are initiated, and that no worker has taken, out of the metastore's queue.
 

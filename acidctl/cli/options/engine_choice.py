@@ -46,9 +46,9 @@ class EngineChoice:
         if self.kind == "spark" and foreign:
             raise click.UsageError(f"--conf {foreign[0]}: Spark ignores what does not begin with spark.")
         if self.master:
-            from acidctl.spark.driver.spark_failures import addresses_of  # noqa: PLC0415 - with sockets: only for a master
+            from acidctl.spark.driver.spark_failures import master_addresses  # noqa: PLC0415 - with sockets: only for a master
 
-            addresses_of(self.master)  # what is none is refused before anything is looked at
+            master_addresses(self.master)  # what is none is refused before anything is looked at
         if self.master and not self.master.startswith("yarn"):
             refuse_unused(f"--master {self.master}", "queue")
 

@@ -13,7 +13,7 @@ import click
 
 from acidctl.cli.options.param_types import FILE, LOCATION
 from acidctl.errors import UsageProblem
-from acidctl.location.given import HIVE, Listed, is_hive_name, table_in
+from acidctl.location.given import HIVE, FromList, is_hive_name, table_in
 from acidctl.printable import printable
 
 _MOST_BYTES = 64 << 20
@@ -60,7 +60,7 @@ tables_option = click.option(
 )
 
 
-def _listed(path: str, exclude: Sequence[str], before: str) -> list[Listed]:
+def _listed(path: str, exclude: Sequence[str], before: str) -> list[FromList]:
     """Those of a list that are not excluded; each knows its line.
 
     Args:
@@ -72,7 +72,7 @@ def _listed(path: str, exclude: Sequence[str], before: str) -> list[Listed]:
         text = os.fsdecode(line).strip()
         if not text or text.startswith("#"):
             continue
-        place = Listed(text, f"{shown}, line {number}")
+        place = FromList(text, f"{shown}, line {number}")
         if "\0" in text:
             raise UsageProblem(f"{place.origin} is no name and no path", "it holds a NUL byte", _A_LINE)
         name = text if is_hive_name(text) else before + text

@@ -113,7 +113,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QueueAnswer:
     """What a metastore said to one that was asked for.
 
     Attributes:
@@ -215,7 +215,7 @@ def check_wish(metastore: Metastore, wish: Wish) -> None:
         )
 
 
-def request_compaction(metastore: Metastore, wish: Wish) -> Answer:
+def request_compaction(metastore: Metastore, wish: Wish) -> QueueAnswer:
     """Ask for one compaction.
 
     Raises:
@@ -238,11 +238,11 @@ def request_compaction(metastore: Metastore, wish: Wish) -> Answer:
     )
     answer = metastore.call(interface.COMPACT, request)
     if answer.accepted:
-        return Answer(answer.id, answer.state or INITIATED, True)
+        return QueueAnswer(answer.id, answer.state or INITIATED, True)
     message = answer.message or ""
     if named := _REFUSED_BY.search(message):
-        return Answer(int(named[2]), named[1], False, message)
-    return Answer(max(answer.id, 0), answer.state, False, message)
+        return QueueAnswer(int(named[2]), named[1], False, message)
+    return QueueAnswer(max(answer.id, 0), answer.state, False, message)
 
 
 def abort_compactions(metastore: Metastore, ids: Sequence[int]) -> Mapping[int, tuple[bool, str]]:

@@ -62,7 +62,7 @@ def record_job(metastore: Metastore, entry: interface.QueueEntry, job: str) -> N
     metastore.call(interface.SET_HADOOP_JOBID, job, entry.id)
 
 
-def require_ours(metastore: Metastore, entry: interface.QueueEntry, worker: str) -> Compaction:
+def require_worked_on_by(metastore: Metastore, entry: interface.QueueEntry, worker: str) -> Compaction:
     """The entry as the queue has it now.
 
     Raises:

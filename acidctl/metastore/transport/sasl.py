@@ -21,7 +21,7 @@ _MOST_ROUNDS = 10
 _MOST_WORDS = 300
 
 
-class Layer(Protocol):
+class SaslLayer(Protocol):
     """What is done to every message after a login: a checksum, or encryption."""
 
     def wrap(self, data: bytes) -> Iterator[bytes]:
@@ -47,7 +47,7 @@ class Mechanism(Protocol):
     hint: str
 
     @property
-    def layer(self) -> Layer | None: ...
+    def layer(self) -> SaslLayer | None: ...
 
     @property
     def said(self) -> str: ...
@@ -70,7 +70,7 @@ class Plain:
 
     name = "PLAIN"
     hint = "check the settings user and password"
-    layer: Layer | None = None
+    layer: SaslLayer | None = None
 
     def __init__(self, user: str, password: str) -> None:
         self._user = user

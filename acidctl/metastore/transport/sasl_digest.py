@@ -13,7 +13,7 @@ from thrift.protocol.TProtocol import TProtocolException
 
 from acidctl.errors import AccessError
 from acidctl.metastore.settings import Protection
-from acidctl.metastore.transport.sasl import Layer, chosen_protection
+from acidctl.metastore.transport.sasl import SaslLayer, chosen_protection
 from acidctl.tokens import Token
 
 _QOP = {Protection.AUTHENTICATION: "auth", Protection.INTEGRITY: "auth-int", Protection.PRIVACY: "auth-conf"}
@@ -48,7 +48,7 @@ class Digest:
         self._proof = ""
         self._is_done = False
         self._protection: Protection | None = None
-        self.layer: Layer | None = None
+        self.layer: SaslLayer | None = None
 
     @property
     def said(self) -> str:

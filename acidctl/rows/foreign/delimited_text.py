@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from acidctl.errors import BadDataError
 from acidctl.location.declared import TextLayout
 from acidctl.orc.types import OrcType
-from acidctl.rows.foreign.text_values import Bytes, Longs, gathered, values_of, within
+from acidctl.rows.foreign.text_values import Bytes, Longs, gathered, places_within, values_of
 
 Bools = NDArray[np.bool_]
 
@@ -125,7 +125,7 @@ class DelimitedBlock:
         firsts = np.cumsum(counts) - counts
         total = int(counts.sum())
         # Which delimiter stands behind each item; behind the last of a span none.
-        number = within(low, counts)
+        number = places_within(low, counts)
         is_first, is_last = np.zeros(total, np.bool_), np.zeros(total, np.bool_)
         filled = counts > 0
         is_first[firsts[filled]] = True
@@ -172,7 +172,7 @@ class DelimitedBlock:
         if self._layout.escape is None or not self._escaping.any():
             return gathered(self._data, spans.starts, spans.ends, pa.binary())
         lengths = spans.ends - spans.starts
-        places = within(spans.starts, lengths)
+        places = places_within(spans.starts, lengths)
         # One that nothing follows in its field stands for itself.
         is_last = np.zeros(len(self._data) + 1, np.bool_)
         is_last[spans.ends[lengths > 0] - 1] = True

@@ -233,7 +233,7 @@ def _from_base64(texts: pa.Array) -> pa.Array:
     groups = (lengths + 3) // 4
     places = np.concatenate([[0], np.cumsum(groups)])
     padded = np.zeros(int(places[-1]) * 4, np.uint32)
-    padded[within(places[:-1] * 4, lengths)] = _SIX_BITS[data[within(starts, lengths)]]
+    padded[places_within(places[:-1] * 4, lengths)] = _SIX_BITS[data[places_within(starts, lengths)]]
     a, b, c, d = padded.reshape(-1, 4).T
     whole = (a << 18) | (b << 12) | (c << 6) | d
     out = np.stack([whole >> 16, whole >> 8, whole], 1).astype(np.uint8).reshape(-1)
@@ -258,7 +258,7 @@ _READERS: dict[str, Callable[[pa.Array, OrcType, str], pa.Array]] = {
 # --- bytes ---------------------------------------------------------------------------------------------------------
 
 
-def within(starts: Longs, lengths: Longs) -> Longs:
+def places_within(starts: Longs, lengths: Longs) -> Longs:
     """The places of all bytes of spans, one span after the other."""
     offsets = np.cumsum(lengths) - lengths
     return np.repeat(starts - offsets, lengths) + np.arange(int(lengths.sum()), dtype=np.int64)
@@ -269,7 +269,7 @@ def gathered(data: Bytes, starts: Longs, ends: Longs, kind: pa.DataType) -> pa.A
     lengths = ends - starts
     offsets = np.zeros(len(starts) + 1, np.int32)
     np.cumsum(lengths, out=offsets[1:])
-    picked = data[within(starts, lengths)]
+    picked = data[places_within(starts, lengths)]
     return pa.Array.from_buffers(kind, len(starts), [None, pa.py_buffer(offsets), pa.py_buffer(picked)])
 
 

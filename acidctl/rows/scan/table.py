@@ -15,7 +15,7 @@ import pyarrow as pa
 from acidctl.acid.names import DEFAULT_PARTITION
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import BadDataError, NotFoundError, UsageProblem
-from acidctl.location.find import Found, ever_changing, find_table, is_overtaken
+from acidctl.location.find import Found, ever_changing, find_table, is_any_overtaken
 from acidctl.location.given import is_hive_name
 from acidctl.location.lists import SnapshotLists, lists_of, read_lists
 from acidctl.location.named_metastore import open_warehouse
@@ -299,7 +299,7 @@ class Table(ArrowRows):
             places = [found.afresh() for found in self.found]
             snapshots = self._taken(places, at)
             newer = self._lists.renewed(asked_again=True)
-            if not is_overtaken(places, self._lists, newer):
+            if not is_any_overtaken(places, self._lists, newer):
                 break
             self._renew(newer)
         else:

@@ -120,7 +120,7 @@ def no_executors(master: str, log: str, seconds: float) -> EnvironmentProblem:
     )
 
 
-def addresses_of(master: str) -> list[tuple[str, int]]:
+def master_addresses(master: str) -> list[tuple[str, int]]:
     """The hosts and ports of a standalone master; empty for one of another kind.
 
     Raises:
@@ -150,7 +150,7 @@ def check_master(master: str) -> None:
         EnvironmentProblem: none of its addresses can be connected to.
     """
     problems = []
-    for host, port in addresses_of(master):
+    for host, port in master_addresses(master):
         why = os.strerror(errno.ECONNREFUSED)
         try:
             with socket.create_connection((host.strip("[]"), port), timeout=CONNECT_SECONDS) as connection:

@@ -20,7 +20,7 @@ from acidctl.kerberos import KINIT
 from acidctl.storage.hdfs.errors import from_remote
 from acidctl.storage.hdfs.new_file import Upload
 from acidctl.storage.hdfs.webhdfs_auth import anonymous, log_in, login_problem
-from acidctl.storage.hdfs.webhdfs_http import Answer, Http, NoAnswerError
+from acidctl.storage.hdfs.webhdfs_http import Http, HttpAnswer, NoAnswerError
 from acidctl.storage.os_errors import is_a_directory, printable
 from acidctl.storage.port import FileSystemSpec
 from acidctl.storage.retry import PassingError, RetryPolicy
@@ -208,7 +208,7 @@ class WebHdfsClient:
         with self._mapped(doing, path):
             return _value(self._to_name_node(operation, path, **parameters), *keys)
 
-    def _to_name_node(self, operation: str, path: str, **parameters: str | int) -> Answer:
+    def _to_name_node(self, operation: str, path: str, **parameters: str | int) -> HttpAnswer:
         """The good answer of the first NameNode that gives one; the next call asks that one first.
 
         Where one of them did not answer, it may have done it.  See :class:`HdfsFileSystem` for what comes of that.
@@ -227,7 +227,7 @@ class WebHdfsClient:
             self._name_nodes = (*name_nodes[index + 1 :], *name_nodes[: index + 1])
         raise AssertionError("there is at least one NameNode")
 
-    def _follow(self, verb: str, path: str, answer: Answer, data: Any = None) -> Answer:
+    def _follow(self, verb: str, path: str, answer: HttpAnswer, data: Any = None) -> HttpAnswer:
         """The good answer of the server that a NameNode names."""
         url = self._for_data_node(path, urlsplit(answer.headers["location"]))
         if not (url.netloc and url.path):
@@ -305,7 +305,7 @@ class _RefusedError(Exception):
         exception: the class of the server's exception; None when the answer names none.
     """
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: HttpAnswer) -> None:
         self.status, self.data = answer.status, answer.data
         self.exception: str | None = None
         try:
@@ -322,14 +322,14 @@ class _NoLoginError(Exception):
     """A host that wants a login, and is none of those that the user named."""
 
 
-def _checked(answer: Answer, may_lead_on: bool = False) -> Answer:
+def _checked(answer: HttpAnswer, may_lead_on: bool = False) -> HttpAnswer:
     """The answer when it is a good one."""
     if answer.status >= (_BAD_REQUEST if may_lead_on else _REDIRECT):
         raise _RefusedError(answer)
     return answer
 
 
-def _value(answer: Answer, *keys: str) -> Any:
+def _value(answer: HttpAnswer, *keys: str) -> Any:
     value: Any = json.loads(answer.data) if keys else None
     for key in keys:
         value = value[key]

@@ -31,7 +31,7 @@ _SETTLED = (200, 307, 404)
 """After any other status of a quick question the login may have to be made anew."""
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """What a server answered; the names of headers may be asked for in any case."""
 
     status: int
@@ -72,7 +72,7 @@ class Http:
         self._first_timeout = urllib3.Timeout(connect=self._timeout[0], read=min(timeout, _FIRST_TIMEOUT))
         self._known: dict[str, tuple[Any, dict[str, str]]] = {}
 
-    def send(self, verb: str, url: str, data: Any = None) -> Answer:
+    def send(self, verb: str, url: str, data: Any = None) -> HttpAnswer:
         """One request and its answer, whatever its status.
 
         Args:
@@ -100,7 +100,7 @@ class Http:
                 allow_redirects=False,
             ) as found:
                 # `content` would read in pieces of 10 KB.
-                answer = Answer(found.status_code, found.raw.headers, found.raw.read(decode_content=True))
+                answer = HttpAnswer(found.status_code, found.raw.headers, found.raw.read(decode_content=True))
         except (
             requests.exceptions.ConnectionError,
             requests.exceptions.Timeout,
@@ -112,12 +112,12 @@ class Http:
             self._learn(host, found.request)
         return answer
 
-    def _quickly(self, host: str, url: str, pool: Any, headers: dict[str, str]) -> Answer | None:
+    def _quickly(self, host: str, url: str, pool: Any, headers: dict[str, str]) -> HttpAnswer | None:
         """None when the answer did not come, or `requests`, which keeps only so many, has closed the connections."""
         target, timeout = url[len(host) :], self._first_timeout
         try:
             found = pool.urlopen("GET", target, headers=headers, timeout=timeout, retries=False, redirect=False)
-            return Answer(found.status, found.headers, found.data)
+            return HttpAnswer(found.status, found.headers, found.data)
         except (urllib3.exceptions.ClosedPoolError, urllib3.exceptions.ReadTimeoutError):
             return None
         except urllib3.exceptions.HTTPError as error:

@@ -157,10 +157,10 @@ def test_servers_that_zookeeper_knows_are_asked_whether_they_keep_house(
 
     def known(settings: MetastoreSettings) -> object:
         """What ZooKeeper would say."""
-        return (address_of(fake4.address, settings),) if settings.quorum else discovery.addresses_of(settings)
+        return (address_of(fake4.address, settings),) if settings.quorum else discovery.server_addresses(settings)
 
     for module in (client, server):
-        monkeypatch.setattr(module, "addresses_of", known)
+        monkeypatch.setattr(module, "server_addresses", known)
     dead = fake4.begin(ago=9000)
     fake4.config["metastore.housekeeping.threads.on"] = "true"
     line = ("housekeep", "--yes", "--metastore", "zk:2181", "--metastore-option", "discovery=zookeeper")

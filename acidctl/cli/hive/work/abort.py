@@ -11,12 +11,18 @@ from acidctl.cli.options.many_locations import Procedure
 from acidctl.cli.output.console import Records, note, put_line
 from acidctl.cli.report.outcomes import show_failure
 from acidctl.errors import AcidctlError, ExitStatus, RefusedError, UsageProblem
-from acidctl.metastore.activity import KnownTxns, State, Txn, find_locks, find_transactions, locks_by_txn
+from acidctl.metastore.activity import KnownTxns, Txn, TxnStatus, find_locks, find_transactions, locks_by_txn
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import Unreachable, Unreadable
 from acidctl.metastore.housekeeping import abort_txn
-from acidctl.metastore.queue.compactions import INITIATED, READY, WORKING, Compaction, find_compactions
-from acidctl.metastore.queue.compactions import abort_compactions as take_out
+from acidctl.metastore.queue.compactions import (
+    INITIATED,
+    READY,
+    WORKING,
+    Compaction,
+    abort_compactions,
+    find_compactions,
+)
 from acidctl.wording import human_count
 
 
@@ -57,7 +63,7 @@ def _not_open(id_: int, txn: Txn | None, known: KnownTxns) -> str:
         if id_ > known.high_watermark:
             return f"was never opened: the newest is {known.high_watermark}"
         return "is not open: it was committed, or aborted and forgotten"
-    return "" if txn.state is State.OPEN else "is not open: it is aborted"
+    return "" if txn.state is TxnStatus.OPEN else "is not open: it is aborted"
 
 
 def _txn_text(txn: Txn, known: KnownTxns, locks: str) -> str:
@@ -112,7 +118,7 @@ def _end(
 # --- compactions ----------------------------------------------------------------------------------------------------
 
 
-def abort_compactions(*, ids: tuple[int, ...], dry_run: bool, yes: bool, metastore: Metastore, output: str) -> int:
+def take_compactions_out(*, ids: tuple[int, ...], dry_run: bool, yes: bool, metastore: Metastore, output: str) -> int:
     """Take entries out of the queue; the exit status."""
     if not metastore.features.txn_types:
         raise UsageProblem(
@@ -137,7 +143,7 @@ def abort_compactions(*, ids: tuple[int, ...], dry_run: bool, yes: bool, metasto
         return _planned(records, shown.values())
     count = human_count(len(wanted), "compaction")
     Procedure(yes).confirm(f"{count} would be taken out of the queue", f"Take out {count}?", "nothing was taken out")
-    done = take_out(metastore, wanted)
+    done = abort_compactions(metastore, wanted)
 
     def end(id_: int) -> str:
         is_done, message = done.get(id_, (False, "the metastore said nothing of it"))

@@ -22,8 +22,8 @@ from acidctl.metastore.queue.compactions import (
     INITIATED,
     READY,
     WORKING,
-    Answer,
     Compaction,
+    QueueAnswer,
     Wish,
     check_wish,
     find_compactions,
@@ -155,7 +155,7 @@ def _ask(metastore: Metastore, wishes: Sequence[Wish], said: _Said, *, is_last: 
     return accepted
 
 
-def _refusal(answer: Answer) -> str:
+def _refusal(answer: QueueAnswer) -> str:
     if answer.id:
         return f"compaction {answer.id} of it is {answer.state or 'in the queue'}"
     return answer.message or "the metastore gives no reason"

@@ -20,10 +20,10 @@ from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, View, fitt
 from acidctl.cli.report.outcomes import show_failure
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.hive.blocking import Blocker
-from acidctl.hive.hive import hive_names, look_for_blockers
+from acidctl.hive.hive import as_hive_names, look_for_blockers
 from acidctl.hive.waiting import Waiting
 from acidctl.location.warehouse import Warehouse
-from acidctl.metastore.activity import KnownTxns, Lock, State, Txn, find_locks, find_transactions, locks_by_txn
+from acidctl.metastore.activity import KnownTxns, Lock, Txn, TxnStatus, find_locks, find_transactions, locks_by_txn
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.server import Switches
 from acidctl.wording import human_count
@@ -62,7 +62,7 @@ def work(
     by_txn = locks_by_txn(find_locks(metastore))
     found = [
         txn
-        for txn in sorted(known.txns, key=lambda txn: (txn.state is not State.OPEN, txn.id))
+        for txn in sorted(known.txns, key=lambda txn: (txn.state is not TxnStatus.OPEN, txn.id))
         if (only is None or txn.state.value == only) and _is_wanted(txn.user, known.age(txn.started), user, older_than)
     ]
     records = [{**txn_record(txn, known), "locks": _locks(by_txn.get(txn.id, ()))} for txn in found]
@@ -141,7 +141,7 @@ def _blocking(
         worst = max(worst, error.exit_status)
         show_failure(name, error)
 
-    found = look_for_blockers(Warehouse(metastore), hive_names(tables), storage, sizes=sizes, on_error=failed)
+    found = look_for_blockers(Warehouse(metastore), as_hive_names(tables), storage, sizes=sizes, on_error=failed)
     known, switches, waiting = found.known, found.switches, found.waiting
     blockers = [one for one in found.blockers if _is_wanted(one.user, known.age(one.started), user, older_than)]
     records = [_blocker_record(one, known, switches) for one in blockers]
